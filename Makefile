@@ -1,0 +1,51 @@
+# Every target prepares its own environment: a fresh clone needs Python 3.11, pip, make and git.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint bench docs calibration clean
+
+help:  ## Say what each target does
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+$(BIN)/trialwise: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(BIN)/trialwise
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml $(BIN)/trialwise
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	@touch $@
+
+demo: $(BIN)/trialwise  ## Decide a worked example, from counts to a transparent verdict
+	@$(BIN)/python examples/worked_decision.py
+
+test: $(VENV)/.dev  ## Run the tests (a few minutes on two cores)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
+
+test-all: $(VENV)/.dev  ## Run every test, the slow ones too
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+lint: $(VENV)/.dev  ## Check style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev  ## Measure speed as ratios against bare Python and peers
+	$(BIN)/python -m bench
+
+calibration: $(BIN)/trialwise  ## Recompute docs/calibration.md
+	$(BIN)/trialwise conformance --calibration --output docs/calibration.md
+
+docs: $(VENV)/.docs  ## Build the documentation site into docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+clean:  ## Remove what the other targets made
+	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,96 @@
+"""What a statistical function accepts: each check returns the value it let through.
+
+One home for the wording of a refusal: every message names the argument, its value and what is
+allowed.
+"""
+
+from __future__ import annotations
+
+import math
+from operator import index
+from typing import SupportsIndex, TypeVar
+
+from trialwise.errors import InvalidArgument
+
+T = TypeVar("T")
+
+
+def check_count(argument: str, value: SupportsIndex, *, minimum: int = 0) -> int:
+    """A whole number of at least `minimum`; a bool or a float is not a count."""
+    allowed = f"be a whole number of at least {minimum}"
+    if isinstance(value, bool):
+        raise InvalidArgument(argument, value, allowed)
+    try:
+        count = index(value)
+    except TypeError:
+        raise InvalidArgument(argument, value, allowed) from None
+    if count < minimum:
+        raise InvalidArgument(argument, value, allowed)
+    return count
+
+
+def check_successes(
+    successes: SupportsIndex,
+    trials: SupportsIndex,
+    *,
+    names: tuple[str, str] = ("successes", "trials"),
+) -> tuple[int, int]:
+    """Successes among at least one trial: 0 ≤ successes ≤ trials."""
+    n = check_count(names[1], trials, minimum=1)
+    k = check_count(names[0], successes)
+    if k > n:
+        raise InvalidArgument(names[0], successes, f"be at most {names[1]} ({n})")
+    return k, n
+
+
+def check_real(argument: str, value: float) -> float:
+    """A finite number."""
+    if not isinstance(value, bool):
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if math.isfinite(number):
+            return number
+    raise InvalidArgument(argument, value, "be a finite number")
+
+
+def check_rate(argument: str, value: float) -> float:
+    """A probability, 0 and 1 included."""
+    allowed = "lie between 0 and 1"
+    number = _number(argument, value, allowed)
+    if not 0 <= number <= 1:
+        raise InvalidArgument(argument, value, allowed)
+    return number
+
+
+def check_open_rate(argument: str, value: float) -> float:
+    """A probability strictly between 0 and 1, as every level and inferential threshold is."""
+    allowed = "lie strictly between 0 and 1"
+    number = _number(argument, value, allowed)
+    if not 0 < number < 1:
+        raise InvalidArgument(argument, value, allowed)
+    return number
+
+
+def check_positive(argument: str, value: float) -> float:
+    """A finite number above zero."""
+    allowed = "be a finite number above 0"
+    number = _number(argument, value, allowed)
+    if number <= 0:
+        raise InvalidArgument(argument, value, allowed)
+    return number
+
+
+def check_choice(argument: str, value: T, choices: tuple[T, ...]) -> T:
+    """One of a closed set of values."""
+    if value not in choices:
+        raise InvalidArgument(argument, value, f"be one of {', '.join(map(repr, choices))}")
+    return value
+
+
+def _number(argument: str, value: float, allowed: str) -> float:
+    try:
+        return check_real(argument, value)
+    except InvalidArgument:
+        raise InvalidArgument(argument, value, allowed) from None
