@@ -1,0 +1,59 @@
+"""The small values that many methods return."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+__all__ = ["Interval", "Rule", "Undefined"]
+
+Rule: TypeAlias = Literal["wilson", "exact"]
+"""A rule set: the companion's Wilson constructions, or the later exact ones. Never mixed."""
+
+RULES: tuple[Rule, ...] = ("wilson", "exact")
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval that remembers how it was made.
+
+    It unpacks like a pair; two intervals are equal when their ends are.
+
+    >>> low, high = Interval(0.25, 0.75)
+    >>> 0.5 in Interval(0.25, 0.75)
+    True
+    """
+
+    low: float
+    high: float
+    confidence: float | None = field(default=None, compare=False, kw_only=True)
+    method: str = field(default="", compare=False, kw_only=True)
+
+    @property
+    def width(self) -> float:
+        """The distance between the two ends."""
+        return self.high - self.low
+
+    def __iter__(self) -> Iterator[float]:
+        yield self.low
+        yield self.high
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+
+@dataclass(frozen=True, slots=True)
+class Undefined:
+    """A quantity the data do not define, and why: never 0, never NaN.
+
+    It is false, so that `value or fallback` reads as it should.
+
+    >>> bool(Undefined("a correlation needs two groups"))
+    False
+    """
+
+    reason: str
+
+    def __bool__(self) -> bool:
+        return False
