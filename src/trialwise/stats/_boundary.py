@@ -1,0 +1,46 @@
+"""The exact-boundary convention (companion §10.6): doubles decide unless the answer is too close.
+
+A tail probability that equals alpha exactly, such as P(K ≥ 5) = 0.5^5 at alpha = 0.03125, is on
+the inclusive side of every rule, and double precision alone lands on either. Within a relative
+1e-9 of alpha the comparison is therefore made again in rationals, with every number read as the
+decimal the user wrote: 0.05 is 1/20, not the nearest double.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+#: How close to alpha a double must be, relatively, before it is not trusted with the decision.
+RELATIVE_BAND = 1e-9
+
+
+def as_written(value: float) -> Fraction:
+    """The rational a user means by a decimal: 0.05 is 1/20.
+
+    >>> as_written(0.05)
+    Fraction(1, 20)
+    """
+    from fractions import Fraction
+
+    return Fraction(repr(float(value)))
+
+
+def at_most(value: float, alpha: float, exact: Callable[[], Fraction]) -> bool:
+    """Whether a probability is at most alpha: by `value`, or by `exact()` where that is too close."""
+    if abs(value - alpha) > RELATIVE_BAND * alpha:
+        return value <= alpha
+    return exact() <= as_written(alpha)
+
+
+def ceil_product(rate: float, count: int) -> int:
+    """⌈rate · count⌉ with the rate read as the decimal written (0.07 · 100 is 7, not 8)."""
+    return -(-as_written(rate) * count // 1).__int__()
+
+
+def floor_product(rate: float, count: int) -> int:
+    """⌊rate · count⌋ with the rate read as the decimal written (0.29 · 100 is 29, not 28)."""
+    return (as_written(rate) * count // 1).__int__()

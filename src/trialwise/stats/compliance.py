@@ -1,0 +1,181 @@
+"""Compliance: the integer number of successes that shows a required rate is met (companion §3.6).
+
+    H0: p ≤ p_req   against   H1: p > p_req;   PASS iff K ≥ cutoff.
+
+`rule="wilson"` passes when the one-sided Wilson lower bound clears the requirement; `rule="exact"`
+takes the smallest count whose binomial tail at the requirement is at most alpha. The controlled
+error is false compliance, and what it really is stands on every result.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, SupportsIndex
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats._boundary import as_written, at_most
+from trialwise.stats._checks import check_choice, check_count, check_open_rate, check_rate
+from trialwise.stats._normal import upper_z
+from trialwise.stats.binomial import _tail, exact_tail
+from trialwise.stats.refusal import Refusal
+from trialwise.stats.values import RULES, Rule
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+__all__ = ["ComplianceCutoff", "compliance_cutoff", "minimum_trials"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComplianceCutoff:
+    """The decision rule of a compliance criterion, before any trial."""
+
+    rule: Rule
+    required_rate: float
+    trials: int
+    alpha: float
+    cutoff: int | None
+    """The fewest successes that PASS, or None where not even a perfect run would."""
+    minimum_trials: int
+    """The smallest number of trials at which a PASS is possible."""
+    achieved_size: float
+    """P(PASS) at exactly the required rate: the false-compliance probability that alpha targets."""
+
+    @property
+    def displayed_rate(self) -> float | None:
+        """The cutoff as a rate to six decimals, for people; the integer decides (companion §3.4)."""
+        return None if self.cutoff is None else round(self.cutoff / self.trials, 6)
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """The reason the design is refused under verification, or None."""
+        return Refusal.COMPLIANCE_INFEASIBLE if self.cutoff is None else None
+
+    def power(self, rate: float) -> float:
+        """P(PASS) when the true rate is `rate`."""
+        p = check_rate("rate", rate)
+        return 0.0 if self.cutoff is None else _tail(self.cutoff, self.trials, p)
+
+
+def compliance_cutoff(
+    required_rate: float, trials: SupportsIndex, *, alpha: float = 0.05, rule: Rule = "wilson"
+) -> ComplianceCutoff:
+    """The fewest successes in `trials` that show the rate to be above `required_rate`.
+
+    Wilson: the smallest k with WilsonLower(k, n) ≥ p_req, that is k ≥ np + z√(np(1−p)).
+    Exact: the smallest k with P(K ≥ k | n, p_req) ≤ alpha.
+
+    Parameters
+    ----------
+    required_rate : float
+        Strictly between 0 and 1: no finite run shows a rate of 1.
+    trials : int
+        At least 1.
+    alpha : float
+        The false-compliance level, strictly between 0 and 1.
+    rule : {"wilson", "exact"}
+        Companion §3.6 with §2.3.1, or the exact binomial rule that replaced it.
+
+    Examples
+    --------
+    >>> compliance_cutoff(0.9, 100, rule="exact").cutoff
+    96
+    >>> compliance_cutoff(0.9, 100).cutoff
+    95
+    >>> compliance_cutoff(0.95, 50).refusal
+    <Refusal.COMPLIANCE_INFEASIBLE: 'COMPLIANCE_INFEASIBLE'>
+    """
+    p = check_required_rate(required_rate)
+    n = check_count("trials", trials, minimum=1)
+    level = check_open_rate("alpha", alpha)
+    if check_choice("rule", rule, RULES) == "wilson":
+        cutoff = _wilson_cutoff(p, n, upper_z(level))
+    else:
+        cutoff = exact_cutoff(p, n, level)
+    return ComplianceCutoff(
+        rule=rule,
+        required_rate=p,
+        trials=n,
+        alpha=level,
+        cutoff=cutoff,
+        minimum_trials=minimum_trials(p, alpha=level, rule=rule),
+        achieved_size=0.0 if cutoff is None else _tail(cutoff, n, p),
+    )
+
+
+def minimum_trials(required_rate: float, *, alpha: float = 0.05, rule: Rule = "wilson") -> int:
+    """The smallest number of trials that could show `required_rate`, if all succeed (§5.7.1).
+
+    Wilson: n/(n + z²) ≥ p, so ⌈p z²/(1−p)⌉. Exact: p^n ≤ alpha, so ⌈log alpha / log p⌉.
+
+    Examples
+    --------
+    >>> minimum_trials(0.95), minimum_trials(0.95, rule="exact")
+    (52, 59)
+    """
+    p = check_required_rate(required_rate)
+    level = check_open_rate("alpha", alpha)
+    if check_choice("rule", rule, RULES) == "wilson":
+        z = upper_z(level)
+        return max(1, math.ceil(p * z * z / (1 - p))) if z > 0 else 1
+    n = max(1, math.ceil(math.log(level) / math.log(p)))
+    # The quotient of two logarithms may land one trial off where it is a whole number.
+    while n > 1 and _admits(n - 1, n - 1, p, level):
+        n -= 1
+    while not _admits(n, n, p, level):
+        n += 1
+    return n
+
+
+def check_required_rate(value: float) -> float:
+    """A rate that a finite number of trials can be asked to show."""
+    try:
+        return check_open_rate("required_rate", value)
+    except InvalidArgument:
+        allowed = (
+            "lie strictly between 0 and 1 (no number of trials shows a rate of 1: for that, "
+            "observe that nothing fails and make no claim about a rate)"
+        )
+        raise InvalidArgument("required_rate", value, allowed) from None
+
+
+def exact_cutoff(p: float, n: int, alpha: float) -> int | None:
+    """min{k : P(K ≥ k) ≤ alpha}, or None where even k = n is too likely."""
+    if not _admits(n, n, p, alpha):
+        return None
+    low, high = 0, n  # P(K ≥ 0) = 1 never qualifies, high always does.
+    guess = round(n * p + upper_z(alpha) * math.sqrt(n * p * (1 - p)))
+    for probe in (guess - 2, guess + 2):
+        if low < probe < high:
+            low, high = (low, probe) if _admits(probe, n, p, alpha) else (probe, high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _admits(middle, n, p, alpha) else (middle, high)
+    return high
+
+
+def _admits(k: int, n: int, p: float, alpha: float) -> bool:
+    return at_most(_tail(k, n, p), alpha, lambda: exact_tail(k, n, as_written(p)))
+
+
+def _wilson_cutoff(p: float, n: int, z: float) -> int | None:
+    """min{k : k − np ≥ z√(np(1−p))}, the score test solved for the count."""
+    edge = n * p + z * math.sqrt(n * p * (1 - p))
+    k = math.ceil(edge)
+    if abs(edge - round(edge)) < 1e-9 * n:
+        k = next(j for j in (round(edge) - 1, round(edge), k + 1) if _clears(j, p, n, z))
+    k = max(k, 0)
+    return k if k <= n else None
+
+
+def _clears(k: int, p: float, n: int, z: float) -> bool:
+    """k − np ≥ z√(np(1−p)) without rounding, given z."""
+    from fractions import Fraction
+
+    rate = as_written(p)
+    gap: Fraction = k - n * rate
+    spread = Fraction(z) ** 2 * n * rate * (1 - rate)
+    if z >= 0:
+        return gap >= 0 and gap * gap >= spread
+    return gap >= 0 or gap * gap <= spread

@@ -1,0 +1,297 @@
+"""Regression: the integer number of successes below which a baseline counts as degraded (§3.4).
+
+PASS iff K ≥ cutoff; a PASS says "no degradation signal at this cutoff", never "equivalent".
+
+`rule="wilson"` is the companion's one-sample reference control: it takes the baseline's rate as
+known, so its true false-alarm probability grows with the test (a nominal 5 % is 25 % for 500 test
+trials against a baseline of 90/100). `design_false_alarm` says what it is. `rule="exact"` is the
+one-sided Fisher test, whose false alarms stay at or below alpha at every common rate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, SupportsIndex
+
+from trialwise.stats._beta import binomial_weight
+from trialwise.stats._checks import (
+    check_choice,
+    check_count,
+    check_open_rate,
+    check_rate,
+    check_successes,
+)
+from trialwise.stats._normal import upper_z
+from trialwise.stats.binomial import _cdf
+from trialwise.stats.intervals import wilson_low
+from trialwise.stats.precedence import fisher_cutoffs, smallest_count
+from trialwise.stats.refusal import Refusal
+from trialwise.stats.values import RULES, Rule
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+__all__ = ["RegressionCutoff", "design_false_alarm", "design_power", "regression_cutoff"]
+
+#: Baseline counts rarer than this, relative to the likeliest, cannot move a sum of doubles.
+_NEGLIGIBLE = 1e-19
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionCutoff:
+    """The decision rule of a regression criterion, resolved against its baseline."""
+
+    rule: Rule
+    baseline_successes: int
+    baseline_trials: int
+    trials: int
+    alpha: float
+    cutoff: int | None
+    """The fewest successes that PASS: the binding artefact. None where the design is refused."""
+    threshold: float | None
+    """Wilson: the real-valued bound the cutoff was rounded up from. Exact: cutoff / trials."""
+    reference_rate: float
+    """The rate the rule compares with: the baseline's, or its Wilson bound if it never failed."""
+    achieved_size: float | None
+    """The false-alarm probability by exact enumeration under the rule's own reference model.
+
+    Wilson: P(K < cutoff) at the reference rate. Exact: the same as `design_false_alarm`.
+    """
+    design_false_alarm: float | None
+    """P(FAIL) when nothing changed, with the baseline's own sampling error included.
+
+    None where the reference rate is 0 or 1 under the exact rule: nothing then varies.
+    """
+    refusal: Refusal | None = None
+
+    @property
+    def displayed_rate(self) -> float | None:
+        """The cutoff as a rate to six decimals, for people; the integer decides (companion §3.4)."""
+        return None if self.cutoff is None else round(self.cutoff / self.trials, 6)
+
+    def power(self, rate: float) -> float | None:
+        """P(FAIL) of the resolved test when the true rate is `rate`; None where refused."""
+        p = check_rate("rate", rate)
+        return None if self.cutoff is None else _cdf(self.cutoff - 1, self.trials, p)
+
+    def power_at_margin(self, margin: float) -> float | None:
+        """P(FAIL) when the true rate is `margin` below the reference rate."""
+        return self.power(max(0.0, self.reference_rate - check_rate("margin", margin)))
+
+
+def regression_cutoff(
+    baseline_successes: SupportsIndex,
+    baseline_trials: SupportsIndex,
+    trials: SupportsIndex,
+    *,
+    alpha: float = 0.05,
+    rule: Rule = "wilson",
+) -> RegressionCutoff:
+    """The fewest successes in `trials` that show no degradation from a measured baseline.
+
+    Wilson: ⌈n · WilsonLower(p̂_b, n)⌉ at the test's n; a baseline without failures is first
+    replaced by its own Wilson bound (§4.3), one without successes gives 0. Exact: the smallest
+    count whose one-sided Fisher p-value exceeds alpha; more test than baseline trials are refused.
+
+    Parameters
+    ----------
+    baseline_successes, baseline_trials : int
+        The measured baseline, 0 ≤ successes ≤ trials, at least one trial.
+    trials : int
+        Trials of the test, at least 1.
+    alpha : float
+        The nominal false-alarm level, strictly between 0 and 1.
+    rule : {"wilson", "exact"}
+        Companion §3.4 and §4.3, or the Fisher rule that replaced it.
+
+    Examples
+    --------
+    >>> design = regression_cutoff(951, 1000, 100)
+    >>> design.cutoff, round(design.threshold, 6), round(design.achieved_size, 6)
+    (91, 0.902124, 0.024986)
+    >>> round(regression_cutoff(90, 100, 500).design_false_alarm, 3)
+    0.253
+    """
+    k, nb = check_successes(
+        baseline_successes, baseline_trials, names=("baseline_successes", "baseline_trials")
+    )
+    n = check_count("trials", trials, minimum=1)
+    level = check_open_rate("alpha", alpha)
+    if check_choice("rule", rule, RULES) == "wilson":
+        return _wilson_design(k, nb, n, level)
+    return _exact_design(k, nb, n, level)
+
+
+def design_false_alarm(
+    rate: float,
+    baseline_trials: SupportsIndex,
+    trials: SupportsIndex,
+    *,
+    alpha: float = 0.05,
+    rule: Rule = "wilson",
+) -> float:
+    """P(FAIL) when baseline and test are both drawn at one common rate: nothing has changed.
+
+    Σ_k P(K_b = k) P(K_t < c(k)) with c the rule's cutoff at baseline count k. The nominal alpha
+    treats the baseline's rate as known; this does not.
+
+    Examples
+    --------
+    >>> round(design_false_alarm(0.9, 100, 500), 3)
+    0.253
+    >>> round(design_false_alarm(0.9, 500, 100, rule="exact"), 3)
+    0.034
+    """
+    return design_power(rate, rate, baseline_trials, trials, alpha=alpha, rule=rule)
+
+
+def design_power(
+    baseline_rate: float,
+    rate: float,
+    baseline_trials: SupportsIndex,
+    trials: SupportsIndex,
+    *,
+    alpha: float = 0.05,
+    rule: Rule = "exact",
+) -> float:
+    """P(FAIL) before either run: baseline drawn at `baseline_rate`, test at `rate`.
+
+    Examples
+    --------
+    >>> round(design_power(0.95, 0.90, 1000, 100), 6)
+    0.53279
+    """
+    return rejection_probability(
+        check_count("baseline_trials", baseline_trials, minimum=1),
+        check_count("trials", trials, minimum=1),
+        check_rate("baseline_rate", baseline_rate),
+        check_rate("rate", rate),
+        check_open_rate("alpha", alpha),
+        check_choice("rule", rule, RULES),
+    )
+
+
+def rejection_probability(
+    nb: int, n: int, baseline_rate: float, rate: float, alpha: float, rule: Rule
+) -> float:
+    """Σ_k P(K_b = k) P(K_t < c(k)), over the baseline counts that can matter."""
+    first, weights = _likely_counts(nb, baseline_rate)
+    last = first + len(weights) - 1
+    if rule == "wilson":
+        z = upper_z(alpha)
+        cutoffs = [_wilson_cutoff(k, nb, n, z) for k in range(first, last + 1)]
+    else:
+        cutoffs = list(fisher_cutoffs(first, last, nb, n, alpha))
+    low = min(cutoffs)
+    below = _cdf_window(low - 1, max(cutoffs) - 1, n, rate)
+    return min(1.0, math.fsum(w * below[c - low] for w, c in zip(weights, cutoffs, strict=True)))
+
+
+def _wilson_design(k: int, nb: int, n: int, alpha: float) -> RegressionCutoff:
+    z = upper_z(alpha)
+    reference = _wilson_reference(k, nb, z)
+    cutoff = _wilson_cutoff(k, nb, n, z)
+    return RegressionCutoff(
+        rule="wilson",
+        baseline_successes=k,
+        baseline_trials=nb,
+        trials=n,
+        alpha=alpha,
+        cutoff=cutoff,
+        threshold=wilson_low(reference * n, n, z),
+        reference_rate=reference,
+        achieved_size=_cdf(cutoff - 1, n, reference),
+        design_false_alarm=rejection_probability(nb, n, reference, reference, alpha, "wilson"),
+    )
+
+
+def _exact_design(k: int, nb: int, n: int, alpha: float) -> RegressionCutoff:
+    rate = k / nb
+    refused = n > nb
+    cutoff = None if refused else smallest_count(k, nb, n, alpha)
+    size = (
+        None
+        if refused or k in (0, nb)
+        else rejection_probability(nb, n, rate, rate, alpha, "exact")
+    )
+    return RegressionCutoff(
+        rule="exact",
+        baseline_successes=k,
+        baseline_trials=nb,
+        trials=n,
+        alpha=alpha,
+        cutoff=cutoff,
+        threshold=None if cutoff is None else cutoff / n,
+        reference_rate=rate,
+        achieved_size=size,
+        design_false_alarm=size,
+        refusal=Refusal.TEST_LARGER_THAN_BASELINE if refused else None,
+    )
+
+
+def _wilson_reference(k: int, nb: int, z: float) -> float:
+    """The baseline's rate, or its own Wilson bound where it never failed (companion §4.3.2)."""
+    return wilson_low(nb, nb, z) if k == nb else k / nb
+
+
+def _wilson_cutoff(k: int, nb: int, n: int, z: float) -> int:
+    reference = _wilson_reference(k, nb, z)
+    edge = n * wilson_low(reference * n, n, z)
+    if abs(edge - round(edge)) > 1e-9 * n:
+        return math.ceil(edge)
+    # Too close to a whole trial for doubles: ask the score test itself, in rationals.
+    from fractions import Fraction
+
+    centre = Fraction(reference) if k == nb else Fraction(k, nb)
+    return next(
+        c for c in range(max(0, round(edge) - 1), n + 1) if _meets(Fraction(c, n), centre, n, z)
+    )
+
+
+def _meets(rate: Fraction, centre: Fraction, n: int, z: float) -> bool:
+    """Whether `rate` is at or above the Wilson lower bound of `centre`, without rounding."""
+    gap = centre - rate
+    spread = type(gap)(z) ** 2 * rate * (1 - rate) / n
+    if z >= 0:
+        return gap <= 0 or gap * gap <= spread
+    return gap <= 0 and gap * gap >= spread
+
+
+def _likely_counts(n: int, p: float) -> tuple[int, Sequence[float]]:
+    """The first binomial count that matters, and the probabilities from there to the last."""
+    if p in (0, 1):
+        return (n if p else 0), [1.0]
+    mode = min(int((n + 1) * p), n)
+    odds = p / (1 - p)
+    peak = binomial_weight(mode, n, p, 1 - p)
+    below, weight, k = [], peak, mode
+    while k > 0 and weight > _NEGLIGIBLE * peak:
+        weight *= k / ((n - k + 1) * odds)
+        k -= 1
+        below.append(weight)
+    above, weight, first, k = [peak], peak, k, mode
+    while k < n and weight > _NEGLIGIBLE * peak:
+        weight *= (n - k) * odds / (k + 1)
+        k += 1
+        above.append(weight)
+    return first, below[::-1] + above
+
+
+def _cdf_window(low: int, high: int, n: int, p: float) -> list[float]:
+    """P(K ≤ low), …, P(K ≤ high), by one sum over the probabilities between."""
+    values = [_cdf(low, n, p)]
+    if p in (0, 1):
+        return [_cdf(k, n, p) for k in range(low, high + 1)]
+    # Anchored at the window's likeliest count, so that no ratio starts from an underflow.
+    anchor = min(max(int((n + 1) * p), low + 1), high)
+    odds = p / (1 - p)
+    weights = {anchor: binomial_weight(anchor, n, p, 1 - p)} if 0 <= anchor <= n else {}
+    for k in range(anchor, high):
+        weights[k + 1] = weights[k] * ((n - k) * odds / (k + 1))
+    for k in range(anchor, low + 1, -1):
+        weights[k - 1] = weights[k] * (k / ((n - k + 1) * odds))
+    for k in range(low + 1, high + 1):
+        values.append(min(1.0, values[-1] + weights[k]))
+    return values
