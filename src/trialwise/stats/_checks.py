@@ -45,7 +45,8 @@ def check_successes(
 
 def check_real(argument: str, value: float) -> float:
     """A finite number."""
-    if not isinstance(value, bool):
+    # float() would read the text "0.5" and count True as 1.
+    if not isinstance(value, (bool, str, bytes)):
         try:
             number = float(value)
         except (TypeError, ValueError):

@@ -44,7 +44,7 @@ class ComplianceCutoff:
 
     @property
     def displayed_rate(self) -> float | None:
-        """The cutoff as a rate to six decimals, for people; the integer decides (companion §3.4)."""
+        """The cutoff as a rate to six decimals, for people; the integer decides (§3.4)."""
         return None if self.cutoff is None else round(self.cutoff / self.trials, 6)
 
     @property
@@ -90,7 +90,7 @@ def compliance_cutoff(
     n = check_count("trials", trials, minimum=1)
     level = check_open_rate("alpha", alpha)
     if check_choice("rule", rule, RULES) == "wilson":
-        cutoff = _wilson_cutoff(p, n, upper_z(level))
+        cutoff = wilson_cutoff(p, n, upper_z(level))
     else:
         cutoff = exact_cutoff(p, n, level)
     return ComplianceCutoff(
@@ -121,9 +121,9 @@ def minimum_trials(required_rate: float, *, alpha: float = 0.05, rule: Rule = "w
         return max(1, math.ceil(p * z * z / (1 - p))) if z > 0 else 1
     n = max(1, math.ceil(math.log(level) / math.log(p)))
     # The quotient of two logarithms may land one trial off where it is a whole number.
-    while n > 1 and _admits(n - 1, n - 1, p, level):
+    while n > 1 and admits(n - 1, n - 1, p, level):
         n -= 1
-    while not _admits(n, n, p, level):
+    while not admits(n, n, p, level):
         n += 1
     return n
 
@@ -142,24 +142,24 @@ def check_required_rate(value: float) -> float:
 
 def exact_cutoff(p: float, n: int, alpha: float) -> int | None:
     """min{k : P(K ≥ k) ≤ alpha}, or None where even k = n is too likely."""
-    if not _admits(n, n, p, alpha):
+    if not admits(n, n, p, alpha):
         return None
     low, high = 0, n  # P(K ≥ 0) = 1 never qualifies, high always does.
     guess = round(n * p + upper_z(alpha) * math.sqrt(n * p * (1 - p)))
     for probe in (guess - 2, guess + 2):
         if low < probe < high:
-            low, high = (low, probe) if _admits(probe, n, p, alpha) else (probe, high)
+            low, high = (low, probe) if admits(probe, n, p, alpha) else (probe, high)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _admits(middle, n, p, alpha) else (middle, high)
+        low, high = (low, middle) if admits(middle, n, p, alpha) else (middle, high)
     return high
 
 
-def _admits(k: int, n: int, p: float, alpha: float) -> bool:
+def admits(k: int, n: int, p: float, alpha: float) -> bool:
     return at_most(_tail(k, n, p), alpha, lambda: exact_tail(k, n, as_written(p)))
 
 
-def _wilson_cutoff(p: float, n: int, z: float) -> int | None:
+def wilson_cutoff(p: float, n: int, z: float) -> int | None:
     """min{k : k − np ≥ z√(np(1−p))}, the score test solved for the count."""
     edge = n * p + z * math.sqrt(n * p * (1 - p))
     k = math.ceil(edge)

@@ -68,7 +68,7 @@ class RegressionCutoff:
 
     @property
     def displayed_rate(self) -> float | None:
-        """The cutoff as a rate to six decimals, for people; the integer decides (companion §3.4)."""
+        """The cutoff as a rate to six decimals, for people; the integer decides (§3.4)."""
         return None if self.cutoff is None else round(self.cutoff / self.trials, 6)
 
     def power(self, rate: float) -> float | None:
@@ -168,13 +168,13 @@ def design_power(
         check_count("trials", trials, minimum=1),
         check_rate("baseline_rate", baseline_rate),
         check_rate("rate", rate),
-        check_open_rate("alpha", alpha),
-        check_choice("rule", rule, RULES),
+        alpha=check_open_rate("alpha", alpha),
+        rule=check_choice("rule", rule, RULES),
     )
 
 
 def rejection_probability(
-    nb: int, n: int, baseline_rate: float, rate: float, alpha: float, rule: Rule
+    nb: int, n: int, baseline_rate: float, rate: float, *, alpha: float, rule: Rule
 ) -> float:
     """Σ_k P(K_b = k) P(K_t < c(k)), over the baseline counts that can matter."""
     first, weights = _likely_counts(nb, baseline_rate)
@@ -203,7 +203,9 @@ def _wilson_design(k: int, nb: int, n: int, alpha: float) -> RegressionCutoff:
         threshold=wilson_low(reference * n, n, z),
         reference_rate=reference,
         achieved_size=_cdf(cutoff - 1, n, reference),
-        design_false_alarm=rejection_probability(nb, n, reference, reference, alpha, "wilson"),
+        design_false_alarm=rejection_probability(
+            nb, n, reference, reference, alpha=alpha, rule="wilson"
+        ),
     )
 
 
@@ -214,7 +216,7 @@ def _exact_design(k: int, nb: int, n: int, alpha: float) -> RegressionCutoff:
     size = (
         None
         if refused or k in (0, nb)
-        else rejection_probability(nb, n, rate, rate, alpha, "exact")
+        else rejection_probability(nb, n, rate, rate, alpha=alpha, rule="exact")
     )
     return RegressionCutoff(
         rule="exact",

@@ -1,0 +1,279 @@
+"""How many trials, and how likely a decision: planning formulas and their exact counterparts.
+
+The normal-approximation formulas of companion §2.4 and §5.3–5.5 budget a run; they are not
+calibrated claims. The exact ones count. Exact power is a sawtooth in the number of trials, so
+"enough" here means enough from that number on, not the first time the curve happens to touch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, SupportsIndex
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats._boundary import as_written
+from trialwise.stats._checks import check_choice, check_count, check_open_rate, check_rate
+from trialwise.stats._normal import normal_cdf, normal_quantile, upper_z
+from trialwise.stats._sawtooth import compliance_powers
+from trialwise.stats.compliance import check_required_rate
+from trialwise.stats.regression import rejection_probability
+from trialwise.stats.values import RULES, Rule
+
+__all__ = [
+    "ComplianceSizing",
+    "NormalSizing",
+    "compliance_sizing",
+    "minimum_detectable_degradation",
+    "minimum_detectable_effect",
+    "normal_power",
+    "normal_sizing",
+    "precision_trials",
+]
+
+#: The largest number of trials a sizing considers: beyond it a test suite is not the instrument.
+LIMIT = 20_000
+
+AlternativeKind = Literal["MARGIN", "MIDWAY", "DECLARED"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormalSizing:
+    """Trials by the normal approximation, and the power the same approximation gives them."""
+
+    reference_rate: float
+    effect: float
+    alpha: float
+    power: float
+    required_trials: int
+    achieved_power: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComplianceSizing:
+    """The trials from which on a compliance test has its power, by exact enumeration."""
+
+    rule: Rule
+    required_rate: float
+    alternative_rate: float
+    alternative_kind: AlternativeKind
+    """How the alternative was chosen: required + effect, midway to 1, or as declared."""
+    alpha: float
+    power: float
+    required_trials: int | None
+    """The first number of trials from which power never falls below the target again.
+
+    None where that is beyond 20,000 trials.
+    """
+    achieved_power: float | None
+    first_crossing: int | None
+    """The first number of trials that reaches the target at all; the sawtooth may drop again."""
+
+
+def normal_power(
+    reference_rate: float, alternative_rate: float, trials: SupportsIndex, *, alpha: float = 0.05
+) -> float:
+    """The approximate power to see a drop from one rate to another (companion §5.3).
+
+    Φ((p0 − p1 − z_α SE0) / SE1), with SE_i = √(p_i(1−p_i)/n).
+
+    Examples
+    --------
+    >>> round(normal_power(0.95, 0.90, 100), 3)
+    0.681
+    """
+    p0 = check_open_rate("reference_rate", reference_rate)
+    p1 = check_open_rate("alternative_rate", alternative_rate)
+    if p1 >= p0:
+        raise InvalidArgument("alternative_rate", p1, f"lie below reference_rate ({p0})")
+    n = check_count("trials", trials, minimum=1)
+    return _normal_power(p0, p1, n, upper_z(check_open_rate("alpha", alpha)))
+
+
+def normal_sizing(
+    reference_rate: float, effect: float, *, alpha: float = 0.05, power: float = 0.80
+) -> NormalSizing:
+    """The trials to detect a drop of `effect`, by the normal approximation (companion §5.4, §5.5).
+
+    ⌈((z_α √(p0(1−p0)) + z_β √(p1(1−p1))) / δ)²⌉ with p1 = p0 − δ.
+
+    Examples
+    --------
+    >>> normal_sizing(0.95, 0.05).required_trials
+    150
+    >>> normal_sizing(0.999, 0.001).required_trials
+    8027
+    """
+    p0 = check_open_rate("reference_rate", reference_rate)
+    delta = check_open_rate("effect", effect)
+    p1 = float(as_written(p0) - as_written(delta))
+    if p1 <= 0:
+        raise InvalidArgument("effect", effect, f"be smaller than reference_rate ({p0})")
+    level = check_open_rate("alpha", alpha)
+    target = check_open_rate("power", power)
+    z_alpha, z_beta = upper_z(level), normal_quantile(target)
+    root = (z_alpha * math.sqrt(p0 * (1 - p0)) + z_beta * math.sqrt(p1 * (1 - p1))) / delta
+    n = max(1, math.ceil(root * root)) if root > 0 else 1
+    return NormalSizing(
+        reference_rate=p0,
+        effect=delta,
+        alpha=level,
+        power=target,
+        required_trials=n,
+        achieved_power=_normal_power(p0, p1, n, z_alpha),
+    )
+
+
+def minimum_detectable_effect(
+    reference_rate: float, trials: SupportsIndex, *, alpha: float = 0.05, power: float = 0.80
+) -> float | None:
+    """The smallest drop that the normal approximation detects with the wanted power (§5.6).
+
+    None where not even a drop to a rate of 0 would be.
+
+    Examples
+    --------
+    >>> round(minimum_detectable_effect(0.95, 150), 4)
+    0.0499
+    """
+    p0 = check_open_rate("reference_rate", reference_rate)
+    n = check_count("trials", trials, minimum=1)
+    z = upper_z(check_open_rate("alpha", alpha))
+    target = check_open_rate("power", power)
+    return _smallest_drop(p0, lambda p1: _normal_power(p0, p1, n, z) >= target)
+
+
+def precision_trials(rate: float, margin: float, *, confidence: float = 0.95) -> int:
+    """The trials that estimate a rate to ± `margin`, by the normal approximation (companion §2.4).
+
+    ⌈z² p(1−p) / e²⌉.
+
+    Examples
+    --------
+    >>> [precision_trials(0.95, e) for e in (0.05, 0.03, 0.02, 0.01)]
+    [73, 203, 457, 1825]
+    """
+    p = check_rate("rate", rate)
+    e = check_open_rate("margin", margin)
+    z = normal_quantile(1 - (1 - check_open_rate("confidence", confidence)) / 2)
+    return max(1, math.ceil(z * z * p * (1 - p) / (e * e)))
+
+
+def compliance_sizing(
+    required_rate: float,
+    effect: float | None = None,
+    *,
+    alternative_rate: float | None = None,
+    alpha: float = 0.05,
+    power: float = 0.80,
+    rule: Rule = "exact",
+) -> ComplianceSizing:
+    """The trials that show `required_rate` with the wanted power if the true rate is better.
+
+    Power(n) = P(K ≥ cutoff(n)) at the alternative: `alternative_rate` where declared, otherwise
+    required + effect, or midway between the requirement and 1 where that sum reaches 1.
+
+    Parameters
+    ----------
+    required_rate : float
+        Strictly between 0 and 1.
+    effect : float, optional
+        How far above the requirement the service is hoped to be; needed without an alternative.
+    alternative_rate : float, optional
+        The true rate at which the power is wanted, above the requirement.
+    alpha, power : float
+        False-compliance level and wanted P(PASS), strictly between 0 and 1.
+    rule : {"wilson", "exact"}
+        Whose cutoffs to use.
+
+    Examples
+    --------
+    >>> sizing = compliance_sizing(0.95, 0.02)
+    >>> sizing.required_trials, sizing.first_crossing
+    (694, 601)
+    """
+    p = check_required_rate(required_rate)
+    level = check_open_rate("alpha", alpha)
+    target = check_open_rate("power", power)
+    p1, kind = _alternative(p, effect, alternative_rate)
+    powers = compliance_powers(p, p1, level, check_choice("rule", rule, RULES), LIMIT)
+    enough = [value >= target for value in powers]
+    first = enough.index(True) + 1 if True in enough else None
+    # One more than the last number of trials that falls short.
+    required = next((n for n in range(LIMIT, 0, -1) if not enough[n - 1]), 0) + 1
+    return ComplianceSizing(
+        rule=rule,
+        required_rate=p,
+        alternative_rate=p1,
+        alternative_kind=kind,
+        alpha=level,
+        power=target,
+        required_trials=required if required <= LIMIT else None,
+        achieved_power=powers[required - 1] if required <= LIMIT else None,
+        first_crossing=first,
+    )
+
+
+def minimum_detectable_degradation(
+    baseline_rate: float,
+    baseline_trials: SupportsIndex,
+    trials: SupportsIndex,
+    *,
+    alpha: float = 0.05,
+    power: float = 0.80,
+    rule: Rule = "exact",
+) -> float | None:
+    """The smallest drop a planned regression test detects with the wanted power, exactly (§5.6).
+
+    Baseline and test are both still to be drawn. None where even a drop to 0 falls short.
+
+    Examples
+    --------
+    >>> round(minimum_detectable_degradation(0.95, 1000, 100), 6)
+    0.075585
+    """
+    p = check_open_rate("baseline_rate", baseline_rate)
+    nb = check_count("baseline_trials", baseline_trials, minimum=1)
+    n = check_count("trials", trials, minimum=1)
+    level = check_open_rate("alpha", alpha)
+    target = check_open_rate("power", power)
+    which = check_choice("rule", rule, RULES)
+    return _smallest_drop(
+        p, lambda p1: rejection_probability(nb, n, p, p1, alpha=level, rule=which) >= target
+    )
+
+
+def _normal_power(p0: float, p1: float, n: int, z: float) -> float:
+    gap = p0 - p1 - z * math.sqrt(p0 * (1 - p0) / n)
+    spread = math.sqrt(p1 * (1 - p1) / n)
+    if spread == 0:
+        return 1.0 if gap > 0 else 0.0
+    return normal_cdf(gap / spread)
+
+
+def _alternative(
+    p: float, effect: float | None, declared: float | None
+) -> tuple[float, AlternativeKind]:
+    if declared is not None:
+        p1 = check_rate("alternative_rate", declared)
+        if p1 <= p:
+            raise InvalidArgument("alternative_rate", declared, f"lie above required_rate ({p})")
+        return p1, "DECLARED"
+    if effect is None:
+        raise InvalidArgument("effect", effect, "be given where no alternative_rate is")
+    total = as_written(p) + as_written(check_open_rate("effect", effect))
+    if total >= 1:
+        return float((as_written(p) + 1) / 2), "MIDWAY"
+    return float(total), "MARGIN"
+
+
+def _smallest_drop(p0: float, detected: Callable[[float], bool]) -> float | None:
+    """The smallest δ with `detected(p0 − δ)`, for a power that grows with the drop."""
+    if not detected(0.0):
+        return None
+    low, high = 0.0, p0
+    while high - low > 1e-13:
+        middle = (low + high) / 2
+        low, high = (low, middle) if detected(p0 - middle) else (middle, high)
+    return high
