@@ -1,0 +1,1 @@
+"""The nouns: frozen values without a clock, a file or a network in them."""

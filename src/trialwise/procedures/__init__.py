@@ -1,0 +1,1 @@
+"""The decisions: counts and designs in, findings and verdicts out, nothing else touched."""

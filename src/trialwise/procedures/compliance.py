@@ -1,0 +1,198 @@
+"""Compliance: does the service meet its required rate? (companion §3.2, §3.6)"""
+
+from __future__ import annotations
+
+import math
+
+from trialwise.model.tally import Tally
+from trialwise.model.verdict import (
+    Caution,
+    Decision,
+    Finding,
+    Intent,
+    ObservedRate,
+    Procedure,
+    PValue,
+)
+from trialwise.stats._boundary import as_written
+from trialwise.stats._normal import normal_sf
+from trialwise.stats.binomial import binomial_tail
+from trialwise.stats.compliance import ComplianceCutoff, compliance_cutoff
+from trialwise.stats.intervals import clopper_pearson, wilson_lower
+from trialwise.stats.values import Rule
+
+__all__ = ["DECISION_RULES", "decide_compliance"]
+
+#: The versioned name of the rule each rule set uses.
+DECISION_RULES: dict[Rule, str] = {
+    "wilson": "compliance/wilson-lower-bound",
+    "exact": "compliance/exact-binomial",
+}
+
+
+def decide_compliance(
+    criterion: str,
+    tally: Tally,
+    required_rate: float,
+    *,
+    alpha: float = 0.05,
+    rule: Rule = "wilson",
+    intent: Intent = Intent.VERIFICATION,
+    planned_trials: int | None = None,
+) -> Finding:
+    """Decide whether a required rate has been shown.
+
+    A verification whose *plan* could never PASS is refused: no decision, and the reason. A run
+    that was planned well but yielded too few trials is INCONCLUSIVE. A smoke run is decided
+    whatever its size, and what it cannot show it FAILs.
+
+    Args:
+        criterion: The criterion's name.
+        tally: The counts.
+        required_rate: Strictly between 0 and 1.
+        alpha: The false-compliance level.
+        rule: The rule set, named on the finding.
+        intent: Verification refuses what smoke only softens.
+        planned_trials: The size the run was planned with; the tally's own where not given.
+
+    >>> decide_compliance("valid-json", Tally(trials=100, passed=99), 0.95).decision
+    <Decision.PASS: 'PASS'>
+    """
+    planned = tally.trials if planned_trials is None else planned_trials
+    if intent is Intent.VERIFICATION and planned > 0:
+        plan = compliance_cutoff(required_rate, planned, alpha=alpha, rule=rule)
+        if plan.refusal is not None:
+            return _finding(
+                criterion, tally, plan, decision=None, caution=Caution.CONFIGURATION_ERROR
+            )
+    return judge_compliance(criterion, tally, required_rate, alpha=alpha, rule=rule, intent=intent)
+
+
+def judge_compliance(
+    criterion: str,
+    tally: Tally,
+    required_rate: float,
+    *,
+    alpha: float,
+    rule: Rule,
+    intent: Intent = Intent.VERIFICATION,
+) -> Finding:
+    """Judge the trials there are: what came of a plan that was admitted."""
+    if tally.trials == 0:
+        return Finding(
+            criterion=criterion,
+            procedure=Procedure.COMPLIANCE,
+            rule=rule,
+            decision_rule=DECISION_RULES[rule],
+            decision=Decision.INCONCLUSIVE,
+            tally=tally,
+            intent=intent,
+            alpha=alpha,
+            caution=Caution.ZERO_EVALUABLE,
+            statement="No trial was available to decide on.",
+        )
+    design = compliance_cutoff(required_rate, tally.trials, alpha=alpha, rule=rule)
+    if design.cutoff is None:
+        decision = Decision.FAIL if intent is Intent.SMOKE else Decision.INCONCLUSIVE
+        return _finding(
+            criterion,
+            tally,
+            design,
+            decision=decision,
+            caution=Caution.FEASIBILITY_REFUSED,
+            intent=intent,
+        )
+    observed = _observed(tally, required_rate)
+    passed = tally.passed >= design.cutoff
+    met = observed is not ObservedRate.BELOW_THRESHOLD
+    short = Caution.STRANDS_DISAGREE if met else Caution.FAIL_CLEAR
+    return _finding(
+        criterion,
+        tally,
+        design,
+        decision=Decision.PASS if passed else Decision.FAIL,
+        caution=Caution.ADEQUATE_POWER if passed else short,
+        observed=observed,
+        p_value=_p_value(tally, design),
+        intent=intent,
+    )
+
+
+def _finding(
+    criterion: str,
+    tally: Tally,
+    design: ComplianceCutoff,
+    *,
+    decision: Decision | None,
+    caution: Caution,
+    observed: ObservedRate = ObservedRate.NOT_APPLICABLE,
+    p_value: PValue | None = None,
+    intent: Intent = Intent.VERIFICATION,
+) -> Finding:
+    return Finding(
+        criterion=criterion,
+        procedure=Procedure.COMPLIANCE,
+        rule=design.rule,
+        decision_rule=DECISION_RULES[design.rule],
+        decision=decision,
+        tally=tally,
+        intent=intent,
+        alpha=design.alpha,
+        design=design,
+        refusals=(design.refusal,) if decision is None and design.refusal else (),
+        p_value=p_value,
+        lower_bound=_lower_bound(tally, design),
+        observed_rate=observed,
+        caution=caution,
+        statement=_statement(decision, tally, design, intent),
+    )
+
+
+def _observed(tally: Tally, required_rate: float) -> ObservedRate:
+    """Compare in rationals: 49/50 is at 0.98, not beside it."""
+    gap = tally.passed - as_written(required_rate) * tally.trials
+    if gap == 0:
+        return ObservedRate.AT_THRESHOLD
+    return ObservedRate.ABOVE_THRESHOLD if gap > 0 else ObservedRate.BELOW_THRESHOLD
+
+
+def _lower_bound(tally: Tally, design: ComplianceCutoff) -> float | None:
+    if tally.trials == 0:
+        return None
+    confidence = 1 - design.alpha
+    if design.rule == "wilson":
+        return wilson_lower(tally.passed, tally.trials, confidence=confidence)
+    return clopper_pearson(tally.passed, tally.trials, confidence=confidence, side="lower").low
+
+
+def _p_value(tally: Tally, design: ComplianceCutoff) -> PValue:
+    k, n, p = tally.passed, tally.trials, design.required_rate
+    if design.rule == "wilson":
+        z = (k / n - p) / math.sqrt(p * (1 - p) / n)
+        return PValue(
+            value=normal_sf(z), method="score-test-upper-tail", tail="P_{p=p_req}(Z >= z)"
+        )
+    return PValue(
+        value=binomial_tail(k, n, p),
+        method="exact-binomial-upper-tail",
+        tail="P_{p=p_req}(K >= K_c)",
+    )
+
+
+def _statement(
+    decision: Decision | None, tally: Tally, design: ComplianceCutoff, intent: Intent
+) -> str:
+    rate = f"{design.required_rate:g}"
+    if design.cutoff is None:
+        return (
+            f"{design.trials} trials cannot show a rate above {rate} at alpha = {design.alpha:g}: "
+            f"even without a failure the bound stays below it. At least {design.minimum_trials} "
+            "trials are needed, or smoke intent if this is a sentinel check."
+        )
+    count = f"{tally.passed} of {tally.trials} successes, {design.cutoff} needed"
+    if intent is Intent.SMOKE:
+        relation = "consistent" if decision is Decision.PASS else "inconsistent"
+        return f"The observed rate is {relation} with the target of {rate} ({count})."
+    if decision is Decision.PASS:
+        return f"The evidence supports a rate above {rate} at the configured level ({count})."
+    return f"A rate above {rate} was not shown at the configured level ({count})."

@@ -1,0 +1,112 @@
+"""The composite verdict: FAIL beats INCONCLUSIVE beats PASS, and no part is lost (§1.4.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from trialwise.model.verdict import (
+    Decision,
+    Dimension,
+    Finding,
+    LatencyFinding,
+    Procedure,
+    Trigger,
+    Verdict,
+)
+from trialwise.stats.envelopes import Direction, type_one_envelopes
+from trialwise.stats.refusal import Refusal
+
+__all__ = ["combine", "compose"]
+
+_DIRECTIONS: dict[Procedure, Direction] = {
+    Procedure.COMPLIANCE: "compliance",
+    Procedure.REGRESSION: "regression",
+    Procedure.OBSERVATIONAL: "observational",
+}
+
+
+def combine(decisions: Iterable[Decision]) -> Decision | None:
+    """The structural composite: FAIL if any, else INCONCLUSIVE if any, else PASS; None of none.
+
+    >>> combine([Decision.PASS, Decision.INCONCLUSIVE])
+    <Decision.INCONCLUSIVE: 'INCONCLUSIVE'>
+    """
+    seen = set(decisions)
+    for decision in (Decision.FAIL, Decision.INCONCLUSIVE, Decision.PASS):
+        if decision in seen:
+            return decision
+    return None
+
+
+def compose(
+    findings: Sequence[Finding],
+    latency: Sequence[LatencyFinding] = (),
+    *,
+    advisory: Iterable[Dimension] = (),
+) -> Verdict:
+    """Compose findings into a verdict; refused whole if any part's design was refused.
+
+    An advisory dimension is decided exactly as an enforced one and reported; it never enters the
+    verdict's decision. With nothing enforced the decision is PASS: the run cannot fail.
+
+    Args:
+        findings: One per criterion, in the contract's order.
+        latency: One per latency constraint.
+        advisory: Dimensions to report without enforcing.
+    """
+    left_out = frozenset(advisory)
+    refusals = _refusals([*findings, *latency])
+    if refusals:
+        return Verdict(
+            decision=None,
+            findings=tuple(findings),
+            latency=tuple(latency),
+            advisory=left_out,
+            refusals=refusals,
+        )
+    functional = combine(f.decision for f in findings if f.decision is not None)
+    timing = combine(f.decision for f in latency if f.decision is not None)
+    enforced = [
+        decision
+        for dimension, decision in ((Dimension.FUNCTIONAL, functional), (Dimension.LATENCY, timing))
+        if decision is not None and dimension not in left_out
+    ]
+    decision = combine(enforced) or Decision.PASS
+    envelopes = type_one_envelopes((_DIRECTIONS[f.procedure], f.alpha) for f in findings)
+    return Verdict(
+        decision=decision,
+        findings=tuple(findings),
+        latency=tuple(latency),
+        advisory=left_out,
+        functional_decision=functional,
+        latency_decision=timing,
+        triggers=_triggers(decision, findings, latency, left_out),
+        false_compliance_envelope=envelopes.false_compliance,
+        false_degradation_envelope=envelopes.false_degradation_signal,
+    )
+
+
+def _refusals(parts: Iterable[Finding | LatencyFinding]) -> tuple[Refusal, ...]:
+    """Every reason once, in the order the enumeration declares."""
+    given = {reason for part in parts for reason in part.refusals}
+    return tuple(reason for reason in Refusal if reason in given)
+
+
+def _triggers(
+    decision: Decision,
+    findings: Sequence[Finding],
+    latency: Sequence[LatencyFinding],
+    advisory: frozenset[Dimension],
+) -> tuple[Trigger, ...]:
+    if decision is Decision.PASS:
+        return ()
+    functional = () if Dimension.FUNCTIONAL in advisory else findings
+    timing = () if Dimension.LATENCY in advisory else latency
+    return (
+        *(
+            Trigger(kind="criterion", name=f.criterion)
+            for f in functional
+            if f.decision is decision
+        ),
+        *(Trigger(kind="latency", name=f.constraint) for f in timing if f.decision is decision),
+    )

@@ -1,0 +1,48 @@
+"""Observational: was any failure observed? (companion §1.4.5)"""
+
+from __future__ import annotations
+
+from trialwise.model.tally import Tally
+from trialwise.model.verdict import Caution, Decision, Finding, Intent, Procedure
+from trialwise.stats.intervals import rule_of_three
+
+__all__ = ["decide_observational"]
+
+
+def decide_observational(
+    criterion: str, tally: Tally, *, intent: Intent = Intent.VERIFICATION
+) -> Finding:
+    """Report whether any failure was observed: exact on the run, silent about the population.
+
+    >>> finding = decide_observational("no-pii", Tally(trials=200, passed=200))
+    >>> finding.decision
+    <Decision.PASS: 'PASS'>
+    """
+    if tally.trials == 0:
+        decision, caution = Decision.INCONCLUSIVE, Caution.ZERO_EVALUABLE
+    else:
+        decision, caution = (Decision.FAIL if tally.failed else Decision.PASS), None
+    return Finding(
+        criterion=criterion,
+        procedure=Procedure.OBSERVATIONAL,
+        rule=None,
+        decision_rule=None,
+        decision=decision,
+        tally=tally,
+        intent=intent,
+        caution=caution,
+        statement=_statement(tally),
+    )
+
+
+def _statement(tally: Tally) -> str:
+    n = tally.trials
+    if n == 0:
+        return "No observation was available in the run."
+    if tally.failed:
+        return f"{tally.failed} of {n} trials failed."
+    return (
+        f"No failure was observed in {n} trials. This makes no claim about the population; for "
+        f"context only, under an i.i.d. model it corresponds to a 95 % upper bound of about "
+        f"{rule_of_three(n):.2g} on the failure probability."
+    )

@@ -1,0 +1,397 @@
+"""pass@k and pass^k: what k further trials of one task would show, and the mean over many tasks.
+
+A task with success probability p has pass@k = 1 − (1−p)^k (at least one of k trials succeeds) and
+pass^k = p^k (all of them do). Two estimators of each exist and disagree, so they have two names
+and are never swapped in silence: the unbiased one from counts, and the plug-in one from a rate.
+
+Trials of one task are never resampled here. Drawing them with replacement repeats successes, so
+the centre of such a bootstrap of pass^k is the plug-in (c/n)^k, above the unbiased estimate: 0.328
+for 0.222 at 8 of 10, k = 5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, SupportsIndex, TypeAlias
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats._checks import (
+    check_choice,
+    check_count,
+    check_open_rate,
+    check_rate,
+    check_successes,
+)
+from trialwise.stats._normal import upper_z
+from trialwise.stats.intervals import clopper_pearson
+from trialwise.stats.values import Interval, Undefined
+
+__all__ = [
+    "TaskMean",
+    "mean_pass_at_k",
+    "mean_pass_hat_k",
+    "pass_at_k",
+    "pass_at_k_interval",
+    "pass_at_k_naive",
+    "pass_hat_k",
+    "pass_hat_k_interval",
+    "pass_hat_k_plugin",
+]
+
+Metric: TypeAlias = Literal["pass@k", "pass^k"]
+Method: TypeAlias = Literal["bounded", "normal"]
+METHODS: tuple[Method, ...] = ("bounded", "normal")
+
+#: C(n−c, k)/C(n, k) ≤ exp(−kc/n). Beyond kc/n = 38 it is below 2⁻⁵⁴ and 1 minus it rounds to 1;
+#: beyond 746 it is below half the smallest double and rounds to 0. Stopping there keeps the
+#: shorter of the two equal products under √(746 n) factors, whatever k and c.
+_ROUNDS_TO_ONE = 38
+_ROUNDS_TO_ZERO = 746
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskMean:
+    """The mean of a per-task metric over tasks, never over pooled trials.
+
+    `interval` is about the mean over the population the tasks were drawn from, not about these
+    tasks alone; fewer than two tasks leave it undefined.
+    """
+
+    metric: Metric
+    k: int
+    tasks: tuple[tuple[int, int], ...]
+    """(trials, successes) of each task, as given."""
+    per_task: tuple[float, ...]
+    estimate: float
+    interval: Interval | Undefined
+    confidence: float
+    method: Method
+
+
+def pass_at_k(trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex) -> float:
+    """The unbiased estimate of the probability that at least one of k trials succeeds.
+
+    1 − C(n−c, k) / C(n, k): the share of the k-subsets of the trials that hold a success, computed
+    in whole numbers and rounded once (Chen et al. 2021). At k = n it is 1 or 0: any success at all.
+
+    Parameters
+    ----------
+    trials, successes : int
+        0 ≤ successes ≤ trials, trials ≥ 1.
+    k : int
+        1 ≤ k ≤ trials; beyond the trials there is no unbiased estimate.
+
+    Examples
+    --------
+    >>> pass_at_k(5, 3, 1), pass_at_k(5, 3, 2), pass_at_k(5, 3, 5)
+    (0.6, 0.9, 1.0)
+    """
+    return _pass_at_k(*_checked(trials, successes, k))
+
+
+def pass_at_k_naive(rate: float, k: SupportsIndex) -> float:
+    """The plug-in 1 − (1 − rate)^k: exact when `rate` is the true one, biased when it is c/n.
+
+    Parameters
+    ----------
+    rate : float
+        Between 0 and 1.
+    k : int
+        At least 1.
+
+    Examples
+    --------
+    >>> round(pass_at_k_naive(0.8, 5), 5)
+    0.99968
+    """
+    return _at_least_one(check_rate("rate", rate), check_count("k", k, minimum=1))
+
+
+def pass_hat_k(trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex) -> float:
+    """The unbiased estimate of the probability that all of k trials succeed, pass^k.
+
+    C(c, k) / C(n, k): the share of the k-subsets of the trials that hold no failure (Yao et al.
+    2024, τ-bench). Parameters as in `pass_at_k`, of which it is the mirror image:
+    pass@k of c successes is 1 − pass^k of n − c.
+
+    Examples
+    --------
+    >>> pass_hat_k(5, 3, 1), pass_hat_k(5, 3, 2), pass_hat_k(5, 3, 4)
+    (0.6, 0.3, 0.0)
+    """
+    return _pass_hat_k(*_checked(trials, successes, k))
+
+
+def pass_hat_k_plugin(rate: float, k: SupportsIndex) -> float:
+    """The plug-in rate^k: exact when `rate` is the true one, biased upward when it is c/n.
+
+    At 4 of 5 and k = 5 it says 0.328 where the unbiased estimate is 0. Parameters as in
+    `pass_at_k_naive`.
+
+    Examples
+    --------
+    >>> round(pass_hat_k_plugin(0.8, 5), 5)
+    0.32768
+    """
+    return _all_succeed(check_rate("rate", rate), check_count("k", k, minimum=1))
+
+
+def pass_at_k_interval(
+    trials: SupportsIndex,
+    successes: SupportsIndex,
+    k: SupportsIndex,
+    *,
+    confidence: float = 0.95,
+) -> Interval:
+    """The exact interval for one task's pass@k: Clopper–Pearson's, mapped by p → 1 − (1−p)^k.
+
+    The map is increasing, so the interval holds 1 − (1−p)^k exactly when Clopper–Pearson's holds
+    p: the coverage is the same at every p, never below `confidence`. It is about this task alone,
+    under independent trials with one success probability. It is defined for every k, also beyond
+    the trials, since only the unbiased estimate needs k ≤ n. It always holds the plug-in value at
+    c/n, but may miss the unbiased estimate, which is 0 or 1 at k = n.
+
+    Parameters
+    ----------
+    trials, successes : int
+        0 ≤ successes ≤ trials, trials ≥ 1.
+    k : int
+        At least 1.
+    confidence : float
+        Strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> low, high = pass_at_k_interval(10, 3, 2)
+    >>> round(low, 4), round(high, 4)
+    (0.129, 0.8792)
+    """
+    exact = clopper_pearson(successes, trials, confidence=confidence)
+    return _mapped(exact, _at_least_one, "pass@k", check_count("k", k, minimum=1))
+
+
+def pass_hat_k_interval(
+    trials: SupportsIndex,
+    successes: SupportsIndex,
+    k: SupportsIndex,
+    *,
+    confidence: float = 0.95,
+) -> Interval:
+    """The exact interval for one task's pass^k: Clopper–Pearson's, mapped by p → p^k.
+
+    Meaning, coverage and parameters as in `pass_at_k_interval`.
+
+    Examples
+    --------
+    >>> low, high = pass_hat_k_interval(10, 10, 5)
+    >>> round(low, 4), high
+    (0.1581, 1.0)
+    """
+    exact = clopper_pearson(successes, trials, confidence=confidence)
+    return _mapped(exact, _all_succeed, "pass^k", check_count("k", k, minimum=1))
+
+
+def mean_pass_at_k(
+    tasks: Sequence[tuple[SupportsIndex, SupportsIndex]],
+    k: SupportsIndex,
+    *,
+    confidence: float = 0.95,
+    method: Method = "bounded",
+) -> TaskMean:
+    """The mean of the tasks' unbiased pass@k, with an interval for the population of tasks.
+
+    The tasks are the sample: independent draws from a population whose mean pass@k is the
+    quantity of interest. Each task's estimate lies in [0, 1] and is unbiased, so the spread
+    between tasks already holds the spread within them, and trials are neither pooled nor
+    resampled. Tasks that share a template or a document are not independent, and the interval is
+    then too short. The task list must not depend on the outcomes.
+
+    Parameters
+    ----------
+    tasks : sequence of (trials, successes)
+        At least one task, each with at least k trials. The numbers of trials may differ.
+    k : int
+        At least 1.
+    confidence : float
+        Strictly between 0 and 1.
+    method : {"bounded", "normal"}
+        "bounded": the means m with kl(estimate, m) ≤ ln(2/α)/tasks, valid at any number of tasks
+        and any distribution in [0, 1] (Hoeffding 1963, theorem 1); wide. "normal": estimate ±
+        z s/√tasks, cut at 0 and 1; shorter, but its coverage is only asymptotic and falls short
+        below a few hundred tasks (Bowyer et al. 2025). Undefined where no two tasks differ,
+        since a spread of zero is then no evidence of certainty.
+
+    Examples
+    --------
+    >>> result = mean_pass_at_k([(5, 5), (5, 0), (5, 3), (5, 1)], 2)
+    >>> result.estimate
+    0.575
+    >>> round(result.interval.low, 3), round(result.interval.high, 3)
+    (0.065, 0.976)
+    """
+    return _task_mean("pass@k", tasks, k, confidence, method)
+
+
+def mean_pass_hat_k(
+    tasks: Sequence[tuple[SupportsIndex, SupportsIndex]],
+    k: SupportsIndex,
+    *,
+    confidence: float = 0.95,
+    method: Method = "bounded",
+) -> TaskMean:
+    """The mean of the tasks' unbiased pass^k, with an interval for the population of tasks.
+
+    Meaning and parameters as in `mean_pass_at_k`. The mean of powers is not the power of the
+    mean: one task that always succeeds and one that never does have a mean pass^10 of 0.5, while
+    pooling their trials would say 0.001.
+
+    Examples
+    --------
+    >>> mean_pass_hat_k([(10, 10), (10, 0)], 10).estimate
+    0.5
+    """
+    return _task_mean("pass^k", tasks, k, confidence, method)
+
+
+def _checked(
+    trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex
+) -> tuple[int, int, int]:
+    c, n = check_successes(successes, trials)
+    size = check_count("k", k, minimum=1)
+    if size > n:
+        raise InvalidArgument("k", k, f"be at most trials ({n})")
+    return n, c, size
+
+
+def _pass_at_k(n: int, c: int, k: int) -> float:
+    if k * c > _ROUNDS_TO_ONE * n:
+        return 1.0
+    without, subsets = _subsets(n, n - c, k)
+    return (subsets - without) / subsets
+
+
+def _pass_hat_k(n: int, c: int, k: int) -> float:
+    if k * (n - c) > _ROUNDS_TO_ZERO * n:
+        return 0.0
+    inside, subsets = _subsets(n, c, k)
+    return inside / subsets
+
+
+def _subsets(n: int, c: int, k: int) -> tuple[int, int]:
+    """Two whole numbers in the ratio C(c, k) : C(n, k), by the form with the fewer factors."""
+    if k <= n - c:
+        return math.comb(c, k), math.comb(n, k)
+    # Which k are drawn or which n − c fail: the same tables, counted from the other side.
+    return math.comb(n - k, n - c), math.comb(n, n - c)
+
+
+def _at_least_one(rate: float, k: int) -> float:
+    # Through logarithms, so that a rate of 1e-20 is not lost in 1 − rate.
+    return -math.expm1(_as_float(k) * math.log1p(-rate)) if 0 < rate < 1 else rate
+
+
+def _all_succeed(rate: float, k: int) -> float:
+    return math.pow(rate, _as_float(k))
+
+
+def _as_float(k: int) -> float:
+    try:
+        return float(k)
+    except OverflowError:
+        return math.inf
+
+
+def _mapped(exact: Interval, metric: Callable[[float, int], float], name: str, k: int) -> Interval:
+    return Interval(
+        metric(exact.low, k),
+        metric(exact.high, k),
+        confidence=exact.confidence,
+        method=f"{name} of {exact.method}",
+    )
+
+
+def _task_mean(
+    metric: Metric,
+    tasks: Sequence[tuple[SupportsIndex, SupportsIndex]],
+    k: SupportsIndex,
+    confidence: float,
+    method: Method,
+) -> TaskMean:
+    size = check_count("k", k, minimum=1)
+    counts = _checked_tasks(tasks, size)
+    level = check_open_rate("confidence", confidence)
+    chosen = check_choice("method", method, METHODS)
+    estimator = _pass_at_k if metric == "pass@k" else _pass_hat_k
+    per_task = tuple(estimator(n, c, size) for n, c in counts)
+    estimate = math.fsum(per_task) / len(per_task)
+    return TaskMean(
+        metric=metric,
+        k=size,
+        tasks=counts,
+        per_task=per_task,
+        estimate=estimate,
+        interval=_over_tasks(per_task, estimate, level, chosen),
+        confidence=level,
+        method=chosen,
+    )
+
+
+def _checked_tasks(
+    tasks: Sequence[tuple[SupportsIndex, SupportsIndex]], k: int
+) -> tuple[tuple[int, int], ...]:
+    allowed = "be a sequence of at least one (trials, successes) pair"
+    try:
+        pairs = [(trials, successes) for trials, successes in tasks]
+    except (TypeError, ValueError):
+        raise InvalidArgument("tasks", tasks, allowed) from None
+    if not pairs:
+        raise InvalidArgument("tasks", tasks, allowed)
+    counts = []
+    for place, (trials, successes) in enumerate(pairs):
+        names = (f"tasks[{place}] successes", f"tasks[{place}] trials")
+        c, n = check_successes(successes, trials, names=names)
+        if k > n:
+            raise InvalidArgument("k", k, f"be at most {names[1]} ({n})")
+        counts.append((n, c))
+    return tuple(counts)
+
+
+def _over_tasks(
+    values: tuple[float, ...], mean: float, confidence: float, method: Method
+) -> Interval | Undefined:
+    count = len(values)
+    if count < 2:
+        return Undefined("an interval over tasks needs at least two tasks")
+    if method == "bounded":
+        budget = math.log(2 / (1 - confidence)) / count
+        low, high = 1 - _furthest(1 - mean, budget), _furthest(mean, budget)
+        return Interval(low, high, confidence=confidence, method="bounded mean over tasks")
+    if min(values) == max(values):
+        return Undefined("every task has the same estimate, so their spread is not known")
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
+    half = upper_z((1 - confidence) / 2) * spread / math.sqrt(count)
+    return Interval(
+        max(0.0, mean - half),
+        min(1.0, mean + half),
+        confidence=confidence,
+        method="normal over tasks",
+    )
+
+
+def _furthest(mean: float, budget: float) -> float:
+    """The largest m ≥ mean with kl(mean, m) ≤ budget, by bisection, rounded outward."""
+    inside, outside = mean, 1.0
+    while inside < (middle := (inside + outside) / 2) < outside:
+        if _kl(mean, middle) <= budget:
+            inside = middle
+        else:
+            outside = middle
+    return outside
+
+
+def _kl(a: float, b: float) -> float:
+    """The divergence of a coin of rate a from one of rate b, for a < b < 1."""
+    heads = a * math.log(a / b) if a > 0 else 0.0
+    return heads + (1 - a) * math.log((1 - a) / (1 - b))

@@ -1,0 +1,293 @@
+"""How many runs a pass rate needs, and what the order of passes and failures in them shows.
+
+The decay curve, the variance amplification factor and the graceful degradation score are the ones
+of the mcptest reliability report. They borrow their names from Khanal et al. 2026 ("Beyond
+pass@1") and are different quantities from the paper's. Every rounding is decided in whole numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import SupportsIndex
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats._boundary import as_written
+from trialwise.stats._checks import check_choice, check_count, check_open_rate, check_real
+from trialwise.stats._normal import upper_z
+
+__all__ = [
+    "ReliabilitySummary",
+    "confidence_band",
+    "graceful_degradation",
+    "recommend_runs",
+    "recommend_runs_wilson",
+    "reliability_decay_curve",
+    "summarize",
+    "variance_amplification",
+]
+
+#: The critical values as the report prints them, rounded to three decimals. They are part of the
+#: published recommendation: exact ones change it at small half-widths (90 % at 0.02: 1691, not
+#: 1692).
+_ROUNDED_Z = {0.90: "1.645", 0.95: "1.96", 0.99: "2.576"}
+
+#: A recommendation this close above a whole number is that number: a half-width computed in
+#: doubles may sit one ulp below the decimal it stands for.
+_CEILING_GUARD = 1e-9
+
+#: ⌊100 e^−f⌋ for f failures: as k grows, (1 − f/k)^k rises towards e^−f without reaching it, so
+#: these are the last values the curve takes; with five failures or more it is below 1 %.
+_SETTLED_PERCENT = (100, 36, 13, 4, 1)
+#: From this k on the curve has settled for every f (the slowest, f = 2, does so at k = 52).
+_SETTLED_FROM = 64
+
+
+def recommend_runs(half_width: float, confidence: float = 0.95) -> int:
+    """The runs at which the nominal Wald half-width is at most `half_width` at any rate.
+
+    N = ⌈(z / half_width)² / 4⌉, the worst case p = ½, with z rounded as in the mcptest report.
+    Only the *nominal width* is guaranteed: the Wald interval itself covers far less than it claims
+    at rates near 1 (65 % for 95 % at 10 runs and p = 0.9). `recommend_runs_wilson` is the honest
+    one.
+
+    Parameters
+    ----------
+    half_width : float
+        Strictly between 0 and 0.5.
+    confidence : {0.90, 0.95, 0.99}
+        The levels the report defines.
+
+    Examples
+    --------
+    >>> recommend_runs(0.05, 0.95), recommend_runs(0.02, 0.95)
+    (385, 2401)
+    """
+    from fractions import Fraction
+
+    half = as_written(_checked_half_width(half_width))
+    runs = (Fraction(_rounded_z(confidence)) / half) ** 2 / 4
+    return math.ceil(runs - Fraction(_CEILING_GUARD))
+
+
+def recommend_runs_wilson(half_width: float, confidence: float = 0.95) -> int:
+    """The runs at which the Wilson interval's half-width is at most `half_width` at any rate.
+
+    At the worst case p̂ = ½ the Wilson half-width is z / (2 √(N + z²)), hence
+    N = ⌈z² (1 / (4 half_width²) − 1)⌉ with the exact z. Fewer runs than Wald asks for, and an
+    interval whose coverage is near its name.
+
+    Parameters
+    ----------
+    half_width : float
+        Strictly between 0 and 0.5.
+    confidence : float
+        Strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> recommend_runs_wilson(0.05, 0.95)
+    381
+    """
+    from fractions import Fraction
+
+    half = as_written(_checked_half_width(half_width))
+    z = Fraction(upper_z((1 - check_open_rate("confidence", confidence)) / 2))
+    return max(1, math.ceil(z * z * (1 / (4 * half * half) - 1)))
+
+
+def confidence_band(runs: SupportsIndex, confidence: float = 0.95) -> float:
+    """The worst-case nominal Wald half-width a number of runs buys: z √(0.25 / runs).
+
+    Parameters
+    ----------
+    runs : int
+        At least 1.
+    confidence : {0.90, 0.95, 0.99}
+        As in `recommend_runs`, whose inverse this is.
+
+    Examples
+    --------
+    >>> confidence_band(100, 0.95)
+    0.098
+    """
+    n = check_count("runs", runs, minimum=1)
+    return float(_rounded_z(confidence)) * math.sqrt(1 / (4 * n))
+
+
+def reliability_decay_curve(outcomes: Sequence[bool]) -> tuple[int, ...]:
+    """For k = 1 … N, the whole percent of (c_k / k)^k, c_k the passes among the first k runs.
+
+    The plug-in pass^k of a growing record, rounded down. It depends on the order and need not
+    fall: fail, pass, pass, pass gives 0, 25, 29, 31.
+
+    Parameters
+    ----------
+    outcomes : sequence of bool
+        At least one run, in the order they ran.
+
+    Examples
+    --------
+    >>> reliability_decay_curve([True, True, True, False])
+    (100, 100, 100, 31)
+    """
+    curve = []
+    failures = 0
+    for k, passed in enumerate(check_outcomes("outcomes", outcomes), start=1):
+        failures += not passed
+        curve.append(_decay_percent(k, failures))
+    return tuple(curve)
+
+
+def variance_amplification(outcomes: Sequence[bool]) -> int:
+    """The population standard deviation of the 0/1 outcomes as a whole percent of its maximum ½.
+
+    200 √(p(1−p)) rounded. Despite its name a standard deviation, not a variance; the
+    order does not matter, and one run has none.
+
+    Parameters
+    ----------
+    outcomes : sequence of bool
+        At least one run.
+
+    Examples
+    --------
+    >>> variance_amplification([True, True, True, False])
+    87
+    """
+    checked = check_outcomes("outcomes", outcomes)
+    return _variance_amplification(sum(checked), len(checked))
+
+
+def graceful_degradation(outcomes: Sequence[bool]) -> int:
+    """The whole percent of Σ i·pass_i / Σ i over the positions i = 1 … N, halves up.
+
+    100 when every run passed; a late failure costs more than an early one.
+
+    Parameters
+    ----------
+    outcomes : sequence of bool
+        At least one run, in the order they ran.
+
+    Examples
+    --------
+    >>> graceful_degradation([False, True, True, True])
+    90
+    >>> graceful_degradation([True, True, True, False])
+    60
+    """
+    return _graceful_degradation(check_outcomes("outcomes", outcomes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilitySummary:
+    """What the runs of one test show together; percents are whole numbers.
+
+    `pass_at_k` and `passhat_k` are the headline with k = N: 100 when any run, and when every run,
+    passed, else 0. They estimate nothing; the curve's (c/k)^k is a different quantity.
+    """
+
+    outcomes: tuple[bool, ...]
+    runs: int
+    pass_at_k: int
+    passhat_k: int
+    variance_amplification: int
+    graceful_degradation: int
+    decay_curve: tuple[int, ...]
+
+    def resolve_target(self, path: str) -> int:
+        """The number a dot-path names, for a matcher to gate; an unknown path is an error.
+
+        >>> summarize([True, False]).resolve_target("reliability.graceful_degradation")
+        33
+        """
+        targets = {f"reliability.{name}": getattr(self, name) for name in _TARGETS}
+        value: int = targets[check_choice("path", path, tuple(targets))]
+        return value
+
+    def metrics_object(self) -> dict[str, int | list[int]]:
+        """The summary as plain JSON data: the targets by their last name, and the curve."""
+        metrics: dict[str, int | list[int]] = {name: getattr(self, name) for name in _TARGETS}
+        metrics["decay_curve"] = list(self.decay_curve)
+        return metrics
+
+
+#: What can be asserted on; the curve is detail, not a target.
+_TARGETS = ("runs", "pass_at_k", "passhat_k", "variance_amplification", "graceful_degradation")
+
+
+def summarize(outcomes: Sequence[bool]) -> ReliabilitySummary:
+    """The reliability summary of one test's runs, in the order they ran.
+
+    Parameters
+    ----------
+    outcomes : sequence of bool
+        At least one run.
+
+    Examples
+    --------
+    >>> summarize([True, True, True, False]).metrics_object()
+    {'runs': 4, 'pass_at_k': 100, 'passhat_k': 0, 'variance_amplification': 87,
+     'graceful_degradation': 60, 'decay_curve': [100, 100, 100, 31]}
+    """
+    checked = check_outcomes("outcomes", outcomes)
+    return ReliabilitySummary(
+        outcomes=checked,
+        runs=len(checked),
+        pass_at_k=100 * any(checked),
+        passhat_k=100 * all(checked),
+        variance_amplification=_variance_amplification(sum(checked), len(checked)),
+        graceful_degradation=_graceful_degradation(checked),
+        decay_curve=reliability_decay_curve(checked),
+    )
+
+
+def check_outcomes(argument: str, outcomes: Sequence[bool]) -> tuple[bool, ...]:
+    """At least one bool; a 0 or a "passed" is not an outcome."""
+    allowed = "be a sequence of at least one bool"
+    try:
+        checked = tuple(outcomes)
+    except TypeError:
+        raise InvalidArgument(argument, outcomes, allowed) from None
+    if not checked or not all(isinstance(outcome, bool) for outcome in checked):
+        raise InvalidArgument(argument, outcomes, allowed)
+    return checked
+
+
+def _checked_half_width(half_width: float) -> float:
+    allowed = "lie strictly between 0 and 0.5"
+    try:
+        half = check_real("half_width", half_width)
+    except InvalidArgument:
+        raise InvalidArgument("half_width", half_width, allowed) from None
+    if not 0 < half < 0.5:
+        raise InvalidArgument("half_width", half_width, allowed)
+    return half
+
+
+def _rounded_z(confidence: float) -> str:
+    return _ROUNDED_Z[check_choice("confidence", confidence, tuple(_ROUNDED_Z))]
+
+
+def _decay_percent(k: int, failures: int) -> int:
+    """⌊100 ((k − f)/k)^k⌋, without large powers once the value no longer changes."""
+    if failures >= len(_SETTLED_PERCENT):
+        return 0
+    if k >= _SETTLED_FROM:
+        return _SETTLED_PERCENT[failures]
+    return int(100 * (k - failures) ** k // k**k)
+
+
+def _variance_amplification(passes: int, runs: int) -> int:
+    # ⌊200 √(c f)/n + ½⌋ = ⌊(400 √(c f) + n) / 2n⌋, where flooring the root first changes nothing
+    # because the rest is whole. A half itself never occurs: it would be an odd leg over an even
+    # hypotenuse of a right triangle in lowest terms.
+    root = math.isqrt(160_000 * passes * (runs - passes))
+    return (root + runs) // (2 * runs)
+
+
+def _graceful_degradation(outcomes: tuple[bool, ...]) -> int:
+    total = len(outcomes) * (len(outcomes) + 1) // 2
+    earned = sum(place for place, passed in enumerate(outcomes, start=1) if passed)
+    return (200 * earned + total) // (2 * total)
