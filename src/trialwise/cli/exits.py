@@ -1,0 +1,20 @@
+"""One exit code, one meaning."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+__all__ = ["ExitCode"]
+
+
+class ExitCode(IntEnum):
+    """What the process says to whoever started it."""
+
+    PASS = 0
+    FAIL = 1
+    REFUSED = 2
+    """Usage, configuration, or a design that cannot support its claim."""
+    INCONCLUSIVE = 3
+    ERROR = 4
+    """Something broke while running; never a verdict."""
+    INTERRUPTED = 130

@@ -1,0 +1,84 @@
+"""The `trialwise` command: finds the subcommand and turns what happens into an exit code."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from trialwise.cli.exits import ExitCode
+from trialwise.errors import TrialwiseError
+
+__all__ = ["cli", "main"]
+
+#: Where each command lives and what it does in a line: a help page must not import them all.
+_COMMANDS = {
+    "conformance": ("trialwise.cli.conformance", "Check the statistics against reference cases."),
+}
+
+
+class _LazyCommands(click.Group):
+    """A group that imports a command only when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted(_COMMANDS)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        cmd_name: str,
+    ) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command = import_module(_COMMANDS[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
+
+@click.group(cls=_LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="trialwise", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Test systems that do not behave the same way twice.
+
+    Exit codes: 0 PASS, 1 FAIL, 2 refused (usage, configuration, infeasible design),
+    3 INCONCLUSIVE, 4 runtime error, 130 interrupted.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit with the code that says what happened."""
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: list[str] | None) -> int:
+    try:
+        code = cli.main(args=arguments, prog_name="trialwise", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return ExitCode.REFUSED
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return ExitCode.INTERRUPTED
+    except TrialwiseError as error:
+        click.echo(f"trialwise: {error}", err=True)
+        return ExitCode.REFUSED
+    except BrokenPipeError:
+        # The reader has gone (`trialwise … | head`): nothing is left to tell it.
+        sys.stderr.close()
+        return ExitCode.ERROR
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        click.echo("trialwise: an internal error; please report it with the lines above", err=True)
+        return ExitCode.ERROR
+    return code if isinstance(code, int) else ExitCode.PASS
+
+
+if __name__ == "__main__":
+    main()

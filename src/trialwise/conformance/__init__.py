@@ -1,0 +1,1 @@
+"""Proof: reference cases published by others, and error rates computed rather than claimed."""

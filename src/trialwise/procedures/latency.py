@@ -1,0 +1,171 @@
+"""Latency: is a percentile within its limit, or degraded from its baseline? (companion §12)
+
+Latencies are those of successful trials only. Each constraint is decided by the same rule whether
+the latency dimension is enforced or advisory; what differs is only whether the verdict heeds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trialwise.model.verdict import Decision, Intent, LatencyFinding
+from trialwise.stats.latency import nearest_rank_percentile
+from trialwise.stats.latency_baseline import order_statistic_bound
+from trialwise.stats.latency_limits import evaluate_latency_limit
+from trialwise.stats.latency_minimums import nondegeneracy_decision
+from trialwise.stats.latency_precedence import precedence_threshold
+from trialwise.stats.refusal import Refusal
+from trialwise.stats.values import Rule
+
+__all__ = ["BASELINE_RULES", "LIMIT_RULES", "decide_latency_baseline", "decide_latency_limit"]
+
+#: The versioned names of the rules for an explicit limit.
+LIMIT_RULES: dict[Rule, str] = {
+    "wilson": "latency/raw-percentile",
+    "exact": "latency/compliance-exact-binomial",
+}
+#: The versioned names of the rules against a baseline.
+BASELINE_RULES: dict[Rule, str] = {
+    "wilson": "latency/order-statistic-bound",
+    "exact": "latency/precedence",
+}
+
+
+def decide_latency_limit(
+    constraint: str,
+    latencies: Sequence[float],
+    percentile: float,
+    limit: float,
+    *,
+    alpha: float = 0.05,
+    rule: Rule = "wilson",
+    intent: Intent = Intent.VERIFICATION,
+    planned_trials: int | None = None,
+) -> LatencyFinding:
+    """Decide an explicit latency limit.
+
+    The companion compares the observed percentile with the limit (§12.3.1), which a service
+    exactly at its limit passes about half the time. The exact rule asks for evidence: enough
+    latencies at or below the limit.
+
+    >>> decide_latency_limit("p95", [400.0] * 99 + [600.0], 0.95, 500.0, rule="exact").decision
+    <Decision.PASS: 'PASS'>
+    """
+    result = evaluate_latency_limit(
+        latencies,
+        percentile,
+        limit,
+        alpha=alpha,
+        intent=intent.value,
+        planned_trials=planned_trials if rule == "exact" else None,
+    )
+    if result.refusal is not None:
+        decision, statement = None, "Too few trials are planned to show this percentile."
+    elif rule == "exact":
+        decision = Decision(result.decision or "INCONCLUSIVE")
+        needed = "no count would do" if result.y_min is None else f"{result.y_min} needed"
+        statement = f"{result.within} of {result.trials} latencies within the limit, {needed}."
+    else:
+        decision = _raw_decision(result.raw_percentile_pass)
+        statement = "The observed percentile is compared with the limit as it is."
+    return LatencyFinding(
+        constraint=constraint,
+        decision_rule=LIMIT_RULES[rule],
+        decision=decision,
+        percentile=percentile,
+        alpha=alpha,
+        trials=len(latencies),
+        threshold=limit,
+        observed=result.observed_percentile,
+        refusals=(result.refusal,) if result.refusal else (),
+        statement=statement,
+    )
+
+
+def decide_latency_baseline(
+    constraint: str,
+    latencies: Sequence[float],
+    baseline_latencies: Sequence[float],
+    percentile: float,
+    *,
+    alpha: float = 0.05,
+    rule: Rule = "wilson",
+    intent: Intent = Intent.VERIFICATION,
+    run_sizes: tuple[int, int] | None = None,
+) -> LatencyFinding:
+    """Decide whether a percentile has degraded from the baseline's.
+
+    INCONCLUSIVE where the test has too few latencies for its percentile to be more than an
+    extreme, and where the baseline has too few for any threshold to exist.
+
+    Args:
+        constraint: The constraint's name.
+        latencies: Of the test's successful trials.
+        baseline_latencies: Of the baseline's.
+        percentile: 0.5, 0.9, 0.95 or 0.99.
+        alpha: The false-alarm level (exact), or 1 minus the bound's confidence (wilson).
+        rule: The rule set.
+        intent: Under smoke a degenerate percentile is decided, as an indication only.
+        run_sizes: All trials of the baseline run and of the planned test, successful or not.
+    """
+    threshold, saturated, refusal = _baseline_threshold(
+        len(latencies), baseline_latencies, percentile, alpha=alpha, rule=rule, run_sizes=run_sizes
+    )
+    gate = nondegeneracy_decision(len(latencies), percentile, intent=intent.value)
+    observed = nearest_rank_percentile(latencies, percentile) if latencies else None
+    decision: Decision | None
+    if refusal is not None:
+        decision, statement = None, "The test is planned larger than its baseline run."
+    elif gate.outcome == "INCONCLUSIVE" or observed is None:
+        decision = Decision.INCONCLUSIVE
+        statement = f"{len(latencies)} latencies are fewer than the {gate.minimum_trials} needed."
+    elif saturated or threshold is None:
+        decision = Decision.INCONCLUSIVE
+        statement = "The baseline has too few latencies for a threshold at this level to exist."
+    else:
+        decision = Decision.FAIL if observed > threshold else Decision.PASS
+        indicative = " This is indicative only." if gate.outcome == "INDICATIVE" else ""
+        relation = "exceeds" if observed > threshold else "does not exceed"
+        statement = f"{observed:g} {relation} the threshold of {threshold:g}.{indicative}"
+    return LatencyFinding(
+        constraint=constraint,
+        decision_rule=BASELINE_RULES[rule],
+        decision=decision,
+        percentile=percentile,
+        alpha=alpha,
+        trials=len(latencies),
+        threshold=threshold,
+        observed=observed,
+        refusals=(refusal,) if refusal else (),
+        statement=statement,
+    )
+
+
+def _baseline_threshold(
+    trials: int,
+    baseline: Sequence[float],
+    percentile: float,
+    *,
+    alpha: float,
+    rule: Rule,
+    run_sizes: tuple[int, int] | None,
+) -> tuple[float | None, bool, Refusal | None]:
+    if rule == "wilson":
+        bound = order_statistic_bound(baseline, percentile, confidence=1 - alpha)
+        return bound.value, bound.saturated, None
+    run, planned = run_sizes or (None, None)
+    design = precedence_threshold(
+        baseline,
+        trials,
+        percentile,
+        alpha=alpha,
+        baseline_run_trials=run,
+        planned_trials=planned,
+    )
+    return design.threshold, bool(design.saturated), design.refusal
+
+
+def _raw_decision(passed: bool | None) -> Decision:
+    if passed is None:
+        return Decision.INCONCLUSIVE
+    return Decision.PASS if passed else Decision.FAIL

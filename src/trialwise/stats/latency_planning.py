@@ -1,0 +1,258 @@
+"""What a latency plan can be expected to support, asked before the first trial (§12.5.3).
+
+Latencies come from successful trials only, so a plan is judged by ⌊planned · success rate⌋, an
+expectation and not a lower bound. Rule set "wilson" refuses a verification that is expected to
+miss a minimum; the exact one warns, says how much more it would take, and leaves the decision to
+the count that the run really reaches.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import SupportsIndex
+
+from trialwise.stats._boundary import as_written, ceil_product, floor_product
+from trialwise.stats._checks import check_count, check_rate
+from trialwise.stats.latency import emission_minimum
+from trialwise.stats.latency_minimums import existence_minimum
+from trialwise.stats.latency_precedence import precedence_existence
+from trialwise.stats.precedence import reaches
+from trialwise.stats.values import Undefined
+
+__all__ = [
+    "NondegeneracyPlan",
+    "PrecedencePlan",
+    "VerificationGate",
+    "nondegeneracy_planning",
+    "planned_trials_needed",
+    "precedence_planning",
+    "verification_gate",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerificationGate:
+    """Whether a plan can support a latency verification under rule set "wilson" (§12.5.3)."""
+
+    planned_trials: int
+    success_rate: float
+    percentile: float
+    confidence: float
+    expected_trials: int
+    """⌊planned · rate⌋: the successful trials to expect, not a lower bound on them."""
+    emission_minimum: int
+    existence_minimum: int
+    planned_trials_needed: int | Undefined
+    """The smallest plan that would be admitted at this success rate."""
+
+    @property
+    def minimum_trials(self) -> int:
+        """The stricter of the two minimums."""
+        return max(self.emission_minimum, self.existence_minimum)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether the expected successes reach it; if not, verification is refused."""
+        return self.expected_trials >= self.minimum_trials
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NondegeneracyPlan:
+    """Whether a plan is expected to give more than the extreme of its latencies."""
+
+    planned_trials: int
+    success_rate: float
+    percentile: float
+    expected_trials: int
+    """⌊planned · rate⌋, the reference data's `expected_test_samples`."""
+    minimum_trials: int
+    """The emission minimum, the reference data's `minimum_contributing_samples`."""
+    planned_trials_needed: int | Undefined
+    """The smallest plan without a warning, the reference data's `planned_samples_needed`."""
+
+    @property
+    def warning(self) -> bool:
+        """Whether fewer successes are expected than needed; a warning refuses nothing."""
+        return self.expected_trials < self.minimum_trials
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrecedencePlan:
+    """Whether a baseline is expected to judge a planned test; it decides nothing."""
+
+    baseline_trials: int
+    planned_trials: int
+    success_rate: float
+    percentile: float
+    alpha: float
+    expected_trials: int
+    """⌊planned · rate⌋, the reference data's `expected_test_samples`."""
+    planning_rank: int | None
+    """The precedence rank at the expected count, or None under a warning."""
+    minimum_baseline_trials: int | Undefined
+    """The smallest baseline with a rank, and no fewer latencies than are expected of the test."""
+
+    @property
+    def warning(self) -> bool:
+        """Whether no rank exists at the expected count."""
+        return self.planning_rank is None
+
+
+def planned_trials_needed(minimum: SupportsIndex, success_rate: float) -> int | Undefined:
+    """The smallest plan with ⌊planned · rate⌋ ≥ minimum, in decimals.
+
+    Parameters
+    ----------
+    minimum : int
+        Successful trials wanted, at least 0.
+    success_rate : float
+        The baseline's share of trials that passed every criterion, 0 to 1.
+
+    Examples
+    --------
+    >>> planned_trials_needed(100, 0.8)
+    125
+    """
+    needed = check_count("minimum", minimum)
+    rate = as_written(check_rate("success_rate", success_rate))
+    if needed and not rate:
+        return Undefined("no plan expects a success at a success rate of 0")
+    return -int(-needed // rate) if needed else 0
+
+
+def verification_gate(
+    planned_trials: SupportsIndex,
+    success_rate: float,
+    percentile: float,
+    *,
+    confidence: float = 0.95,
+) -> VerificationGate:
+    """Whether a planned verification meets both minimums of rule set "wilson" (§12.5.3).
+
+    Feasible iff ⌊planned · rate⌋ ≥ max(emission minimum, ⌈log alpha / log p⌉).
+
+    Parameters
+    ----------
+    planned_trials : int
+        At least 1.
+    success_rate : float
+        The baseline's, 0 to 1.
+    percentile : {0.5, 0.9, 0.95, 0.99}
+        Check each asserted percentile; one that is infeasible refuses the run.
+    confidence : float
+        Strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> gate = verification_gate(200, 0.8, 0.99)
+    >>> gate.expected_trials, gate.minimum_trials, gate.feasible
+    (160, 299, False)
+    """
+    planned = check_count("planned_trials", planned_trials, minimum=1)
+    rate = check_rate("success_rate", success_rate)
+    emission = emission_minimum(percentile)
+    existence = existence_minimum(percentile, confidence=confidence)
+    return VerificationGate(
+        planned_trials=planned,
+        success_rate=rate,
+        percentile=float(percentile),
+        confidence=float(confidence),
+        expected_trials=floor_product(rate, planned),
+        emission_minimum=emission,
+        existence_minimum=existence,
+        planned_trials_needed=planned_trials_needed(max(emission, existence), rate),
+    )
+
+
+def nondegeneracy_planning(
+    planned_trials: SupportsIndex, success_rate: float, percentile: float
+) -> NondegeneracyPlan:
+    """The emission minimum against the successes a plan expects: a warning, never a refusal.
+
+    Parameters
+    ----------
+    planned_trials : int
+        At least 1.
+    success_rate : float
+        The baseline's, 0 to 1.
+    percentile : {0.5, 0.9, 0.95, 0.99}
+        The level that is asserted.
+
+    Examples
+    --------
+    >>> plan = nondegeneracy_planning(110, 0.8, 0.99)
+    >>> plan.expected_trials, plan.warning, plan.planned_trials_needed
+    (88, True, 125)
+    """
+    planned = check_count("planned_trials", planned_trials, minimum=1)
+    rate = check_rate("success_rate", success_rate)
+    minimum = emission_minimum(percentile)
+    return NondegeneracyPlan(
+        planned_trials=planned,
+        success_rate=rate,
+        percentile=float(percentile),
+        expected_trials=floor_product(rate, planned),
+        minimum_trials=minimum,
+        planned_trials_needed=planned_trials_needed(minimum, rate),
+    )
+
+
+def precedence_planning(
+    baseline_trials: SupportsIndex,
+    planned_trials: SupportsIndex,
+    success_rate: float,
+    percentile: float,
+    *,
+    alpha: float = 0.05,
+) -> PrecedencePlan:
+    """Whether a baseline has a precedence rank for the successes that a plan expects.
+
+    Parameters
+    ----------
+    baseline_trials : int
+        Latencies of the baseline, at least 0.
+    planned_trials : int
+        Trials of the planned test, at least 1.
+    success_rate : float
+        The baseline's, 0 to 1.
+    percentile, alpha : float
+        Strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> plan = precedence_planning(400, 200, 0.8, 0.99)
+    >>> plan.expected_trials, plan.warning, plan.minimum_baseline_trials
+    (160, True, 554)
+    """
+    planned = check_count("planned_trials", planned_trials, minimum=1)
+    rate = check_rate("success_rate", success_rate)
+    expected = floor_product(rate, planned)
+    design = precedence_existence(baseline_trials, expected, percentile, alpha=alpha)
+    return PrecedencePlan(
+        baseline_trials=design.baseline_trials,
+        planned_trials=planned,
+        success_rate=rate,
+        percentile=design.percentile,
+        alpha=design.alpha,
+        expected_trials=expected,
+        planning_rank=design.rank,
+        minimum_baseline_trials=_smallest_baseline(expected, design.percentile, design.alpha),
+    )
+
+
+def _smallest_baseline(nt: int, percentile: float, alpha: float) -> int | Undefined:
+    """The breach probability of the baseline's maximum falls as the baseline grows, so halve."""
+    if nt == 0:
+        return Undefined("no successful trial is expected, so there is nothing to judge")
+    below = ceil_product(percentile, nt) - 1
+
+    def has_rank(nb: int) -> bool:
+        return reaches(nb, below, nb, nt, alpha)
+
+    low, high = nt - 1, nt
+    while not has_rank(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if has_rank(middle) else (middle, high)
+    return high
