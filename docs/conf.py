@@ -1,0 +1,14 @@
+"""Sphinx configuration: Markdown pages, and the reference generated from docstrings."""
+
+project = "trialwise"
+author = "The trialwise developers"
+release = "0.1.0"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = "trialwise"
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = True
+myst_heading_anchors = 3
