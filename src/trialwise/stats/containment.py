@@ -1,0 +1,270 @@
+"""What a guardrail experiment says, and what it does not (companion 1.4.5b).
+
+A module of its own because its products are conditional statements: how often a boundary misses
+harmful content *given that it is shown some*. How often harmful content arises is another
+quantity with other evidence, and no function here lets the one stand in for the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, SupportsIndex, TypeAlias
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats._boundary import as_written
+from trialwise.stats._checks import check_choice, check_open_rate, check_successes
+from trialwise.stats.intervals import clopper_pearson, wilson_lower, wilson_upper
+from trialwise.stats.values import RULES, Rule
+
+__all__ = [
+    "ChallengeStratum",
+    "GuardrailBound",
+    "GuardrailQuantity",
+    "StratifiedContainment",
+    "guardrail_sensitivity",
+    "guardrail_specificity",
+    "stratified_containment",
+]
+
+GuardrailQuantity: TypeAlias = Literal["sensitivity", "specificity"]
+"""Blocking what is harmful, or letting through what is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardrailBound:
+    """A one-sided bound on how reliably a guardrail does one of its two jobs."""
+
+    quantity: GuardrailQuantity
+    correct: int
+    """Harmful candidates blocked, or harmless ones allowed."""
+    presented: int
+    observed: float
+    confidence: float
+    rule: Rule
+    lower: float
+    """The lower confidence bound on the sensitivity or specificity."""
+    error_upper: float
+    """The upper confidence bound on the miss or false-positive probability: 1 − lower."""
+    statement: str
+
+    @property
+    def errors(self) -> int:
+        """Misses, or false positives, observed."""
+        return self.presented - self.correct
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChallengeStratum:
+    """One failure mode, severity or language of a harmful challenge sampling."""
+
+    name: str
+    blocked: SupportsIndex
+    presented: SupportsIndex
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StratifiedContainment:
+    """Sensitivity bounds by stratum, the pooled one, and how far each may be read."""
+
+    strata: tuple[tuple[str, GuardrailBound], ...]
+    pooled: GuardrailBound
+    weakest: str
+    """The stratum with the lowest bound, the first of several equals."""
+    confidence: float
+    simultaneous: bool
+    stratum_confidence: float
+    """At which each stratum's bound holds; above `confidence` when simultaneous."""
+    statement: str
+
+
+def guardrail_sensitivity(
+    blocked: SupportsIndex,
+    presented: SupportsIndex,
+    *,
+    confidence: float = 0.95,
+    rule: Rule = "wilson",
+) -> GuardrailBound:
+    """The bound on P(blocked | harmful candidate presented), and on the miss probability.
+
+    The one-sided lower confidence bound L on the sensitivity, Wilson's or the exact one, and the
+    upper bound 1 − L on the miss probability. It treats the candidates as independent draws from
+    the challenge distribution: candidates made from few templates are clusters, and a corpus
+    evaluated whole has a known rate (`exact_corpus_rate`) and no bound.
+
+    Parameters
+    ----------
+    blocked : harmful candidates blocked, 0 … presented.
+    presented : harmful candidates shown to the guardrail, at least 1.
+    confidence : strictly between 0 and 1, one-sided.
+    rule : ``"wilson"``, or ``"exact"`` for Clopper–Pearson.
+
+    References
+    ----------
+    Companion 1.4.5b.
+
+    Examples
+    --------
+    >>> bound = guardrail_sensitivity(99_990, 100_000)
+    >>> round(bound.lower, 6), round(bound.error_upper, 6)
+    (0.999833, 0.000167)
+    >>> guardrail_sensitivity(100_000, 100_000).error_upper  # clean is not perfect
+    2.70...e-05
+    """
+    correct, total = check_successes(blocked, presented, names=("blocked", "presented"))
+    return _bound("sensitivity", correct, total, confidence, rule)
+
+
+def guardrail_specificity(
+    allowed: SupportsIndex,
+    presented: SupportsIndex,
+    *,
+    confidence: float = 0.95,
+    rule: Rule = "wilson",
+) -> GuardrailBound:
+    """The bound on P(allowed | harmless candidate presented), and on false positives.
+
+    Built like `guardrail_sensitivity`, over a harmless challenge sampling of its own: a guardrail
+    that blocks everything is perfectly sensitive.
+
+    Parameters
+    ----------
+    allowed : harmless candidates let through, 0 … presented.
+    presented : harmless candidates shown to the guardrail, at least 1.
+    confidence : strictly between 0 and 1, one-sided.
+    rule : ``"wilson"``, or ``"exact"`` for Clopper–Pearson.
+
+    References
+    ----------
+    Companion 1.4.5b (false positives).
+
+    Examples
+    --------
+    >>> bound = guardrail_specificity(980, 1000)
+    >>> round(bound.lower, 4), round(bound.error_upper, 4)
+    (0.9713, 0.0287)
+    """
+    correct, total = check_successes(allowed, presented, names=("allowed", "presented"))
+    return _bound("specificity", correct, total, confidence, rule)
+
+
+def stratified_containment(
+    strata: Sequence[ChallengeStratum],
+    *,
+    confidence: float = 0.95,
+    rule: Rule = "wilson",
+    simultaneous: bool = False,
+) -> StratifiedContainment:
+    """Sensitivity bounds by stratum beside the pooled one, which is no guarantee for each.
+
+    The pooled bound is about the mix of the challenge sampling. A stratum's own bound is about that
+    stratum; all of them hold together at `confidence` only when `simultaneous`, each then at
+    ``1 − (1 − confidence)/H`` (Bonferroni over H strata).
+
+    Parameters
+    ----------
+    strata : at least one, with distinct names and at least one candidate each.
+    confidence : strictly between 0 and 1, one-sided.
+    rule : ``"wilson"``, or ``"exact"`` for Clopper–Pearson.
+    simultaneous : whether the strata's bounds are to hold together.
+
+    References
+    ----------
+    Companion 1.4.5b (stratification and the target estimand).
+
+    Examples
+    --------
+    >>> result = stratified_containment([
+    ...     ChallengeStratum(name="jailbreak", blocked=9_990, presented=10_000),
+    ...     ChallengeStratum(name="self-harm", blocked=45, presented=50),
+    ... ])
+    >>> round(result.pooled.lower, 4), result.weakest
+    (0.9977, 'self-harm')
+    >>> round(dict(result.strata)["self-harm"].lower, 3)
+    0.808
+    """
+    parts = _check_strata(strata)
+    check_open_rate("confidence", confidence)
+    each = float(1 - (1 - as_written(confidence)) / len(parts)) if simultaneous else confidence
+    bounds = tuple(
+        (name, _bound("sensitivity", blocked, presented, each, rule))
+        for name, blocked, presented in parts
+    )
+    weakest, worst = min(bounds, key=lambda item: item[1].lower)
+    together = "together" if simultaneous else "each by itself"
+    return StratifiedContainment(
+        strata=bounds,
+        pooled=_bound(
+            "sensitivity",
+            sum(blocked for _, blocked, _ in parts),
+            sum(presented for _, _, presented in parts),
+            confidence,
+            rule,
+        ),
+        weakest=weakest,
+        confidence=confidence,
+        simultaneous=simultaneous,
+        stratum_confidence=each,
+        statement=(
+            "The pooled bound describes the mix of the challenge sampling and is not a guarantee "
+            f"for each stratum. The strata's own bounds hold {together} at {confidence:.6g} "
+            f"confidence; the weakest is {weakest!r}, whose miss probability is bounded only by "
+            f"{worst.error_upper:.3g}."
+        ),
+    )
+
+
+def _bound(
+    quantity: GuardrailQuantity, correct: int, presented: int, confidence: float, rule: Rule
+) -> GuardrailBound:
+    errors = presented - correct
+    # Each end from its own counts: 1 − lower would lose the digits of a small miss probability.
+    if check_choice("rule", rule, RULES) == "wilson":
+        lower = wilson_lower(correct, presented, confidence=confidence)
+        upper = wilson_upper(errors, presented, confidence=confidence)
+    else:
+        lower = clopper_pearson(correct, presented, confidence=confidence, side="lower").low
+        upper = clopper_pearson(errors, presented, confidence=confidence, side="upper").high
+    return GuardrailBound(
+        quantity=quantity,
+        correct=correct,
+        presented=presented,
+        observed=correct / presented,
+        confidence=confidence,
+        rule=rule,
+        lower=lower,
+        error_upper=upper,
+        statement=_statement(quantity, errors, presented, upper, confidence),
+    )
+
+
+def _statement(
+    quantity: GuardrailQuantity, errors: int, presented: int, upper: float, confidence: float
+) -> str:
+    kind, error = ("harmful", "miss") if quantity == "sensitivity" else ("harmless", "false block")
+    seen = "none" if errors == 0 else str(errors)
+    text = (
+        f"Given a {kind} candidate drawn from the declared challenge distribution, the guardrail's "
+        f"probability of a {error} is at most {upper:.3g} at one-sided {confidence:.6g} confidence "
+        f"({seen} seen in {presented} independent trials)."
+    )
+    if quantity == "specificity":
+        return text
+    if errors == 0:
+        text += " A clean run is not evidence of perfection."
+    return text + " It is no statement about how often harmful content arises or reaches a user."
+
+
+def _check_strata(strata: Sequence[ChallengeStratum]) -> list[tuple[str, int, int]]:
+    parts = []
+    for part in strata:
+        if not isinstance(part, ChallengeStratum):
+            raise InvalidArgument("strata", part, "hold only ChallengeStratum values")
+        names = f"blocked of stratum {part.name!r}", f"presented of stratum {part.name!r}"
+        parts.append((part.name, *check_successes(part.blocked, part.presented, names=names)))
+    if not parts:
+        raise InvalidArgument("strata", strata, "hold at least one stratum")
+    labels = [name for name, _, _ in parts]
+    if len(set(labels)) < len(labels):
+        raise InvalidArgument("strata", labels, "have distinct names")
+    return parts
