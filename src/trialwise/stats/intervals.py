@@ -19,7 +19,7 @@ from trialwise.stats._checks import (
     check_rate,
     check_successes,
 )
-from trialwise.stats._normal import normal_quantile
+from trialwise.stats._normal import normal_quantile, upper_z
 from trialwise.stats.values import Interval
 
 __all__ = [
@@ -63,7 +63,7 @@ def wilson_interval(
     (0.59585, 0.98212)
     """
     k, n = check_successes(successes, trials)
-    z = normal_quantile(1 - (1 - check_open_rate("confidence", confidence)) / 2)
+    z = upper_z((1 - check_open_rate("confidence", confidence)) / 2)
     return Interval(
         wilson_low(k, n, z), wilson_high(k, n, z), confidence=confidence, method="wilson"
     )
@@ -179,7 +179,7 @@ def wald(successes: SupportsIndex, trials: SupportsIndex, *, confidence: float =
     Interval(low=1.0, high=1.0, confidence=0.95, method='wald (pedagogical)')
     """
     k, n = check_successes(successes, trials)
-    z = normal_quantile(1 - (1 - check_open_rate("confidence", confidence)) / 2)
+    z = upper_z((1 - check_open_rate("confidence", confidence)) / 2)
     rate = k / n
     half = z * math.sqrt(rate * (1 - rate) / n)
     return Interval(rate - half, rate + half, confidence=confidence, method="wald (pedagogical)")
@@ -214,6 +214,8 @@ def clopper_pearson_low(k: int, n: int, tail: float) -> float:
     """The rate p with P_p(K ≥ k) = tail, or 0 where k = 0; in closed form where k is 1 or n."""
     if k == 0:
         return 0.0
+    if tail >= 1:  # a confidence so small that 1 − confidence rounds to 1
+        return 1.0
     if k == n:
         return math.exp(math.log(tail) / n)
     if k == 1:

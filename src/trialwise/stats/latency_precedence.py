@@ -20,7 +20,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats._boundary import ceil_product
 from trialwise.stats._checks import check_count, check_open_rate, check_real
 from trialwise.stats.latency import check_latencies, check_percentile, nearest_rank
-from trialwise.stats.precedence import lower_tail, smallest_count, smallest_rank
+from trialwise.stats.precedence import lower_tail, smallest_count
 from trialwise.stats.refusal import Refusal
 
 __all__ = [
@@ -260,9 +260,10 @@ def count_exceedances(
 
 def _existence(nb: int, nt: int, percentile: float, alpha: float) -> PrecedenceExistence:
     test_rank = ceil_product(percentile, nt) if nt else None
-    rank = None if test_rank is None else smallest_rank(test_rank - 1, nb, nt, alpha)
-    breach = None
-    if rank is not None and test_rank is not None:
+    rank = breach = None
+    if test_rank is not None and nb:
+        rank = _first_rank(test_rank - 1, nb, nt, alpha)
+    if test_rank is not None and rank is not None:
         breach = lower_tail(rank, test_rank - 1, nb, nt)
     return PrecedenceExistence(
         baseline_trials=nb,
@@ -274,6 +275,16 @@ def _existence(nb: int, nt: int, percentile: float, alpha: float) -> PrecedenceE
         saturated=rank is None,
         breach_probability=breach,
     )
+
+
+def _first_rank(below: int, nb: int, nt: int, alpha: float) -> int | None:
+    """min{k : F(k, below) ≤ alpha}, from F(k, x; n_b, n_t) = F(n_t − x, n_b − k; n_t, n_b).
+
+    Counted from the top, the rank is Fisher's cutoff with the two samples exchanged. That walk
+    starts near the mean; single sums at ranks far from it underflow for large tests.
+    """
+    rank = nb + 1 - smallest_count(nt - below, nt, nb, alpha)
+    return rank if rank <= nb else None
 
 
 def _run_sizes(

@@ -156,7 +156,7 @@ def precision_trials(rate: float, margin: float, *, confidence: float = 0.95) ->
     """
     p = check_rate("rate", rate)
     e = check_open_rate("margin", margin)
-    z = normal_quantile(1 - (1 - check_open_rate("confidence", confidence)) / 2)
+    z = upper_z((1 - check_open_rate("confidence", confidence)) / 2)
     return max(1, math.ceil(z * z * p * (1 - p) / (e * e)))
 
 

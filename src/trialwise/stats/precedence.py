@@ -17,6 +17,7 @@ cutoff boundary costs one multiplication a step instead of one sum a cell.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, SupportsIndex
 
@@ -24,6 +25,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats._beta import binomial_weight
 from trialwise.stats._boundary import at_most
 from trialwise.stats._checks import check_count, check_open_rate
+from trialwise.stats._normal import upper_z
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -116,7 +118,9 @@ def fisher_cutoffs(first: int, last: int, nb: int, nt: int, alpha: float) -> Ite
         first = 1
     if first > last:
         return
-    walk = _Walk(first, int(nt * first / nb * 0.98), nb, nt)
+    rate = first / nb
+    spread = math.sqrt(nt * rate * (1 - rate) * (1 + nt / nb))
+    walk = _Walk(first, round(nt * rate - upper_z(alpha) * spread), nb, nt)
     while walk.x > 0 and not walk.at_most(alpha):
         walk.down()
     for k in range(first, last + 1):
@@ -138,6 +142,10 @@ def lower_tail(k: int, x: int, nb: int, nt: int) -> float:
         return 1.0
     if x < 0:
         return 0.0
+    if x * (nb + 1) > nt * k:
+        # Above the mean the first term may underflow. Counting both samples from the other end
+        # turns the event into its complement: F(k, x) = 1 − F(n_b+1−k, n_t−x−1).
+        return 1 - lower_tail(nb + 1 - k, nt - x - 1, nb, nt)
     total_size = nb + nt
     term = _weight(k, x, nb, nt) * k / (k + x)
     total = term

@@ -142,7 +142,7 @@ def design_false_alarm(
     >>> round(design_false_alarm(0.9, 100, 500), 3)
     0.253
     >>> round(design_false_alarm(0.9, 500, 100, rule="exact"), 3)
-    0.034
+    0.036
     """
     return design_power(rate, rate, baseline_trials, trials, alpha=alpha, rule=rule)
 
