@@ -1,1 +1,138 @@
-"""stats."""
+"""Pure numbers: what every later part stands on.
+
+Plain functions on counts and sequences that return small frozen values, standard library only. A
+name loads its module on first use, so importing this package imports none of them; type checkers
+read `__init__.pyi`, and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+#: Where each public name lives.
+_MODULES = {
+    "anytime": "EProcess anytime_p_value e_process e_value",
+    "approaches": (
+        "ImpliedLevel implied_alpha_of_cutoff implied_confidence_of_observation "
+        "implied_confidence_of_threshold"
+    ),
+    "autocorrelation": "Alternative AutocorrelationTest autocorrelation_test lag_one_autocorrelation",
+    "binomial": "binomial_cdf binomial_pmf binomial_pmfs binomial_tail",
+    "cluster_beta_binomial": "BetaBinomialFit FitLocation beta_binomial_fit",
+    "cluster_estimators": "ClusterEstimate ClusterMethod Estimand call_weighted prompt_weighted",
+    "cluster_resampling": "BootstrapMethod ClusterBootstrap cluster_bootstrap",
+    "cluster_stratified": "StratifiedEstimate Stratum stratified",
+    "clusters": (
+        "ClusterSummary Groups IccMethod design_effect effective_trials "
+        "intraclass_correlation is_materially_clustered kish_cluster_size "
+        "summarise_clusters"
+    ),
+    "compliance": "ComplianceCutoff compliance_cutoff minimum_trials",
+    "confidence_sequence": (
+        "BernoulliSequence BoundedSequence anytime_interval bernoulli_confidence_sequence "
+        "bounded_confidence_sequence"
+    ),
+    "containment": (
+        "ChallengeStratum GuardrailBound GuardrailQuantity StratifiedContainment "
+        "guardrail_sensitivity guardrail_specificity stratified_containment"
+    ),
+    "containment_residual": (
+        "CombinedBoundaries MissCondition PrevalenceSource ResidualHarm "
+        "combine_boundaries residual_harm_bound"
+    ),
+    "envelopes": (
+        "Envelope Envelopes HorizonFalseAlarm across_suite_envelope envelope "
+        "family_wise_independent horizon_false_alarm per_run_alpha_for_horizon "
+        "type_one_envelopes"
+    ),
+    "finite": (
+        "ExactCorpusRate FiniteCorpusCutoff FiniteCorpusInterval exact_corpus_rate "
+        "finite_corpus_cutoff finite_corpus_interval finite_corpus_minimum_trials"
+    ),
+    "finite_hypergeometric": "hypergeometric_cdf hypergeometric_tail",
+    "fisher": "fisher_one_sided fisher_rejects",
+    "intervals": (
+        "clopper_pearson jeffreys rule_of_three wald wilson_interval wilson_lower "
+        "wilson_lower_rate wilson_upper zero_failure_bound"
+    ),
+    "latency": (
+        "LatencySummary SUPPORTED_PERCENTILES emission_minimum latency_summary "
+        "nearest_rank_percentile"
+    ),
+    "latency_baseline": "OrderStatisticBound TIE_POLICY order_statistic_bound order_statistic_false_alarm",
+    "latency_limits": "LatencyLimitDecision LimitVerdict evaluate_latency_limit latency_limit_cutoff",
+    "latency_minimums": (
+        "GateOutcome Intent NondegeneracyDecision ThresholdSource existence_minimum "
+        "nondegeneracy_decision"
+    ),
+    "latency_planning": (
+        "NondegeneracyPlan PrecedencePlan VerificationGate nondegeneracy_planning "
+        "planned_trials_needed precedence_planning verification_gate"
+    ),
+    "latency_precedence": (
+        "ExceedanceCutoff PrecedenceExistence PrecedenceThreshold count_exceedances "
+        "exceedance_cutoff precedence_existence precedence_threshold"
+    ),
+    "multiplicity": (
+        "Adjustment EvidenceAdjustment adjust benjamini_hochberg benjamini_yekutieli "
+        "bonferroni e_bh holm"
+    ),
+    "paired": (
+        "McNemar PairCounts SignTest mcnemar mid_p minimum_discordant "
+        "paired_difference_interval pairs_from_outcomes sign_test"
+    ),
+    "passk": (
+        "TaskMean mean_pass_at_k mean_pass_hat_k pass_at_k pass_at_k_interval "
+        "pass_at_k_naive pass_hat_k pass_hat_k_interval pass_hat_k_plugin"
+    ),
+    "power": (
+        "ComplianceSizing NormalSizing compliance_sizing minimum_detectable_degradation "
+        "minimum_detectable_effect normal_power normal_sizing precision_trials"
+    ),
+    "precedence": "precedence_cdf precedence_rank",
+    "predictive": (
+        "JEFFREYS PosteriorPredictive PredictiveCutoff posterior_predictive "
+        "predictive_cutoff predictive_false_alarm"
+    ),
+    "refusal": "Refusal",
+    "regression": "RegressionCutoff design_false_alarm design_power regression_cutoff",
+    "reliability": (
+        "ReliabilitySummary confidence_band graceful_degradation recommend_runs "
+        "recommend_runs_wilson reliability_decay_curve summarize variance_amplification"
+    ),
+    "score_difference": "NonInferiority difference_interval noninferiority noninferiority_size",
+    "scoring": (
+        "Flakiness GraderResult MultiTrialMetrics SkillMetrics SkillScore StimulusScore "
+        "flakiness multi_trial_metrics skill_score stimulus_score"
+    ),
+    "sizing": (
+        "Sizing design_detectable_rate design_power_at design_required_trials "
+        "floor_detectable_rate floor_power_at floor_required_trials resolved_power_at "
+        "resolved_required_trials"
+    ),
+    "spending": (
+        "GroupSequentialDesign LookCharacteristic PeekingError "
+        "group_sequential_boundaries peeking_error spend"
+    ),
+    "stability": (
+        "DEFAULT_GATE DEFAULT_MINIMUM StabilityAcrossRuns StabilityFloors StabilityGate "
+        "StabilityReport TraceShape agent_stability agent_stability_across drift_flags"
+    ),
+    "unconditional": "BoschlooTest boschloo boschloo_cutoff boschloo_size",
+    "values": "Interval Rule Undefined",
+}
+_EXPORTS = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+__all__ = list(_EXPORTS)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{_EXPORTS[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_EXPORTS})

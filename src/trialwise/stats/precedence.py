@@ -186,7 +186,7 @@ def _weight(k: int, x: int, nb: int, nt: int) -> float:
 class _Walk:
     """A position (k, x) on the lattice with F(k, x), moved one step at a time."""
 
-    __slots__ = ("_nb", "_nt", "_size", "_steps", "_tail", "_weight", "k", "x")
+    __slots__ = ("_nb", "_nt", "_reference", "_size", "_steps", "_tail", "_weight", "k", "x")
 
     def __init__(self, k: int, x: int, nb: int, nt: int) -> None:
         self._nb, self._nt, self._size = nb, nt, nb + nt
@@ -227,10 +227,11 @@ class _Walk:
 
     def _moved(self) -> None:
         self._steps += 1
-        if self._steps >= _REFRESH or self._tail <= 0:
+        # A tail that shrank this much by subtraction has lost the digits it was left with.
+        if self._steps >= _REFRESH or self._tail < 1e-3 * self._reference:
             self._refresh()
 
     def _refresh(self) -> None:
         self._steps = 0
         self._weight = _weight(self.k, self.x, self._nb, self._nt)
-        self._tail = lower_tail(self.k, self.x, self._nb, self._nt)
+        self._tail = self._reference = lower_tail(self.k, self.x, self._nb, self._nt)

@@ -1,0 +1,339 @@
+"""Intervals for a rate that are right at every trial at once, so that peeking costs nothing.
+
+An ordinary 95 % interval read after each trial misses the rate, sooner or later, far more than 5 %
+of the time. A confidence sequence misses it *ever* with at most that probability: P(the rate lies
+in every one of the intervals) ≥ confidence, whatever stops the run. Two constructions live here,
+because a pass and a score in [0, 1] are two kinds of data: the beta mixture for Bernoulli
+outcomes, exact and the narrower, and the empirical Bernstein sequence for bounded values.
+
+Each interval is intersected with those before it, which loses no coverage. An empty intersection
+has probability at most 1 − confidence while the rate is constant: it is reported as `Undefined`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import SupportsIndex
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats._checks import (
+    check_choice,
+    check_open_rate,
+    check_positive,
+    check_rate,
+    check_successes,
+)
+from trialwise.stats.anytime import _check_outcome, _outcomes, log_mixture
+from trialwise.stats.intervals import SIDES, Side
+from trialwise.stats.values import Interval, Undefined
+
+__all__ = [
+    "BernoulliSequence",
+    "BoundedSequence",
+    "anytime_interval",
+    "bernoulli_confidence_sequence",
+    "bounded_confidence_sequence",
+]
+
+_UNIFORM = (1.0, 1.0)
+
+#: The largest bet. The cost −log(1 − λ) − λ of one surprising value explodes as λ nears 1; one half
+#: is the cap that Waudby-Smith & Ramdas 2024 recommend.
+_MAX_BET = 0.5
+
+_EMPTY = Undefined(
+    "the intervals no longer overlap: the rate changed on the way, or this is the rare miss"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BernoulliSequence:
+    """The beta-mixture confidence sequence so far: a value that `update` replaces.
+
+    Examples
+    --------
+    >>> state = BernoulliSequence(confidence=0.95)
+    >>> for passed in [True] * 30:
+    ...     state = state.update(passed)
+    >>> round(state.interval.low, 4), state.interval.high
+    (0.8071, 1.0)
+    """
+
+    confidence: float = 0.95
+    side: Side = "two-sided"
+    prior: tuple[float, float] = _UNIFORM
+    trials: int = 0
+    successes: int = 0
+    low: float = 0.0
+    """The largest lower end so far."""
+    high: float = 1.0
+    """The smallest upper end so far."""
+
+    def __post_init__(self) -> None:
+        _check_options(self.confidence, self.side, self.prior)
+        check_rate("low", self.low)
+        check_rate("high", self.high)
+        if self.trials or self.successes:
+            check_successes(self.successes, self.trials)
+
+    def update(self, outcome: bool | int) -> BernoulliSequence:
+        """The state after one more trial: True or 1 for a success, False or 0 for a failure."""
+        s, n = self.successes + _check_outcome(outcome), self.trials + 1
+        low, high = _mixture_ends(s, n, 1 - self.confidence, self.side, self.prior)
+        return replace(
+            self, successes=s, trials=n, low=max(self.low, low), high=min(self.high, high)
+        )
+
+    @property
+    def interval(self) -> Interval | Undefined:
+        """What all the intervals so far have in common."""
+        return _running(self.low, self.high, self.confidence, "beta-mixture confidence sequence")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundedSequence:
+    """The empirical Bernstein confidence sequence so far: a value that `update` replaces.
+
+    The fields are the running sums of the construction; `low` and `high` are not cut at 0 and 1, so
+    that another error term can be added to them first.
+
+    Examples
+    --------
+    >>> state = BoundedSequence(confidence=0.95).update(1.0)
+    >>> round(state.low, 6), round(state.high, 6), state.squares
+    (-6.474332, 8.474332, 0.0625)
+    """
+
+    confidence: float = 0.95
+    trials: int = 0
+    total: float = 0.0
+    """Σ x."""
+    squares: float = 0.0
+    """Σ (x − m)², m the mean so far with one imaginary value of 1/2."""
+    bets: float = 0.0
+    """Σ λ."""
+    weighted: float = 0.0
+    """Σ λ x."""
+    variation: float = 0.0
+    """Σ (x − m′)² (−log(1 − λ) − λ), m′ the mean before x."""
+    low: float = -math.inf
+    """The largest lower end so far."""
+    high: float = math.inf
+    """The smallest upper end so far."""
+
+    def __post_init__(self) -> None:
+        check_open_rate("confidence", self.confidence)
+
+    def update(self, value: float) -> BoundedSequence:
+        """The state after one more value in [0, 1] (an outcome is 0 or 1)."""
+        # An outcome counts as a score of 0 or 1.
+        x = check_rate("value", int(value) if isinstance(value, bool) else value)
+        n = self.trials + 1
+        budget = math.log(2 / (1 - self.confidence))
+        # The bet is chosen before x is seen: only sums over the past enter it.
+        variance = (0.25 + self.squares) / n
+        bet = min(_MAX_BET, math.sqrt(2 * budget / (variance * n * math.log(n + 1))))
+        before = (0.5 + self.total) / n
+        after = (0.5 + self.total + x) / (n + 1)
+        bets, weighted = self.bets + bet, self.weighted + bet * x
+        variation = self.variation + (x - before) ** 2 * (-math.log1p(-bet) - bet)
+        centre, radius = weighted / bets, (budget + variation) / bets
+        return replace(
+            self,
+            trials=n,
+            total=self.total + x,
+            squares=self.squares + (x - after) ** 2,
+            bets=bets,
+            weighted=weighted,
+            variation=variation,
+            low=max(self.low, centre - radius),
+            high=min(self.high, centre + radius),
+        )
+
+    @property
+    def interval(self) -> Interval | Undefined:
+        """What all the intervals so far have in common, cut at 0 and 1."""
+        method = "empirical Bernstein confidence sequence"
+        return _running(max(self.low, 0.0), min(self.high, 1.0), self.confidence, method)
+
+
+def bernoulli_confidence_sequence(
+    outcomes: Iterable[bool | int],
+    *,
+    confidence: float = 0.95,
+    side: Side = "two-sided",
+    prior: tuple[float, float] = _UNIFORM,
+) -> tuple[Interval | Undefined, ...]:
+    """The intervals for a rate after each trial, all of them right together.
+
+    The likelihood ratio against p, averaged over a beta prior, is a martingale when p is the rate:
+    M_n(p) = B(s+a, f+b) / (B(a, b) p^s (1−p)^f) for s successes and f failures. The interval after
+    n trials holds the p with M_n(p) < 1/(1 − confidence), found by bisection and rounded outward;
+    by Ville's inequality the rate is ever left out with probability at most 1 − confidence. The
+    prior decides where the intervals are narrow, never whether they are right.
+
+    Parameters
+    ----------
+    outcomes : iterable of bool (or of 0 and 1)
+        The trials in the order they were issued; at least one.
+    confidence : float
+        Strictly between 0 and 1.
+    side : {"two-sided", "lower", "upper"}
+        "lower" spends the whole error on a lower bound: the thresholds that `e_value` without an
+        alternative cannot rule out. "upper" mirrors it.
+    prior : (a, b)
+        The beta weights of a success and a failure, above 0; (1, 1) is uniform. Two-sided only.
+
+    Returns
+    -------
+    tuple of Interval
+        One for each trial, never widening; `Undefined` from where they stop overlapping.
+
+    References
+    ----------
+    Robbins 1970; Waudby-Smith & Ramdas 2024.
+
+    Examples
+    --------
+    >>> low, high = bernoulli_confidence_sequence([1] * 30)[-1]
+    >>> round(low, 4), high
+    (0.8071, 1.0)
+    """
+    state = BernoulliSequence(
+        confidence=check_open_rate("confidence", confidence), side=side, prior=_prior(prior)
+    )
+    intervals = []
+    for outcome in _outcomes(outcomes):
+        state = state.update(outcome)
+        intervals.append(state.interval)
+    return tuple(intervals)
+
+
+def bounded_confidence_sequence(
+    values: Iterable[float], *, confidence: float = 0.95
+) -> tuple[Interval | Undefined, ...]:
+    """The intervals for the mean of values in [0, 1] after each, all of them right together.
+
+    The predictable plug-in empirical Bernstein sequence: with bets λ_t = min(1/2, √(2 log(2/α) /
+    (σ²_{t−1} t log(t+1)))) the interval is Σλx/Σλ ± (log(2/α) + Σ (x−m_{t−1})² (−log(1−λ)−λ)) / Σλ,
+    m and σ² the mean and variance so far, started at 1/2 and 1/4 with the weight of one value. It
+    needs independent values with one mean (or a constant mean given the past), nothing else. For
+    outcomes of 0 and 1 the beta mixture is narrower.
+
+    Parameters
+    ----------
+    values : iterable of float
+        Between 0 and 1, in the order they were issued; at least one.
+    confidence : float
+        Strictly between 0 and 1.
+
+    References
+    ----------
+    Waudby-Smith & Ramdas 2024 (the sequence); Howard et al. 2021 (its exponential inequality).
+
+    Examples
+    --------
+    >>> low, high = bounded_confidence_sequence([0.9, 0.8, 1.0, 0.9] * 25)[-1]
+    >>> round(low, 3), round(high, 3)
+    (0.823, 0.977)
+    """
+    allowed = "be a sequence of at least one number between 0 and 1"
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise InvalidArgument("values", values, allowed)
+    state = BoundedSequence(confidence=check_open_rate("confidence", confidence))
+    intervals = []
+    for value in values:
+        state = state.update(value)
+        intervals.append(state.interval)
+    if not intervals:
+        raise InvalidArgument("values", values, allowed)
+    return tuple(intervals)
+
+
+def anytime_interval(
+    successes: SupportsIndex,
+    trials: SupportsIndex,
+    *,
+    confidence: float = 0.95,
+    side: Side = "two-sided",
+    prior: tuple[float, float] = _UNIFORM,
+) -> Interval:
+    """The interval for a rate from a tally that any stopping rule may have ended.
+
+    One term of `bernoulli_confidence_sequence`, from counts alone and hence not intersected with
+    the earlier ones. It covers the rate whatever stopped the run, also a rule nobody wrote down.
+    Parameters as there, with 0 ≤ successes ≤ trials, trials ≥ 1.
+
+    Examples
+    --------
+    >>> low, high = anytime_interval(45, 50)
+    >>> round(low, 4), round(high, 4)
+    (0.7123, 0.9843)
+    """
+    s, n = check_successes(successes, trials)
+    level = check_open_rate("confidence", confidence)
+    weights = _prior(prior)
+    _check_options(level, side, weights)
+    low, high = _mixture_ends(s, n, 1 - level, side, weights)
+    return Interval(low, high, confidence=level, method="beta-mixture, valid at any stopping time")
+
+
+def _mixture_ends(
+    s: int, n: int, alpha: float, side: Side, prior: tuple[float, float]
+) -> tuple[float, float]:
+    """Both ends at one number of trials: where the martingale against p reaches 1/alpha."""
+    reach = -math.log(alpha)
+    if side == "two-sided":
+        a, b = prior
+        f = n - s
+        constant = _log_beta(s + a, f + b) - _log_beta(a, b) - reach
+
+        def excess(p: float) -> float:
+            return constant - s * math.log(p) - f * math.log1p(-p)
+
+        return (
+            _end(0.0, s / n, excess) if s else 0.0,
+            _end(1.0, s / n, excess) if f else 1.0,
+        )
+    # Written as an average over (0, 1), the one-sided mixture is ((1−u) + u/p)^s (1−u)^f: it falls
+    # as the threshold p rises, so what it rules out is one interval.
+    if side == "lower":
+        return _end(0.0, 1.0, lambda p: log_mixture(s, n, p, "above") - reach) if s else 0.0, 1.0
+    return 0.0, _end(1.0, 0.0, lambda p: log_mixture(s, n, p, "below") - reach) if s < n else 1.0
+
+
+def _end(outside: float, inside: float, excess: Callable[[float], float]) -> float:
+    """Where `excess` turns from positive to negative on the way inside, rounded outward."""
+    while (middle := (outside + inside) / 2) not in (outside, inside):
+        if excess(middle) >= 0:
+            outside = middle
+        else:
+            inside = middle
+    return outside
+
+
+def _log_beta(a: float, b: float) -> float:
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+
+
+def _running(low: float, high: float, confidence: float, method: str) -> Interval | Undefined:
+    if low > high:
+        return _EMPTY
+    return Interval(low, high, confidence=confidence, method=method)
+
+
+def _prior(prior: tuple[float, float]) -> tuple[float, float]:
+    try:
+        a, b = prior
+    except (TypeError, ValueError):
+        raise InvalidArgument("prior", prior, "be two numbers above 0") from None
+    return check_positive("prior[0]", a), check_positive("prior[1]", b)
+
+
+def _check_options(confidence: float, side: Side, prior: tuple[float, float]) -> None:
+    check_open_rate("confidence", confidence)
+    check_choice("side", side, SIDES)
+    if _prior(prior) != _UNIFORM and side != "two-sided":
+        raise InvalidArgument("prior", prior, "be (1, 1) for a one-sided sequence")
