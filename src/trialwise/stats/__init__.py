@@ -8,6 +8,7 @@ read `__init__.pyi`, and a test holds the two together.
 from __future__ import annotations
 
 #: Where each public name lives.
+# fmt: off
 _MODULES = {
     "anytime": "EProcess anytime_p_value e_process e_value",
     "approaches": (
@@ -119,6 +120,7 @@ _MODULES = {
     "unconditional": "BoschlooTest boschloo boschloo_cutoff boschloo_size",
     "values": "Interval Rule Undefined",
 }
+# fmt: on
 _EXPORTS = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = list(_EXPORTS)

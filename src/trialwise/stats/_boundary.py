@@ -30,7 +30,7 @@ def as_written(value: float) -> Fraction:
 
 
 def at_most(value: float, alpha: float, exact: Callable[[], Fraction]) -> bool:
-    """Whether a probability is at most alpha: by `value`, or by `exact()` where that is too close."""
+    """Whether a probability is at most alpha: by `value`, or by `exact()` where too close."""
     if abs(value - alpha) > RELATIVE_BAND * alpha:
         return value <= alpha
     return exact() <= as_written(alpha)

@@ -27,7 +27,7 @@ def normal_quantile(q: float) -> float:
     >>> round(normal_quantile(0.95), 6)
     1.644854
     """
-    # `statistics` costs as much as the whole interpreter's start, and a help page needs no quantile.
+    # `statistics` costs as much to import as the interpreter to start; a help page needs none.
     from statistics import NormalDist
 
     return NormalDist().inv_cdf(q)

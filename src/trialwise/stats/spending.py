@@ -12,14 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from trialwise.stats._checks import check_choice, check_open_rate, check_rate
+from trialwise.errors import InvalidArgument
+from trialwise.stats._boundary import RELATIVE_BAND, as_written
+from trialwise.stats._checks import check_choice, check_count, check_open_rate, check_rate
+from trialwise.stats._normal import normal_sf, upper_z
 from trialwise.stats.binomial import _pmfs
-from trialwise.stats.intervals import Side
+from trialwise.stats.intervals import SIDES, Side
 
 if TYPE_CHECKING:
-    pass
+    from fractions import Fraction
 
 __all__ = [
     "GroupSequentialDesign",
@@ -346,6 +350,6 @@ def _check_looks(looks: Sequence[int]) -> tuple[int, ...]:
     except TypeError:
         raise InvalidArgument("looks", looks, allowed) from None
     counts = tuple(check_count(f"looks[{i}]", n, minimum=1) for i, n in enumerate(given))
-    if not counts or any(b <= a for a, b in zip(counts, counts[1:], strict=False)):
+    if not counts or any(b <= a for a, b in pairwise(counts)):
         raise InvalidArgument("looks", looks, allowed)
     return counts

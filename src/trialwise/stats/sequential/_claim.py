@@ -1,0 +1,98 @@
+"""The claim a sequential test settles: two rates to tell apart, and how often to be wrong.
+
+One home for the checks and defaults that every kind of design shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats._checks import check_count, check_open_rate, check_positive, check_rate
+
+__all__ = ["Claim", "default_alternative", "looks_of"]
+
+#: An error equal to its level keeps it; this much rounding is forgiven in the comparison.
+SLACK = 1e-12
+
+#: Nothing longer is designed: two rates that need more trials are practically the same.
+MOST_TRIALS = 200_000
+
+Mix: TypeAlias = tuple[tuple[float, float], ...]
+"""Pairs (true rate, weight): the rates over which expected trials are averaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Good is a rate of at least p0, bad one of at most p1."""
+
+    p0: float
+    p1: float
+    alpha: float
+    """P(FAIL) at p0 is at most this."""
+    beta: float
+    """P(PASS) at p1 is at most this."""
+
+    @classmethod
+    def checked(cls, p0: float, p1: float | None, alpha: float, beta: float) -> Claim:
+        """A claim of valid numbers, with the usual alternative where none is given."""
+        good = check_rate("p0", p0)
+        bad = default_alternative(good) if p1 is None else check_open_rate("p1", p1)
+        if bad >= good:
+            raise InvalidArgument("p1", bad, f"lie below p0 ({good})")
+        a, b = check_open_rate("alpha", alpha), check_open_rate("beta", beta)
+        if a + b >= 1:
+            raise InvalidArgument("beta", b, f"add up with alpha ({a}) to less than 1")
+        return cls(good, bad, a, b)
+
+
+def default_alternative(p0: float) -> float:
+    """The bad rate when only a threshold is given: max(0.01, p0 − 0.10), in decimals.
+
+    Examples
+    --------
+    >>> default_alternative(0.95), default_alternative(0.11)
+    (0.85, 0.01)
+    """
+    from decimal import Decimal
+
+    threshold = Decimal(repr(check_rate("p0", p0)))
+    return float(max(Decimal("0.01"), threshold - Decimal("0.10")))
+
+
+def checked_cap(cap: int) -> int:
+    """A number of trials that a design may be made for."""
+    trials = check_count("cap", cap, minimum=1)
+    if trials > MOST_TRIALS:
+        raise InvalidArgument("cap", cap, f"be at most {MOST_TRIALS}")
+    return trials
+
+
+def resolved_cap(claim: Claim, cap: int | None, batch: int) -> int:
+    """The cap given, or twice the exact fixed sample, in whole batches."""
+    if cap is not None:
+        return checked_cap(cap)
+    from trialwise.stats.sequential.bound import first_deciding
+
+    twice = 2 * first_deciding(claim, start=1).trials
+    return checked_cap(-(-twice // batch) * batch)
+
+
+def even_mix(claim: Claim) -> Mix:
+    """The two rates of a claim, evenly."""
+    return ((claim.p0, 0.5), (claim.p1, 0.5))
+
+
+def checked_mix(mix: Sequence[Sequence[float]]) -> Mix:
+    """Pairs (rate, weight) with weights that add up to 1."""
+    pairs = tuple((check_rate("mix", rate), check_positive("mix", w)) for rate, w in mix)
+    if not pairs or abs(sum(w for _, w in pairs) - 1) > 1e-9:
+        raise InvalidArgument("mix", mix, "be pairs (rate, weight) with weights that add up to 1")
+    return pairs
+
+
+def looks_of(cap: int, batch: int) -> tuple[int, ...]:
+    """When a rule may decide: at the multiples of the batch, and at the cap."""
+    return (*range(batch, cap, batch), cap)

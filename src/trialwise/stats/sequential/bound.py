@@ -1,0 +1,265 @@
+"""What no test can beat: the least sample, the least undecided share, the least expected trials.
+
+A design is worth choosing only beside what is possible at all. Three exact limits are here: the
+fewest trials a fixed sample needs, the Neyman–Pearson limit on the chance of an open end when the
+cap is smaller than that, and the least expected number of trials of any test, sequential or not,
+with or without coin tosses, that keeps the two errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats._checks import check_count, check_rate
+from trialwise.stats.binomial import binomial_cdf, binomial_pmf, binomial_tail
+from trialwise.stats.sequential._claim import MOST_TRIALS, SLACK, Claim, looks_of
+
+__all__ = [
+    "FixedSize",
+    "Shortfall",
+    "expected_trials_bound",
+    "fixed_size",
+    "shortfall",
+]
+
+#: How many times the fixed sample the any-test bound looks ahead. Beyond, trials are counted as
+#: free, so that the bound stays a bound; so few runs get there that it loses nothing to see.
+LOOK_AHEAD = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedSize:
+    """A fixed sample that keeps both errors: PASS with at most `most_failures` failures."""
+
+    trials: int
+    most_failures: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortfall:
+    """What a cap below the need leaves undecided, whatever the rule.
+
+    Examples
+    --------
+    >>> print(shortfall(0.90, 0.80, cap=50))
+    50 trials cannot always decide between 0.9 and 0.8: whatever the rule, at least 6.7 % of runs
+    at 0.9 and 14.0 % of runs at 0.8 end INCONCLUSIVE; 78 trials can decide every run
+    """
+
+    p0: float
+    p1: float
+    alpha: float
+    beta: float
+    cap: int
+    inconclusive_p0: float
+    """The least P(INCONCLUSIVE) any rule can have at p0 with this cap (Neyman–Pearson)."""
+    inconclusive_p1: float
+    """The same at p1."""
+    smallest_cap: int
+    """The fewest trials, from this cap on, with which a rule can decide every run."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.cap} trials cannot always decide between {self.p0:g} and {self.p1:g}: "
+            f"whatever the rule, at least {100 * self.inconclusive_p0:.1f} % of runs at "
+            f"{self.p0:g} and {100 * self.inconclusive_p1:.1f} % of runs at {self.p1:g} end "
+            f"INCONCLUSIVE; {self.smallest_cap} trials can decide every run"
+        )
+
+
+def fixed_size(p0: float, p1: float, *, alpha: float = 0.05, beta: float = 0.20) -> FixedSize:
+    """The smallest fixed sample with P(FAIL) ≤ alpha at p0 and P(PASS) ≤ beta at p1, exactly.
+
+    Discreteness makes a larger sample fail now and then where a smaller one succeeds; this is
+    the smallest of all that succeed.
+
+    Parameters
+    ----------
+    p0, p1 : float
+        The good and the bad rate, 0 < p1 < p0 ≤ 1.
+    alpha, beta : float
+        The two errors, strictly between 0 and 1, together below 1.
+
+    Examples
+    --------
+    >>> fixed_size(0.90, 0.80)
+    FixedSize(trials=78, most_failures=12)
+    >>> [fixed_size(p0, p1).trials for p0, p1 in ((.95, .85), (.99, .97), (.80, .70))]
+    [52, 301, 116]
+    """
+    claim = Claim.checked(p0, p1, alpha, beta)
+    return first_deciding(claim, start=1)
+
+
+def shortfall(
+    p0: float,
+    p1: float,
+    *,
+    cap: int,
+    alpha: float = 0.05,
+    beta: float = 0.20,
+    batch: int = 1,
+) -> Shortfall | None:
+    """What no rule with this cap can avoid leaving undecided, or None where a rule can decide.
+
+    By the Neyman–Pearson lemma P(PASS) at p0 is at most the power of the best test of level beta,
+    and P(FAIL) at p1 at most that of the best test of level alpha; the rest is undecided.
+
+    Parameters
+    ----------
+    p0, p1 : float
+        The good and the bad rate, 0 < p1 < p0 ≤ 1.
+    cap : int
+        The most trials, at least 1.
+    alpha, beta : float
+        The two errors, strictly between 0 and 1, together below 1.
+    batch : int
+        Verdicts fall at multiples of this many trials, and at the cap.
+
+    Examples
+    --------
+    >>> short = shortfall(0.90, 0.80, cap=50)
+    >>> round(short.inconclusive_p0, 3), round(short.inconclusive_p1, 3), short.smallest_cap
+    (0.067, 0.14, 78)
+    >>> shortfall(0.90, 0.80, cap=78) is None
+    True
+    """
+    claim = Claim.checked(p0, p1, alpha, beta)
+    n = check_count("cap", cap, minimum=1)
+    if deciding_look(claim, looks_of(n, check_count("batch", batch, minimum=1))) is not None:
+        return None
+    return Shortfall(
+        p0=claim.p0,
+        p1=claim.p1,
+        alpha=claim.alpha,
+        beta=claim.beta,
+        cap=n,
+        inconclusive_p0=max(0.0, 1 - claim.alpha - _passing_power(claim, n)),
+        inconclusive_p1=max(0.0, 1 - claim.beta - _failing_power(claim, n)),
+        smallest_cap=first_deciding(claim, start=n).trials,
+    )
+
+
+def expected_trials_bound(
+    p0: float, p1: float, p: float, *, alpha: float = 0.05, beta: float = 0.20
+) -> float:
+    """The least expected trials at true rate p of any test that decides with these two errors.
+
+    The maximum over λ0, λ1 ≥ 0 of U(0, 0) − λ0·alpha − λ1·beta, where U is the least expected
+    cost when every trial costs 1 at rate p, FAIL costs λ0 at p0 and PASS costs λ1 at p1 (weak
+    duality of the linear programme over all tests, coin tosses included). It holds for every
+    test with two verdicts, of any length; a test that may end INCONCLUSIVE can be shorter.
+
+    Parameters
+    ----------
+    p0, p1 : float
+        The good and the bad rate, 0 < p1 < p0 ≤ 1.
+    p : float
+        The true rate at which trials are counted, 0 and 1 included.
+    alpha, beta : float
+        The two errors, strictly between 0 and 1, together below 1.
+
+    Examples
+    --------
+    >>> [round(expected_trials_bound(0.90, 0.80, p), 1) for p in (0.90, 0.85, 0.80)]
+    [36.6, 50.4, 43.2]
+    """
+    claim = Claim.checked(p0, p1, alpha, beta)
+    return _bound(claim, check_rate("p", p))
+
+
+def most_passing(claim: Claim, n: int) -> int:
+    """The most failures among n trials that may PASS with P(PASS) ≤ beta at p1; −1 for none."""
+    return _last(lambda f: _few_failures(f, n, claim.p1) <= claim.beta + SLACK, n)
+
+
+def fewest_failing(claim: Claim, n: int) -> int:
+    """The fewest failures among n trials that may FAIL with P(FAIL) ≤ alpha at p0; n+1 for none."""
+    return 1 + _last(lambda f: _many_failures(f, n, claim.p0) > claim.alpha + SLACK, n)
+
+
+def first_deciding(claim: Claim, *, start: int) -> FixedSize:
+    """The smallest fixed sample of at least `start` trials that keeps both errors."""
+    low, high = start - 1, start
+    while not _decides_with_coins(claim, high):
+        low, high = high, 2 * high
+        if high > 2 * MOST_TRIALS:
+            raise InvalidArgument("p1", claim.p1, f"lie further from p0 ({claim.p0})")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _decides_with_coins(claim, middle) else (middle, high)
+    while (found := _cutoff(claim, high)) is None:
+        high += 1
+    return FixedSize(trials=high, most_failures=found)
+
+
+def deciding_look(claim: Claim, looks: tuple[int, ...]) -> FixedSize | None:
+    """The first look at which a fixed sample would keep both errors."""
+    least = first_deciding(claim, start=1).trials if looks[-1] else 0
+    for n in looks:
+        if n >= least and (found := _cutoff(claim, n)) is not None:
+            return FixedSize(trials=n, most_failures=found)
+    return None
+
+
+def _cutoff(claim: Claim, n: int) -> int | None:
+    """The most failures that PASS in a fixed sample of n trials with both errors kept."""
+    most, fewest = most_passing(claim, n), fewest_failing(claim, n)
+    # Where several cutoffs serve, the middle one shares the slack.
+    return (most + fewest - 1) // 2 if fewest <= most + 1 else None
+
+
+def _bound(claim: Claim, p: float) -> float:
+    from trialwise.stats.sequential._induction import EDGE, Problem
+    from trialwise.stats.sequential._relaxation import Column, relax
+    from trialwise.stats.sequential._rule import never
+
+    horizon = LOOK_AHEAD * first_deciding(claim, start=1).trials
+    looks = tuple(range(horizon + 1))
+    p0 = min(claim.p0, 1 - EDGE)
+    problem = Problem(p0, claim.p1, looks, ((p0 if p == claim.p0 else p, 1.0),), 0.0)
+    safe = Column(float(horizon), 0.0, 0.0, never(horizon))
+    return max(0.0, relax(problem, claim, safe=safe).bound)
+
+
+def _few_failures(f: int, n: int, p: float) -> float:
+    return binomial_tail(n - f, n, p)
+
+
+def _many_failures(f: int, n: int, p: float) -> float:
+    return binomial_cdf(n - f, n, p)
+
+
+def _last(holds: Callable[[int], bool], n: int) -> int:
+    """The largest f in 0 … n at which a property that fails from some f on still holds, or −1."""
+    low, high = -1, n + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def _failing_power(claim: Claim, n: int) -> float:
+    """The most P(FAIL) at p1 of a test of n trials with P(FAIL) ≤ alpha at p0."""
+    f = fewest_failing(claim, n)
+    spare = claim.alpha - _many_failures(f, n, claim.p0)
+    coin = _share(spare, binomial_pmf(n - f + 1, n, claim.p0))
+    return _many_failures(f, n, claim.p1) + coin * binomial_pmf(n - f + 1, n, claim.p1)
+
+
+def _passing_power(claim: Claim, n: int) -> float:
+    """The most P(PASS) at p0 of a test of n trials with P(PASS) ≤ beta at p1."""
+    f = most_passing(claim, n)
+    spare = claim.beta - _few_failures(f, n, claim.p1)
+    coin = _share(spare, binomial_pmf(n - f - 1, n, claim.p1))
+    return _few_failures(f, n, claim.p0) + coin * binomial_pmf(n - f - 1, n, claim.p0)
+
+
+def _share(spare: float, weight: float) -> float:
+    return min(1.0, max(0.0, spare) / weight) if weight > 0 else 0.0
+
+
+def _decides_with_coins(claim: Claim, n: int) -> bool:
+    return 1 - _failing_power(claim, n) <= claim.beta + SLACK

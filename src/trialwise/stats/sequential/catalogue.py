@@ -1,0 +1,176 @@
+"""Designs that need not be searched for again: the common ones ship, the others can be kept.
+
+The shipped catalogue is one JSON file beside this module; reading it is the only input of the
+package. It is written again, after a change of the search, with
+
+    python -c "import sys; from trialwise.stats.sequential.catalogue import catalogue_text as t; \\
+        sys.stdout.write(t())" > src/trialwise/stats/sequential/designs.json
+
+Where other designs are kept is the caller's business: anything with `load` and `save` will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any, Protocol
+
+from trialwise.stats.sequential._claim import Claim, Mix, even_mix, looks_of
+from trialwise.stats.sequential._rule import Rule, never
+from trialwise.stats.sequential.design import Method, SequentialDesign
+
+__all__ = ["DesignCache", "catalogue_text", "catalogued", "design_key", "shipped_design"]
+
+#: Part of every key, and changed with the search, so that no older design is taken for a new one.
+EDITION = 1
+
+#: What every shipped design has in common.
+ALPHA, BETA, BATCH = 0.05, 0.20, 1
+
+#: The shipped claims: the usual margin of 0.10, and narrower ones where rates are high.
+CLAIMS = (
+    *((p0, round(p0 - 0.10, 2)) for p0 in (0.50, 0.70, 0.80, 0.85, 0.90, 0.95, 0.97, 0.98, 0.99)),
+    *((p0, round(p0 - 0.05, 2)) for p0 in (0.90, 0.95, 0.97, 0.98, 0.99)),
+    *((p0, round(p0 - 0.02, 2)) for p0 in (0.98, 0.99)),
+)
+
+#: The shipped caps, besides twice the exact fixed sample.
+CAPS = (30, 50, 100, 200)
+
+
+class DesignCache(Protocol):
+    """Where designs are kept between runs. Saving the same key twice is harmless."""
+
+    def load(self, key: str) -> Mapping[str, Any] | None:
+        """The values saved under a key, or None."""
+
+    def save(self, key: str, values: Mapping[str, Any]) -> None:
+        """Keep plain values, fit for JSON, under a key."""
+
+
+def design_key(
+    p0: float,
+    p1: float,
+    *,
+    cap: int,
+    alpha: float = 0.05,
+    beta: float = 0.20,
+    batch: int = 1,
+    mix: Mix | None = None,
+) -> str:
+    """The name under which an optimal design is kept: all that determines it, fit for a file name.
+
+    Parameters
+    ----------
+    p0, p1, alpha, beta, cap, batch, mix
+        As in `SequentialDesign.optimal`, with the cap resolved.
+
+    Examples
+    --------
+    >>> design_key(0.90, 0.80, cap=50)
+    'optimal-1-0.9-0.8-0.05-0.2-50-1'
+    """
+    claim = Claim.checked(p0, p1, alpha, beta)
+    parts: list[object] = [claim.p0, claim.p1, claim.alpha, claim.beta, cap, batch]
+    if mix is not None and mix != even_mix(claim):
+        parts.extend(f"{rate!r}x{weight!r}" for rate, weight in mix)
+    return "-".join(["optimal", str(EDITION), *map(repr_or_text, parts)])
+
+
+def repr_or_text(value: object) -> str:
+    """A number as Python writes it, a text as it is."""
+    return value if isinstance(value, str) else repr(value)
+
+
+def optimal_design(
+    claim: Claim, cap: int, batch: int, mix: Mix | None, cache: DesignCache | None
+) -> SequentialDesign:
+    """The optimal design from the shipped catalogue, the cache, or the search."""
+    if mix is None or mix == even_mix(claim):
+        shipped = shipped_design(claim, cap, batch)
+        if shipped is not None:
+            return shipped
+    key = design_key(
+        claim.p0, claim.p1, alpha=claim.alpha, beta=claim.beta, cap=cap, batch=batch, mix=mix
+    )
+    kept = cache.load(key) if cache is not None else None
+    if kept is not None:
+        return SequentialDesign.from_dict(kept)
+    design = _searched(claim, cap, batch, mix or even_mix(claim))
+    if cache is not None:
+        cache.save(key, design.to_dict())
+    return design
+
+
+def shipped_design(claim: Claim, cap: int, batch: int) -> SequentialDesign | None:
+    """The design of the catalogue for a claim, or None."""
+    if (claim.alpha, claim.beta, batch) != (ALPHA, BETA, BATCH):
+        return None
+    if (claim.p0, claim.p1) not in CLAIMS:
+        return None
+    import json
+    from importlib.resources import files
+
+    text = files("trialwise.stats.sequential").joinpath("designs.json").read_text("utf-8")
+    for entry in json.loads(text):
+        if (entry["p0"], entry["p1"], entry["cap"]) == (claim.p0, claim.p1, cap):
+            return _read(claim, entry)
+    return None
+
+
+def catalogued() -> Iterator[tuple[Claim, int]]:
+    """Every claim of the catalogue with every cap, in the order of the file."""
+    from trialwise.stats.sequential.bound import first_deciding
+
+    for p0, p1 in CLAIMS:
+        claim = Claim(p0, p1, ALPHA, BETA)
+        for cap in sorted({*CAPS, 2 * first_deciding(claim, start=1).trials}):
+            yield claim, cap
+
+
+def catalogue_text() -> str:
+    """The catalogue, searched anew: one design a line."""
+    import json
+
+    lines = (json.dumps(_written(_searched(c, n, BATCH, even_mix(c)))) for c, n in catalogued())
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def _searched(claim: Claim, cap: int, batch: int, mix: Mix) -> SequentialDesign:
+    from trialwise.stats.sequential.optimal import find_optimal
+
+    found = find_optimal(claim, cap, batch, mix)
+    return SequentialDesign.from_rule(
+        Method.OPTIMAL,
+        claim,
+        batch,
+        found.rule,
+        mix=mix,
+        certificate=found.objective / found.bound,
+    )
+
+
+def _written(design: SequentialDesign) -> dict[str, Any]:
+    """A design as where its boundaries step up: entry f is the trial count of step f."""
+    return {
+        "p0": design.p0,
+        "p1": design.p1,
+        "cap": design.cap,
+        "certificate": design.certificate,
+        "accept": _steps(design.accept),
+        "reject": _steps(design.reject),
+    }
+
+
+def _read(claim: Claim, entry: Mapping[str, Any]) -> SequentialDesign:
+    rule = never(entry["cap"])
+    for n in looks_of(entry["cap"], BATCH):
+        rule.accept[n] = sum(step <= n for step in entry["accept"]) - 1
+        rule.reject[n] = sum(step <= n for step in entry["reject"]) + 1
+    return SequentialDesign.from_rule(
+        Method.OPTIMAL, claim, BATCH, Rule(*rule), certificate=entry["certificate"]
+    )
+
+
+def _steps(boundary: tuple[int, ...]) -> list[int]:
+    return [n for n, (a, b) in enumerate(pairwise(boundary), 1) for _ in range(b - a)]

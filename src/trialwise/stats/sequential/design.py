@@ -1,0 +1,395 @@
+"""A sequential design: when to stop, with which verdict, and what that does at every true rate.
+
+The value that everything else in this package makes or uses. It carries its claim and its two
+boundaries and nothing that would have to be searched for again, so that it can be stored, hashed,
+compared and used without the machinery that found it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats._checks import check_choice, check_count, check_rate
+from trialwise.stats.sequential._claim import (
+    Claim,
+    Mix,
+    checked_cap,
+    checked_mix,
+    even_mix,
+    looks_of,
+    resolved_cap,
+)
+from trialwise.stats.sequential._rule import Rule, check_boundaries, reach
+from trialwise.stats.sequential.characteristic import OperatingCharacteristic, characteristic
+from trialwise.stats.values import Interval, Undefined
+
+if TYPE_CHECKING:
+    from trialwise.stats.intervals import Side
+    from trialwise.stats.sequential.bound import Shortfall
+    from trialwise.stats.sequential.catalogue import DesignCache
+
+__all__ = ["Decision", "Method", "Mix", "SequentialDesign"]
+
+NO_CERTIFICATE = Undefined("only an optimal design is compared with the least objective possible")
+
+
+class Method(StrEnum):
+    """How a design was made."""
+
+    WALD = "wald"
+    CALIBRATED = "calibrated"
+    OPTIMAL = "optimal"
+    FIXED = "fixed"
+
+
+class Decision(StrEnum):
+    """What a design says when it stops."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequentialDesign:
+    """A test of "the rate is at least p0" against "at most p1" that stops as soon as it may.
+
+    After n trials with f failures: PASS where f ≤ accept[n], FAIL where f ≥ reject[n], else go
+    on; at the cap what is left is INCONCLUSIVE. Make one with `optimal`, `calibrated`, `wald` or
+    `fixed`.
+
+    Examples
+    --------
+    >>> design = SequentialDesign.optimal(0.90, 0.80, cap=50)
+    >>> design.decide(13, 0), design.decide(4, 4), design.decide(13, 1)
+    (<Decision.PASS: 'PASS'>, <Decision.FAIL: 'FAIL'>, None)
+    >>> curve = design.operating_characteristic(0.90)
+    >>> curve.fails <= 0.05, curve.inconclusive < 0.13, curve.mean_trials < 28.5
+    (True, True, True)
+    """
+
+    method: Method
+    p0: float
+    """The good rate: P(FAIL) is at most alpha here and above."""
+    p1: float
+    """The bad rate: P(PASS) is at most beta here and below."""
+    alpha: float
+    beta: float
+    cap: int
+    """The most trials."""
+    batch: int = 1
+    """Verdicts fall at multiples of this many trials, and at the cap."""
+    accept: tuple[int, ...]
+    """The most failures that PASS after n trials, −1 for none, n = 0 … cap."""
+    reject: tuple[int, ...]
+    """The fewest failures that FAIL after n trials, n + 1 for none, n = 0 … cap."""
+    mix: Mix
+    """The true rates, with weights, over which expected trials were made few."""
+    inconclusive_cost: float = 100.0
+    """What an open end counted for, in trials."""
+    certificate: float | Undefined = NO_CERTIFICATE
+    """Objective over the exact least objective of any test with this cap; 1 cannot be beaten."""
+    _reach: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        Claim.checked(self.p0, self.p1, self.alpha, self.beta)
+        check_choice("method", self.method, tuple(Method))
+        looks = looks_of(checked_cap(self.cap), check_count("batch", self.batch, minimum=1))
+        check_boundaries(self.accept, self.reject, looks)
+        object.__setattr__(self, "_reach", reach(self.accept, self.reject))
+
+    # --- Making one ---------------------------------------------------------------------------
+
+    @classmethod
+    def optimal(
+        cls,
+        p0: float,
+        p1: float,
+        *,
+        alpha: float = 0.05,
+        beta: float = 0.20,
+        cap: int | None = None,
+        batch: int = 1,
+        mix: Mix | None = None,
+        cache: DesignCache | None = None,
+    ) -> SequentialDesign:
+        """The design with the fewest expected trials whose exact errors are at most alpha and beta.
+
+        Found by backward induction at two prices, a linear programme for the prices and an exact
+        search for what whole states leave of the errors; `certificate` says how near it comes to
+        the least objective of any test. A cap that suffices (`bound.fixed_size`) gives two
+        verdicts; a smaller one three, an open end counted at 100 trials (see `shortfall`).
+
+        Parameters
+        ----------
+        p0, p1 : float
+            The good and the bad rate, 0 < p1 < p0 ≤ 1.
+        alpha, beta : float
+            P(FAIL) at p0 and P(PASS) at p1, strictly between 0 and 1, together below 1.
+        cap : int, optional
+            The most trials; twice the exact fixed sample where none is given.
+        batch : int
+            Verdicts fall at multiples of this many trials, and at the cap.
+        mix : sequence of (rate, weight), optional
+            True rates over which to average trials; p0 and p1 evenly where none is given.
+        cache : DesignCache, optional
+            Where designs that do not ship with the package are kept between runs.
+
+        Examples
+        --------
+        >>> SequentialDesign.optimal(0.90, 0.80).certificate < 1.001
+        True
+        """
+        from trialwise.stats.sequential.catalogue import optimal_design
+
+        claim = Claim.checked(p0, p1, alpha, beta)
+        size = check_count("batch", batch, minimum=1)
+        rates = None if mix is None else checked_mix(mix)
+        return optimal_design(claim, resolved_cap(claim, cap, size), size, rates, cache)
+
+    @classmethod
+    def wald(
+        cls,
+        p0: float,
+        p1: float | None = None,
+        *,
+        alpha: float = 0.05,
+        beta: float = 0.20,
+        cap: int | None = None,
+        batch: int = 1,
+    ) -> SequentialDesign:
+        """Wald's test (1945), cut at the cap: what is open there is INCONCLUSIVE.
+
+        PASS where the log likelihood ratio reaches log((1−alpha)/beta), FAIL where it falls to
+        log(alpha/(1−beta)), both inclusive within 1e-12. The cut changes both promises; see the
+        operating characteristic. Parameters as in `optimal`; p1 is max(0.01, p0 − 0.10) where
+        none is given.
+
+        Examples
+        --------
+        >>> design = SequentialDesign.wald(0.90, cap=50)
+        >>> design.p1, design.decide(14, 0), design.decide(4, 4)
+        (0.8, <Decision.PASS: 'PASS'>, <Decision.FAIL: 'FAIL'>)
+        """
+        from trialwise.stats.sequential.wald import find_wald
+
+        claim = Claim.checked(p0, p1, alpha, beta)
+        size = check_count("batch", batch, minimum=1)
+        rule = find_wald(claim, resolved_cap(claim, cap, size), size)
+        return cls.from_rule(Method.WALD, claim, size, rule)
+
+    @classmethod
+    def calibrated(
+        cls,
+        p0: float,
+        p1: float | None = None,
+        *,
+        alpha: float = 0.05,
+        beta: float = 0.20,
+        cap: int | None = None,
+        batch: int = 1,
+    ) -> SequentialDesign:
+        """Wald's lines, moved until the exact errors meet alpha and beta at this cap.
+
+        Parameters as in `wald`. A cap that suffices to decide gives two verdicts.
+
+        Examples
+        --------
+        >>> curve = SequentialDesign.calibrated(0.90, 0.80).operating_characteristic(0.90)
+        >>> 0.049 < curve.fails <= 0.05, curve.inconclusive
+        (True, 0.0)
+        """
+        from trialwise.stats.sequential.calibrated import find_calibrated
+
+        claim = Claim.checked(p0, p1, alpha, beta)
+        size = check_count("batch", batch, minimum=1)
+        rule = find_calibrated(claim, resolved_cap(claim, cap, size), size, even_mix(claim))
+        return cls.from_rule(Method.CALIBRATED, claim, size, rule)
+
+    @classmethod
+    def fixed(
+        cls,
+        p0: float,
+        p1: float | None = None,
+        *,
+        alpha: float = 0.05,
+        beta: float = 0.20,
+        cap: int | None = None,
+        batch: int = 1,
+    ) -> SequentialDesign:
+        """The smallest fixed sample with both errors exact, stopped once its verdict is certain.
+
+        Parameters as in `wald`. Where the cap is smaller than that sample, all of it is used and
+        the counts in between are INCONCLUSIVE.
+
+        Examples
+        --------
+        >>> design = SequentialDesign.fixed(0.90, 0.80)
+        >>> design.cap, design.accept[-1], design.reject[-1]
+        (78, 12, 13)
+        """
+        from trialwise.stats.sequential.fixed import find_fixed
+
+        claim = Claim.checked(p0, p1, alpha, beta)
+        size = check_count("batch", batch, minimum=1)
+        rule = find_fixed(claim, None if cap is None else checked_cap(cap), size)
+        return cls.from_rule(Method.FIXED, claim, size, rule)
+
+    @classmethod
+    def from_rule(
+        cls,
+        method: Method,
+        claim: Claim,
+        batch: int,
+        rule: Rule,
+        *,
+        mix: Mix | None = None,
+        certificate: float | Undefined = NO_CERTIFICATE,
+    ) -> SequentialDesign:
+        """The design of a rule that some method found for a claim."""
+        return cls(
+            method=method,
+            p0=claim.p0,
+            p1=claim.p1,
+            alpha=claim.alpha,
+            beta=claim.beta,
+            cap=len(rule.accept) - 1,
+            batch=batch,
+            accept=tuple(rule.accept),
+            reject=tuple(rule.reject),
+            mix=mix or even_mix(claim),
+            certificate=certificate,
+        )
+
+    # --- Using one ----------------------------------------------------------------------------
+
+    def decide(self, trials: int, failures: int) -> Decision | None:
+        """The verdict after some trials, or None to go on.
+
+        Raises `InvalidArgument` for counts that the design cannot reach, because it would have
+        decided before.
+        """
+        n, f = self._reached(trials, failures)
+        if f <= self.accept[n]:
+            return Decision.PASS
+        if f >= self.reject[n]:
+            return Decision.FAIL
+        return Decision.INCONCLUSIVE if n == self.cap else None
+
+    def operating_characteristic(self, p: float) -> OperatingCharacteristic:
+        """What the design does at true rate p: P(PASS), P(FAIL), P(INCONCLUSIVE) and trials."""
+        return characteristic(self.accept, self.reject, check_rate("p", p))
+
+    def lower_bound(self, p: float) -> float:
+        """The least expected trials at rate p of any test that decides with these two errors.
+
+        See `bound.expected_trials_bound`. It is about tests that always decide: a design that may
+        end INCONCLUSIVE can need fewer.
+        """
+        from trialwise.stats.sequential.bound import expected_trials_bound
+
+        return expected_trials_bound(self.p0, self.p1, p, alpha=self.alpha, beta=self.beta)
+
+    @property
+    def always_decides(self) -> bool:
+        """Whether no run can end INCONCLUSIVE."""
+        low, high = self._reach[self.cap]
+        return low > high or self.accept[self.cap] + 1 == self.reject[self.cap]
+
+    @property
+    def shortfall(self) -> Shortfall | None:
+        """What a cap this small leaves undecided whatever the rule, or None where it suffices."""
+        from trialwise.stats.sequential.bound import shortfall
+
+        claim = (self.p0, self.p1)
+        levels = {"alpha": self.alpha, "beta": self.beta}
+        return shortfall(*claim, cap=self.cap, batch=self.batch, **levels)
+
+    # --- After stopping -----------------------------------------------------------------------
+
+    def interval(
+        self,
+        trials: int,
+        failures: int,
+        *,
+        confidence: float = 0.95,
+        side: Side = "two-sided",
+    ) -> Interval:
+        """The exact confidence interval for the rate where the design stopped.
+
+        Stage-wise ordering: see `inference.stopped_interval`. It covers every true rate with at
+        least the stated confidence and never contradicts the verdict.
+        """
+        from trialwise.stats.sequential.inference import stopped_interval
+
+        return stopped_interval(self, trials, failures, confidence=confidence, side=side)
+
+    def estimate(self, trials: int, failures: int) -> float:
+        """The mid median-unbiased estimate of the rate where the design stopped."""
+        from trialwise.stats.sequential.inference import stopped_estimate
+
+        return stopped_estimate(self, trials, failures)
+
+    def bias_of_naive(self, p: float) -> float:
+        """How far the observed rate at the stop is off on average, at true rate p."""
+        from trialwise.stats.sequential.inference import naive_bias
+
+        return naive_bias(self, p)
+
+    # --- Keeping one --------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """The design as plain values, fit for JSON."""
+        return {
+            "method": str(self.method),
+            "p0": self.p0,
+            "p1": self.p1,
+            "alpha": self.alpha,
+            "beta": self.beta,
+            "cap": self.cap,
+            "batch": self.batch,
+            "accept": list(self.accept),
+            "reject": list(self.reject),
+            "mix": [list(pair) for pair in self.mix],
+            "inconclusive_cost": self.inconclusive_cost,
+            "certificate": None if isinstance(self.certificate, Undefined) else self.certificate,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> SequentialDesign:
+        """The design that `to_dict` wrote; anything else is refused.
+
+        Examples
+        --------
+        >>> design = SequentialDesign.fixed(0.90, 0.80)
+        >>> SequentialDesign.from_dict(design.to_dict()) == design
+        True
+        """
+        fields = dict(values)
+        known = {name for name in cls.__dataclass_fields__ if not name.startswith("_")}
+        if set(fields) != known:
+            raise InvalidArgument("values", sorted(fields), f"have the keys {sorted(known)}")
+        if fields["method"] not in tuple(Method):
+            raise InvalidArgument("method", fields["method"], f"be one of {[*map(str, Method)]}")
+        fields["method"] = Method(fields["method"])
+        fields["accept"], fields["reject"] = tuple(fields["accept"]), tuple(fields["reject"])
+        fields["mix"] = checked_mix(fields["mix"])
+        if fields["certificate"] is None:
+            fields["certificate"] = NO_CERTIFICATE
+        return cls(**fields)
+
+    def _reached(self, trials: int, failures: int) -> tuple[int, int]:
+        n, f = check_count("trials", trials), check_count("failures", failures)
+        if n > self.cap:
+            raise InvalidArgument("trials", trials, f"be at most the cap ({self.cap})")
+        low, high = self._reach[n]
+        if not low <= f <= high:
+            span = f"{low} to {high}" if low <= high else "no number, as it stops before"
+            raise InvalidArgument(
+                "failures", failures, f"be a count this design can reach in {n} trials ({span})"
+            )
+        return n, f

@@ -1,0 +1,73 @@
+"""The optimal truncated test: as few expected trials as two exact errors allow.
+
+Backward induction at two prices gives the best rule for those prices; a linear programme over such
+rules gives the prices and, by duality, the least objective any test with this cap can reach; flips
+of boundary states spend what the whole trials of the rule leave of alpha and beta. The certificate
+is the objective over that least objective, so that a reader need not believe in the search.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trialwise.stats.sequential._claim import SLACK, Claim, Mix, looks_of
+from trialwise.stats.sequential._induction import EDGE, Problem
+from trialwise.stats.sequential._relaxation import Column, evaluate, relax
+from trialwise.stats.sequential._rule import Rule, never, prolonged
+from trialwise.stats.sequential._slack import fill_slack
+from trialwise.stats.sequential.bound import deciding_look
+from trialwise.stats.sequential.characteristic import characteristic
+from trialwise.stats.sequential.fixed import fixed_rule
+
+__all__ = ["Found", "find_optimal", "mean_cost"]
+
+#: What an open end costs, in trials, where the cap is too small to decide every run.
+INCONCLUSIVE_COST = 100.0
+
+
+class Found(NamedTuple):
+    """A rule, its objective and the least objective of any test with the same cap and looks."""
+
+    rule: Rule
+    objective: float
+    bound: float
+
+
+def find_optimal(claim: Claim, cap: int, batch: int, mix: Mix) -> Found:
+    """The best rule for a claim whose errors are exact and at most the nominal ones."""
+    looks = looks_of(cap, batch)
+    sample = deciding_look(claim, looks)
+    problem = _problem(claim, looks, mix, None if sample else INCONCLUSIVE_COST)
+    if sample:
+        until = tuple(n for n in looks if n <= sample.trials)
+        fixed = fixed_rule(sample.most_failures, sample.most_failures + 1, until)
+        safe = evaluate(problem, prolonged(fixed, looks))
+        shorter = _problem(claim, until, mix, None)
+    else:
+        safe = Column(cap + INCONCLUSIVE_COST, 0.0, 0.0, never(cap))
+        shorter = None
+    relaxed = relax(problem, claim, safe=safe)
+    rule = fill_slack(problem, relaxed, claim, shorter=shorter).rule
+    _confirm(claim, rule)
+    return Found(rule, mean_cost(rule, mix, problem.undecided or 0.0), relaxed.bound)
+
+
+def mean_cost(rule: Rule, mix: Mix, inconclusive_cost: float) -> float:
+    """Expected trials over the mix, an open end counted at its price."""
+    curves = ((characteristic(*rule, rate), weight) for rate, weight in mix)
+    return sum(w * (c.mean_trials + inconclusive_cost * c.inconclusive) for c, w in curves)
+
+
+def _problem(claim: Claim, looks: tuple[int, ...], mix: Mix, undecided: float | None) -> Problem:
+    # At a rate of exactly 1 one failure is proof; a hair below, it is as good as proof.
+    p0 = min(claim.p0, 1 - EDGE)
+    rates = tuple((p0 if rate == claim.p0 else rate, weight) for rate, weight in mix)
+    return Problem(p0, claim.p1, looks, rates, undecided)
+
+
+def _confirm(claim: Claim, rule: Rule) -> None:
+    """The promise of the method, recomputed at the two rates themselves."""
+    fails = characteristic(*rule, claim.p0).fails
+    passes = characteristic(*rule, claim.p1).passes
+    if fails > claim.alpha + SLACK or passes > claim.beta + SLACK:
+        raise AssertionError(f"the rule for {claim} errs with {fails} and {passes}")
