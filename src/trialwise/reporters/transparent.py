@@ -173,7 +173,7 @@ def _achieved(design: ComplianceCutoff | RegressionCutoff) -> list[tuple[str, st
         rows.append(("true false alarm", f"{alarm:.6f} with the baseline's own sampling error"))
         if alarm > FALSE_ALARM_EXCESS * design.alpha:
             ratio = alarm / design.alpha
-            rows.append(("", f"{ratio:.1f} × the configured α; the exact rule keeps it at or below α"))
+            rows.append(("", f"{ratio:.1f} × the configured α; the exact rule keeps it within α"))
     return rows
 
 

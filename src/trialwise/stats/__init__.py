@@ -15,10 +15,14 @@ _MODULES = {
         "ImpliedLevel implied_alpha_of_cutoff implied_confidence_of_observation "
         "implied_confidence_of_threshold"
     ),
-    "autocorrelation": "Alternative AutocorrelationTest autocorrelation_test lag_one_autocorrelation",
+    "autocorrelation": (
+        "Alternative AutocorrelationTest autocorrelation_test lag_one_autocorrelation"
+    ),
     "binomial": "binomial_cdf binomial_pmf binomial_pmfs binomial_tail",
     "cluster_beta_binomial": "BetaBinomialFit FitLocation beta_binomial_fit",
-    "cluster_estimators": "ClusterEstimate ClusterMethod Estimand call_weighted prompt_weighted",
+    "cluster_estimators": (
+        "ClusterEstimate ClusterMethod Estimand call_weighted prompt_weighted"
+    ),
     "cluster_resampling": "BootstrapMethod ClusterBootstrap cluster_bootstrap",
     "cluster_stratified": "StratifiedEstimate Stratum stratified",
     "clusters": (
@@ -58,8 +62,12 @@ _MODULES = {
         "LatencySummary SUPPORTED_PERCENTILES emission_minimum latency_summary "
         "nearest_rank_percentile"
     ),
-    "latency_baseline": "OrderStatisticBound TIE_POLICY order_statistic_bound order_statistic_false_alarm",
-    "latency_limits": "LatencyLimitDecision LimitVerdict evaluate_latency_limit latency_limit_cutoff",
+    "latency_baseline": (
+        "OrderStatisticBound TIE_POLICY order_statistic_bound order_statistic_false_alarm"
+    ),
+    "latency_limits": (
+        "LatencyLimitDecision LimitVerdict evaluate_latency_limit latency_limit_cutoff"
+    ),
     "latency_minimums": (
         "GateOutcome Intent NondegeneracyDecision ThresholdSource existence_minimum "
         "nondegeneracy_decision"

@@ -95,13 +95,13 @@ from trialwise.stats.intervals import wilson_lower as wilson_lower
 from trialwise.stats.intervals import wilson_lower_rate as wilson_lower_rate
 from trialwise.stats.intervals import wilson_upper as wilson_upper
 from trialwise.stats.intervals import zero_failure_bound as zero_failure_bound
-from trialwise.stats.latency import LatencySummary as LatencySummary
 from trialwise.stats.latency import SUPPORTED_PERCENTILES as SUPPORTED_PERCENTILES
+from trialwise.stats.latency import LatencySummary as LatencySummary
 from trialwise.stats.latency import emission_minimum as emission_minimum
 from trialwise.stats.latency import latency_summary as latency_summary
 from trialwise.stats.latency import nearest_rank_percentile as nearest_rank_percentile
-from trialwise.stats.latency_baseline import OrderStatisticBound as OrderStatisticBound
 from trialwise.stats.latency_baseline import TIE_POLICY as TIE_POLICY
+from trialwise.stats.latency_baseline import OrderStatisticBound as OrderStatisticBound
 from trialwise.stats.latency_baseline import order_statistic_bound as order_statistic_bound
 from trialwise.stats.latency_baseline import (
     order_statistic_false_alarm as order_statistic_false_alarm,
