@@ -12,3 +12,5 @@ autodoc_member_order = "bysource"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = True
 myst_heading_anchors = 3
+# A parameter type such as "sequence of (successes, trials)" is not a link to a field of that name.
+suppress_warnings = ["ref.python"]

@@ -80,14 +80,17 @@ _MODULES = {
         "ExceedanceCutoff PrecedenceExistence PrecedenceThreshold count_exceedances "
         "exceedance_cutoff precedence_existence precedence_threshold"
     ),
+    "monitoring": "ShewhartChart ShewhartDesign shewhart_design",
+    "monitoring_cusum": "CusumChart CusumDesign cusum_design",
     "multiplicity": (
         "Adjustment EvidenceAdjustment adjust benjamini_hochberg benjamini_yekutieli "
         "bonferroni e_bh holm"
     ),
     "paired": (
-        "McNemar PairCounts SignTest mcnemar mid_p minimum_discordant "
-        "paired_difference_interval pairs_from_outcomes sign_test"
+        "McNemar PairCounts SignTest mcnemar mid_p minimum_discordant pairs_from_outcomes "
+        "sign_test"
     ),
+    "paired_interval": "paired_difference_interval",
     "passk": (
         "TaskMean mean_pass_at_k mean_pass_hat_k pass_at_k pass_at_k_interval "
         "pass_at_k_naive pass_hat_k pass_hat_k_interval pass_hat_k_plugin"

@@ -130,6 +130,12 @@ from trialwise.stats.latency_precedence import count_exceedances as count_exceed
 from trialwise.stats.latency_precedence import exceedance_cutoff as exceedance_cutoff
 from trialwise.stats.latency_precedence import precedence_existence as precedence_existence
 from trialwise.stats.latency_precedence import precedence_threshold as precedence_threshold
+from trialwise.stats.monitoring import ShewhartChart as ShewhartChart
+from trialwise.stats.monitoring import ShewhartDesign as ShewhartDesign
+from trialwise.stats.monitoring import shewhart_design as shewhart_design
+from trialwise.stats.monitoring_cusum import CusumChart as CusumChart
+from trialwise.stats.monitoring_cusum import CusumDesign as CusumDesign
+from trialwise.stats.monitoring_cusum import cusum_design as cusum_design
 from trialwise.stats.multiplicity import Adjustment as Adjustment
 from trialwise.stats.multiplicity import EvidenceAdjustment as EvidenceAdjustment
 from trialwise.stats.multiplicity import adjust as adjust
@@ -144,9 +150,9 @@ from trialwise.stats.paired import SignTest as SignTest
 from trialwise.stats.paired import mcnemar as mcnemar
 from trialwise.stats.paired import mid_p as mid_p
 from trialwise.stats.paired import minimum_discordant as minimum_discordant
-from trialwise.stats.paired import paired_difference_interval as paired_difference_interval
 from trialwise.stats.paired import pairs_from_outcomes as pairs_from_outcomes
 from trialwise.stats.paired import sign_test as sign_test
+from trialwise.stats.paired_interval import paired_difference_interval as paired_difference_interval
 from trialwise.stats.passk import TaskMean as TaskMean
 from trialwise.stats.passk import mean_pass_at_k as mean_pass_at_k
 from trialwise.stats.passk import mean_pass_hat_k as mean_pass_hat_k

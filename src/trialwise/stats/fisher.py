@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.stats._boundary import RELATIVE_BAND, as_written, at_most
 from trialwise.stats._checks import check_open_rate, check_successes
-from trialwise.stats.precedence import _weight, exact_lower_tail, lower_tail
+from trialwise.stats.precedence import exact_lower_tail, lattice_weight, lower_tail
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -181,5 +181,5 @@ def fisher_corners(level: FisherLevel, nb: int, nt: int) -> Iterator[tuple[int, 
             return
         steps += 1
         if steps >= _REFRESH:
-            steps, weight, tail = 0, _weight(k, x, nb, nt), lower_tail(k, x, nb, nt)
+            steps, weight, tail = 0, lattice_weight(k, x, nb, nt), lower_tail(k, x, nb, nt)
         yield k, x, tail

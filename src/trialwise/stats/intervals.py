@@ -43,7 +43,7 @@ def wilson_interval(
 ) -> Interval:
     """The two-sided Wilson score interval (Wilson 1927; companion §2.3.1).
 
-    The rates p the score test would not reject: |p̂ − p| ≤ z √(p(1−p)/n), which gives
+    The rates p the score test would not reject: (p̂ − p)² ≤ z² p(1−p)/n, which gives
 
         (p̂ + z²/2n ± z √(p̂(1−p̂)/n + z²/4n²)) / (1 + z²/n),  z = Φ⁻¹((1 + confidence)/2).
 

@@ -147,7 +147,7 @@ def lower_tail(k: int, x: int, nb: int, nt: int) -> float:
         # turns the event into its complement: F(k, x) = 1 − F(n_b+1−k, n_t−x−1).
         return 1 - lower_tail(nb + 1 - k, nt - x - 1, nb, nt)
     total_size = nb + nt
-    term = _weight(k, x, nb, nt) * k / (k + x)
+    term = lattice_weight(k, x, nb, nt) * k / (k + x)
     total = term
     for j in range(x, 0, -1):
         term *= j * (total_size - k - j + 1) / ((k + j - 1) * (nt - j + 1))
@@ -172,7 +172,7 @@ def exact_lower_tail(k: int, x: int, nb: int, nt: int) -> Fraction:
     return Fraction(total, comb(nb + nt, nt))
 
 
-def _weight(k: int, x: int, nb: int, nt: int) -> float:
+def lattice_weight(k: int, x: int, nb: int, nt: int) -> float:
     """The hypergeometric weight h(k, x), as a ratio of three binomial weights at a common rate."""
     total = nb + nt
     p, q = nt / total, nb / total
@@ -233,5 +233,5 @@ class _Walk:
 
     def _refresh(self) -> None:
         self._steps = 0
-        self._weight = _weight(self.k, self.x, self._nb, self._nt)
+        self._weight = lattice_weight(self.k, self.x, self._nb, self._nt)
         self._tail = self._reference = lower_tail(self.k, self.x, self._nb, self._nt)

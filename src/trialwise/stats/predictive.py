@@ -30,7 +30,7 @@ from trialwise.stats._checks import (
     check_rate,
     check_successes,
 )
-from trialwise.stats.regression import _cdf_window, _likely_counts
+from trialwise.stats.regression import cdf_window, likely_counts
 from trialwise.stats.values import Undefined
 
 __all__ = [
@@ -358,10 +358,10 @@ class _Rule:
 
     def false_alarm(self, rate: float) -> float:
         """P(FAIL) when both runs are drawn at one rate."""
-        first, weights = _likely_counts(self.baseline_trials, rate)
+        first, weights = likely_counts(self.baseline_trials, rate)
         cutoffs = list(self.cutoffs(first, first + len(weights) - 1))
         low = cutoffs[0]
-        below = _cdf_window(low - 1, cutoffs[-1] - 1, self.trials, rate)
+        below = cdf_window(low - 1, cutoffs[-1] - 1, self.trials, rate)
         alarms = (w * below[c - low] for w, c in zip(weights, cutoffs, strict=True))
         return min(1.0, math.fsum(alarms))
 

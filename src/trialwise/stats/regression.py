@@ -177,7 +177,7 @@ def rejection_probability(
     nb: int, n: int, baseline_rate: float, rate: float, *, alpha: float, rule: Rule
 ) -> float:
     """Σ_k P(K_b = k) P(K_t < c(k)), over the baseline counts that can matter."""
-    first, weights = _likely_counts(nb, baseline_rate)
+    first, weights = likely_counts(nb, baseline_rate)
     last = first + len(weights) - 1
     if rule == "wilson":
         z = upper_z(alpha)
@@ -185,7 +185,7 @@ def rejection_probability(
     else:
         cutoffs = list(fisher_cutoffs(first, last, nb, n, alpha))
     low = min(cutoffs)
-    below = _cdf_window(low - 1, max(cutoffs) - 1, n, rate)
+    below = cdf_window(low - 1, max(cutoffs) - 1, n, rate)
     return min(1.0, math.fsum(w * below[c - low] for w, c in zip(weights, cutoffs, strict=True)))
 
 
@@ -261,7 +261,7 @@ def _meets(rate: Fraction, centre: Fraction, n: int, z: float) -> bool:
     return gap <= 0 and gap * gap >= spread
 
 
-def _likely_counts(n: int, p: float) -> tuple[int, Sequence[float]]:
+def likely_counts(n: int, p: float) -> tuple[int, Sequence[float]]:
     """The first binomial count that matters, and the probabilities from there to the last."""
     if p in (0, 1):
         return (n if p else 0), [1.0]
@@ -281,7 +281,7 @@ def _likely_counts(n: int, p: float) -> tuple[int, Sequence[float]]:
     return first, below[::-1] + above
 
 
-def _cdf_window(low: int, high: int, n: int, p: float) -> list[float]:
+def cdf_window(low: int, high: int, n: int, p: float) -> list[float]:
     """P(K ≤ low), …, P(K ≤ high), by one sum over the probabilities between."""
     values = [_cdf(low, n, p)]
     if p in (0, 1):

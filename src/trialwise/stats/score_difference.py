@@ -23,7 +23,7 @@ from trialwise.stats._checks import check_choice, check_count, check_open_rate, 
 from trialwise.stats._normal import normal_cdf, normal_sf, upper_z
 from trialwise.stats.fisher import check_two_runs
 from trialwise.stats.intervals import wilson_high, wilson_low
-from trialwise.stats.regression import _cdf_window, _likely_counts
+from trialwise.stats.regression import cdf_window, likely_counts
 from trialwise.stats.values import Interval
 
 __all__ = [
@@ -371,7 +371,7 @@ class _Design:
         z grows with the test's successes and falls with the baseline's, so the outcomes that clear
         are those at or above a cutoff that never falls from one baseline count to the next.
         """
-        first, weights = _likely_counts(self.baseline_trials, baseline_rate)
+        first, weights = likely_counts(self.baseline_trials, baseline_rate)
         cutoffs, x = [], 0
         for k in range(first, first + len(weights)):
             while x <= self.trials and not clears(self._z(k, x)):
@@ -379,7 +379,7 @@ class _Design:
             cutoffs.append(x)
         low = cutoffs[0]
         rate = max(baseline_rate - self.margin, 0.0)
-        below = _cdf_window(low - 1, cutoffs[-1] - 1, self.trials, rate)
+        below = cdf_window(low - 1, cutoffs[-1] - 1, self.trials, rate)
         lost = (w * below[c - low] for w, c in zip(weights, cutoffs, strict=True))
         return min(1.0, math.fsum(lost))
 

@@ -9,7 +9,7 @@ when testing the equality of two probabilities").
 How the worst rate is found, and why it is an upper bound. With a_s Fisher's rejection probability
 given s successes among all N trials, P(reject) at rate p is E[a_S] for S ~ Binomial(N, p). Around
 any p its Taylor series in η = (p′ − p)√(N/p(1−p)) has the coefficients E[a_S κ_j(S)], κ_j the
-Krawtchouk polynomials, and as 0 ≤ a_s ≤ L they obey |E[a_S κ_j]| ≤ L/(2√j!). A few terms and this
+Krawtchouk polynomials, of size at most L/(2√j!) as 0 ≤ a_s ≤ L. A few terms and this
 remainder bound P(reject) over a whole interval of rates; the interval with the highest bound is
 halved until no bound exceeds the best value found by more than a relative 1e-11.
 """
@@ -25,8 +25,8 @@ from typing import SupportsIndex
 from trialwise.stats._boundary import RELATIVE_BAND
 from trialwise.stats._checks import check_count, check_open_rate, check_successes
 from trialwise.stats.fisher import FisherLevel, check_two_runs, fisher_corners, fisher_p_value
-from trialwise.stats.precedence import _weight, smallest_count
-from trialwise.stats.regression import _likely_counts
+from trialwise.stats.precedence import lattice_weight, smallest_count
+from trialwise.stats.regression import likely_counts
 from trialwise.stats.values import Undefined
 
 __all__ = ["BoschlooTest", "boschloo", "boschloo_cutoff", "boschloo_size"]
@@ -232,7 +232,7 @@ def _cells_between(low: FisherLevel, high: float, nb: int, nt: int) -> list[tupl
     cells = []
     for k in range(1, nb + 1):
         x = cutoffs[k]
-        tail, weight = fisher_p_value(k, nb, x, nt), _weight(k, x, nb, nt)
+        tail, weight = fisher_p_value(k, nb, x, nt), lattice_weight(k, x, nb, nt)
         while x < nt and tail <= high * (1 + RELATIVE_BAND):
             cells.append((tail, k, x))
             weight *= (k + x + 1) * (nt - x) / ((x + 1) * (nb + nt - k - x))
@@ -330,7 +330,7 @@ def _taylor(region: _Region, rate: float, order: int) -> list[float]:
     from the generating function Σ_j κ_j (tσ)^j = (1 + (1−p)t)^s (1 − pt)^{N−s}.
     """
     size = region.size
-    start, weights = _likely_counts(size, rate)
+    start, weights = likely_counts(size, rate)
     first = max(start, region.first)
     last = min(start + len(weights), region.first + len(region.conditional))
     if first >= last:
