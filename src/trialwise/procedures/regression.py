@@ -67,7 +67,8 @@ def decide_regression(
     plan = _design(baseline, max(planned, tally.trials), alpha, rule)
     if plan.refusal is not None:
         return _finding(criterion, tally, plan, alpha=alpha, rule=rule, intent=intent)
-    design = _design(baseline, tally.trials, alpha, rule)
+    # The plan is the design unless the run realised fewer trials than were planned.
+    design = plan if plan.trials == tally.trials else _design(baseline, tally.trials, alpha, rule)
     return _finding(criterion, tally, design, alpha=alpha, rule=rule, intent=intent)
 
 

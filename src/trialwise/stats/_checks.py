@@ -14,6 +14,9 @@ from trialwise.errors import InvalidArgument
 
 T = TypeVar("T")
 
+#: The largest count that a double holds exactly, and more trials than anybody runs.
+_LARGEST_COUNT = 2**53
+
 
 def check_count(argument: str, value: SupportsIndex, *, minimum: int = 0) -> int:
     """A whole number of at least `minimum`; a bool or a float is not a count."""
@@ -26,7 +29,19 @@ def check_count(argument: str, value: SupportsIndex, *, minimum: int = 0) -> int
         raise InvalidArgument(argument, value, allowed) from None
     if count < minimum:
         raise InvalidArgument(argument, value, allowed)
+    if count > _LARGEST_COUNT:
+        raise InvalidArgument(argument, value, f"be at most {_LARGEST_COUNT}")
     return count
+
+
+def check_integer(argument: str, value: SupportsIndex) -> int:
+    """A whole number of either sign."""
+    if isinstance(value, bool):
+        raise InvalidArgument(argument, value, "be a whole number")
+    try:
+        return index(value)
+    except TypeError:
+        raise InvalidArgument(argument, value, "be a whole number") from None
 
 
 def check_successes(
@@ -49,7 +64,7 @@ def check_real(argument: str, value: float) -> float:
     if not isinstance(value, (bool, str, bytes)):
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         if math.isfinite(number):
             return number

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._boundary import as_written, at_most
+from trialwise.stats._boundary import RELATIVE_BAND, as_written, at_most
 from trialwise.stats._checks import check_choice, check_count, check_open_rate, check_rate
 from trialwise.stats._normal import upper_z
 from trialwise.stats.binomial import _tail, exact_tail
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 __all__ = ["ComplianceCutoff", "compliance_cutoff", "minimum_trials"]
+
+#: From here on p^n is compared by logarithms to 60 digits: as a rational it would fill the memory.
+_LONG_POWER = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +159,21 @@ def exact_cutoff(p: float, n: int, alpha: float) -> int | None:
 
 
 def admits(k: int, n: int, p: float, alpha: float) -> bool:
-    return at_most(_tail(k, n, p), alpha, lambda: exact_tail(k, n, as_written(p)))
+    """Whether P(K ≥ k) ≤ alpha, by the exact-boundary convention."""
+    value = _tail(k, n, p)
+    if k == n > _LONG_POWER and abs(value - alpha) <= RELATIVE_BAND * alpha:
+        return _power_at_most(p, n, alpha)
+    return at_most(value, alpha, lambda: exact_tail(k, n, as_written(p)))
+
+
+def _power_at_most(p: float, n: int, alpha: float) -> bool:
+    """p^n ≤ alpha for a long power: it has more digits than any alpha written, so no tie exists."""
+    from decimal import Context, Decimal
+
+    precise = Context(prec=60)
+    return precise.multiply(Decimal(n), Decimal(repr(p)).ln(precise)) <= Decimal(repr(alpha)).ln(
+        precise
+    )
 
 
 def wilson_cutoff(p: float, n: int, z: float) -> int | None:
@@ -164,8 +181,9 @@ def wilson_cutoff(p: float, n: int, z: float) -> int | None:
     edge = n * p + z * math.sqrt(n * p * (1 - p))
     k = math.ceil(edge)
     if abs(edge - round(edge)) < 1e-9 * n:
-        k = next(j for j in (round(edge) - 1, round(edge), k + 1) if _clears(j, p, n, z))
-    k = max(k, 0)
+        k = next(j for j in range(round(edge) - 1, k + 2) if _clears(j, p, n, z))
+    # The bound of no success is exactly 0 and clears nothing, whatever the level.
+    k = max(k, 1)
     return k if k <= n else None
 
 

@@ -63,10 +63,9 @@ def wilson_interval(
     (0.59585, 0.98212)
     """
     k, n = check_successes(successes, trials)
-    z = upper_z((1 - check_open_rate("confidence", confidence)) / 2)
-    return Interval(
-        wilson_low(k, n, z), wilson_high(k, n, z), confidence=confidence, method="wilson"
-    )
+    level = check_open_rate("confidence", confidence)
+    z = upper_z((1 - level) / 2)
+    return Interval(wilson_low(k, n, z), wilson_high(k, n, z), confidence=level, method="wilson")
 
 
 def wilson_lower(
@@ -141,11 +140,11 @@ def clopper_pearson(
     0.958625
     """
     k, n = check_successes(successes, trials)
-    alpha = 1 - check_open_rate("confidence", confidence)
-    tail = alpha / 2 if check_choice("side", side, SIDES) == "two-sided" else alpha
+    level = check_open_rate("confidence", confidence)
+    tail = (1 - level) / (2 if check_choice("side", side, SIDES) == "two-sided" else 1)
     low = 0.0 if side == "upper" else clopper_pearson_low(k, n, tail)
     high = 1.0 if side == "lower" else 1 - clopper_pearson_low(n - k, n, tail)
-    return Interval(low, high, confidence=confidence, method="clopper-pearson")
+    return Interval(low, high, confidence=level, method="clopper-pearson")
 
 
 def jeffreys(
@@ -162,10 +161,11 @@ def jeffreys(
     1.0
     """
     k, n = check_successes(successes, trials)
-    tail = (1 - check_open_rate("confidence", confidence)) / 2
+    level = check_open_rate("confidence", confidence)
+    tail = (1 - level) / 2
     low = beta_quantile(tail, k + 0.5, n - k + 0.5) if k else 0.0
     high = 1 - beta_quantile(tail, n - k + 0.5, k + 0.5) if k < n else 1.0
-    return Interval(low, high, confidence=confidence, method="jeffreys")
+    return Interval(low, high, confidence=level, method="jeffreys")
 
 
 def wald(successes: SupportsIndex, trials: SupportsIndex, *, confidence: float = 0.95) -> Interval:
@@ -179,10 +179,11 @@ def wald(successes: SupportsIndex, trials: SupportsIndex, *, confidence: float =
     Interval(low=1.0, high=1.0, confidence=0.95, method='wald (pedagogical)')
     """
     k, n = check_successes(successes, trials)
-    z = upper_z((1 - check_open_rate("confidence", confidence)) / 2)
+    level = check_open_rate("confidence", confidence)
+    z = upper_z((1 - level) / 2)
     rate = k / n
     half = z * math.sqrt(rate * (1 - rate) / n)
-    return Interval(rate - half, rate + half, confidence=confidence, method="wald (pedagogical)")
+    return Interval(rate - half, rate + half, confidence=level, method="wald (pedagogical)")
 
 
 def rule_of_three(trials: SupportsIndex) -> float:
@@ -233,7 +234,7 @@ def wilson_low(k: float, n: int, z: float) -> float:
         return 0.0
     spread = math.sqrt(max(k * (n - k) / n, 0.0) + z * z / 4)
     if z < 0:
-        return (k + z * z / 2 - z * spread) / (n + z * z)
+        return min(1.0, (k + z * z / 2 - z * spread) / (n + z * z))
     return k * k / (n * (k + z * z / 2 + z * spread))
 
 

@@ -116,7 +116,7 @@ class EwmaChart:
     >>> for successes in (46, 44, 40, 39, 41, 40):
     ...     chart = chart.update(successes)
     >>> chart.signal, round(chart.average, 3)
-    (True, 0.844)
+    (True, 0.84)
     """
 
     design: EwmaDesign
@@ -178,8 +178,8 @@ def ewma_design(
     trials : int
         Trials of each run, at least 1; all runs have the same.
     weight : float
-        The weight of the newest run, above 0 and at most 1. Small weights find small changes, 1 is
-        a Shewhart chart. At least 0.02: below, the chart has no practical use.
+        The weight of the newest run, from 0.05 to 1. Small weights find small changes, 1 is a
+        Shewhart chart.
     arl : float
         The least average number of runs up to a false signal, above 1.
     direction : {"below", "above"}
@@ -193,9 +193,9 @@ def ewma_design(
     --------
     >>> design = ewma_design(0.9, 50)
     >>> round(design.limit_rate, 3), round(design.average_run_length(0.9))
-    (0.866, 370)
+    (0.858, 371)
     >>> round(design.average_run_length(0.8), 1)
-    3.4
+    3.3
     """
     rate = check_open_rate("p0", p0)
     n = check_count("trials", trials, minimum=1)
@@ -227,6 +227,6 @@ def _next(statistic: int, departure: float, weight: float) -> int:
 
 def _check_weight(weight: float) -> float:
     newest = check_real("weight", weight)
-    if not 0.02 <= newest <= 1:
-        raise InvalidArgument("weight", weight, "lie between 0.02 and 1")
+    if not 0.05 <= newest <= 1:
+        raise InvalidArgument("weight", weight, "lie between 0.05 and 1")
     return newest

@@ -6,6 +6,9 @@ PASS iff K ≥ cutoff; a PASS says "no degradation signal at this cutoff", never
 known, so its true false-alarm probability grows with the test (a nominal 5 % is 25 % for 500 test
 trials against a baseline of 90/100). `design_false_alarm` says what it is. `rule="exact"` is the
 one-sided Fisher test, whose false alarms stay at or below alpha at every common rate.
+
+The Wilson rule is not monotone at a perfect baseline: it replaces only that one by its own lower
+bound, so a test of 100 must reach 96 after 99/100 but 94 after 100/100. The exact rule is monotone.
 """
 
 from __future__ import annotations
@@ -144,7 +147,8 @@ def design_false_alarm(
     >>> round(design_false_alarm(0.9, 500, 100, rule="exact"), 3)
     0.036
     """
-    return design_power(rate, rate, baseline_trials, trials, alpha=alpha, rule=rule)
+    common = check_rate("rate", rate)
+    return design_power(common, common, baseline_trials, trials, alpha=alpha, rule=rule)
 
 
 def design_power(

@@ -1,0 +1,211 @@
+"""What is measured, and against which goal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench.measure import Benchmark
+
+_BARE = "python -c pass"
+_DECIDE = (
+    "from trialwise.model.tally import Tally;"
+    "from trialwise.procedures.compliance import decide_compliance;"
+    "from trialwise.procedures.regression import decide_regression;"
+)
+_FIRST_VERDICT = _DECIDE + "decide_compliance('valid', Tally(trials=100, passed=97), 0.9)"
+_DESIGN = "from trialwise.stats.sequential import SequentialDesign;"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Benchmarks that are timed in turn, and what to know about them."""
+
+    title: str
+    note: str
+    benchmarks: tuple[Benchmark, ...]
+
+
+def _start(name: str, *arguments: str, goal: float | None = None, level: int = 0) -> Benchmark:
+    arguments = arguments or ("-c", name)
+    return Benchmark(name=name, arguments=arguments, reference=_BARE, ratio_goal=goal, level=level)
+
+
+def _verdict(procedure: str, rule: str, trials: int, rate: float) -> Benchmark:
+    passed = round(rate * trials)
+    against = rate - 0.05 if procedure == "compliance" else "baseline"
+    return Benchmark(
+        name=f"{procedure}, {rule}, n = {trials:,}, rate {rate}",
+        setup=f"{_DECIDE} baseline = Tally(trials={trials}, passed={passed});"
+        f"tally = Tally(trials={trials}, passed={passed - trials // 50})",
+        expression=f"decide_{procedure}('valid', tally, {against}, rule={rule!r})",
+        seconds_goal=1e-3,
+    )
+
+
+def _cutoff(rule: str, baseline: int, rate: float) -> Benchmark:
+    return Benchmark(
+        name=f"cutoff, {rule}, baseline of {baseline:,}, rate {rate}",
+        setup="from trialwise.stats.regression import regression_cutoff",
+        expression=f"regression_cutoff({round(rate * baseline)}, {baseline}, 100_000, {rule=})",
+        seconds_goal=50e-3,
+    )
+
+
+def _design(cap: int, *, goal: float | None, level: int) -> Benchmark:
+    return Benchmark(
+        name=f"search, 0.91 vs 0.81, cap {cap:,}",
+        setup=_DESIGN,
+        expression=f"SequentialDesign.optimal(0.91, 0.81, cap={cap})",
+        seconds_goal=goal,
+        level=level,
+    )
+
+
+def _characteristic(cap: int) -> Benchmark:
+    return Benchmark(
+        name=f"operating characteristic, cap {cap:,}",
+        setup=f"{_DESIGN} design = SequentialDesign.wald(0.9, 0.8, cap={cap})",
+        expression="design.operating_characteristic(0.85)",
+    )
+
+
+def _same(setup: str, ours: str, *peers: tuple[str, str, str]) -> tuple[Benchmark, ...]:
+    """Our expression, and each peer's by name, import and expression; all give one number."""
+    first = Benchmark(name=ours, setup=setup, expression=ours)
+    return first, *(
+        Benchmark(name=name, setup=load, expression=expression, reference=ours)
+        for name, load, expression in peers
+    )
+
+
+def _fisher(n: int, k: int, x: int) -> tuple[Benchmark, ...]:
+    table = [[k, n - k], [x, n - x]]
+    return _same(
+        "from trialwise.stats.fisher import fisher_one_sided",
+        f"fisher_one_sided({k}, {n}, {x}, {n})",
+        (
+            f"scipy fisher_exact({table})",
+            "from scipy.stats import fisher_exact",
+            f"fisher_exact({table}, alternative='greater').pvalue",
+        ),
+    )
+
+
+_TEST = "from scipy.stats import binomtest; test = binomtest(90, 100)"
+_CONFINT = "from statsmodels.stats.proportion import proportion_confint"
+_BINOM = "from scipy.stats import binom"
+_TAIL = "from trialwise.stats.binomial import binomial_tail"
+
+GROUPS = (
+    Group(
+        title="Cold start",
+        note="CPU of a whole process, start to exit; the ratio is to the bare interpreter.",
+        benchmarks=(
+            Benchmark(name=_BARE, arguments=("-c", "pass")),
+            _start("import trialwise", goal=3),
+            _start("import trialwise.stats", goal=3),
+            _start("from trialwise.stats import wilson_lower", goal=3),
+            _start("a first compliance verdict", "-c", _FIRST_VERDICT),
+            _start("trialwise --help", "-m", "trialwise.cli.main", "--help", goal=5),
+            _start("import scipy.stats", level=1),
+            _start("import statsmodels.stats.proportion", level=1),
+        ),
+    ),
+    Group(
+        title="A verdict from counts",
+        note="The whole finding, after import. A regression's baseline has as many trials as its "
+        "test; rates near 0.5 are the slowest.",
+        benchmarks=tuple(
+            _verdict(procedure, rule, trials, rate)
+            for procedure in ("compliance", "regression")
+            for rule in ("wilson", "exact")
+            for trials, rate in ((100, 0.9), (1000, 0.9), (1000, 0.5))
+        ),
+    ),
+    Group(
+        title="Regression cutoffs at n = 100,000",
+        note="Cutoff, achieved size and the false-alarm probability with the baseline random.",
+        benchmarks=(
+            *(_cutoff(rule, 100_000, rate) for rule in ("wilson", "exact") for rate in (0.9, 0.5)),
+            _cutoff("wilson", 1000, 0.9),
+        ),
+    ),
+    Group(
+        title="The same number from other libraries",
+        note="After import; agreement to 1e-8 is checked first. The ratio is the peer's CPU over "
+        "ours: above 1 we are faster, below 1 we lose.",
+        benchmarks=(
+            *_same(
+                "from trialwise.stats.intervals import wilson_interval",
+                "wilson_interval(90, 100).low",
+                ("scipy proportion_ci, wilson", _TEST, "test.proportion_ci(method='wilson').low"),
+                (
+                    "statsmodels proportion_confint, wilson",
+                    _CONFINT,
+                    "proportion_confint(90, 100, method='wilson')[0]",
+                ),
+            ),
+            *_same(
+                "from trialwise.stats.intervals import clopper_pearson",
+                "clopper_pearson(90, 100).low",
+                ("scipy proportion_ci, exact", _TEST, "test.proportion_ci(method='exact').low"),
+                (
+                    "statsmodels proportion_confint, beta",
+                    _CONFINT,
+                    "proportion_confint(90, 100, method='beta')[0]",
+                ),
+                (
+                    "scipy betaincinv, both ends",
+                    "from scipy.special import betaincinv",
+                    "(betaincinv(90, 11, 0.025), betaincinv(91, 10, 0.975))[0]",
+                ),
+            ),
+            *_fisher(100, 95, 86),
+            *_fisher(10_000, 9500, 9440),
+            *_same(
+                _TAIL,
+                "binomial_tail(950, 1000, 0.93)",
+                ("scipy binom.sf", _BINOM, "binom.sf(949, 1000, 0.93)"),
+                ("scipy bdtrc", "from scipy.special import bdtrc", "bdtrc(949, 1000, 0.93)"),
+            ),
+            *_same(
+                _TAIL,
+                "[binomial_tail(k, 10_000, 0.93) for k in range(10_000)][9300]",
+                (
+                    "scipy binom.sf, 10,000 counts in one call",
+                    f"{_BINOM}; from numpy import arange; below = arange(10_000) - 1",
+                    "binom.sf(below, 10_000, 0.93)[9300]",
+                ),
+            ),
+        ),
+    ),
+    Group(
+        title="Sequential designs",
+        note="The searched designs do not ship with the package and no cache is used; cap 10,000 "
+        "needs `--full`.",
+        benchmarks=(
+            Benchmark(
+                name="shipped, 0.9 vs 0.8, cap 50",
+                setup=_DESIGN,
+                expression="SequentialDesign.optimal(0.9, 0.8, cap=50)",
+            ),
+            _design(50, goal=1, level=0),
+            _design(200, goal=1, level=1),
+            _design(1000, goal=None, level=1),
+            _design(10_000, goal=20, level=2),
+            _characteristic(50),
+            _characteristic(10_000),
+        ),
+    ),
+    Group(
+        title="Calibration",
+        note="Every row of the calibration page, by exact enumeration.",
+        benchmarks=(
+            Benchmark(
+                name="calibrate()",
+                setup="from trialwise.conformance.calibration import calibrate",
+                expression="calibrate()",
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,132 @@
+"""The two ways a run is shown: a table in the terminal, and `docs/benchmarks.md`."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from bench.cases import Group
+from bench.measure import Timing
+
+Results = list[tuple[Group, list[Timing]]]
+
+_INTRODUCTION = """\
+# Benchmarks
+
+Recompute this page with `python -m bench --full --markdown docs/benchmarks.md` in the development
+environment. `make bench` prints the same table from a shorter look and without the largest design;
+`--quick` only proves that everything runs.
+
+Times are CPU time, of this process or of the processes it starts, not the clock's, and the machine
+is not reserved: other work may run beside. **The CPU ratios are what to trust**, because a
+benchmark and its reference take turns, round by round. Ratios and goals use the least time of all
+rounds, which is the work with the least disturbance; the median stands beside it.
+"""
+
+_COMMENTARY = """\
+## What to read out of it, and what not
+
+- The statistics are plain Python on purpose: one number from counts needs no array library, so a
+  check in a hook or in CI does not wait for one to load. That start is by far the largest
+  difference on this page; after it, one number differs by a millisecond or less.
+- The trade has a losing side. Compiled kernels (`bdtrc`, `betaincinv`) and one vectorised call over
+  many counts beat our loop. Who needs 10,000 tails at once should call scipy; no verdict does.
+- `from trialwise.stats import …` pays mostly for the standard library's `dataclasses` and `typing`,
+  which every function's module needs; `import trialwise.stats` alone loads neither.
+- The lines for scipy's `proportion_ci` leave out the `binomtest` that a caller with counts must run
+  first: they are generous to scipy.
+- A regression verdict spends most of its time on the exact false-alarm probability with the
+  baseline's own sampling error. That grows with the square root of the baseline's trials, so a
+  verdict against a far larger baseline than those above takes longer.
+- Nothing here times a run of trials, which costs what the system under test costs.
+"""
+
+
+def table(results: Results) -> str:
+    """A text table, one line per benchmark."""
+    lines = [f"  {'CPU time':<62}{'least':>9}{'median':>9}{'ratio':>10}  goal"]
+    for group, timings in results:
+        lines += ["", group.title]
+        for timing in timings:
+            line = f"  {timing.benchmark.name:<62}"
+            least, median, ratio, *goal = _cells(timing)
+            line += f"{least:>9}{median:>9}{ratio:>10}  {' '.join(goal)}"
+            lines.append(
+                line if timing.skipped is None else f"{line[:64]} skipped: {timing.skipped}"
+            )
+    return "\n".join([*lines, "", _summary(results)])
+
+
+def page(results: Results) -> str:
+    """The Markdown page."""
+    parts = [_INTRODUCTION, f"{_surroundings()} {_summary(results)}\n"]
+    for group, timings in results:
+        parts.append(f"## {group.title}\n\n{group.note}\n")
+        rows = [
+            f"| `{timing.benchmark.name}` | {' | '.join(_cells(timing))} |"
+            for timing in timings
+            if timing.skipped is None
+        ]
+        if rows:
+            rule = "|---|--:|--:|--:|---|---|"
+            parts.append(
+                "\n".join(["| benchmark | least | median | ratio | goal | |", rule, *rows, ""])
+            )
+        parts += [
+            f"`{timing.benchmark.name}` was skipped: {timing.skipped}.\n"
+            for timing in timings
+            if timing.skipped is not None
+        ]
+    return "\n".join([*parts, _COMMENTARY, _losses(results)])
+
+
+def _cells(timing: Timing) -> tuple[str, ...]:
+    benchmark = timing.benchmark
+    goal = ""
+    if benchmark.ratio_goal is not None:
+        goal = f"≤ {benchmark.ratio_goal:g} ×"
+    elif benchmark.seconds_goal is not None:
+        goal = f"≤ {_time(benchmark.seconds_goal)}"
+    status = {True: "met", False: "missed", None: ""}[timing.met]
+    ratio = "" if timing.ratio is None else f"{_figures(timing.ratio)} ×"
+    return _time(timing.least), _time(timing.median), ratio, goal, status
+
+
+def _summary(results: Results) -> str:
+    judged = [t.met for _, timings in results for t in timings if t.met is not None]
+    return f"{sum(judged)} of {len(judged)} goals met."
+
+
+def _losses(results: Results) -> str:
+    """Where a peer is faster and which goals are missed, so that no reader has to search."""
+    lines = []
+    for timing in (timing for _, timings in results for timing in timings):
+        name = f"`{timing.benchmark.name}`"
+        least, _, ratio, goal, _ = _cells(timing)
+        if timing.met is False:
+            lines.append(f"- {name} misses its goal: {ratio or least}, not {goal}.")
+        elif timing.met is None and timing.ratio is not None and timing.ratio < 1:
+            lines.append(f"- {name} takes {ratio} the CPU of `{timing.benchmark.reference}`.")
+    return "\n".join(["## Where we lost in this run", "", *(lines or ["Nowhere."]), ""])
+
+
+def _surroundings() -> str:
+    cores = os.cpu_count() or 1
+    text = f"{cores} core{'s' * (cores > 1)}: Python {platform.python_version()}"
+    for peer in ("numpy", "scipy", "statsmodels"):
+        try:
+            text += f", {peer} {version(peer)}"
+        except PackageNotFoundError:
+            text += f", no {peer}"
+    return f"Measured on a machine with {text}."
+
+
+def _time(seconds: float) -> str:
+    scale, unit = next(((s, u) for s, u in ((1, "s"), (1e-3, "ms")) if seconds >= s), (1e-6, "µs"))
+    return f"{_figures(seconds / scale)} {unit}"
+
+
+def _figures(value: float) -> str:
+    """Three figures: more would be noise."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
