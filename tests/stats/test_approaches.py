@@ -136,15 +136,13 @@ def test_the_threshold_is_reproduced_at_the_implied_confidence(
     k, nb = baseline
     implied = implied_confidence_of_threshold(k, nb, n, threshold)
     assert implied.alpha is not None
-    assume(1e-12 < implied.alpha <= 0.5)
+    # Nearer to 1 a double no longer holds the level to the digits that the threshold needs.
+    assume(1e-12 < implied.alpha < 0.999)
 
     derived = regression_cutoff(k, nb, n, alpha=implied.alpha).threshold
     assert derived == pytest.approx(threshold, abs=1e-9)
 
 
-@pytest.mark.xfail(
-    strict=True, raises=StopIteration, reason="the Wilson cutoff of a perfect baseline at z < 0"
-)
 @pytest.mark.parametrize("alpha", [0.6, 0.7, 0.99])
 def test_a_level_above_one_half_has_a_cutoff_too(alpha: float) -> None:
     """The bound at z < 0 lies above the baseline's rate, and the rule is still defined."""
@@ -155,7 +153,6 @@ def test_a_level_above_one_half_has_a_cutoff_too(alpha: float) -> None:
     assert regression_cutoff(951, 1000, n, alpha=alpha).cutoff == math.ceil(n * bound)
 
 
-@pytest.mark.xfail(strict=True, reason="the zero anchor yields 0 at every level; a level is given")
 def test_no_level_yields_a_threshold_above_a_zero_baseline() -> None:
     """A baseline without successes has the threshold 0 at every level, never 0.1."""
     assert implied_confidence_of_threshold(0, 100, 50, 0.1).alpha is None
@@ -171,8 +168,6 @@ def test_the_implied_alpha_is_the_p_value_one_count_below(
     implied = implied_alpha_of_cutoff(k, nb, n, c)
     assert implied.alpha is not None
     exactly = fisher_p_value(k, nb, n, c - 1)
-    # A level far below any in use, where a walk over the lattice runs out of digits.
-    assume(exactly > Fraction(1, 10**9))
 
     assert implied.rule == "exact"
     assert implied.alpha == pytest.approx(float(exactly), rel=1e-11)
@@ -184,7 +179,6 @@ def test_the_implied_alpha_is_the_p_value_one_count_below(
     assert lower < c
 
 
-@pytest.mark.xfail(strict=True, reason="the walk subtracts down to a level below its rounding")
 def test_a_fisher_cutoff_at_an_extreme_level() -> None:
     """97 of 100 against 100 at alpha = 1e-25: the p-values in integers give 31."""
     cutoff = next(x for x in range(101) if fisher_p_value(97, 100, 100, x) > Fraction("1e-25"))

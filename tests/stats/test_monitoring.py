@@ -28,7 +28,7 @@ CUSUMS = [
     (0.99, 0.97, 1000.0, 20),
     (0.5, 0.45, 370.0, 40),
 ]
-EWMAS = [(0.9, 50, 0.2), (0.9, 10, 0.3), (0.5, 20, 0.1), (0.99, 100, 1.0)]
+EWMAS = [(0.9, 50, 0.2), (0.9, 10, 0.3), (0.5, 20, 0.1), (0.8, 20, 1.0)]
 
 
 def solved(follow: Callable[[int, int], int], limit: int, trials: int, p: float) -> float:
@@ -139,8 +139,8 @@ def test_shewhart_limits_are_the_last_rare_counts(
 @pytest.mark.parametrize("direction", ["below", "above", "both"])
 def test_shewhart_run_lengths_are_geometric(direction: ChartDirection) -> None:
     """Mean 1/P(signal) and 1 − (1 − P)^H over a horizon, at several rates, by playing streams."""
-    design = shewhart_design(0.7, 5, arl=20, direction=direction)
-    for p in (0.3, 0.7, 0.95):
+    design = shewhart_design(0.5, 5, arl=10, direction=direction)
+    for p in (0.2, 0.5, 0.9):
         once = played(design.chart(), p, 1)
         assert once == pytest.approx(design.alarm_probability(p, runs=1), rel=1e-9, abs=1e-15)
         assert played(design.chart(), p, 3) == pytest.approx(

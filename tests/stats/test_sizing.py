@@ -177,7 +177,9 @@ def test_the_required_trials_against_a_baseline_by_brute_force(
             assert (sizing.power, sizing.first_crossing) == (None, None)
         else:
             assert sizing.power == pytest.approx(powers[expected - 1], abs=1e-12)
-            reached = next(n for n, power in enumerate(powers, start=1) if power >= target)
+            # A power may equal its target exactly (1 − 0.8 is 0.2), which doubles may miss.
+            enough = target * (1 - 1e-12)
+            reached = next(n for n, power in enumerate(powers, start=1) if power >= enough)
             assert sizing.first_crossing == reached
 
 
@@ -295,9 +297,6 @@ def test_the_floors_detectable_rate_inverts_its_power(
     assert floor_and_power(p0, rate, n, confidence)[1] == pytest.approx(power, abs=1e-5)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the doubling search gives its last size as if it were enough"
-)
 def test_a_size_that_does_not_reach_the_power_is_not_called_required() -> None:
     """A gap of 1e-7 takes some 1e14 trials: the answer must have its power, or be none."""
     sizing = floor_required_trials(0.9, 0.8999999)

@@ -59,8 +59,10 @@ def command(
             "calibration": rendering.calibration_data(rows),
         }
         text = json.dumps(data, indent=2, ensure_ascii=False)
-    elif output is not None and output.suffix == ".md" and calibration and not folders:
-        text = rendering.render_calibration_markdown(rows).rstrip("\n")
+    elif output is not None and output.suffix == ".md":
+        parts = [rendering.render_conformance_markdown(results)] if results else []
+        parts += [rendering.render_calibration_markdown(rows)] if rows else []
+        text = "\n".join(parts).rstrip("\n")
     else:
         parts = [rendering.render_conformance(results)] if results else []
         parts += [rendering.render_calibration(rows)] if rows else []

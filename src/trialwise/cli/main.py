@@ -67,9 +67,9 @@ def _run(arguments: list[str] | None) -> int:
     except TrialwiseError as error:
         click.echo(f"trialwise: {error}", err=True)
         return ExitCode.REFUSED
-    except BrokenPipeError:
-        # The reader has gone (`trialwise … | head`): nothing is left to tell it.
-        sys.stderr.close()
+    except SystemExit:
+        # click leaves this way, with 1, when the reader has gone (`trialwise … | head`); for us 1
+        # means FAIL, and nobody has failed.
         return ExitCode.ERROR
     except Exception:
         import traceback

@@ -75,7 +75,7 @@ def read_folder(path: Path) -> Folder:
     """Read every suite of a folder; a manifest is used where there is one."""
     manifest_file = path / "manifest.json"
     manifest = _load(manifest_file) if manifest_file.is_file() else {}
-    listed: Mapping[str, Mapping[str, Any]] = manifest.get("suites") or {}
+    listed = _listed(manifest_file, manifest.get("suites") or {})
     mandatory = frozenset(_strings(manifest.get("familyMandatory")))
     files = sorted(file for file in path.glob("*.json") if file != manifest_file)
     suites = tuple(_read_suite(file, manifest, listed, mandatory) for file in files)
@@ -104,12 +104,13 @@ def _read_suite(
     entry = listed.get(name, {})
     informational = frozenset(_strings(entry.get("informationalFields")))
     given = frozenset(field for case in cases for field in case.expected)
-    binding = frozenset(_strings(entry.get("bindingFields"))) or given - informational
+    # A field that the manifest forgets to classify binds: silence must not excuse a difference.
+    binding = frozenset(_strings(entry.get("bindingFields"))) | (given - informational)
     return Suite(
         name=name,
         rule=_rule(body.get("methodologyVersion") or manifest.get("methodologyVersion")),
         cases=cases,
-        tolerance=float(body.get("tolerance", entry.get("tolerance", 0))),
+        tolerance=_tolerance(file, body.get("tolerance", entry.get("tolerance", 0))),
         binding=binding,
         mandatory=name in mandatory,
     )
@@ -118,14 +119,29 @@ def _read_suite(
 def _read_case(file: Path, index: int, raw: object) -> Case:
     if not isinstance(raw, dict) or not isinstance(raw.get("inputs"), dict):
         raise ReferenceDataError(f"{file}: case {index} has no 'inputs' mapping")
-    expected = raw.get("expected") or {}
+    expected = raw.get("expected")
+    # R writes an empty mapping as []; anything else that is not a mapping expects nothing.
+    if expected != [] and not isinstance(expected, dict):
+        raise ReferenceDataError(f"{file}: case {index} has no 'expected' mapping")
     return Case(
         name=str(raw.get("name", f"case {index}")),
         inputs=raw["inputs"],
-        expected=expected if isinstance(expected, dict) else {},
+        expected=expected or {},
         approach=raw.get("approach"),
         procedure=raw.get("procedure"),
     )
+
+
+def _listed(file: Path, suites: object) -> Mapping[str, Mapping[str, Any]]:
+    if isinstance(suites, dict) and all(isinstance(entry, dict) for entry in suites.values()):
+        return suites
+    raise ReferenceDataError(f"{file}: 'suites' must map each suite's name to its description")
+
+
+def _tolerance(file: Path, value: object) -> float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    raise ReferenceDataError(f"{file}: 'tolerance' must be a number of at least 0, got {value!r}")
 
 
 def _load(file: Path) -> dict[str, Any]:
@@ -149,7 +165,7 @@ def _strings(value: object) -> Sequence[str]:
 
 def _rule(version: object) -> Rule:
     """Which rule set a release speaks of; the first releases did not say."""
-    if not isinstance(version, str):
+    if not isinstance(version, (str, float)):
         return "wilson"
-    parts = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    parts = tuple(int(part) for part in str(version).split(".")[:2] if part.isdigit())
     return "exact" if parts >= _EXACT_SINCE else "wilson"

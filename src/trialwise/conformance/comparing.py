@@ -12,7 +12,8 @@ from typing import Any
 
 __all__ = ["Difference", "compare", "largest_deviation"]
 
-_MISSING = "(nothing)"
+#: What an answer without the field counts as.
+MISSING = "(nothing)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,7 @@ def compare(field: str, expected: Any, got: Any, tolerance: float) -> Iterator[D
     """Every place below `field` where `got` departs from `expected` by more than the tolerance."""
     if isinstance(expected, Mapping) and isinstance(got, Mapping):
         for key, value in expected.items():
-            yield from compare(f"{field}.{key}", value, got.get(key, _MISSING), tolerance)
+            yield from compare(f"{field}.{key}", value, got.get(key, MISSING), tolerance)
     elif isinstance(expected, list) and isinstance(got, list) and len(expected) == len(got):
         for index, (left, right) in enumerate(zip(expected, got, strict=True)):
             yield from compare(f"{field}[{index}]", left, right, tolerance)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from trialwise.conformance.calibration import Row
-from trialwise.conformance.runner import FolderResult, SuiteResult
+from trialwise.conformance.comparing import MISSING, Difference
+from trialwise.conformance.runner import CaseResult, FolderResult, SuiteResult
 
 __all__ = [
     "calibration_data",
@@ -14,8 +15,10 @@ __all__ = [
     "render_calibration",
     "render_calibration_markdown",
     "render_conformance",
+    "render_conformance_markdown",
 ]
 
+_SUITE_HEAD = ("suite", "cases", "matched", "binding fields", "largest deviation")
 _MARKDOWN_HEAD = """\
 # Calibration
 
@@ -39,6 +42,20 @@ No calibration fixtures have been published, so nothing here claims agreement wi
 def render_conformance(results: Sequence[FolderResult]) -> str:
     """A table per folder, then every mismatch by case, field, expected and got."""
     return "\n\n".join(_folder_text(result) for result in results)
+
+
+def render_conformance_markdown(results: Sequence[FolderResult]) -> str:
+    """The same as Markdown, one section per folder."""
+    parts = []
+    for result in results:
+        parts += [f"## {result.path}\n", f"Fixtures {result.version}.\n"]
+        parts += [f"| {' | '.join(_SUITE_HEAD)} |", "|---|---|---|---|---|"]
+        parts += [f"| {' | '.join(_suite_row(suite))} |" for suite in result.suites]
+        notes = _notes(result)
+        parts += ["", *(f"- {note}" for note in notes)] if notes else []
+        status = ", ".join(f"{key}: {_plain(v)}" for key, v in result.conformance_status.items())
+        parts += ["", f"`conformanceStatus`: {status}", ""]
+    return "\n".join(parts)
 
 
 def render_calibration(rows: Sequence[Row]) -> str:
@@ -103,23 +120,44 @@ def calibration_data(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def _folder_text(result: FolderResult) -> str:
-    rows = [("suite", "cases", "matched", "binding fields", "largest deviation")]
-    rows += [_suite_row(suite) for suite in result.suites]
+    rows = [_SUITE_HEAD, *(_suite_row(suite) for suite in result.suites)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     rules = ", ".join(sorted({f"rule {suite.rule}" for suite in result.suites}))
     lines = [f"{result.path} (fixtures {result.version}, {rules})", ""]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         lines.append("  ".join(cells).rstrip())
-    lines += [f"not in this folder: {name}" for name in result.absent]
+    lines += [*_notes(result), "", "conformanceStatus:"]
+    lines += [f"  {key}: {_plain(value)}" for key, value in result.conformance_status.items()]
+    return "\n".join(lines)
+
+
+def _notes(result: FolderResult) -> list[str]:
+    """What needs attention: suites not there or not known, and every departure by name."""
+    notes = [f"not in this folder: {name}" for name in result.absent]
     for suite in result.unknown:
         weight = "mandatory, so this folder fails" if suite.mandatory else "its cases were not run"
-        lines.append(f"unknown suite: {suite.suite} ({suite.count} cases; {weight})")
-    lines += _mismatch_lines(result)
-    lines += ["", "conformanceStatus:"]
-    for key, value in result.conformance_status.items():
-        lines.append(f"  {key}: {str(value).lower() if isinstance(value, bool) else value}")
-    return "\n".join(lines)
+        notes.append(f"unknown suite: {suite.suite} ({suite.count} cases; {weight})")
+    for suite in result.suites:
+        for case in suite.cases:
+            notes += [_departure("MISMATCH", suite, case, d) for d in case.differences]
+            notes += [
+                _departure("informational", suite, case, d)
+                for d in case.informational
+                if d.got != MISSING
+            ]
+    return notes
+
+
+def _departure(word: str, suite: SuiteResult, case: CaseResult, difference: Difference) -> str:
+    return (
+        f"{word} {suite.suite} / {case.case} / {difference.field}: "
+        f"expected {difference.expected!r}, got {difference.got!r}"
+    )
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _suite_row(suite: SuiteResult) -> tuple[str, str, str, str, str]:
@@ -134,15 +172,6 @@ def _suite_row(suite: SuiteResult) -> tuple[str, str, str, str, str]:
     )
 
 
-def _mismatch_lines(result: FolderResult) -> list[str]:
-    return [
-        f"MISMATCH {suite.suite} / {case.case} / {difference.field}: "
-        f"expected {difference.expected!r}, got {difference.got!r}"
-        for suite, case in result.mismatches
-        for difference in case.differences
-    ]
-
-
 def _suite_data(suite: SuiteResult) -> dict[str, Any]:
     return {
         "suite": suite.suite,
@@ -154,17 +183,19 @@ def _suite_data(suite: SuiteResult) -> dict[str, Any]:
         "bindingFields": list(suite.binding),
         "tolerance": suite.tolerance,
         "largestDeviation": suite.deviation,
-        "mismatches": [
-            {
-                "case": case.case,
-                "field": difference.field,
-                "expected": difference.expected,
-                "got": difference.got,
-            }
-            for case in suite.cases
-            for difference in case.differences
-        ],
+        "mismatches": _differences((case, case.differences) for case in suite.cases),
+        "informational": _differences((case, case.informational) for case in suite.cases),
     }
+
+
+def _differences(
+    parts: Iterable[tuple[CaseResult, tuple[Difference, ...]]],
+) -> list[dict[str, Any]]:
+    return [
+        {"case": case.case, "field": d.field, "expected": d.expected, "got": d.got}
+        for case, differences in parts
+        for d in differences
+    ]
 
 
 def _calibration_summary(rows: Sequence[Row]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.conformance.cases import Case, Folder, Suite, find_folders, read_folder
-from trialwise.conformance.comparing import Difference, compare, largest_deviation
+from trialwise.conformance.comparing import MISSING, Difference, compare, largest_deviation
 from trialwise.stats.values import Rule
 
 __all__ = ["CaseResult", "FolderResult", "SuiteResult", "run_conformance"]
@@ -88,7 +88,7 @@ class FolderResult:
         """The companion's block: what has been shown, and that calibration is not claimed by it."""
         if not self.passed:
             formula = "failed"
-        elif self.unknown or self.absent_mandatory:
+        elif self.unknown or self.absent_mandatory or not any(s.cases for s in self.suites):
             formula = "partial"
         else:
             formula = "passed"
@@ -147,7 +147,7 @@ def _run_case(suite: Suite, case: Case, adapter: Adapter) -> CaseResult:
     binding: list[Difference] = []
     informational: list[Difference] = []
     for field, expected in case.expected.items():
-        got = answer.get(field, "(nothing)")
+        got = answer.get(field, MISSING)
         target = binding if field in suite.binding else informational
         target.extend(compare(field, expected, got, suite.tolerance))
     binding.extend(answer.get("(inconsistent)", ()))

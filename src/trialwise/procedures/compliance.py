@@ -14,11 +14,12 @@ from trialwise.model.verdict import (
     Procedure,
     PValue,
 )
-from trialwise.stats._boundary import as_written
-from trialwise.stats._normal import normal_sf
-from trialwise.stats.binomial import binomial_tail
+from trialwise.stats._boundary import as_written, settled
+from trialwise.stats._checks import check_count
+from trialwise.stats._normal import normal_sf, upper_z
+from trialwise.stats.binomial import binomial_tail, exact_tail
 from trialwise.stats.compliance import ComplianceCutoff, compliance_cutoff
-from trialwise.stats.intervals import clopper_pearson, wilson_lower
+from trialwise.stats.intervals import clopper_pearson_low, wilson_low
 from trialwise.stats.values import Rule
 
 __all__ = ["DECISION_RULES", "decide_compliance"]
@@ -59,12 +60,14 @@ def decide_compliance(
     <Decision.PASS: 'PASS'>
     """
     planned = tally.trials if planned_trials is None else planned_trials
-    if intent is Intent.VERIFICATION and planned > 0:
-        plan = compliance_cutoff(required_rate, planned, alpha=alpha, rule=rule)
-        if plan.refusal is not None:
-            return _finding(
-                criterion, tally, plan, decision=None, caution=Caution.CONFIGURATION_ERROR
-            )
+    plan = compliance_cutoff(
+        required_rate,
+        max(check_count("planned_trials", planned), 1),
+        alpha=alpha,
+        rule=rule,
+    )
+    if intent is Intent.VERIFICATION and planned and plan.refusal is not None:
+        return _finding(criterion, tally, plan, decision=None, caution=Caution.CONFIGURATION_ERROR)
     return judge_compliance(criterion, tally, required_rate, alpha=alpha, rule=rule, intent=intent)
 
 
@@ -144,7 +147,7 @@ def _finding(
         lower_bound=_lower_bound(tally, design),
         observed_rate=observed,
         caution=caution,
-        statement=_statement(decision, tally, design, intent),
+        statement=_statement(decision, tally, design, intent, observed),
     )
 
 
@@ -159,10 +162,14 @@ def _observed(tally: Tally, required_rate: float) -> ObservedRate:
 def _lower_bound(tally: Tally, design: ComplianceCutoff) -> float | None:
     if tally.trials == 0:
         return None
-    confidence = 1 - design.alpha
-    if design.rule == "wilson":
-        return wilson_lower(tally.passed, tally.trials, confidence=confidence)
-    return clopper_pearson(tally.passed, tally.trials, confidence=confidence, side="lower").low
+    return lower_bound(tally, design.alpha, design.rule)
+
+
+def lower_bound(tally: Tally, alpha: float, rule: Rule) -> float:
+    """The one-sided lower bound on the rate, taken at alpha itself: 1 − alpha may round to 1."""
+    if rule == "wilson":
+        return wilson_low(tally.passed, tally.trials, upper_z(alpha))
+    return clopper_pearson_low(tally.passed, tally.trials, alpha)
 
 
 def _p_value(tally: Tally, design: ComplianceCutoff) -> PValue:
@@ -173,26 +180,36 @@ def _p_value(tally: Tally, design: ComplianceCutoff) -> PValue:
             value=normal_sf(z), method="score-test-upper-tail", tail="P_{p=p_req}(Z >= z)"
         )
     return PValue(
-        value=binomial_tail(k, n, p),
+        value=settled(
+            binomial_tail(k, n, p), design.alpha, lambda: exact_tail(k, n, as_written(p))
+        ),
         method="exact-binomial-upper-tail",
         tail="P_{p=p_req}(K >= K_c)",
     )
 
 
 def _statement(
-    decision: Decision | None, tally: Tally, design: ComplianceCutoff, intent: Intent
+    decision: Decision | None,
+    tally: Tally,
+    design: ComplianceCutoff,
+    intent: Intent,
+    observed: ObservedRate,
 ) -> str:
     rate = f"{design.required_rate:g}"
     if design.cutoff is None:
+        way_out = "" if intent is Intent.SMOKE else ", or smoke intent if this is a sentinel check"
         return (
             f"{design.trials} trials cannot show a rate above {rate} at alpha = {design.alpha:g}: "
             f"even without a failure the bound stays below it. At least {design.minimum_trials} "
-            "trials are needed, or smoke intent if this is a sentinel check."
+            f"trials are needed{way_out}."
         )
     count = f"{tally.passed} of {tally.trials} successes, {design.cutoff} needed"
     if intent is Intent.SMOKE:
-        relation = "consistent" if decision is Decision.PASS else "inconsistent"
-        return f"The observed rate is {relation} with the target of {rate} ({count})."
+        if decision is Decision.PASS:
+            return f"The observed rate is consistent with the target of {rate} ({count})."
+        if observed is ObservedRate.BELOW_THRESHOLD:
+            return f"The observed rate is inconsistent with the target of {rate} ({count})."
+        return f"The observed rate meets the target of {rate} but does not show it ({count})."
     if decision is Decision.PASS:
         return f"The evidence supports a rate above {rate} at the configured level ({count})."
     return f"A rate above {rate} was not shown at the configured level ({count})."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import (
     Decision,
     Dimension,
@@ -39,12 +40,12 @@ def combine(decisions: Iterable[Decision]) -> Decision | None:
 
 
 def compose(
-    findings: Sequence[Finding],
-    latency: Sequence[LatencyFinding] = (),
+    findings: Iterable[Finding],
+    latency: Iterable[LatencyFinding] = (),
     *,
     advisory: Iterable[Dimension] = (),
 ) -> Verdict:
-    """Compose findings into a verdict; refused whole if any part's design was refused.
+    """Compose findings into a verdict; refused whole if any enforced part's design was refused.
 
     An advisory dimension is decided exactly as an enforced one and reported; it never enters the
     verdict's decision. With nothing enforced the decision is PASS: the run cannot fail.
@@ -54,18 +55,25 @@ def compose(
         latency: One per latency constraint.
         advisory: Dimensions to report without enforcing.
     """
+    findings, latency = tuple(findings), tuple(latency)
     left_out = frozenset(advisory)
-    refusals = _refusals([*findings, *latency])
+    _check_one_rule(findings)
+    refusals = _refusals(
+        [
+            *(() if Dimension.FUNCTIONAL in left_out else findings),
+            *(() if Dimension.LATENCY in left_out else latency),
+        ]
+    )
     if refusals:
         return Verdict(
             decision=None,
-            findings=tuple(findings),
-            latency=tuple(latency),
+            findings=findings,
+            latency=latency,
             advisory=left_out,
             refusals=refusals,
         )
-    functional = combine(f.decision for f in findings if f.decision is not None)
-    timing = combine(f.decision for f in latency if f.decision is not None)
+    functional = combine(f.decision or Decision.INCONCLUSIVE for f in findings)
+    timing = combine(f.decision or Decision.INCONCLUSIVE for f in latency)
     enforced = [
         decision
         for dimension, decision in ((Dimension.FUNCTIONAL, functional), (Dimension.LATENCY, timing))
@@ -75,8 +83,8 @@ def compose(
     envelopes = type_one_envelopes((_DIRECTIONS[f.procedure], f.alpha) for f in findings)
     return Verdict(
         decision=decision,
-        findings=tuple(findings),
-        latency=tuple(latency),
+        findings=findings,
+        latency=latency,
         advisory=left_out,
         functional_decision=functional,
         latency_decision=timing,
@@ -84,6 +92,14 @@ def compose(
         false_compliance_envelope=envelopes.false_compliance,
         false_degradation_envelope=envelopes.false_degradation_signal,
     )
+
+
+def _check_one_rule(findings: Sequence[Finding]) -> None:
+    """Two rule sets give two answers to one question, so a verdict keeps to one of them."""
+    rules = sorted({finding.rule for finding in findings if finding.rule is not None})
+    if len(rules) > 1:
+        allowed = "be decided by one rule set: never mix within a verdict"
+        raise InvalidArgument("findings", rules, allowed)
 
 
 def _refusals(parts: Iterable[Finding | LatencyFinding]) -> tuple[Refusal, ...]:

@@ -150,6 +150,8 @@ def _baseline_threshold(
     rule: Rule,
     run_sizes: tuple[int, int] | None,
 ) -> tuple[float | None, bool, Refusal | None]:
+    if not baseline:  # a baseline whose every trial failed has no latency to compare with
+        return None, True, None
     if rule == "wilson":
         bound = order_statistic_bound(baseline, percentile, confidence=1 - alpha)
         return bound.value, bound.saturated, None

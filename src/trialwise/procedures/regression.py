@@ -12,9 +12,11 @@ from trialwise.model.verdict import (
     Procedure,
     PValue,
 )
+from trialwise.procedures.compliance import lower_bound
+from trialwise.stats._boundary import settled
+from trialwise.stats._checks import check_count
 from trialwise.stats.binomial import binomial_cdf
-from trialwise.stats.intervals import clopper_pearson, wilson_lower
-from trialwise.stats.precedence import lower_tail
+from trialwise.stats.precedence import exact_lower_tail, lower_tail
 from trialwise.stats.regression import RegressionCutoff, regression_cutoff
 from trialwise.stats.values import Rule
 
@@ -62,11 +64,12 @@ def decide_regression(
     (<Decision.FAIL: 'FAIL'>, 91)
     """
     planned = tally.trials if planned_trials is None else planned_trials
-    if tally.trials == 0:
-        return _finding(criterion, tally, None, alpha=alpha, rule=rule, intent=intent)
-    plan = _design(baseline, max(planned, tally.trials), alpha, rule)
+    size = max(check_count("planned_trials", planned), tally.trials, 1)
+    plan = _design(baseline, size, alpha, rule)
     if plan.refusal is not None:
         return _finding(criterion, tally, plan, alpha=alpha, rule=rule, intent=intent)
+    if tally.trials == 0:
+        return _finding(criterion, tally, None, alpha=alpha, rule=rule, intent=intent)
     # The plan is the design unless the run realised fewer trials than were planned.
     design = plan if plan.trials == tally.trials else _design(baseline, tally.trials, alpha, rule)
     return _finding(criterion, tally, design, alpha=alpha, rule=rule, intent=intent)
@@ -99,10 +102,10 @@ def _finding(
         design=design,
         refusals=(design.refusal,) if design is not None and design.refusal else (),
         p_value=_p_value(tally, design) if design is not None and judged else None,
-        lower_bound=_lower_bound(tally, alpha, rule) if judged else None,
+        lower_bound=lower_bound(tally, alpha, rule) if judged else None,
         observed_rate=observed,
         caution=caution,
-        statement=_statement(tally, design),
+        statement=_statement(tally, design, intent),
     )
 
 
@@ -127,22 +130,15 @@ def _p_value(tally: Tally, design: RegressionCutoff) -> PValue:
             method="exact-binomial-lower-tail",
             tail="P_{p=p_ref}(K <= K_c)",
         )
+    table = design.baseline_successes, tally.passed, design.baseline_trials, tally.trials
     return PValue(
-        value=lower_tail(
-            design.baseline_successes, tally.passed, design.baseline_trials, tally.trials
-        ),
+        value=settled(lower_tail(*table), design.alpha, lambda: exact_lower_tail(*table)),
         method="fisher-exact-lower-tail",
         tail="P(K <= K_c | K + K_b)",
     )
 
 
-def _lower_bound(tally: Tally, alpha: float, rule: Rule) -> float:
-    if rule == "wilson":
-        return wilson_lower(tally.passed, tally.trials, confidence=1 - alpha)
-    return clopper_pearson(tally.passed, tally.trials, confidence=1 - alpha, side="lower").low
-
-
-def _statement(tally: Tally, design: RegressionCutoff | None) -> str:
+def _statement(tally: Tally, design: RegressionCutoff | None, intent: Intent) -> str:
     if design is None:
         return "No trial was available to decide on."
     if design.cutoff is None:
@@ -152,6 +148,9 @@ def _statement(tally: Tally, design: RegressionCutoff | None) -> str:
             f"run at most {design.baseline_trials}."
         )
     count = f"{tally.passed} of {tally.trials} successes, {design.cutoff} needed"
+    if intent is Intent.SMOKE:
+        relation = "inconsistent" if tally.passed < design.cutoff else "consistent"
+        return f"The observed count is {relation} with the baseline ({count})."
     if tally.passed < design.cutoff:
         return f"A degradation from the baseline is signalled at this cutoff ({count})."
     return f"No degradation signal at this cutoff ({count}); equivalence is not claimed."

@@ -36,6 +36,11 @@ def at_most(value: float, alpha: float, exact: Callable[[], Fraction]) -> bool:
     return exact() <= as_written(alpha)
 
 
+def settled(value: float, alpha: float, exact: Callable[[], Fraction]) -> float:
+    """A probability to report beside alpha: rounded once from the rational where it is close."""
+    return value if abs(value - alpha) > RELATIVE_BAND * alpha else float(exact())
+
+
 def ceil_product(rate: float, count: int) -> int:
     """⌈rate · count⌉ with the rate read as the decimal written (0.07 · 100 is 7, not 8)."""
     return -(-as_written(rate) * count // 1).__int__()

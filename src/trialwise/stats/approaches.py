@@ -73,6 +73,8 @@ def implied_confidence_of_threshold(
     )
     n = check_count("trials", trials, minimum=1)
     t = check_open_rate("threshold", threshold)
+    if k == 0:  # the threshold is 0 at every level
+        return ImpliedLevel(rule="wilson", alpha=None)
     z = _perfect_z(nb, n, t) if k == nb else (k / nb - t) / math.sqrt(t * (1 - t) / n)
     return ImpliedLevel(rule="wilson", alpha=normal_cdf(-z))
 

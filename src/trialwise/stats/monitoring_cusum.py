@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
@@ -36,7 +37,7 @@ _FINEST = 0.15
 #: How far the rate a chart is tuned to may lie from p1, as a share of the distance from p0.
 _TUNING = 0.02
 _MOST_STEPS = 20_000
-_MOST_STATES = 20_000
+_MOST_STATES = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +179,7 @@ def cusum_design(
     step, drift, tuned = _steps(before, after, n)
     found = smallest_limit(_moves(_pmfs(n, before), step, drift), length, _MOST_STATES)
     if found is None:
-        raise InvalidArgument("arl", arl, f"be within reach of a sum of at most {_MOST_STATES}")
+        raise InvalidArgument("arl", arl, f"be smaller, or `trials` larger than {n}")
     return CusumDesign(
         p0=good,
         p1=bad,
@@ -205,20 +206,33 @@ def _moves(weights: list[float], step: int, drift: int) -> Moves:
 
 
 def _steps(before: float, after: float, n: int) -> tuple[int, int, float]:
-    """The fewest steps per event that tune the chart closely enough, the drift, and the rate."""
+    """Steps per event and per run that tune the chart closely enough to a rate, and that rate."""
     gain = math.log(after / before) + math.log((1 - before) / (1 - after))
-    reference = _reference(before, after)
+    goal = _reference(before, after)
+    slack = _TUNING * (after - before)
+    least = _reference(before, after - slack)
+    most = _reference(before, min(after + slack, (1 + after) / 2))
     fewest = max(1, math.ceil(gain / _FINEST))
-    for step in range(fewest, _MOST_STEPS):
-        drift = round(step * n * reference)
-        share = drift / (step * n)
-        if before < share < 1 and math.gcd(step, drift) == 1:
-            tuned = _tuned(before, share)
-            if abs(tuned - after) <= _TUNING * (after - before):
-                return step, drift, tuned
-    raise InvalidArgument(
-        "p1", after, f"lie further from p0: no {_MOST_STEPS} steps tell them apart"
+    tuned = (
+        (step, drift)
+        for step in range(fewest, _MOST_STEPS)
+        if least <= (drift := round(step * n * goal)) / (step * n) <= most
     )
+    first = next(tuned, None)
+    if first is None:
+        raise InvalidArgument("p1", after, f"lie further from p0: {_MOST_STEPS} steps are too few")
+    # A common divisor would waste steps, so the next choice without one is taken if it is near;
+    # where the reference itself is a simple fraction there is none, and the divisor goes.
+    step, drift = next(
+        (
+            (step, drift)
+            for step, drift in (first, *takewhile(lambda pair: pair[0] <= 10 * first[0], tuned))
+            if math.gcd(step, drift) == 1
+        ),
+        first,
+    )
+    divisor = math.gcd(step, drift)
+    return step // divisor, drift // divisor, _tuned(before, drift / (step * n))
 
 
 def _reference(before: float, after: float) -> float:

@@ -195,7 +195,7 @@ def ewma_design(
     >>> round(design.limit_rate, 3), round(design.average_run_length(0.9))
     (0.858, 371)
     >>> round(design.average_run_length(0.8), 1)
-    3.3
+    3.1
     """
     rate = check_open_rate("p0", p0)
     n = check_count("trials", trials, minimum=1)
@@ -215,7 +215,7 @@ def ewma_design(
     limit, mean = smallest_limit(design._moves(rate), length, _MOST_STATES) or (1, math.inf)
     if not math.isfinite(mean):
         raise InvalidArgument(
-            "arl", arl, f"be smaller: no {side} departure in runs of {n} trials is as rare as that"
+            "arl", arl, f"be smaller: no departure {side} p0 is as rare as that in runs of {n} trials"
         )
     return replace(design, limit=limit)
 

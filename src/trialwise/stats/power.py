@@ -198,7 +198,7 @@ def compliance_sizing(
     target = check_open_rate("power", power)
     p1, kind = _alternative(p, effect, alternative_rate)
     powers = compliance_powers(p, p1, level, check_choice("rule", rule, RULES), LIMIT)
-    enough = [value >= target for value in powers]
+    enough = [reaches_target(value, target) for value in powers]
     first = enough.index(True) + 1 if True in enough else None
     # One more than the last number of trials that falls short.
     required = next((n for n in range(LIMIT, 0, -1) if not enough[n - 1]), 0) + 1
@@ -242,6 +242,11 @@ def minimum_detectable_degradation(
     return _smallest_drop(
         p, lambda p1: rejection_probability(nb, n, p, p1, alpha=level, rule=which) >= target
     )
+
+
+def reaches_target(power: float, target: float) -> bool:
+    """Whether a power is at least its target, the rounding of a sum of doubles forgiven."""
+    return power >= target * (1 - 1e-12)
 
 
 def _normal_power(p0: float, p1: float, n: int, z: float) -> float:

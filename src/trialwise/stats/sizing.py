@@ -17,6 +17,7 @@ from trialwise.stats._checks import check_count, check_open_rate, check_rate, ch
 from trialwise.stats._normal import normal_cdf, upper_z
 from trialwise.stats.binomial import _cdf
 from trialwise.stats.intervals import wilson_low
+from trialwise.stats.power import reaches_target
 from trialwise.stats.precedence import smallest_count
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression import rejection_probability
@@ -33,8 +34,8 @@ __all__ = [
     "resolved_required_trials",
 ]
 
-#: Where the doubling search for the moving floor gives up: no test suite runs a billion trials.
-_DOUBLING_LIMIT = 2**30
+#: Where the doubling search for the moving floor gives up: counts beyond are not exact doubles.
+_DOUBLING_LIMIT = 2**53
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +172,7 @@ def resolved_required_trials(
     held = _smallest_held(question, nb, target, power_at)
     if not held.admitted:
         return held
-    first = next(n for n in range(1, nb + 1) if power_at(n) >= target)
+    first = next(n for n in range(1, nb + 1) if reaches_target(power_at(n), target))
     return Sizing(question=question, trials=held.trials, power=held.power, first_crossing=first)
 
 
@@ -224,6 +225,8 @@ def floor_required_trials(
     high = 1
     while _floor_power(p0, p1, high, z) < target and high < _DOUBLING_LIMIT:
         high *= 2
+    if _floor_power(p0, p1, high, z) < target:
+        return Sizing(question=question)
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
@@ -331,7 +334,7 @@ def _smallest_held(
     held: tuple[int, float] | None = None
     for n in range(nb, 0, -1):
         value = power_at(n)
-        if value < target:
+        if not reaches_target(value, target):
             break
         held = n, value
     if held is None:

@@ -116,7 +116,8 @@ def baseline_object(case: Case) -> dict[str, Any]:
     for entry in case.inputs["baseline"]["criteria"]:
         seen = entry["observation"]
         trials, rate = _denominator(entry | seen)
-        observed = None if entry["mode"] == "observational" else seen["K_c"] / trials
+        unrated = entry["mode"] == "observational" or not trials
+        observed = None if unrated else seen["K_c"] / trials
         for field, value in (("n_c", trials), ("r_obs", rate), ("p_hat_c", observed)):
             given = seen[field]
             close = given == value or (

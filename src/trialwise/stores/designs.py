@@ -1,0 +1,67 @@
+"""Sequential designs on disk: found once, never searched for again."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["FileDesignCache"]
+
+
+class FileDesignCache:
+    """A folder with one small JSON file per design.
+
+    A file is written beside its place and moved there, so that a reader never sees half of one
+    and two runs that find the same design do not disturb each other. What cannot be read counts
+    as absent, and a folder that cannot be written to only means searching again.
+
+    >>> import tempfile
+    >>> cache = FileDesignCache(Path(tempfile.mkdtemp()))
+    >>> cache.save("key", {"cap": 50})
+    >>> cache.load("key")
+    {'cap': 50}
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @classmethod
+    def default(cls, environment: Mapping[str, str] | None = None) -> FileDesignCache:
+        """The user's cache folder: `$TRIALWISE_CACHE`, else `$XDG_CACHE_HOME/trialwise`.
+
+        Args:
+            environment: Read instead of the process's own.
+        """
+        given = os.environ if environment is None else environment
+        if given.get("TRIALWISE_CACHE"):
+            return cls(Path(given["TRIALWISE_CACHE"]) / "designs")
+        root = Path(given.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return cls(root / "trialwise" / "designs")
+
+    def load(self, key: str) -> Mapping[str, Any] | None:
+        """The values saved under a key, or None."""
+        try:
+            values = json.loads(self._file(key).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return values if isinstance(values, dict) else None
+
+    def save(self, key: str, values: Mapping[str, Any]) -> None:
+        """Keep plain values under a key; saving the same key twice is harmless."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self._folder, suffix=".part")
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(values, file)
+            os.replace(name, self._file(key))
+        except OSError:
+            return
+
+    def _file(self, key: str) -> Path:
+        """A key names a file in the folder and nothing outside it."""
+        safe = "".join(c if c.isalnum() or c in "-._" else "_" for c in key).lstrip(".")
+        return self._folder / f"{safe or '_'}.json"
