@@ -82,6 +82,10 @@ _MODULES = {
     ),
     "monitoring": "ShewhartChart ShewhartDesign shewhart_design",
     "monitoring_cusum": "CusumChart CusumDesign cusum_design",
+    "monitoring_ewma": "EwmaChart EwmaDesign ewma_design",
+    "multiple_streams": (
+        "CriterionStream StreamDecision StreamStatus StreamsDecision decide_streams"
+    ),
     "multiplicity": (
         "Adjustment EvidenceAdjustment adjust benjamini_hochberg benjamini_yekutieli "
         "bonferroni e_bh holm"
@@ -126,8 +130,9 @@ _MODULES = {
     ),
     "stability": (
         "DEFAULT_GATE DEFAULT_MINIMUM StabilityAcrossRuns StabilityFloors StabilityGate "
-        "StabilityReport TraceShape agent_stability agent_stability_across drift_flags"
+        "StabilityReport agent_stability agent_stability_across drift_flags"
     ),
+    "trace_shape": "TraceShape",
     "unconditional": "BoschlooTest boschloo boschloo_cutoff boschloo_size",
     "values": "Interval Rule Undefined",
 }

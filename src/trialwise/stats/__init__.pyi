@@ -136,6 +136,14 @@ from trialwise.stats.monitoring import shewhart_design as shewhart_design
 from trialwise.stats.monitoring_cusum import CusumChart as CusumChart
 from trialwise.stats.monitoring_cusum import CusumDesign as CusumDesign
 from trialwise.stats.monitoring_cusum import cusum_design as cusum_design
+from trialwise.stats.monitoring_ewma import EwmaChart as EwmaChart
+from trialwise.stats.monitoring_ewma import EwmaDesign as EwmaDesign
+from trialwise.stats.monitoring_ewma import ewma_design as ewma_design
+from trialwise.stats.multiple_streams import CriterionStream as CriterionStream
+from trialwise.stats.multiple_streams import StreamDecision as StreamDecision
+from trialwise.stats.multiple_streams import StreamsDecision as StreamsDecision
+from trialwise.stats.multiple_streams import StreamStatus as StreamStatus
+from trialwise.stats.multiple_streams import decide_streams as decide_streams
 from trialwise.stats.multiplicity import Adjustment as Adjustment
 from trialwise.stats.multiplicity import EvidenceAdjustment as EvidenceAdjustment
 from trialwise.stats.multiplicity import adjust as adjust
@@ -226,10 +234,10 @@ from trialwise.stats.stability import StabilityAcrossRuns as StabilityAcrossRuns
 from trialwise.stats.stability import StabilityFloors as StabilityFloors
 from trialwise.stats.stability import StabilityGate as StabilityGate
 from trialwise.stats.stability import StabilityReport as StabilityReport
-from trialwise.stats.stability import TraceShape as TraceShape
 from trialwise.stats.stability import agent_stability as agent_stability
 from trialwise.stats.stability import agent_stability_across as agent_stability_across
 from trialwise.stats.stability import drift_flags as drift_flags
+from trialwise.stats.trace_shape import TraceShape as TraceShape
 from trialwise.stats.unconditional import BoschlooTest as BoschlooTest
 from trialwise.stats.unconditional import boschloo as boschloo
 from trialwise.stats.unconditional import boschloo_cutoff as boschloo_cutoff

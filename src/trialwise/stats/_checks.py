@@ -7,6 +7,7 @@ allowed.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from operator import index
 from typing import SupportsIndex, TypeVar
 
@@ -96,6 +97,18 @@ def check_positive(argument: str, value: float) -> float:
     if number <= 0:
         raise InvalidArgument(argument, value, allowed)
     return number
+
+
+def check_outcomes(argument: str, outcomes: Sequence[bool]) -> tuple[bool, ...]:
+    """At least one bool; a 0 or a "passed" is not an outcome."""
+    allowed = "be a sequence of at least one bool"
+    try:
+        checked = tuple(outcomes)
+    except TypeError:
+        raise InvalidArgument(argument, outcomes, allowed) from None
+    if not checked or not all(isinstance(outcome, bool) for outcome in checked):
+        raise InvalidArgument(argument, outcomes, allowed)
+    return checked
 
 
 def check_choice(argument: str, value: T, choices: tuple[T, ...]) -> T:

@@ -215,7 +215,9 @@ def ewma_design(
     limit, mean = smallest_limit(design._moves(rate), length, _MOST_STATES) or (1, math.inf)
     if not math.isfinite(mean):
         raise InvalidArgument(
-            "arl", arl, f"be smaller: no departure {side} p0 is as rare as that in runs of {n} trials"
+            "arl",
+            arl,
+            f"be smaller: no departure {side} p0 is as rare as that in runs of {n} trials",
         )
     return replace(design, limit=limit)
 

@@ -14,7 +14,13 @@ from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats._boundary import as_written
-from trialwise.stats._checks import check_choice, check_count, check_open_rate, check_real
+from trialwise.stats._checks import (
+    check_choice,
+    check_count,
+    check_open_rate,
+    check_outcomes,
+    check_real,
+)
 from trialwise.stats._normal import upper_z
 
 __all__ = [
@@ -241,18 +247,6 @@ def summarize(outcomes: Sequence[bool]) -> ReliabilitySummary:
         graceful_degradation=_graceful_degradation(checked),
         decay_curve=reliability_decay_curve(checked),
     )
-
-
-def check_outcomes(argument: str, outcomes: Sequence[bool]) -> tuple[bool, ...]:
-    """At least one bool; a 0 or a "passed" is not an outcome."""
-    allowed = "be a sequence of at least one bool"
-    try:
-        checked = tuple(outcomes)
-    except TypeError:
-        raise InvalidArgument(argument, outcomes, allowed) from None
-    if not checked or not all(isinstance(outcome, bool) for outcome in checked):
-        raise InvalidArgument(argument, outcomes, allowed)
-    return checked
 
 
 def _checked_half_width(half_width: float) -> float:

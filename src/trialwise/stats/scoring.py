@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats._boundary import as_written
-from trialwise.stats._checks import check_positive, check_rate
+from trialwise.stats._checks import check_outcomes, check_positive, check_rate
 from trialwise.stats.passk import pass_at_k, pass_hat_k, pass_hat_k_plugin
-from trialwise.stats.reliability import check_outcomes
 from trialwise.stats.values import Undefined
 
 if TYPE_CHECKING:
