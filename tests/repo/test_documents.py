@@ -34,7 +34,7 @@ def test_every_function_the_readme_names_exists() -> None:
 
 
 def test_the_demo_decides_the_worked_example() -> None:
-    """The example prints the composite verdict and the numbers of the methodology's section 10.3."""
+    """The example prints the composite verdict and the numbers of the methodology's §10.3."""
     run = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "worked_decision.py")],
         capture_output=True,
