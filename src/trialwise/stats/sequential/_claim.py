@@ -12,12 +12,21 @@ from typing import TypeAlias
 from trialwise.errors import InvalidArgument
 from trialwise.stats._checks import check_count, check_open_rate, check_positive, check_rate
 
-__all__ = ["Claim", "default_alternative", "looks_of"]
+__all__ = [
+    "Claim",
+    "Mix",
+    "checked_cap",
+    "checked_mix",
+    "default_alternative",
+    "even_mix",
+    "looks_of",
+    "resolved_cap",
+]
 
 #: An error equal to its level keeps it; this much rounding is forgiven in the comparison.
 SLACK = 1e-12
 
-#: Nothing longer is designed: two rates that need more trials are practically the same.
+#: Nothing longer is designed: a boundary is kept for every number of trials.
 MOST_TRIALS = 200_000
 
 Mix: TypeAlias = tuple[tuple[float, float], ...]
@@ -87,9 +96,13 @@ def even_mix(claim: Claim) -> Mix:
 
 def checked_mix(mix: Sequence[Sequence[float]]) -> Mix:
     """Pairs (rate, weight) with weights that add up to 1."""
-    pairs = tuple((check_rate("mix", rate), check_positive("mix", w)) for rate, w in mix)
+    allowed = "be pairs (rate, weight) with weights that add up to 1"
+    try:
+        pairs = tuple((check_rate("mix", rate), check_positive("mix", w)) for rate, w in mix)
+    except (TypeError, ValueError):
+        raise InvalidArgument("mix", mix, allowed) from None
     if not pairs or abs(sum(w for _, w in pairs) - 1) > 1e-9:
-        raise InvalidArgument("mix", mix, "be pairs (rate, weight) with weights that add up to 1")
+        raise InvalidArgument("mix", mix, allowed)
     return pairs
 
 

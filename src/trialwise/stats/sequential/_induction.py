@@ -75,6 +75,8 @@ class Problem:
     mix: Mix
     undecided: float | None = None
     """The price of an open end at the last look, in trials; None forbids it."""
+    cutoff: int | None = None
+    """The most failures that PASS at the last look, where that is not for the prices to say."""
     drift: tuple[float, float] = field(init=False)
     """The log likelihood ratio of p0 to p1 of one success and of one failure."""
     constant: float = field(init=False)
@@ -137,7 +139,7 @@ def backward(problem: Problem, prices: Prices) -> tuple[float, Rule]:
 
 def _last_look(problem: Problem, prices: Prices) -> Band:
     n, price = problem.horizon, problem.undecided
-    middle = _crossing(problem, prices, n)
+    middle = _crossing(problem, prices, n) if problem.cutoff is None else problem.cutoff
     if price is None:
         return Band(n, middle, middle + 1, [])
 

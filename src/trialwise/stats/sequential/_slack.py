@@ -20,7 +20,7 @@ from itertools import chain, combinations, product
 from trialwise.stats.sequential._claim import SLACK, Claim
 from trialwise.stats.sequential._flips import Change, Flip, flips
 from trialwise.stats.sequential._induction import Prices, Problem, backward
-from trialwise.stats.sequential._relaxation import Column, Relaxation, evaluate
+from trialwise.stats.sequential._relaxation import Column, Relaxation, evaluate, relax
 from trialwise.stats.sequential._rule import Rule, monotone, orderly, prolonged
 
 __all__ = ["fill_slack", "keeps"]
@@ -28,14 +28,14 @@ __all__ = ["fill_slack", "keeps"]
 #: How many flips, those that waste least for their size, are combined in pairs and in triples.
 PAIRED, TRIPLED = 80, 24
 
-#: The smallest flips worth combining, as shares of the gap: coarse strokes first, then finer ones.
+#: The smallest flips worth combining, as shares of what is to be gained: coarse, then fine.
 STROKES = (0.02, 0.001)
 
 #: Shares of the room left free when many flips are made at once.
 MARGINS = (0.02, 0.15, 0.5)
 
-#: Predicted improvements confirmed by the full recursion, per step.
-CONFIRMED = 12
+#: Predicted improvements confirmed by the full recursion, per step, and on a long horizon.
+CONFIRMED, CONFIRMED_LONG, LONG = 12, 4, 2_000
 
 #: Rules climbed from, besides the best: those of the relaxation, then those one flip away.
 STARTS, NEIGHBOURS = 6, 40
@@ -43,11 +43,11 @@ STARTS, NEIGHBOURS = 6, 40
 #: The search ends when the gap is this share of the objective,
 GOOD_ENOUGH = 1e-4
 #: or after this many steps, fewer the longer the horizon: a step costs about as much as a walk.
-FEWEST_STEPS, MOST_STEPS, STEPS_TIMES_HORIZON = 6, 240, 10_000
+FEWEST_STEPS, MOST_STEPS, STEPS_TIMES_HORIZON = 4, 120, 6_000
 
 #: Prices are raised to find a rule that keeps both errors: by the excess of the error and this
-#: much more, doubled each time, and this often (more often on the shorter horizon).
-FIRST_EXTRA, TIMES, TIMES_SHORTER = 1e-3, 12, 20
+#: much more, doubled each time up to the second number, and so often (on the shorter horizon more).
+FIRST_EXTRA, MOST_EXTRA, TIMES, TIMES_SHORTER = 1e-3, 0.3, 12, 60
 
 
 def keeps(claim: Claim, column: Column) -> bool:
@@ -60,24 +60,22 @@ def fill_slack(
 ) -> Column:
     """The best rule without coins that flips can reach from the rules of the relaxation.
 
-    `shorter` is the same problem ending at a look at which a fixed sample would do. When the cap
-    is barely enough, only there do high prices lead to a rule that keeps both errors.
+    `shorter` is the same problem ended by the cutoff of a fixed sample that would do. When the cap
+    is barely enough, the last look is where the relaxed optimum tosses its coin, and only with
+    that verdict settled do higher prices lead to rules that keep both errors.
     """
     columns = [*relaxed.columns, *_stricter(problem, relaxed, claim)]
     if shorter and not any(keeps(claim, c) for c in columns[1:]):
-        short = _stricter(shorter, relaxed, claim, times=TIMES_SHORTER)
+        settled = relax(shorter, claim, safe=columns[0])
+        short = [*settled.columns[1:], *_stricter(shorter, settled, claim, times=TIMES_SHORTER)]
         columns.extend(evaluate(problem, prolonged(c.rule, problem.looks)) for c in short)
     best = min((c for c in columns if keeps(claim, c)), key=lambda c: c.objective)
     search = _Search(problem, relaxed, claim, best)
     for start in (*nsmallest(STARTS, columns, key=lambda c: _cost(relaxed, c)), best):
         search.climb(start)
-    seen: Column | None = None
-    while seen is not search.best and not search.over:
-        seen = search.best
-        for start in search.neighbours(seen):
-            search.climb(start)
-            if search.over or search.best is not seen:
-                break
+    # Each improvement opens a new neighbourhood; the search ends in one that has none.
+    while any(map(search.climb, search.neighbours())):
+        pass
     return search.best
 
 
@@ -98,29 +96,36 @@ class _Search:
         allowed = min(MOST_STEPS, max(FEWEST_STEPS, STEPS_TIMES_HORIZON // self.problem.horizon))
         return self.gap <= GOOD_ENOUGH * self.best.objective or self.steps >= allowed
 
-    def climb(self, start: Column) -> None:
+    def climb(self, start: Column) -> bool:
         """Follow improvements of the best rule from a start, which may break the errors."""
-        column: Column | None = start
-        while column is not None and not self.over:
+        before, column = self.best, self._improved(start)
+        while column is not None:
+            self.best = column
             column = self._improved(column)
-            self.best = column or self.best
+        return self.best is not before
 
-    def neighbours(self, column: Column) -> Iterator[Column]:
-        """Rules one flip away and then two, whether or not they keep the errors."""
+    def neighbours(self) -> Iterator[Column]:
+        """Rules one flip away from the best and then two, whether or not they keep the errors."""
+        column = self.best
         near = _thriftiest(self._useful(column), NEIGHBOURS, STROKES[0] * self.gap)
         pairs = (Flip(a.moves + b.moves, a.change) for a, b in combinations(near[:TRIPLED], 2))
         for flip in chain(near, pairs):
+            if self.over:
+                return
             if changed := _flipped(self.problem, column.rule, flip):
                 yield changed
 
     def _improved(self, column: Column) -> Column | None:
         """A better rule than the best, a few flips away from a column."""
+        if self.over:
+            return None
         self.steps += 1
-        useful, gap = self._useful(column), self.gap
+        useful, scale = self._useful(column), self._scale(column)
+        count = CONFIRMED if self.problem.horizon <= LONG else CONFIRMED_LONG
         for stroke in STROKES:
-            near = _thriftiest(useful, PAIRED, stroke * gap)
+            near = _thriftiest(useful, PAIRED, stroke * scale)
             found = chain(self._fitting(near, column), self._many(near, column))
-            likely = nsmallest(CONFIRMED, found, key=lambda flip: flip.change.objective)
+            likely = nsmallest(count, found, key=lambda flip: flip.change.objective)
             tried = (_flipped(self.problem, column.rule, flip) for flip in likely)
             better = [c for c in tried if c and self._better(c)]
             if better:
@@ -142,48 +147,72 @@ class _Search:
 
             moves: dict[tuple[int, int], tuple[int, int, int]] = {}
             x = y = z = 0.0
+            now = excess(y, z)
             for mending, ((move,), (a, b, c)) in product((True, False), thrifty):
                 n, up, out = move
                 # One flip for each stretch of a boundary: a second would no longer be reached.
                 place = (up and column.rule.accept[n] + 2, out and -column.rule.reject[n] - 1)
-                now, then = excess(y, z), excess(y + b, z + c)
+                then = excess(y + b, z + c)
                 if place not in moves and (then < now if mending else a < 0 and then <= now):
                     moves[place] = move
-                    x, y, z = x + a, y + b, z + c
-            if column.objective + x < self.best.objective and not excess(y, z):
+                    x, y, z, now = x + a, y + b, z + c, then
+            if column.objective + x < self.best.objective and not now:
                 yield Flip(tuple(moves.values()), Change(x, y, z))
 
     def _better(self, column: Column) -> bool:
         return column.objective < self.best.objective - 1e-12 and keeps(self.claim, column)
 
+    def _scale(self, column: Column) -> float:
+        """How much a column has to gain or to mend, in trials."""
+        prices, (alpha, beta) = self.relaxed.prices, (self.claim.alpha, self.claim.beta)
+        loss = _cost(self.relaxed, column) - prices.fail * alpha - prices.passed * beta
+        spare = prices.fail * abs(alpha - column.error0) + prices.passed * abs(beta - column.error1)
+        return min(self.gap, max(0.0, loss - self.relaxed.bound) + spare)
+
     def _useful(self, column: Column) -> list[tuple[float, float, Flip]]:
         """Flips that could be part of an improvement, with their waste and their size."""
         gap, prices, found = self.gap, self.relaxed.prices, []
+        least = STROKES[-1] * self._scale(column)
         for flip in flips(self.problem, column.rule):
             waste = _cost(self.relaxed, flip.change)
             _, e0, e1 = flip.change
             size = prices.fail * abs(e0) + prices.passed * abs(e1)
-            if waste <= gap and size > STROKES[-1] * gap:
+            if waste <= gap and size > least:
                 found.append((waste, size, flip))
         return found
 
     def _fitting(self, singles: list[Flip], column: Column) -> Iterator[Flip]:
         """Combinations of flips predicted to keep the errors and to improve on the best."""
-        cost = self.best.objective - column.objective
-        room0 = self.claim.alpha + SLACK - column.error0
-        room1 = self.claim.beta + SLACK - column.error1
-        for group in chain(
-            combinations(singles, 1),
-            combinations(singles, 2),
-            combinations(singles[:TRIPLED], 3),
-        ):
-            x = y = z = 0.0
-            for _, (a, b, c) in group:
-                x += a
-                y += b
-                z += c
-            if x < cost and y <= room0 and z <= room1:
-                yield Flip(tuple(move for flip in group for move in flip.moves), Change(x, y, z))
+        room = Change(
+            self.best.objective - column.objective,
+            self.claim.alpha + SLACK - column.error0,
+            self.claim.beta + SLACK - column.error1,
+        )
+        fitting = _combinations([flip.change for flip in singles], room)
+        for cost, picked in nsmallest(CONFIRMED, fitting):
+            moves = tuple(move for k in picked for move in singles[k].moves)
+            yield Flip(moves, Change(cost, 0.0, 0.0))
+
+
+def _combinations(changes: list[Change], room: Change) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """Singles, pairs and triples of changes that fit: their objective and which they are.
+
+    The innermost loops of the search, so written out.
+    """
+    cost, room0, room1 = room
+    for i, (x, y, z) in enumerate(changes):
+        if x < cost and y <= room0 and z <= room1:
+            yield x, (i,)
+        for j in range(i):
+            a, b, c = changes[j]
+            a, b, c = a + x, b + y, c + z
+            if a < cost and b <= room0 and c <= room1:
+                yield a, (i, j)
+            if i < TRIPLED:
+                for k in range(j):
+                    u, v, w = changes[k]
+                    if a + u < cost and b + v <= room0 and c + w <= room1:
+                        yield a + u, (i, j, k)
 
 
 def _thriftiest(useful: list[tuple[float, float, Flip]], count: int, least: float) -> list[Flip]:
@@ -213,7 +242,7 @@ def _stricter(
             prices.fail * (excess0 + extra if excess0 > 1 else 1),
             prices.passed * (excess1 + extra if excess1 > 1 else 1),
         )
-        extra *= 2
+        extra = min(2 * extra, MOST_EXTRA)
 
 
 def _flipped(problem: Problem, rule: Rule, flip: Flip) -> Column | None:

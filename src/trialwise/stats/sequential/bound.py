@@ -8,13 +8,14 @@ with or without coin tosses, that keeps the two errors.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats._checks import check_count, check_rate
 from trialwise.stats.binomial import binomial_cdf, binomial_pmf, binomial_tail
-from trialwise.stats.sequential._claim import MOST_TRIALS, SLACK, Claim, looks_of
+from trialwise.stats.sequential._claim import SLACK, Claim, looks_of
 
 __all__ = [
     "FixedSize",
@@ -23,6 +24,9 @@ __all__ = [
     "fixed_size",
     "shortfall",
 ]
+
+#: Two rates that a sample this large cannot tell apart are practically the same.
+MOST_SIZED = 10**8
 
 #: How many times the fixed sample the any-test bound looks ahead. Beyond, trials are counted as
 #: free, so that the bound stays a bound; so few runs get there that it loses nothing to see.
@@ -61,11 +65,14 @@ class Shortfall:
     """The fewest trials, from this cap on, with which a rule can decide every run."""
 
     def __str__(self) -> str:
+        claim = f"{self.cap} trials cannot always decide between {self.p0:g} and {self.p1:g}"
+        way_out = f"{self.smallest_cap} trials can decide every run"
+        if max(self.inconclusive_p0, self.inconclusive_p1) < 5e-4:
+            return f"{claim} without tossing a coin now and then; {way_out}"
         return (
-            f"{self.cap} trials cannot always decide between {self.p0:g} and {self.p1:g}: "
-            f"whatever the rule, at least {100 * self.inconclusive_p0:.1f} % of runs at "
+            f"{claim}: whatever the rule, at least {100 * self.inconclusive_p0:.1f} % of runs at "
             f"{self.p0:g} and {100 * self.inconclusive_p1:.1f} % of runs at {self.p1:g} end "
-            f"INCONCLUSIVE; {self.smallest_cap} trials can decide every run"
+            f"INCONCLUSIVE; {way_out}"
         )
 
 
@@ -185,11 +192,12 @@ def first_deciding(claim: Claim, *, start: int) -> FixedSize:
     low, high = start - 1, start
     while not _decides_with_coins(claim, high):
         low, high = high, 2 * high
-        if high > 2 * MOST_TRIALS:
-            raise InvalidArgument("p1", claim.p1, f"lie further from p0 ({claim.p0})")
+        if high > MOST_SIZED:
+            raise InvalidArgument("p1", claim.p1, f"lie further below p0 ({claim.p0})")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if _decides_with_coins(claim, middle) else (middle, high)
+    # With coins more trials never hurt; without, the first size that serves lies a little higher.
     while (found := _cutoff(claim, high)) is None:
         high += 1
     return FixedSize(trials=high, most_failures=found)
@@ -197,9 +205,11 @@ def first_deciding(claim: Claim, *, start: int) -> FixedSize:
 
 def deciding_look(claim: Claim, looks: tuple[int, ...]) -> FixedSize | None:
     """The first look at which a fixed sample would keep both errors."""
-    least = first_deciding(claim, start=1).trials if looks[-1] else 0
-    for n in looks:
-        if n >= least and (found := _cutoff(claim, n)) is not None:
+    if not _decides_with_coins(claim, looks[-1]):
+        return None
+    least = first_deciding(claim, start=1).trials
+    for n in looks[bisect_left(looks, least) :]:
+        if (found := _cutoff(claim, n)) is not None:
             return FixedSize(trials=n, most_failures=found)
     return None
 

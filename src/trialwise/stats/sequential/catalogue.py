@@ -11,6 +11,7 @@ Where other designs are kept is the caller's business: anything with `load` and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Protocol
@@ -74,12 +75,7 @@ def design_key(
     parts: list[object] = [claim.p0, claim.p1, claim.alpha, claim.beta, cap, batch]
     if mix is not None and mix != even_mix(claim):
         parts.extend(f"{rate!r}x{weight!r}" for rate, weight in mix)
-    return "-".join(["optimal", str(EDITION), *map(repr_or_text, parts)])
-
-
-def repr_or_text(value: object) -> str:
-    """A number as Python writes it, a text as it is."""
-    return value if isinstance(value, str) else repr(value)
+    return "-".join(["optimal", str(EDITION), *map(str, parts)])
 
 
 def optimal_design(
@@ -104,9 +100,9 @@ def optimal_design(
 
 def shipped_design(claim: Claim, cap: int, batch: int) -> SequentialDesign | None:
     """The design of the catalogue for a claim, or None."""
-    if (claim.alpha, claim.beta, batch) != (ALPHA, BETA, BATCH):
-        return None
-    if (claim.p0, claim.p1) not in CLAIMS:
+    # A level computed as 1 − 0.95 is meant to be 0.05.
+    usual = math.isclose(claim.alpha, ALPHA) and math.isclose(claim.beta, BETA)
+    if not usual or batch != BATCH or (claim.p0, claim.p1) not in CLAIMS:
         return None
     import json
     from importlib.resources import files

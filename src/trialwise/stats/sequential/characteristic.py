@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from trialwise.stats._checks import check_rate
 
-__all__ = ["OperatingCharacteristic", "Stops", "stopping_probabilities"]
+__all__ = ["OperatingCharacteristic", "Stops", "characteristic", "stopping_probabilities"]
 
 
 class Stops(NamedTuple):
@@ -33,11 +33,11 @@ class OperatingCharacteristic:
     Examples
     --------
     >>> from trialwise.stats.sequential import SequentialDesign
-    >>> curve = SequentialDesign.wald(0.90, 0.80, cap=50).operating_characteristic(0.80)
+    >>> curve = SequentialDesign.wald(0.90, 0.80, cap=50).operating_characteristic(0.90)
     >>> round(curve.passes, 3), round(curve.fails, 3), round(curve.inconclusive, 3)
-    (0.149, 0.496, 0.356)
+    (0.747, 0.024, 0.229)
     >>> round(curve.mean_trials, 1), curve.quantile(0.95)
-    (35.9, 50)
+    (31.0, 50)
     """
 
     rate: float

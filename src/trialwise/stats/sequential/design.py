@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_choice, check_count, check_rate
+from trialwise.stats._checks import check_choice, check_count, check_positive, check_rate
 from trialwise.stats.sequential._claim import (
     Claim,
     Mix,
@@ -98,6 +98,9 @@ class SequentialDesign:
     def __post_init__(self) -> None:
         Claim.checked(self.p0, self.p1, self.alpha, self.beta)
         check_choice("method", self.method, tuple(Method))
+        check_positive("inconclusive_cost", self.inconclusive_cost)
+        if not isinstance(self.certificate, Undefined):
+            check_positive("certificate", self.certificate)
         looks = looks_of(checked_cap(self.cap), check_count("batch", self.batch, minimum=1))
         check_boundaries(self.accept, self.reject, looks)
         object.__setattr__(self, "_reach", reach(self.accept, self.reject))
@@ -369,18 +372,18 @@ class SequentialDesign:
         >>> SequentialDesign.from_dict(design.to_dict()) == design
         True
         """
-        fields = dict(values)
         known = {name for name in cls.__dataclass_fields__ if not name.startswith("_")}
-        if set(fields) != known:
-            raise InvalidArgument("values", sorted(fields), f"have the keys {sorted(known)}")
-        if fields["method"] not in tuple(Method):
-            raise InvalidArgument("method", fields["method"], f"be one of {[*map(str, Method)]}")
-        fields["method"] = Method(fields["method"])
-        fields["accept"], fields["reject"] = tuple(fields["accept"]), tuple(fields["reject"])
-        fields["mix"] = checked_mix(fields["mix"])
+        if set(values) != known:
+            raise InvalidArgument("values", values, f"be a mapping of {', '.join(sorted(known))}")
+        fields = dict(values)
+        method = check_choice("method", fields["method"], tuple(map(str, Method)))
+        for name in ("accept", "reject"):
+            if not isinstance(fields[name], list | tuple):
+                raise InvalidArgument(name, fields[name], "be a list of whole numbers")
+            fields[name] = tuple(fields[name])
         if fields["certificate"] is None:
             fields["certificate"] = NO_CERTIFICATE
-        return cls(**fields)
+        return cls(**{**fields, "method": Method(method), "mix": checked_mix(fields["mix"])})
 
     def _reached(self, trials: int, failures: int) -> tuple[int, int]:
         n, f = check_count("trials", trials), check_count("failures", failures)

@@ -76,7 +76,7 @@ def stopped_interval(
     >>> design = SequentialDesign.fixed(0.90, 0.80, batch=78)  # one look: Clopper and Pearson's
     >>> low, high = design.interval(78, 8)
     >>> round(low, 4), round(high, 4)
-    (0.8077, 0.9546)
+    (0.8079, 0.9547)
     """
     level = 1 - check_open_rate("confidence", confidence)
     check_choice("side", side, ("two-sided", "lower", "upper"))
@@ -160,7 +160,7 @@ def naive_bias(design: SequentialDesign, p: float) -> float:
     >>> from trialwise.stats.sequential import SequentialDesign
     >>> design = SequentialDesign.wald(0.90, 0.80, cap=50)
     >>> design.bias_of_naive(0.80) < 0 < design.bias_of_naive(0.90)
-    False
+    True
     """
     rate = check_rate("p", p)
     stops = stopping_probabilities(design.accept, design.reject, rate)
@@ -175,6 +175,13 @@ def estimate_bias(design: SequentialDesign, p: float) -> float:
     design : SequentialDesign
     p : float
         The true rate, 0 and 1 included.
+
+    Examples
+    --------
+    >>> from trialwise.stats.sequential import SequentialDesign
+    >>> design = SequentialDesign.wald(0.90, 0.80, cap=50)
+    >>> abs(estimate_bias(design, 0.90)) < abs(naive_bias(design, 0.90))
+    True
     """
     rate = check_rate("p", p)
     stops = stopping_probabilities(design.accept, design.reject, rate)

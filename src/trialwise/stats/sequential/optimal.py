@@ -8,6 +8,7 @@ is the objective over that least objective, so that a reader need not believe in
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from trialwise.stats.sequential._claim import SLACK, Claim, Mix, looks_of
@@ -42,7 +43,7 @@ def find_optimal(claim: Claim, cap: int, batch: int, mix: Mix) -> Found:
         until = tuple(n for n in looks if n <= sample.trials)
         fixed = fixed_rule(sample.most_failures, sample.most_failures + 1, until)
         safe = evaluate(problem, prolonged(fixed, looks))
-        shorter = _problem(claim, until, mix, None)
+        shorter = replace(_problem(claim, until, mix, None), cutoff=sample.most_failures)
     else:
         safe = Column(cap + INCONCLUSIVE_COST, 0.0, 0.0, never(cap))
         shorter = None

@@ -1,0 +1,134 @@
+"""Designs that ship, and designs that are kept."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats.sequential import DesignCache, SequentialDesign, design_key
+from trialwise.stats.sequential._claim import Claim, even_mix
+from trialwise.stats.sequential.catalogue import catalogued, shipped_design
+from trialwise.stats.sequential.optimal import find_optimal
+
+SHIPPED = list(catalogued())
+
+
+class Folder:
+    """A cache as a caller would write one: a file for every key."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.saved = 0
+
+    def load(self, key: str) -> Mapping[str, Any] | None:
+        file = self.path / f"{key}.json"
+        return json.loads(file.read_text("utf-8")) if file.exists() else None
+
+    def save(self, key: str, values: Mapping[str, Any]) -> None:
+        self.saved += 1
+        (self.path / f"{key}.json").write_text(json.dumps(values), "utf-8")
+
+
+def test_every_common_design_ships_and_keeps_its_errors() -> None:
+    """Nine thresholds and more, at the default cap and at 30, 50, 100 and 200 trials."""
+    assert len(SHIPPED) >= 60
+    for claim, cap in SHIPPED:
+        design = shipped_design(claim, cap, 1)
+        assert design is not None
+        assert design.cap == cap
+        assert design.operating_characteristic(claim.p0).fails <= 0.05 + 1e-12
+        assert design.operating_characteristic(claim.p1).passes <= 0.20 + 1e-12
+
+
+@pytest.mark.parametrize("p0", [0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99])
+@pytest.mark.parametrize("cap", [None, 30, 50, 100, 200])
+def test_the_usual_margin_ships_at_the_usual_caps(p0: float, cap: int | None) -> None:
+    """p0 against p0 − 0.10 is found without a search, the default cap included."""
+    design = SequentialDesign.wald(p0, cap=cap)
+    claim = Claim(design.p0, design.p1, 0.05, 0.20)
+
+    assert shipped_design(claim, design.cap, 1) is not None
+
+
+@pytest.mark.parametrize(
+    ("claim", "cap"), random.Random(20260801).sample([s for s in SHIPPED if s[1] <= 200], 4)
+)
+def test_a_few_shipped_designs_are_what_the_search_finds(claim: Claim, cap: int) -> None:
+    """Chosen at random, searched anew: the same boundaries and certificate."""
+    shipped = shipped_design(claim, cap, 1)
+    found = find_optimal(claim, cap, 1, even_mix(claim))
+
+    assert shipped is not None
+    assert shipped.accept == tuple(found.rule.accept)
+    assert shipped.reject == tuple(found.rule.reject)
+    assert shipped.certificate == pytest.approx(found.objective / found.bound, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_all_shipped_designs_are_what_the_search_finds() -> None:
+    """The whole catalogue, searched anew."""
+    for claim, cap in SHIPPED:
+        shipped = shipped_design(claim, cap, 1)
+        found = find_optimal(claim, cap, 1, even_mix(claim))
+        assert shipped is not None
+        assert (list(shipped.accept), list(shipped.reject)) == tuple(found.rule)
+
+
+def test_a_level_computed_from_a_confidence_finds_the_shipped_design() -> None:
+    """1 − 0.95 is 0.05000000000000004, and means 0.05."""
+    design = SequentialDesign.optimal(0.9, 0.8, alpha=1 - 0.95, cap=50)
+
+    assert design.accept == SequentialDesign.optimal(0.9, 0.8, cap=50).accept
+    assert design.alpha == 1 - 0.95
+
+
+def test_other_requests_do_not_ship() -> None:
+    """Other levels, looks and caps are searched for."""
+    assert shipped_design(Claim(0.9, 0.8, 0.01, 0.20), 50, 1) is None
+    assert shipped_design(Claim(0.9, 0.8, 0.05, 0.20), 50, 5) is None
+    assert shipped_design(Claim(0.9, 0.8, 0.05, 0.20), 51, 1) is None
+    assert shipped_design(Claim(0.9, 0.79, 0.05, 0.20), 50, 1) is None
+
+
+def test_a_kept_design_is_not_searched_for_again(tmp_path: Path) -> None:
+    """The second request reads what the first one saved."""
+    folder = Folder(tmp_path)
+    cache: DesignCache = folder
+    first = SequentialDesign.optimal(0.9, 0.7, cap=33, batch=3, cache=cache)
+    second = SequentialDesign.optimal(0.9, 0.7, cap=33, batch=3, cache=cache)
+
+    assert first == second == SequentialDesign.optimal(0.9, 0.7, cap=33, batch=3)
+    assert folder.saved == 1
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_shipped_design_is_not_kept(tmp_path: Path) -> None:
+    """What ships needs no second home."""
+    SequentialDesign.optimal(0.9, 0.8, cap=50, cache=Folder(tmp_path))
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_keys_tell_designs_apart() -> None:
+    """Everything that determines a design is in its key, and nothing a file name cannot hold."""
+    keys = [
+        design_key(0.9, 0.8, cap=50),
+        design_key(0.9, 0.8, cap=51),
+        design_key(0.9, 0.8, cap=50, batch=2),
+        design_key(0.9, 0.8, cap=50, alpha=0.1),
+        design_key(0.9, 0.8, cap=50, beta=0.1),
+        design_key(0.9, 0.81, cap=50),
+        design_key(0.9, 0.8, cap=50, mix=((0.85, 1.0),)),
+    ]
+
+    assert len(set(keys)) == len(keys)
+    assert all(set(key) <= set("abcdefghijklmnopqrstuvwxyz0123456789.-") for key in keys)
+    assert keys[0] == design_key(0.9, 0.8, cap=50, mix=((0.9, 0.5), (0.8, 0.5)))
+    with pytest.raises(InvalidArgument, match="p1"):
+        design_key(0.9, 0.95, cap=50)
