@@ -13,7 +13,7 @@ from trialwise.model.tally import Tally
 from trialwise.stats.compliance import ComplianceCutoff
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression import RegressionCutoff
-from trialwise.stats.values import Rule
+from trialwise.stats.values import Decision, Rule
 
 __all__ = [
     "Caution",
@@ -28,14 +28,6 @@ __all__ = [
     "Trigger",
     "Verdict",
 ]
-
-
-class Decision(StrEnum):
-    """What a procedure concludes once it has run."""
-
-    PASS = "PASS"
-    FAIL = "FAIL"
-    INCONCLUSIVE = "INCONCLUSIVE"
 
 
 class Procedure(StrEnum):

@@ -7,6 +7,8 @@ read `__init__.pyi`, and a test holds the two together.
 
 from __future__ import annotations
 
+from trialwise.stats._lazy import lazy_names
+
 #: Where each public name lives.
 # fmt: off
 _MODULES = {
@@ -134,23 +136,9 @@ _MODULES = {
     ),
     "trace_shape": "TraceShape",
     "unconditional": "BoschlooTest boschloo boschloo_cutoff boschloo_size",
-    "values": "Interval Rule Undefined",
+    "values": "Decision Interval Rule Undefined",
 }
 # fmt: on
-_EXPORTS = {name: module for module, names in _MODULES.items() for name in names.split()}
+_EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 
 __all__ = list(_EXPORTS)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _EXPORTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_EXPORTS[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_EXPORTS})

@@ -242,6 +242,7 @@ from trialwise.stats.unconditional import BoschlooTest as BoschlooTest
 from trialwise.stats.unconditional import boschloo as boschloo
 from trialwise.stats.unconditional import boschloo_cutoff as boschloo_cutoff
 from trialwise.stats.unconditional import boschloo_size as boschloo_size
+from trialwise.stats.values import Decision as Decision
 from trialwise.stats.values import Interval as Interval
 from trialwise.stats.values import Rule as Rule
 from trialwise.stats.values import Undefined as Undefined

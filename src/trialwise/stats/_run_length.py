@@ -14,6 +14,15 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
+from trialwise.stats.binomial import _pmfs
+from trialwise.stats.values import Undefined
+
+#: Counts less likely than this are left out: below a mean of 1e15 runs they change no digit that
+#: is shown.
+_NEVER = 1e-30
+#: No longer mean run length is computed.
+_LONGEST = 1e15
+
 Moves: TypeAlias = Callable[[int], Mapping[int, float]]
 """From a state, the states one run can lead to and their probabilities."""
 
@@ -25,6 +34,21 @@ class _Removed(NamedTuple):
     above: list[float]
     """Probabilities of the states above it, up to the last that can be reached."""
     time: float
+
+
+def likely_counts(trials: int, p: float) -> list[tuple[int, float]]:
+    """The counts of a binomial that can happen for all practical purposes, and their chances."""
+    return [(k, weight) for k, weight in enumerate(_pmfs(trials, p)) if weight > _NEVER]
+
+
+def mean_run_length(moves: Moves, limit: int) -> float | Undefined:
+    """The mean number of runs from state 0 to a signal at `limit`."""
+    mean = mean_run_lengths(moves, limit)[-1]
+    if mean <= _LONGEST:
+        return mean
+    return Undefined(
+        f"at this rate a signal is impossible or takes more than {_LONGEST:.0e} runs on average"
+    )
 
 
 def mean_run_lengths(moves: Moves, limit: int) -> list[float]:
@@ -68,7 +92,7 @@ def alarm_probability(moves: Moves, limit: int, runs: int) -> float:
 
 
 def smallest_limit(moves: Moves, arl: float, most: int) -> tuple[int, float] | None:
-    """The smallest limit with a mean run length of at least `arl`, and that length."""
+    """The smallest limit, up to `most`, with a mean run length of at least `arl`, and that length."""
     tried, reach = 0, min(16, most)
     while tried < most:
         means = mean_run_lengths(moves, reach)

@@ -43,7 +43,10 @@ CHART_DIRECTIONS: tuple[ChartDirection, ...] = ("below", "above", "both")
 #: The in-control average run length of a textbook chart with limits at three standard deviations.
 USUAL_ARL = 370.0
 
-SILENT = Undefined("no run can signal at this rate, so there is no mean time to a signal")
+#: No chart is designed to be quiet for longer.
+LONGEST_ARL = 1e12
+
+_SILENT = Undefined("no run can signal at this rate, so there is no mean time to a signal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +71,7 @@ class ShewhartDesign:
     def average_run_length(self, p: float) -> float | Undefined:
         """The mean number of runs up to the first signal at a true rate p: 1/P(signal)."""
         chance = self._signals(check_rate("p", p))
-        return 1 / chance if chance else SILENT
+        return 1 / chance if chance else _SILENT
 
     def alarm_probability(self, p: float, *, runs: SupportsIndex) -> float:
         """P(a signal within so many runs) at a true rate p: 1 − (1 − P(signal))^runs."""
@@ -150,7 +153,7 @@ def shewhart_design(
     trials : int
         Trials of each run, at least 1.
     arl : float
-        The least average run length while the rate is p0, above 1.
+        The least average run length while the rate is p0: above 1, at most 1e12.
     direction : {"below", "above", "both"}
         Which departures signal.
 
@@ -196,10 +199,10 @@ def shewhart_design(
 
 
 def check_arl(arl: float) -> float:
-    """An average run length to aim for: a finite number above 1."""
+    """An average run length to aim for: above 1, and no more than a stream will ever have."""
     length = check_real("arl", arl)
-    if length <= 1:
-        raise InvalidArgument("arl", arl, "be above 1")
+    if not 1 < length <= LONGEST_ARL:
+        raise InvalidArgument("arl", arl, f"be above 1 and at most {LONGEST_ARL:.0e}")
     return length
 
 

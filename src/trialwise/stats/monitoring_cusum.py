@@ -18,11 +18,11 @@ from trialwise.stats._checks import check_count, check_open_rate, check_rate, ch
 from trialwise.stats._run_length import (
     Moves,
     alarm_probability,
-    mean_run_lengths,
+    likely_counts,
+    mean_run_length,
     smallest_limit,
 )
-from trialwise.stats.binomial import _pmfs
-from trialwise.stats.monitoring import SILENT, USUAL_ARL, check_arl
+from trialwise.stats.monitoring import USUAL_ARL, check_arl
 from trialwise.stats.values import Undefined
 
 __all__ = ["CusumChart", "CusumDesign", "cusum_design"]
@@ -37,7 +37,10 @@ _FINEST = 0.15
 #: How far the rate a chart is tuned to may lie from p1, as a share of the distance from p0.
 _TUNING = 0.02
 _MOST_STEPS = 20_000
+#: The largest limit tried, and the multiplications it may cost: a few seconds. A chart that needs
+#: more watches for a change too small to be found in any useful number of runs of this size.
 _MOST_STATES = 5_000
+_MOST_WORK = 300_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +71,7 @@ class CusumDesign:
 
     def average_run_length(self, p: float) -> float | Undefined:
         """The mean number of runs up to the signal when the rate is p from the start, exactly."""
-        mean = mean_run_lengths(self._moves(check_rate("p", p)), self.limit)[-1]
-        return mean if math.isfinite(mean) else SILENT
+        return mean_run_length(self._moves(check_rate("p", p)), self.limit)
 
     def alarm_probability(self, p: float, *, runs: SupportsIndex) -> float:
         """P(a signal within so many runs) when the rate is p from the start, exactly."""
@@ -82,7 +84,7 @@ class CusumDesign:
 
     def _moves(self, p: float) -> Moves:
         event = 1 - p if self.direction == "below" else p
-        return _moves(_pmfs(self.trials, event), self.step, self.drift)
+        return _moves(likely_counts(self.trials, event), self.step, self.drift)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +157,7 @@ def cusum_design(
     p1 : float
         The rate to notice, strictly between 0 and 1; below p0 a drop, above it a rise.
     arl : float
-        The least average number of runs up to a false signal, above 1.
+        The least average number of runs up to a false signal: above 1, at most 1e12.
     trials : int
         Trials of each run, at least 1; all runs have the same. With 1, feed the trials singly and
         runs of any size can follow one another.
@@ -177,7 +179,11 @@ def cusum_design(
     n = check_count("trials", trials, minimum=1)
     before, after = (1 - good, 1 - bad) if bad < good else (good, bad)
     step, drift, tuned = _steps(before, after, n)
-    found = smallest_limit(_moves(_pmfs(n, before), step, drift), length, _MOST_STATES)
+    counts = likely_counts(n, before)
+    work = drift * (step * counts[-1][0] - drift)
+    found = smallest_limit(
+        _moves(counts, step, drift), length, min(_MOST_STATES, _MOST_WORK // work)
+    )
     if found is None:
         raise InvalidArgument("arl", arl, f"be smaller, or `trials` larger than {n}")
     return CusumDesign(
@@ -192,12 +198,12 @@ def cusum_design(
     )
 
 
-def _moves(weights: list[float], step: int, drift: int) -> Moves:
+def _moves(counts: list[tuple[int, float]], step: int, drift: int) -> Moves:
     """Where a run leads, from the distribution of its events."""
 
     def moves(state: int) -> dict[int, float]:
         targets: dict[int, float] = {}
-        for events, weight in enumerate(weights):
+        for events, weight in counts:
             target = max(0, state + step * events - drift)
             targets[target] = targets.get(target, 0.0) + weight
         return targets

@@ -24,11 +24,11 @@ from trialwise.stats._checks import (
 from trialwise.stats._run_length import (
     Moves,
     alarm_probability,
-    mean_run_lengths,
+    likely_counts,
+    mean_run_length,
     smallest_limit,
 )
-from trialwise.stats.binomial import _pmfs
-from trialwise.stats.monitoring import SILENT, USUAL_ARL, check_arl
+from trialwise.stats.monitoring import USUAL_ARL, check_arl
 from trialwise.stats.monitoring_cusum import DEPARTURES, Departure
 from trialwise.stats.values import Undefined
 
@@ -66,8 +66,7 @@ class EwmaDesign:
 
     def average_run_length(self, p: float) -> float | Undefined:
         """The mean number of runs up to the signal when the rate is p from the start, exactly."""
-        mean = mean_run_lengths(self._moves(check_rate("p", p)), self.limit)[-1]
-        return mean if math.isfinite(mean) else SILENT
+        return mean_run_length(self._moves(check_rate("p", p)), self.limit)
 
     def alarm_probability(self, p: float, *, runs: SupportsIndex) -> float:
         """P(a signal within so many runs) when the rate is p from the start, exactly."""
@@ -91,12 +90,12 @@ class EwmaDesign:
         ]
 
     def _moves(self, p: float) -> Moves:
-        weights, departures = _pmfs(self.trials, p), self._departures()
+        counts, departures = likely_counts(self.trials, p), self._departures()
 
         def moves(state: int) -> dict[int, float]:
             targets: dict[int, float] = {}
-            for departure, weight in zip(departures, weights, strict=True):
-                target = _next(state, departure, self.weight)
+            for successes, weight in counts:
+                target = _next(state, departures[successes], self.weight)
                 targets[target] = targets.get(target, 0.0) + weight
             return targets
 
@@ -181,7 +180,7 @@ def ewma_design(
         The weight of the newest run, from 0.05 to 1. Small weights find small changes, 1 is a
         Shewhart chart.
     arl : float
-        The least average number of runs up to a false signal, above 1.
+        The least average number of runs up to a false signal: above 1, at most 1e12.
     direction : {"below", "above"}
         Which departure is averaged.
 

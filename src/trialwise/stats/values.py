@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Literal, TypeAlias
 
-__all__ = ["Interval", "Rule", "Undefined"]
+__all__ = ["Decision", "Interval", "Rule", "Undefined"]
 
 Rule: TypeAlias = Literal["wilson", "exact"]
 """A rule set: the companion's Wilson constructions, or the later exact ones. Never mixed."""
 
 RULES: tuple[Rule, ...] = ("wilson", "exact")
+
+
+class Decision(StrEnum):
+    """What a procedure concludes once it has run."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    INCONCLUSIVE = "INCONCLUSIVE"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,29 +6,21 @@ imports none of them; type checkers read `__init__.pyi`, and a test holds the tw
 
 from __future__ import annotations
 
+from trialwise.stats._lazy import lazy_names
+
 #: Where each public name lives.
 _MODULES = {
     "_claim": "default_alternative",
+    "adaptive": "AdaptiveCharacteristic AdaptiveDesign adaptive_design",
     "bound": "FixedSize Shortfall expected_trials_bound fixed_size shortfall",
     "catalogue": "DesignCache design_key",
     "characteristic": "OperatingCharacteristic",
+    "concurrency": (
+        "RoundCharacteristic Standing chance_needed round_characteristic standing trials_to_start"
+    ),
     "design": "Decision Method Mix SequentialDesign",
     "inference": "estimate_bias naive_bias naive_interval stopped_estimate stopped_interval",
 }
-_EXPORTS = {name: module for module, names in _MODULES.items() for name in names.split()}
+_EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 
 __all__ = list(_EXPORTS)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _EXPORTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    value = getattr(import_module(f"{__name__}.{_EXPORTS[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_EXPORTS})

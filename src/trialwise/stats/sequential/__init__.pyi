@@ -1,4 +1,7 @@
 from trialwise.stats.sequential._claim import default_alternative as default_alternative
+from trialwise.stats.sequential.adaptive import AdaptiveCharacteristic as AdaptiveCharacteristic
+from trialwise.stats.sequential.adaptive import AdaptiveDesign as AdaptiveDesign
+from trialwise.stats.sequential.adaptive import adaptive_design as adaptive_design
 from trialwise.stats.sequential.bound import FixedSize as FixedSize
 from trialwise.stats.sequential.bound import Shortfall as Shortfall
 from trialwise.stats.sequential.bound import expected_trials_bound as expected_trials_bound
@@ -9,6 +12,12 @@ from trialwise.stats.sequential.catalogue import design_key as design_key
 from trialwise.stats.sequential.characteristic import (
     OperatingCharacteristic as OperatingCharacteristic,
 )
+from trialwise.stats.sequential.concurrency import RoundCharacteristic as RoundCharacteristic
+from trialwise.stats.sequential.concurrency import Standing as Standing
+from trialwise.stats.sequential.concurrency import chance_needed as chance_needed
+from trialwise.stats.sequential.concurrency import round_characteristic as round_characteristic
+from trialwise.stats.sequential.concurrency import standing as standing
+from trialwise.stats.sequential.concurrency import trials_to_start as trials_to_start
 from trialwise.stats.sequential.design import Decision as Decision
 from trialwise.stats.sequential.design import Method as Method
 from trialwise.stats.sequential.design import Mix as Mix

@@ -20,12 +20,18 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats._checks import check_count, check_positive, check_rate
 from trialwise.stats.sequential._claim import Claim, resolved_cap
 from trialwise.stats.sequential.bound import fixed_size
+from trialwise.stats.values import Decision
 
 __all__ = ["AdaptiveCharacteristic", "AdaptiveDesign", "adaptive_design"]
 
 _PASS, _FAIL = -1, -2
 #: What an INCONCLUSIVE end counts for, in trials, where the cap is too small to decide.
 _INCONCLUSIVE, _INCONCLUSIVE_COST = -3, 100.0
+_VERDICTS = {
+    _PASS: Decision.PASS,
+    _FAIL: Decision.FAIL,
+    _INCONCLUSIVE: Decision.INCONCLUSIVE,
+}
 #: The search starts with damped steps on the two prices and ends with ever smaller probes.
 _DAMPING = (*(1.0,) * 5, *(0.4,) * 5, *(0.15,) * 5)
 _PROBES = (0.06, 0.02, 0.007)
@@ -84,10 +90,9 @@ class AdaptiveDesign:
         """How many trials to start next; 0 once the design has decided."""
         return max(self._action(trials, failures), 0)
 
-    def decide(self, trials: SupportsIndex, failures: SupportsIndex) -> str | None:
+    def decide(self, trials: SupportsIndex, failures: SupportsIndex) -> Decision | None:
         """The verdict after a batch, or None to go on."""
-        verdicts = {_PASS: "PASS", _FAIL: "FAIL", _INCONCLUSIVE: "INCONCLUSIVE"}
-        return verdicts.get(self._action(trials, failures))
+        return _VERDICTS.get(self._action(trials, failures))
 
     def characteristic(self, p: float) -> AdaptiveCharacteristic:
         """Exact P(PASS), P(FAIL), mean trials and mean rounds at true rate p."""

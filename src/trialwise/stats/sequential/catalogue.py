@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Protocol
 
+from trialwise.errors import InvalidArgument
 from trialwise.stats.sequential._claim import Claim, Mix, even_mix, looks_of
 from trialwise.stats.sequential._rule import Rule, never
 from trialwise.stats.sequential.design import Method, SequentialDesign
@@ -89,13 +90,33 @@ def optimal_design(
     key = design_key(
         claim.p0, claim.p1, alpha=claim.alpha, beta=claim.beta, cap=cap, batch=batch, mix=mix
     )
-    kept = cache.load(key) if cache is not None else None
+    kept = _believed(cache.load(key), claim, cap, batch) if cache is not None else None
     if kept is not None:
-        return SequentialDesign.from_dict(kept)
+        return kept
     design = _searched(claim, cap, batch, mix or even_mix(claim))
     if cache is not None:
         cache.save(key, design.to_dict())
     return design
+
+
+def _believed(
+    values: Mapping[str, Any] | None, claim: Claim, cap: int, batch: int
+) -> SequentialDesign | None:
+    """A kept design if it is one, is the one asked for, and keeps its errors; else None."""
+    if values is None:
+        return None
+    try:
+        design = SequentialDesign.from_dict(values)
+    except (InvalidArgument, TypeError, KeyError):
+        return None
+    asked = (claim.p0, claim.p1, claim.alpha, claim.beta, cap, batch)
+    same = asked == (design.p0, design.p1, design.alpha, design.beta, design.cap, design.batch)
+    slack = 1e-12
+    sound = (
+        design.operating_characteristic(claim.p0).fails <= claim.alpha + slack
+        and design.operating_characteristic(claim.p1).passes <= claim.beta + slack
+    )
+    return design if same and sound else None
 
 
 def shipped_design(claim: Claim, cap: int, batch: int) -> SequentialDesign | None:

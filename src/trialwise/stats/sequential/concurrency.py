@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, SupportsIndex, TypeAlias
+from typing import Protocol, SupportsIndex
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats._checks import check_count, check_open_rate, check_positive, check_rate
+from trialwise.stats.values import Decision
 
 __all__ = [
     "RoundCharacteristic",
@@ -25,8 +26,6 @@ __all__ = [
     "standing",
     "trials_to_start",
 ]
-
-Verdict: TypeAlias = Literal["PASS", "FAIL", "INCONCLUSIVE"]
 
 #: Start a trial only if it will more likely than not be needed: one wasted trial a run at eight
 #: in flight, where starting all eight wastes three.
@@ -50,7 +49,7 @@ class Boundaries(Protocol):
 class Standing:
     """Where a stream stands: its verdict, if nothing still missing could change it."""
 
-    verdict: Verdict | None
+    verdict: Decision | None
     trials: int
     """In-order trials the verdict rests on, or the length of the gapless beginning."""
     failures: int
@@ -90,20 +89,20 @@ def standing(design: Boundaries, outcomes: Sequence[bool | None]) -> Standing:
     Examples
     --------
     >>> from trialwise.stats.sequential import SequentialDesign
-    >>> design = SequentialDesign.wald(0.9, 0.8, cap=50)
-    >>> standing(design, [True] * 13 + [None, True, True]).verdict is None
+    >>> design = SequentialDesign.optimal(0.9, 0.8, cap=50)
+    >>> standing(design, [True] * 12 + [None]).verdict is None
     True
     >>> standing(design, [False, False, None, False, False]).verdict
-    'FAIL'
+    <Decision.FAIL: 'FAIL'>
     """
     if len(outcomes) > design.cap:
         raise InvalidArgument("outcomes", len(outcomes), f"hold at most {design.cap} trials")
     missing = sum(outcome is None for outcome in outcomes)
     worst = _in_order(design, [bool(outcome) for outcome in outcomes])
-    if worst[0] == "PASS" or not missing:
+    if worst[0] is Decision.PASS or not missing:
         return _standing(worst, missing)
     best = _in_order(design, [outcome is not False for outcome in outcomes])
-    if best[0] == "FAIL" or (best[0] == worst[0] == "INCONCLUSIVE"):
+    if best[0] is Decision.FAIL or (best[0] is worst[0] is Decision.INCONCLUSIVE):
         return _standing(best, missing)
     known = next((i for i, outcome in enumerate(outcomes) if outcome is None), len(outcomes))
     return Standing(
@@ -226,19 +225,19 @@ def round_characteristic(
     )
 
 
-def _standing(result: tuple[Verdict | None, int, int], missing: int) -> Standing:
+def _standing(result: tuple[Decision | None, int, int], missing: int) -> Standing:
     return Standing(verdict=result[0], trials=result[1], failures=result[2], missing=missing)
 
 
-def _verdict(design: Boundaries, n: int, f: int) -> Verdict | None:
+def _verdict(design: Boundaries, n: int, f: int) -> Decision | None:
     if f <= design.accept[n]:
-        return "PASS"
+        return Decision.PASS
     if f >= design.reject[n]:
-        return "FAIL"
-    return "INCONCLUSIVE" if n == design.cap else None
+        return Decision.FAIL
+    return Decision.INCONCLUSIVE if n == design.cap else None
 
 
-def _in_order(design: Boundaries, passed: Sequence[bool]) -> tuple[Verdict | None, int, int]:
+def _in_order(design: Boundaries, passed: Sequence[bool]) -> tuple[Decision | None, int, int]:
     failures = 0
     for n, success in enumerate(passed, start=1):
         failures += not success

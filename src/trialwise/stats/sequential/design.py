@@ -25,7 +25,7 @@ from trialwise.stats.sequential._claim import (
 )
 from trialwise.stats.sequential._rule import Rule, check_boundaries, reach
 from trialwise.stats.sequential.characteristic import OperatingCharacteristic, characteristic
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.values import Decision, Interval, Undefined
 
 if TYPE_CHECKING:
     from trialwise.stats.intervals import Side
@@ -44,14 +44,6 @@ class Method(StrEnum):
     CALIBRATED = "calibrated"
     OPTIMAL = "optimal"
     FIXED = "fixed"
-
-
-class Decision(StrEnum):
-    """What a design says when it stops."""
-
-    PASS = "PASS"
-    FAIL = "FAIL"
-    INCONCLUSIVE = "INCONCLUSIVE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,32 @@
+"""Names that load their module on first use, so that importing a package imports none of them."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+# `typing` and `collections` would cost more than all the rest; type checkers know the name.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def lazy_names(
+    package: str, modules: dict[str, str]
+) -> tuple[dict[str, str], Callable[[str], object], Callable[[], list[str]]]:
+    """The exports of a package as a table, with the `__getattr__` and `__dir__` that serve them.
+
+    Args:
+        package: The package's `__name__`.
+        modules: Module name to the public names it holds, separated by spaces.
+    """
+    exports = {name: module for module, names in modules.items() for name in names.split()}
+
+    def find(name: str) -> object:
+        if name not in exports:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{package}.{exports[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return exports, find, lambda: sorted({*vars(sys.modules[package]), *exports})
