@@ -369,6 +369,18 @@ def test_smoke_intent_softens_the_wording() -> None:
     assert len(said) == 2
 
 
+@pytest.mark.xfail(strict=True, reason="the softened wording drops the disclaimer")
+@pytest.mark.parametrize("rule", RULES)
+def test_a_smoke_pass_claims_no_equivalence_either(rule: Rule) -> None:
+    """Softer must not mean a larger claim: "consistent with the baseline" alone reads as one."""
+    finding = decide_regression(
+        "c", tally(95, 100), tally(951, 1000), rule=rule, intent=Intent.SMOKE
+    )
+    assert finding.decision is Decision.PASS
+
+    assert "equivalence is not claimed" in finding.statement
+
+
 # What is not accepted
 
 
