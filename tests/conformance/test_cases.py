@@ -123,6 +123,16 @@ def test_a_release_written_as_a_number_is_understood(tmp_path: Path) -> None:
     assert read_folder(tmp_path).suites[0].rule == "exact"
 
 
+@pytest.mark.parametrize(("version", "rule"), [(2, "exact"), ("v1.4", "wilson")])
+def test_a_release_written_in_another_way_is_understood(
+    tmp_path: Path, version: object, rule: str
+) -> None:
+    """Or refused; but never judged by the other rule set in silence."""
+    write(tmp_path, wilson_ci=suite(methodologyVersion=version))
+
+    assert read_folder(tmp_path).suites[0].rule == rule
+
+
 # The folder
 
 
@@ -275,6 +285,14 @@ def test_an_expectation_that_is_not_a_mapping_is_refused(tmp_path: Path, expecte
 def test_a_case_without_an_expectation_is_refused(tmp_path: Path) -> None:
     """`[]` says that nothing is expected; no key says that something was forgotten."""
     write(tmp_path, broken=suite(cases=[{"name": "x", "inputs": CASE["inputs"]}]))
+
+    with pytest.raises(ReferenceDataError, match=r"broken\.json"):
+        read_folder(tmp_path)
+
+
+def test_an_infinite_tolerance_is_refused(tmp_path: Path) -> None:
+    """Within it every answer matches."""
+    write(tmp_path, broken=suite(tolerance=float("inf")))
 
     with pytest.raises(ReferenceDataError, match=r"broken\.json"):
         read_folder(tmp_path)

@@ -249,7 +249,6 @@ def test_two_rule_sets_do_not_meet_in_one_verdict() -> None:
         compose(parts)
 
 
-@pytest.mark.xfail(strict=True, reason="only the rates' rule sets are compared")
 def test_rates_and_latencies_are_decided_by_one_rule_set() -> None:
     """A Wilson rate beside an exact latency limit is a mixture too."""
     rates = [decide_compliance("c", Tally(trials=100, passed=99), 0.9, rule="wilson")]

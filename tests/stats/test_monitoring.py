@@ -28,7 +28,7 @@ CUSUMS = [
     (0.99, 0.97, 1000.0, 20),
     (0.5, 0.45, 370.0, 40),
 ]
-EWMAS = [(0.9, 50, 0.2), (0.9, 10, 0.3), (0.5, 20, 0.1), (0.8, 20, 1.0)]
+EWMAS = [(0.9, 50, 0.2), (0.9, 10, 0.3), (0.5, 20, 0.1), (0.7, 20, 1.0)]
 
 
 def solved(follow: Callable[[int, int], int], limit: int, trials: int, p: float) -> float:
@@ -280,6 +280,15 @@ def test_a_cusum_at_a_certain_rate() -> None:
     assert design.average_run_length(0.0) == 1.0
 
 
+def test_a_change_no_quiet_run_can_resemble_signals_at_the_first_step() -> None:
+    """From one failure in 1e8 to almost none passing: limit 1, quiet beyond computing."""
+    design = cusum_design(1 - 1e-8, 1e-6, trials=20)
+
+    assert design.limit == 1
+    assert isinstance(design.average_run_length(1 - 1e-8), Undefined)
+    assert design.average_run_length(1e-6) == pytest.approx(1.0, abs=1e-9)
+
+
 @given(st.floats(0.05, 0.95), st.floats(0.05, 0.95), st.integers(1, 40))
 @settings(max_examples=40, deadline=None)
 def test_cusum_mirrors(p0: float, p1: float, trials: int) -> None:
@@ -332,12 +341,14 @@ def test_an_ewma_of_weight_one_is_a_shewhart_chart(direction: Any) -> None:
         assert ewma.average_run_length(p) == pytest.approx(shewhart.average_run_length(p), rel=1e-9)
 
 
-@given(st.lists(st.integers(0, 20), min_size=1, max_size=60), st.sampled_from([0.05, 0.2, 0.6]))
+GRIDS = {weight: ewma_design(0.8, 20, weight=weight, arl=50) for weight in (0.05, 0.2, 0.6)}
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=60), st.sampled_from(sorted(GRIDS)))
 @settings(max_examples=60, deadline=None)
 def test_the_grid_stays_near_the_real_average(counts: list[int], weight: float) -> None:
     """Never further than half a point per remembered run, a tenth of a standard deviation."""
-    design = ewma_design(0.8, 20, weight=weight, arl=50)
-    chart, real = design.chart(), 0.0
+    chart, real = GRIDS[weight].chart(), 0.0
     deviation = math.sqrt(0.8 * 0.2 / 20 * weight / (2 - weight))
     for successes in counts:
         chart = chart.update(successes)
@@ -377,6 +388,7 @@ def test_ewma_refuses_what_its_runs_cannot_show() -> None:
         (lambda: shewhart_design(0.9, 0), "trials"),
         (lambda: shewhart_design(0.9, 50, arl=1.0), "arl"),
         (lambda: shewhart_design(0.9, 50, arl=math.nan), "arl"),
+        (lambda: shewhart_design(0.9, 50, arl=1e13), "arl"),
         (lambda: shewhart_design(0.9, 50, direction="down"), "direction"),  # type: ignore[arg-type]
         (lambda: shewhart_design(0.9, 50).average_run_length(1.5), "p"),
         (lambda: shewhart_design(0.9, 50).alarm_probability(0.9, runs=0), "runs"),
@@ -393,6 +405,7 @@ def test_ewma_refuses_what_its_runs_cannot_show() -> None:
         (lambda: cusum_design(0.9, 0.8).chart().update(2), "successes"),
         (lambda: CusumChart(design=cusum_design(0.9, 0.8), statistic=-1), "statistic"),
         (lambda: cusum_design(0.5, 0.499999, trials=1), "p1"),
+        (lambda: cusum_design(0.5, 0.499, 1e5, trials=40), "arl"),
         (lambda: ewma_design(1.2, 50), "p0"),
         (lambda: ewma_design(0.9, -1), "trials"),
         (lambda: ewma_design(0.9, 50, weight=0.0), "weight"),

@@ -60,7 +60,7 @@ def test_an_open_criterion_keeps_it_going_for_its_own_budget_only() -> None:
 
 
 def test_the_family_fails_what_survives_the_correction() -> None:
-    """p = .012, .02, .4 at 5 %: Holm and Bonferroni one (.012 ≤ .05/3), BH two, BY none."""
+    """p = .012, .02, .4 at 5 %: .012 ≤ .05/3, then .02 ≤ .05/2; BY divides by 11/6 more."""
     family = [stream(name, p_value=p) for name, p in (("a", 0.012), ("b", 0.02), ("c", 0.4))]
 
     failed = {
@@ -210,7 +210,7 @@ def test_no_dependence_breaks_the_promise(method: StreamCorrection, coupling: st
 
 
 def test_without_a_correction_the_family_errs_more_than_each_criterion() -> None:
-    """Two independent criteria at 30 % each, for comparison: together they exceed 30 %."""
+    """Two criteria at 30 % each, never failing together: the family errs more than 30 %."""
     alone = any_fail("none", "alike", 0.3, 9)
 
     assert alone <= 0.3

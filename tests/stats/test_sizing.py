@@ -19,6 +19,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.sizing import (
     Sizing,
+    _smallest_held,
     design_detectable_rate,
     design_power_at,
     design_required_trials,
@@ -147,6 +148,13 @@ def test_no_rate_is_detectable_with_one_trial() -> None:
 
     assert sizing.admitted
     assert sizing.detectable_rate is None
+
+
+def test_a_size_whose_power_is_the_target_itself_is_enough() -> None:
+    """Falling short is strictly below: 0.7, 0.8, 0.85, 0.8, 0.9 holds 0.8 from the second on."""
+    powers = {1: 0.7, 2: 0.8, 3: 0.85, 4: 0.8, 5: 0.9}
+
+    assert _smallest_held("required trials", 5, 0.8, powers.__getitem__).trials == 2
 
 
 # Exact: resolved against a baseline that exists

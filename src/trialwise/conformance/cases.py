@@ -7,6 +7,7 @@ files come from R, so a list of one is written as a scalar and an empty mapping 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,9 +140,11 @@ def _listed(file: Path, suites: object) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _tolerance(file: Path, value: object) -> float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf:
         return float(value)
-    raise ReferenceDataError(f"{file}: 'tolerance' must be a number of at least 0, got {value!r}")
+    raise ReferenceDataError(
+        f"{file}: 'tolerance' must be a finite number of at least 0, got {value!r}"
+    )
 
 
 def _load(file: Path) -> dict[str, Any]:
@@ -165,7 +168,8 @@ def _strings(value: object) -> Sequence[str]:
 
 def _rule(version: object) -> Rule:
     """Which rule set a release speaks of; the first releases did not say."""
-    if not isinstance(version, (str, float)):
+    if not isinstance(version, (str, int, float)):
         return "wilson"
-    parts = tuple(int(part) for part in str(version).split(".")[:2] if part.isdigit())
+    written = str(version).lstrip("vV").split(".")
+    parts = tuple(int(part) for part in written[:2] if part.isdigit())
     return "exact" if parts >= _EXACT_SINCE else "wilson"

@@ -128,6 +128,8 @@ class LatencyFinding:
     alpha: float
     trials: int
     """Successful trials: latency is conditional on success (companion §12.2.1)."""
+    rule: Rule | None = None
+    """The rule set that decided."""
     threshold: float | None = None
     observed: float | None = None
     """The observed percentile."""

@@ -57,7 +57,7 @@ def compose(
     """
     findings, latency = tuple(findings), tuple(latency)
     left_out = frozenset(advisory)
-    _check_one_rule(findings)
+    _check_one_rule([*findings, *latency])
     refusals = _refusals(
         [
             *(() if Dimension.FUNCTIONAL in left_out else findings),
@@ -94,9 +94,9 @@ def compose(
     )
 
 
-def _check_one_rule(findings: Sequence[Finding]) -> None:
+def _check_one_rule(parts: Sequence[Finding | LatencyFinding]) -> None:
     """Two rule sets give two answers to one question, so a verdict keeps to one of them."""
-    rules = sorted({finding.rule for finding in findings if finding.rule is not None})
+    rules = sorted({part.rule for part in parts if part.rule is not None})
     if len(rules) > 1:
         allowed = "be decided by one rule set: never mix within a verdict"
         raise InvalidArgument("findings", rules, allowed)

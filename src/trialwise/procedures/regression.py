@@ -149,8 +149,12 @@ def _statement(tally: Tally, design: RegressionCutoff | None, intent: Intent) ->
         )
     count = f"{tally.passed} of {tally.trials} successes, {design.cutoff} needed"
     if intent is Intent.SMOKE:
-        relation = "inconsistent" if tally.passed < design.cutoff else "consistent"
-        return f"The observed count is {relation} with the baseline ({count})."
+        if tally.passed < design.cutoff:
+            return f"The observed count is inconsistent with the baseline ({count})."
+        return (
+            f"The observed count is consistent with the baseline ({count}); equivalence is not "
+            "claimed."
+        )
     if tally.passed < design.cutoff:
         return f"A degradation from the baseline is signalled at this cutoff ({count})."
     return f"No degradation signal at this cutoff ({count}); equivalence is not claimed."

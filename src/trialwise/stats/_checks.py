@@ -15,8 +15,8 @@ from trialwise.errors import InvalidArgument
 
 T = TypeVar("T")
 
-#: The largest count that a double holds exactly, and more trials than anybody runs.
-_LARGEST_COUNT = 2**53
+#: Beyond this the square of a count overflows a double, and nobody has run as many trials.
+_LARGEST_COUNT = 10**150
 
 
 def check_count(argument: str, value: SupportsIndex, *, minimum: int = 0) -> int:
@@ -31,7 +31,7 @@ def check_count(argument: str, value: SupportsIndex, *, minimum: int = 0) -> int
     if count < minimum:
         raise InvalidArgument(argument, value, allowed)
     if count > _LARGEST_COUNT:
-        raise InvalidArgument(argument, value, f"be at most {_LARGEST_COUNT}")
+        raise InvalidArgument(argument, value, "be at most 10**150")
     return count
 
 

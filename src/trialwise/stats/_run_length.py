@@ -92,7 +92,7 @@ def alarm_probability(moves: Moves, limit: int, runs: int) -> float:
 
 
 def smallest_limit(moves: Moves, arl: float, most: int) -> tuple[int, float] | None:
-    """The smallest limit, up to `most`, with a mean run length of at least `arl`, and that length."""
+    """The smallest limit up to `most` with a mean run length of at least `arl`, and that length."""
     tried, reach = 0, min(16, most)
     while tried < most:
         means = mean_run_lengths(moves, reach)

@@ -40,7 +40,7 @@ _MOST_STEPS = 20_000
 #: The largest limit tried, and the multiplications it may cost: a few seconds. A chart that needs
 #: more watches for a change too small to be found in any useful number of runs of this size.
 _MOST_STATES = 5_000
-_MOST_WORK = 300_000_000
+_MOST_WORK = 100_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,9 +178,12 @@ def cusum_design(
     length = check_arl(arl)
     n = check_count("trials", trials, minimum=1)
     before, after = (1 - good, 1 - bad) if bad < good else (good, bad)
-    step, drift, tuned = _steps(before, after, n)
+    tuning = _steps(before, after, n)
+    if tuning is None:
+        raise InvalidArgument("p1", p1, f"lie further from p0 ({good})")
+    step, drift, tuned = tuning
     counts = likely_counts(n, before)
-    work = drift * (step * counts[-1][0] - drift)
+    work = max(1, drift * (step * counts[-1][0] - drift))
     found = smallest_limit(
         _moves(counts, step, drift), length, min(_MOST_STATES, _MOST_WORK // work)
     )
@@ -211,7 +214,7 @@ def _moves(counts: list[tuple[int, float]], step: int, drift: int) -> Moves:
     return moves
 
 
-def _steps(before: float, after: float, n: int) -> tuple[int, int, float]:
+def _steps(before: float, after: float, n: int) -> tuple[int, int, float] | None:
     """Steps per event and per run that tune the chart closely enough to a rate, and that rate."""
     gain = math.log(after / before) + math.log((1 - before) / (1 - after))
     goal = _reference(before, after)
@@ -226,7 +229,7 @@ def _steps(before: float, after: float, n: int) -> tuple[int, int, float]:
     )
     first = next(tuned, None)
     if first is None:
-        raise InvalidArgument("p1", after, f"lie further from p0: {_MOST_STEPS} steps are too few")
+        return None
     # A common divisor would waste steps, so the next choice without one is taken if it is near;
     # where the reference itself is a simple fraction there is none, and the divisor goes.
     step, drift = next(
