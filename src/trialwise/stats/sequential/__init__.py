@@ -20,6 +20,7 @@ _MODULES = {
     ),
     "design": "Decision Method Mix SequentialDesign",
     "inference": "estimate_bias naive_bias naive_interval stopped_estimate stopped_interval",
+    "order": "Draw issue_order",
 }
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 

@@ -27,3 +27,5 @@ from trialwise.stats.sequential.inference import naive_bias as naive_bias
 from trialwise.stats.sequential.inference import naive_interval as naive_interval
 from trialwise.stats.sequential.inference import stopped_estimate as stopped_estimate
 from trialwise.stats.sequential.inference import stopped_interval as stopped_interval
+from trialwise.stats.sequential.order import Draw as Draw
+from trialwise.stats.sequential.order import issue_order as issue_order

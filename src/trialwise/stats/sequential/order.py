@@ -1,0 +1,56 @@
+"""The order in which inputs are tried: shuffled, because stopping early on a sorted list lies.
+
+A corpus sorted by difficulty passes or fails on its first few inputs. Every rule here assumes
+exchangeable trials, so the order is drawn at random, once, from a seed that can be recorded.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, SupportsIndex, TypeAlias
+
+from trialwise.stats._checks import check_choice, check_count, check_integer
+
+__all__ = ["Draw", "issue_order"]
+
+Draw: TypeAlias = Literal["balanced", "independent"]
+"""Every input as often as any other, or each trial's input drawn anew."""
+
+DRAWS: tuple[Draw, ...] = ("balanced", "independent")
+
+
+def issue_order(
+    inputs: SupportsIndex, trials: SupportsIndex, *, seed: SupportsIndex, draw: Draw = "balanced"
+) -> tuple[int, ...]:
+    """Which input each trial gets, in the order the trials are issued.
+
+    "balanced" shuffles a list that holds every input equally often (within one, where they do not
+    divide): the order is exchangeable, and the count has at most binomial variance (Hoeffding
+    1956). "independent" draws with replacement, which makes the trials exactly Bernoulli.
+
+    Parameters
+    ----------
+    inputs, trials : int
+        How many there are, at least 1 and at least 0.
+    seed : int
+        The same seed gives the same order on every machine.
+    draw : {"balanced", "independent"}
+        How inputs are chosen.
+
+    Examples
+    --------
+    >>> sorted(issue_order(3, 6, seed=1))
+    [0, 0, 1, 1, 2, 2]
+    >>> issue_order(3, 6, seed=1) == issue_order(3, 6, seed=1)
+    True
+    """
+    from random import Random
+
+    size = check_count("inputs", inputs, minimum=1)
+    count = check_count("trials", trials)
+    source = Random(f"issue-order/{check_integer('seed', seed)}")
+    if check_choice("draw", draw, DRAWS) == "independent":
+        return tuple(source.randrange(size) for _ in range(count))
+    whole, rest = divmod(count, size)
+    order = [*range(size)] * whole + source.sample(range(size), rest)
+    source.shuffle(order)
+    return tuple(order)
