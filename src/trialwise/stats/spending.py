@@ -162,7 +162,7 @@ def group_sequential_boundaries(
 ) -> GroupSequentialDesign:
     """The failure counts that FAIL at planned looks, for H0: rate ≥ p0, with exact false alarms.
 
-    At each look the boundary is the fewest failures with P_p0(FAIL by now) ≤ `spend`(n/N, alpha),
+    At each look the boundary is the fewest failures with P_p0(FAIL by now) ≤ spend(n/N, alpha),
     the earlier boundaries held. More failures at any look only bring FAIL nearer, so p0 is the
     worst rate of the null. To show a rate *above* p0 (compliance), mirror the problem: pass
     1 − p0 and read "failures" as successes.
@@ -221,7 +221,7 @@ def peeking_error(
 
     The rate *is* p0, so each exclusion is a wrong verdict, and stopping at the first is what "not
     sure yet, run a few more" amounts to. Exact, by a forward recursion between the interval's
-    limits |s − n p0| ≤ z √(n p0 (1 − p0)), which is where Wilson's interval holds p0.
+    limits (s − n p0)² ≤ z² n p0 (1 − p0), which is where Wilson's interval holds p0.
 
     Parameters
     ----------
