@@ -255,7 +255,7 @@ def test_a_malformed_manifest_is_refused_by_name(tmp_path: Path, body: str) -> N
         read_folder(tmp_path)
 
 
-@pytest.mark.parametrize("tolerance", ["abc", None, [1e-9], {}])
+@pytest.mark.parametrize("tolerance", ["abc", None, [1e-9], {}, True, -1e-9, float("nan")])
 def test_a_malformed_tolerance_is_refused_by_name(tmp_path: Path, tolerance: object) -> None:
     """As any other malformed part of the file."""
     write(tmp_path, broken=suite(tolerance=tolerance))

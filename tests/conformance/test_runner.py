@@ -125,7 +125,11 @@ def test_an_informational_departure_is_shown(tmp_path: Path) -> None:
     entry = {"bindingFields": ["lower", "point"], "informationalFields": "upper"}
     result = folder(tmp_path, case("odd", upper=0.5), manifest={"suites": {"wilson_ci": entry}})
 
-    assert "odd" in render_conformance([result]) + json.dumps(conformance_data([result]))
+    (line,) = [line for line in render_conformance([result]).splitlines() if "odd" in line]
+    assert line.startswith("informational")
+    assert "expected 0.5, got 0.98" in line
+    (entry,) = conformance_data([result])[0]["suites"][0]["informational"]
+    assert (entry["case"], entry["field"]) == ("odd", "upper")
 
 
 def test_a_field_that_is_neither_binding_nor_informational_binds(tmp_path: Path) -> None:

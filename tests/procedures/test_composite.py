@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from trialwise.model.tally import Tally
@@ -110,6 +110,7 @@ def test_a_verdict_is_the_worst_enforced_part_and_keeps_every_part(
     findings: list[Finding], latency: list[LatencyFinding], advisory: frozenset[Dimension]
 ) -> None:
     """Whatever is advisory is decided and reported, and left out of the decision only."""
+    assume(findings or latency)
     verdict = compose(findings, latency, advisory=advisory)
     rates = [] if Dimension.FUNCTIONAL in advisory else findings
     times = [] if Dimension.LATENCY in advisory else latency
@@ -129,6 +130,7 @@ def test_the_triggers_are_exactly_the_enforced_parts_that_decided(
     findings: list[Finding], latency: list[LatencyFinding], advisory: frozenset[Dimension]
 ) -> None:
     """All of them, in order, and none for a PASS."""
+    assume(findings or latency)
     verdict = compose(findings, latency, advisory=advisory)
     expected = []
     if verdict.decision is not Decision.PASS:
@@ -154,6 +156,7 @@ def test_the_envelopes_add_up_by_direction(
     findings: list[Finding], latency: list[LatencyFinding]
 ) -> None:
     """Σα over compliance and over regression, apart; observational and latency parts in neither."""
+    assume(findings or latency)
     verdict = compose(findings, latency)
     for procedure, envelope in (
         (Procedure.COMPLIANCE, verdict.false_compliance_envelope),
@@ -330,3 +333,9 @@ def test_a_refused_criterion_is_refused_in_company() -> None:
     assert compose([other, decide_compliance("c", run, 0.95)]).decision is None
     smoke = decide_compliance("c", run, 0.95, intent=Intent.SMOKE)
     assert compose([other, smoke]).decision is Decision.FAIL
+
+
+def test_nothing_at_all_is_not_a_verdict() -> None:
+    """What was not run is never PASS."""
+    with pytest.raises(InvalidArgument, match="findings"):
+        compose([])

@@ -312,6 +312,13 @@ def test_a_size_that_does_not_reach_the_power_is_not_called_required() -> None:
     assert sizing.trials is None or (sizing.power or 0.0) >= 0.80
 
 
+def test_a_gap_that_no_count_closes_has_no_size() -> None:
+    """A gap of 1e-12 takes more trials than a double counts: no number, rather than a short one."""
+    sizing = floor_required_trials(0.9, 0.9 - 1e-12)
+
+    assert (sizing.trials, sizing.power, sizing.floor) == (None, None, None)
+
+
 # Refusals
 
 

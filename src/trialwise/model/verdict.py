@@ -11,6 +11,9 @@ from enum import StrEnum
 
 from trialwise.model.tally import Tally
 from trialwise.stats.compliance import ComplianceCutoff
+from trialwise.stats.latency_baseline import OrderStatisticBound
+from trialwise.stats.latency_limits import LatencyLimitDecision
+from trialwise.stats.latency_precedence import PrecedenceThreshold
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression import RegressionCutoff
 from trialwise.stats.values import Decision, Rule
@@ -134,6 +137,8 @@ class LatencyFinding:
     observed: float | None = None
     """The observed percentile."""
     refusals: tuple[Refusal, ...] = ()
+    evidence: LatencyLimitDecision | OrderStatisticBound | PrecedenceThreshold | None = None
+    """The rule's own result, with every count and rank it decided on."""
     statement: str = ""
 
 

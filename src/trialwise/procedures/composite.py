@@ -57,6 +57,8 @@ def compose(
     """
     findings, latency = tuple(findings), tuple(latency)
     left_out = frozenset(advisory)
+    if not findings and not latency:
+        raise InvalidArgument("findings", [], "hold a criterion: what was not run is never PASS")
     _check_one_rule([*findings, *latency])
     refusals = _refusals(
         [

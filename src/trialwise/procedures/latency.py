@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from trialwise.model.verdict import Decision, Intent, LatencyFinding
 from trialwise.stats.latency import nearest_rank_percentile
-from trialwise.stats.latency_baseline import order_statistic_bound
+from trialwise.stats.latency_baseline import OrderStatisticBound, order_statistic_bound
 from trialwise.stats.latency_limits import evaluate_latency_limit
 from trialwise.stats.latency_minimums import nondegeneracy_decision
-from trialwise.stats.latency_precedence import precedence_threshold
+from trialwise.stats.latency_precedence import PrecedenceThreshold, precedence_threshold
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.values import Rule
 
@@ -79,6 +79,7 @@ def decide_latency_limit(
         threshold=limit,
         observed=result.observed_percentile,
         refusals=(result.refusal,) if result.refusal else (),
+        evidence=result,
         statement=statement,
     )
 
@@ -109,9 +110,10 @@ def decide_latency_baseline(
         intent: Under smoke a degenerate percentile is decided, as an indication only.
         run_sizes: All trials of the baseline run and of the planned test, successful or not.
     """
-    threshold, saturated, refusal = _baseline_threshold(
+    design = _baseline_design(
         len(latencies), baseline_latencies, percentile, alpha=alpha, rule=rule, run_sizes=run_sizes
     )
+    threshold, refusal = _threshold(design)
     gate = nondegeneracy_decision(len(latencies), percentile, intent=intent.value)
     observed = nearest_rank_percentile(latencies, percentile) if latencies else None
     decision: Decision | None
@@ -120,7 +122,7 @@ def decide_latency_baseline(
     elif gate.outcome == "INCONCLUSIVE" or observed is None:
         decision = Decision.INCONCLUSIVE
         statement = f"{len(latencies)} latencies are fewer than the {gate.minimum_trials} needed."
-    elif saturated or threshold is None:
+    elif threshold is None:
         decision = Decision.INCONCLUSIVE
         statement = "The baseline has too few latencies for a threshold at this level to exist."
     else:
@@ -139,11 +141,12 @@ def decide_latency_baseline(
         threshold=threshold,
         observed=observed,
         refusals=(refusal,) if refusal else (),
+        evidence=design,
         statement=statement,
     )
 
 
-def _baseline_threshold(
+def _baseline_design(
     trials: int,
     baseline: Sequence[float],
     percentile: float,
@@ -151,14 +154,13 @@ def _baseline_threshold(
     alpha: float,
     rule: Rule,
     run_sizes: tuple[int, int] | None,
-) -> tuple[float | None, bool, Refusal | None]:
+) -> OrderStatisticBound | PrecedenceThreshold | None:
     if not baseline:  # a baseline whose every trial failed has no latency to compare with
-        return None, True, None
+        return None
     if rule == "wilson":
-        bound = order_statistic_bound(baseline, percentile, confidence=1 - alpha)
-        return bound.value, bound.saturated, None
+        return order_statistic_bound(baseline, percentile, confidence=1 - alpha)
     run, planned = run_sizes or (None, None)
-    design = precedence_threshold(
+    return precedence_threshold(
         baseline,
         trials,
         percentile,
@@ -166,7 +168,14 @@ def _baseline_threshold(
         baseline_run_trials=run,
         planned_trials=planned,
     )
-    return design.threshold, bool(design.saturated), design.refusal
+
+
+def _threshold(
+    design: OrderStatisticBound | PrecedenceThreshold | None,
+) -> tuple[float | None, Refusal | None]:
+    if isinstance(design, OrderStatisticBound):
+        return design.value, None
+    return (None, None) if design is None else (design.threshold, design.refusal)
 
 
 def _raw_decision(passed: bool | None) -> Decision:

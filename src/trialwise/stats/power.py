@@ -62,9 +62,9 @@ class ComplianceSizing:
     alpha: float
     power: float
     required_trials: int | None
-    """The first number of trials from which power never falls below the target again.
+    """The first number of trials from which power stays at the target up to 20,000 trials.
 
-    None where that is beyond 20,000 trials.
+    None where there is none.
     """
     achieved_power: float | None
     first_crossing: int | None

@@ -7,9 +7,11 @@ from typing import Any
 from trialwise.conformance.adapters.rates import level
 from trialwise.conformance.adapters.sizing import unknown_approach
 from trialwise.conformance.cases import Case
+from trialwise.model.verdict import Intent
+from trialwise.procedures.latency import decide_latency_limit
 from trialwise.stats.latency import emission_minimum, latency_summary, nearest_rank_percentile
 from trialwise.stats.latency_baseline import order_statistic_bound
-from trialwise.stats.latency_limits import evaluate_latency_limit
+from trialwise.stats.latency_limits import LatencyLimitDecision
 from trialwise.stats.latency_minimums import existence_minimum, nondegeneracy_decision
 from trialwise.stats.latency_planning import nondegeneracy_planning, precedence_planning
 from trialwise.stats.latency_precedence import precedence_existence, precedence_threshold
@@ -122,21 +124,25 @@ def precedence_rule(case: Case) -> dict[str, Any]:
 
 def latency_compliance_decision(case: Case) -> dict[str, Any]:
     inputs = case.inputs
-    result = evaluate_latency_limit(
+    finding = decide_latency_limit(
+        case.name,
         sequence(inputs["latencies"]),
         inputs["percentile"],
         inputs["threshold_ms"],
         alpha=level(inputs),
-        intent=inputs["intent"],
+        rule="exact",
+        intent=Intent(inputs["intent"]),
         planned_trials=inputs["planned_samples"],
     )
+    result = finding.evidence
+    assert isinstance(result, LatencyLimitDecision)
     return {
         "test_samples": result.trials,
         "within_threshold": result.within,
         "y_min": result.y_min,
         "pass_possible": result.pass_possible,
-        "verdict": result.decision,
-        "configuration_error": [result.refusal] if result.refusal else [],
+        "verdict": finding.decision,
+        "configuration_error": list(finding.refusals),
         "false_compliance": result.false_compliance,
         "clopper_pearson_lower": result.clopper_pearson_lower,
         "observed_percentile_ms": result.observed_percentile,

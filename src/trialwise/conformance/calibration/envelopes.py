@@ -1,6 +1,6 @@
 """Calibration of the composite envelopes: the chance that any of several criteria errs.
 
-Each contract holds criteria of one direction, every one exactly where its error is largest. Three
+Each contract holds criteria of one direction, each exactly at its requirement or reference. Three
 joint laws: independent criteria; positively correlated ones, which share half of their trials'
 fate (where only the test is random) or coincide (where the baseline is too); and the worst law
 there is, which makes the errors disjoint and attains the union bound. The envelope Σα must hold
