@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from trialwise.errors import InvalidArgument
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import (
     Decision,
