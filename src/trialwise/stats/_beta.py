@@ -124,10 +124,18 @@ def _away_from_zero(value: float) -> float:
     return value if abs(value) > _TINY else _TINY
 
 
+def _rough_upper_z(q: float) -> float:
+    """z with P(Z > z) ≈ q for q ≤ ½, to three digits (Hastings 1955, sheet 67)."""
+    t = math.sqrt(-2 * math.log(q))
+    return t - (2.30753 + 0.27061 * t) / (1 + t * (0.99229 + 0.04481 * t))
+
+
 def _logit_quantile(q: float, a: float, b: float) -> float:
     """The logit of the quantile for q ≤ ½: Newton on log F against logit x, kept in a bracket."""
     low, high = -_MAX_LOGIT, _MAX_LOGIT
-    u = min(max(math.log(a / b), low), high)
+    # Start where a normal of the same mean and spread, on the logit scale, has its quantile.
+    u = math.log(a / b) - _rough_upper_z(q) * math.sqrt((a + b) ** 2 / (a * b * (a + b + 1)))
+    u = min(max(u, low), high)
     for _ in range(_MAX_NEWTON):
         x, y = 1 / (1 + math.exp(-u)), 1 / (1 + math.exp(u))
         value = _beta_cdf(x, y, a, b)
