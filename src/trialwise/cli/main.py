@@ -15,6 +15,7 @@ __all__ = ["cli", "main"]
 #: Where each command lives and what it does in a line: a help page must not import them all.
 _COMMANDS = {
     "conformance": ("trialwise.cli.conformance", "Check the statistics against reference cases."),
+    "plan": ("trialwise.cli.plan.command", "Plan a test: its errors, trials, money and time."),
 }
 
 

@@ -1,0 +1,1 @@
+"""`trialwise plan`, form by form."""

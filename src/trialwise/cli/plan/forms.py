@@ -1,0 +1,288 @@
+"""The forms of `trialwise plan` beside the bare rate: plans with a fixed number of trials."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from trialwise.cli.plan.answer import (
+    Output,
+    answer,
+    confidence_option,
+    power_option,
+    priced,
+    prices_of,
+    trials_option,
+    written,
+)
+from trialwise.cli.plan.values import LIMIT, PERCENTILE, RATE, SUCCESSES, TRIALS
+
+if TYPE_CHECKING:
+    from trialwise.procedures.planning.plans import Plan
+
+__all__ = ["FORMS"]
+
+
+@click.command("compliance", short_help="Show that a required rate is met, with fixed trials.")
+@click.argument("rate", type=RATE, metavar="RATE")
+@click.option(
+    "--better", type=RATE, help="The true rate hoped for.  [default: midway from RATE to 100%]"
+)
+@trials_option
+@confidence_option
+@power_option
+@priced
+@written
+def compliance_form(
+    *,
+    rate: float,
+    better: float | None,
+    trials: int | None,
+    confidence: float,
+    power: float,
+    trial_usd: float | None,
+    trial_s: float | None,
+    **output: Unpack[Output],
+) -> int:
+    """Plan a fixed number of trials that shows a rate above RATE.
+
+    Exact and Wilson cutoffs, the trials from which the power is kept, the first crossing, and the
+    normal approximation beside them. Exits 2 where the trials asked about could never PASS.
+
+    \b
+    Example:
+      trialwise plan compliance 95% --better 97%
+    """
+
+    def make() -> Plan:
+        from trialwise.procedures.planning import plans as planning
+
+        usual = planning.ComplianceQuestion.usual_better(rate)
+        question = planning.ComplianceQuestion(
+            required_rate=rate,
+            better_rate=usual if better is None else better,
+            confidence=confidence,
+            power=power,
+            trials=trials,
+            prices=prices_of(trial_usd, trial_s),
+        )
+        return planning.plan_compliance(question)
+
+    return answer(make, output)
+
+
+@click.command("regression", short_help="See a drop from a measured baseline.")
+@click.option("--baseline", type=SUCCESSES, required=True, help="Successes of trials: 951/1000.")
+@click.option("--drop", type=RATE, default="5%", show_default=True, help="The drop to see.")
+@trials_option
+@confidence_option
+@power_option
+@priced
+@written
+def regression_form(
+    *,
+    baseline: tuple[int, int],
+    drop: float,
+    trials: int | None,
+    confidence: float,
+    power: float,
+    trial_usd: float | None,
+    trial_s: float | None,
+    **output: Unpack[Output],
+) -> int:
+    """Plan the trials that see a drop from a baseline, or refuse.
+
+    Cutoffs in both rule sets, with the false alarms they really raise once the baseline's own
+    sampling error is counted. Exits 2 where the plan is refused.
+
+    \b
+    Example:
+      trialwise plan regression --baseline 951/1000 --drop 3%
+    """
+
+    def make() -> Plan:
+        from trialwise.procedures.planning import plans as planning
+
+        question = planning.RegressionQuestion(
+            baseline_successes=baseline[0],
+            baseline_trials=baseline[1],
+            drop=drop,
+            confidence=confidence,
+            power=power,
+            trials=trials,
+            prices=prices_of(trial_usd, trial_s),
+        )
+        return planning.plan_regression(question)
+
+    return answer(make, output)
+
+
+@click.command("latency", short_help="What a claim about a latency percentile takes.")
+@click.option(
+    "--percentile",
+    type=PERCENTILE,
+    multiple=True,
+    default=("95",),
+    show_default=True,
+    help="50, 90, 95 or 99; may be repeated.",
+)
+@click.option("--baseline", type=TRIALS, help="Latencies of the baseline.")
+@click.option("--trials", type=TRIALS, help="Trials planned.")
+@click.option(
+    "--limit",
+    type=LIMIT,
+    is_flag=False,
+    flag_value=LIMIT.UNNAMED,
+    metavar="[TIME]",
+    help="Show an explicit limit, such as 500ms.",
+)
+@click.option(
+    "--success-rate",
+    type=RATE,
+    default="100%",
+    show_default=True,
+    help="Trials that will succeed; only those have a latency.",
+)
+@confidence_option
+@priced
+@written
+def latency_form(
+    *,
+    percentile: tuple[float, ...],
+    baseline: int | None,
+    trials: int | None,
+    limit: float | None,
+    success_rate: float,
+    confidence: float,
+    trial_usd: float | None,
+    trial_s: float | None,
+    **output: Unpack[Output],
+) -> int:
+    """Plan a claim about a latency percentile, from counts alone.
+
+    The fewest successful trials that show it and that bound it; against a baseline the ranks and
+    their true false alarms; for an explicit limit the count that must be within it.
+
+    \b
+    Examples:
+      trialwise plan latency --percentile 95 --baseline 935 --trials 192
+      trialwise plan latency --percentile 99 --trials 400 --limit 500ms
+    """
+
+    def make() -> Plan:
+        from trialwise.procedures.planning import plans as planning
+
+        question = planning.LatencyQuestion(
+            percentiles=percentile,
+            baseline_trials=baseline,
+            trials=trials,
+            limited=limit is not None,
+            limit_s=limit or None,
+            success_rate=success_rate,
+            confidence=confidence,
+            prices=prices_of(trial_usd, trial_s),
+        )
+        return planning.plan_latency(question)
+
+    return answer(make, output)
+
+
+@click.command("precision", short_help="Estimate a rate to within a margin.")
+@click.argument("rate", type=RATE, metavar="RATE")
+@click.option("--margin", type=RATE, required=True, help="Half the width of the interval.")
+@trials_option
+@confidence_option
+@priced
+@written
+def precision_form(
+    *,
+    rate: float,
+    margin: float,
+    trials: int | None,
+    confidence: float,
+    trial_usd: float | None,
+    trial_s: float | None,
+    **output: Unpack[Output],
+) -> int:
+    """Plan the trials that estimate a rate of about RATE to within a margin.
+
+    The Wilson, exact and textbook intervals, with how often each really holds the true rate.
+
+    \b
+    Example:
+      trialwise plan precision 95% --margin 2%
+    """
+
+    def make() -> Plan:
+        from trialwise.procedures.planning import plans as planning
+
+        question = planning.PrecisionQuestion(
+            rate=rate,
+            margin=margin,
+            confidence=confidence,
+            trials=trials,
+            prices=prices_of(trial_usd, trial_s),
+        )
+        return planning.plan_precision(question)
+
+    return answer(make, output)
+
+
+@click.command("compare", short_help="Tell two variants apart (A/B).")
+@click.option("--rate", type=RATE, required=True, help="The rate of A.")
+@click.option("--drop", type=RATE, required=True, help="How far B lies below it.")
+@click.option("--pairs", type=TRIALS, help="What this many pairs would do.")
+@click.option(
+    "--discordance",
+    type=RATE,
+    help="Inputs on which exactly one of the two passes.  [default: what is possible]",
+)
+@click.option("--two-sided", is_flag=True, help="Look for a difference either way.")
+@confidence_option
+@power_option
+@priced
+@written
+def compare_form(
+    *,
+    rate: float,
+    drop: float,
+    pairs: int | None,
+    discordance: float | None,
+    two_sided: bool,
+    confidence: float,
+    power: float,
+    trial_usd: float | None,
+    trial_s: float | None,
+    **output: Unpack[Output],
+) -> int:
+    """Plan an A/B comparison: on the same inputs, and on separate ones.
+
+    The exact McNemar test by enumeration, for as often as the two may disagree, and Fisher's exact
+    test for separate inputs.
+
+    \b
+    Example:
+      trialwise plan compare --rate 90% --drop 5% --pairs 200
+    """
+
+    def make() -> Plan:
+        from trialwise.procedures.planning import plans as planning
+
+        question = planning.CompareQuestion(
+            rate=rate,
+            drop=drop,
+            discordance=discordance,
+            confidence=confidence,
+            power=power,
+            two_sided=two_sided,
+            pairs=pairs,
+            prices=prices_of(trial_usd, trial_s),
+        )
+        return planning.plan_compare(question)
+
+    return answer(make, output)
+
+
+#: In the order of the help page.
+FORMS = (compliance_form, regression_form, latency_form, precision_form, compare_form)

@@ -1,0 +1,321 @@
+"""The plan of an A/B comparison: how many inputs tell two variants apart.
+
+Tried on the same inputs, only the pairs on which exactly one of the two passed count, so that the
+size depends on how often they disagree. That is rarely known before, so the plan spans what is
+possible: from "B fails wherever A does" to "A and B have nothing in common".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache as remembered
+from typing import Literal
+
+from trialwise.errors import InvalidArgument
+from trialwise.procedures.planning.costs import NO_PRICES, Prices
+from trialwise.stats._boundary import as_written
+from trialwise.stats._checks import check_count, check_open_rate
+from trialwise.stats._normal import normal_quantile, upper_z
+from trialwise.stats.binomial import binomial_tail
+from trialwise.stats.compliance import compliance_cutoff
+from trialwise.stats.paired import minimum_discordant
+from trialwise.stats.regression import design_power, likely_counts
+
+__all__ = [
+    "ComparePlan",
+    "ComparePoint",
+    "CompareQuestion",
+    "Discordance",
+    "PairedSize",
+    "UnpairedSize",
+    "exact_paired_power",
+    "plan_compare",
+    "unpaired_size",
+]
+
+#: Beyond this many pairs a test suite is not the instrument.
+MOST_PAIRS = 50_000
+CURVE_POINTS = 31
+
+Discordance = Literal["least", "halfway", "independent", "assumed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareQuestion:
+    """How many inputs show that B is worse than A by so much?"""
+
+    rate: float
+    """The rate of A."""
+    drop: float
+    """How far B lies below it."""
+    discordance: float | None = None
+    """P(exactly one of the two passes on an input), where it can be said."""
+    confidence: float = 0.95
+    power: float = 0.80
+    two_sided: bool = False
+    pairs: int | None = None
+    prices: Prices = NO_PRICES
+
+    def __post_init__(self) -> None:
+        check_open_rate("rate", self.rate)
+        check_open_rate("drop", self.drop)
+        if self.drop >= self.rate:
+            raise InvalidArgument("drop", self.drop, f"lie below the rate of A ({self.rate:g})")
+        check_open_rate("confidence", self.confidence)
+        check_open_rate("power", self.power)
+        low, high = self.possible_discordance
+        if self.discordance is not None:
+            check_open_rate("discordance", self.discordance)
+            if not low <= self.discordance <= high:
+                allowed = f"lie between the drop ({low:g}) and what the rates allow ({high:g})"
+                raise InvalidArgument("discordance", self.discordance, allowed)
+        if self.pairs is not None:
+            check_count("pairs", self.pairs, minimum=1)
+            if self.pairs > MOST_PAIRS:
+                raise InvalidArgument("pairs", self.pairs, f"be at most {MOST_PAIRS}")
+
+    @property
+    def alpha(self) -> float:
+        """1 − confidence, in decimals."""
+        return float(1 - as_written(self.confidence))
+
+    @property
+    def level(self) -> float:
+        """The level of the side that finds A better."""
+        return float((1 - as_written(self.confidence)) / (2 if self.two_sided else 1))
+
+    @property
+    def worse_rate(self) -> float:
+        """The rate of B, in decimals."""
+        return float(as_written(self.rate) - as_written(self.drop))
+
+    @property
+    def possible_discordance(self) -> tuple[float, float]:
+        """The least and the most discordance that the two rates allow."""
+        a, drop = as_written(self.rate), as_written(self.drop)
+        b = a - drop
+        return float(drop), float(min(2 * min(a, 1 - b) - drop, 2 * min(1 - a, b) + drop))
+
+    @property
+    def independent_discordance(self) -> float:
+        """The discordance of two variants that have nothing in common."""
+        a, b = as_written(self.rate), as_written(self.worse_rate)
+        return float(a * (1 - b) + b * (1 - a))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedSize:
+    """The exact McNemar test at one discordance."""
+
+    kind: Discordance
+    discordance: float
+    only_a: float
+    """P(A passes and B fails)."""
+    only_b: float
+    pairs: int | None
+    """The fewest pairs from which the power is kept; None beyond 50,000."""
+    power: float | None
+    expected_discordant: float | None
+    normal_pairs: int
+    """The textbook size (Connor 1987)."""
+    given_power: float | None
+    """The power at the pairs asked about, if any were."""
+    given_enough: float | None
+    """P(enough discordant pairs for the test to reject at all) at the pairs asked about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnpairedSize:
+    """Two separate runs of equal size, judged by Fisher's exact test."""
+
+    trials_each: int | None
+    """The fewest trials from which the power is kept; None beyond 50,000."""
+    power: float | None
+    normal_trials_each: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparePoint:
+    """The power at a number of pairs, or of trials for each variant."""
+
+    pairs: int
+    paired: tuple[float, ...]
+    """One for each of the plan's discordances."""
+    unpaired: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparePlan:
+    """The sizes of an A/B comparison."""
+
+    question: CompareQuestion
+    minimum_discordant: int
+    """With fewer discordant pairs not even a clean sweep would reject."""
+    paired: tuple[PairedSize, ...]
+    unpaired: UnpairedSize
+    curve: tuple[ComparePoint, ...]
+
+
+def plan_compare(question: CompareQuestion) -> ComparePlan:
+    """Paired and unpaired sizes for a comparison of two rates, exactly.
+
+    >>> plan = plan_compare(CompareQuestion(rate=0.9, drop=0.05, discordance=0.1))
+    >>> plan.minimum_discordant, plan.paired[0].expected_discordant > 5
+    (5, True)
+    """
+    paired = tuple(_paired_size(question, *pair) for pair in _discordances(question))
+    unpaired = unpaired_size(
+        question.rate, question.worse_rate, alpha=question.level, power=question.power
+    )
+    return ComparePlan(
+        question=question,
+        minimum_discordant=minimum_discordant(
+            question.alpha, alternative="two-sided" if question.two_sided else "one-sided"
+        ),
+        paired=paired,
+        unpaired=unpaired,
+        curve=tuple(_curve(question, paired, unpaired)),
+    )
+
+
+def exact_paired_power(pairs: int, only_a: float, only_b: float, *, alpha: float = 0.05) -> float:
+    """P(the exact one-sided McNemar test finds A better), by enumeration.
+
+    Σ_m P(M = m) P(X ≥ c(m)) with M ~ Binomial(pairs, only_a + only_b) discordant pairs, of which
+    X ~ Binomial(m, only_a/(only_a + only_b)) favour A, and c(m) the exact cutoff at one half.
+
+    >>> round(exact_paired_power(100, 0.15, 0.05), 4)
+    0.6754
+    """
+    return _paired_power(only_a, only_b, alpha)(pairs)
+
+
+def unpaired_size(
+    better: float, worse: float, *, alpha: float = 0.05, power: float = 0.80
+) -> UnpairedSize:
+    """The equal sizes at which Fisher's one-sided exact test tells two rates apart.
+
+    >>> unpaired_size(0.9, 0.7).trials_each
+    56
+    """
+    normal = _normal_unpaired(better, worse, upper_z(alpha), normal_quantile(power))
+
+    def power_at(n: int) -> float:
+        return design_power(better, worse, n, n, alpha=alpha, rule="exact")
+
+    trials = _held(power_at, power, normal)
+    return UnpairedSize(
+        trials_each=trials,
+        power=None if trials is None else power_at(trials),
+        normal_trials_each=normal,
+    )
+
+
+def _discordances(question: CompareQuestion) -> Iterator[tuple[Discordance, float]]:
+    if question.discordance is not None:
+        yield "assumed", question.discordance
+        return
+    least = question.drop
+    independent = question.independent_discordance
+    yield "least", least
+    yield "halfway", float((as_written(least) + as_written(independent)) / 2)
+    yield "independent", independent
+
+
+def _paired_size(question: CompareQuestion, kind: Discordance, discordance: float) -> PairedSize:
+    total, drop = as_written(discordance), as_written(question.drop)
+    only_a, only_b = float((total + drop) / 2), float((total - drop) / 2)
+    normal = _normal_paired(question, discordance)
+
+    power_at = _paired_power(only_a, only_b, question.level)
+    pairs = _held(power_at, question.power, normal)
+    given = question.pairs
+    least = minimum_discordant(question.level, alternative="one-sided")
+    return PairedSize(
+        kind=kind,
+        discordance=discordance,
+        only_a=only_a,
+        only_b=only_b,
+        pairs=pairs,
+        power=None if pairs is None else power_at(pairs),
+        expected_discordant=None if pairs is None else pairs * discordance,
+        normal_pairs=normal,
+        given_power=None if given is None else power_at(given),
+        given_enough=None if given is None else binomial_tail(least, given, discordance),
+    )
+
+
+def _held(power_at: Callable[[int], float], target: float, guess: int) -> int | None:
+    """The fewest trials from which the power stays, as far as a tenth more trials tell.
+
+    Power rises with the trials but for a small sawtooth, so a crossing is found by halving and
+    its neighbourhood looked through.
+    """
+    low, high = 0, max(1, guess)
+    if high > MOST_PAIRS:
+        return None
+    while power_at(high) < target:
+        low, high = high, high + max(8, high // 4)
+        if high > MOST_PAIRS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power_at(middle) >= target else (middle, high)
+    reach = 10 + min(100, high // 10)
+    short = [n for n in range(max(1, high - reach), high + reach) if power_at(n) < target]
+    return max(short, default=0) + 1
+
+
+def _paired_power(only_a: float, only_b: float, alpha: float) -> Callable[[int], float]:
+    """The power by the number of pairs; what it is given m discordant ones is worked out once."""
+    discordance = only_a + only_b
+    share = min(1.0, only_a / discordance)
+
+    @remembered
+    def given(discordant: int) -> float:
+        if discordant == 0:
+            return 0.0
+        cutoff = compliance_cutoff(0.5, discordant, alpha=alpha, rule="exact").cutoff
+        return 0.0 if cutoff is None else binomial_tail(cutoff, discordant, share)
+
+    def power_at(pairs: int) -> float:
+        first, weights = likely_counts(pairs, discordance)
+        return min(1.0, math.fsum(w * given(m) for m, w in enumerate(weights, first)))
+
+    return power_at
+
+
+def _normal_paired(question: CompareQuestion, discordance: float) -> int:
+    """⌈((z_α √ψ + z_β √(ψ − δ²)) / δ)²⌉ (Connor 1987)."""
+    drop = question.drop
+    spread = math.sqrt(max(0.0, discordance - drop * drop))
+    root = upper_z(question.level) * math.sqrt(discordance)
+    root += normal_quantile(question.power) * spread
+    return max(1, math.ceil((max(0.0, root) / drop) ** 2))
+
+
+def _normal_unpaired(better: float, worse: float, z_alpha: float, z_beta: float) -> int:
+    """⌈((z_α √(2 p̄ q̄) + z_β √(p_A q_A + p_B q_B)) / δ)²⌉ for each of the two."""
+    pooled = (better + worse) / 2
+    root = z_alpha * math.sqrt(2 * pooled * (1 - pooled))
+    root += z_beta * math.sqrt(better * (1 - better) + worse * (1 - worse))
+    return max(1, math.ceil((max(0.0, root) / (better - worse)) ** 2))
+
+
+def _curve(
+    question: CompareQuestion, paired: tuple[PairedSize, ...], unpaired: UnpairedSize
+) -> Iterator[ComparePoint]:
+    known = [size.pairs for size in paired] + [unpaired.trials_each, question.pairs]
+    longest = max((n for n in known if n is not None), default=1000)
+    sizes = {max(1, round(1.2 * longest * i / CURVE_POINTS)) for i in range(1, CURVE_POINTS + 1)}
+    powers = [_paired_power(size.only_a, size.only_b, question.level) for size in paired]
+    for n in sorted(sizes):
+        yield ComparePoint(
+            pairs=n,
+            paired=tuple(power_at(n) for power_at in powers),
+            unpaired=design_power(
+                question.rate, question.worse_rate, n, n, alpha=question.level, rule="exact"
+            ),
+        )

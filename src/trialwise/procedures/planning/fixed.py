@@ -1,0 +1,343 @@
+"""Plans with a fixed number of trials: showing a required rate, and estimating a rate.
+
+The normal approximation that books give stands beside the exact size, with what it really does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from trialwise.errors import InvalidArgument
+from trialwise.procedures.planning.costs import NO_PRICES, Prices
+from trialwise.procedures.planning.curves import even_rates
+from trialwise.stats._boundary import as_written
+from trialwise.stats._checks import check_count, check_open_rate
+from trialwise.stats.compliance import (
+    ComplianceCutoff,
+    check_required_rate,
+    compliance_cutoff,
+    minimum_trials,
+)
+from trialwise.stats.intervals import clopper_pearson, wald, wilson_interval
+from trialwise.stats.power import NormalSizing, compliance_sizing, normal_sizing, precision_trials
+from trialwise.stats.refusal import Refusal
+from trialwise.stats.regression import likely_counts
+from trialwise.stats.values import RULES, Interval, Rule, Undefined
+
+__all__ = [
+    "CompliancePlan",
+    "CompliancePoint",
+    "ComplianceQuestion",
+    "IntervalMethod",
+    "PrecisionPlan",
+    "PrecisionPoint",
+    "PrecisionQuestion",
+    "PrecisionRow",
+    "RuleAt",
+    "RuleSize",
+    "plan_compliance",
+    "plan_precision",
+]
+
+CURVE_POINTS = 61
+#: An exact interval takes a tenth of a millisecond, and sizing by it takes thousands.
+LARGEST_EXACT_PRECISION = 20_000
+#: A margin that takes more trials than this is not one for a test suite.
+LARGEST_PRECISION = 200_000
+
+IntervalMethod = Literal["wald", "wilson", "clopper-pearson"]
+_INTERVALS: dict[IntervalMethod, Callable[..., Interval]] = {
+    "wald": wald,
+    "wilson": wilson_interval,
+    "clopper-pearson": clopper_pearson,
+}
+
+
+# --- Showing that a required rate is met ------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComplianceQuestion:
+    """How many trials show a required rate, if the service is better than it must be?"""
+
+    required_rate: float
+    better_rate: float
+    """The true rate at which a PASS is wanted with the stated power."""
+    confidence: float = 0.95
+    power: float = 0.80
+    trials: int | None = None
+    """A number of trials to look at besides."""
+    prices: Prices = NO_PRICES
+
+    def __post_init__(self) -> None:
+        check_required_rate(self.required_rate)
+        check_open_rate("better_rate", self.better_rate)
+        if self.better_rate <= self.required_rate:
+            allowed = f"lie above the required rate ({self.required_rate:g})"
+            raise InvalidArgument("better_rate", self.better_rate, allowed)
+        check_open_rate("confidence", self.confidence)
+        check_open_rate("power", self.power)
+        if self.trials is not None:
+            check_count("trials", self.trials, minimum=1)
+
+    @property
+    def alpha(self) -> float:
+        """1 − confidence, in decimals."""
+        return float(1 - as_written(self.confidence))
+
+    @classmethod
+    def usual_better(cls, required_rate: float) -> float:
+        """The better rate where none is given: midway between the requirement and 1."""
+        return float((as_written(check_required_rate(required_rate)) + 1) / 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleAt:
+    """A compliance rule at a number of trials, and its power at the better rate."""
+
+    design: ComplianceCutoff
+    power: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSize:
+    """How many trials a rule takes."""
+
+    rule: Rule
+    minimum_trials: int
+    """Fewer could not PASS without a failure."""
+    first_crossing: int | None
+    """The fewest trials that reach the power at all; the sawtooth may drop again."""
+    required: RuleAt | None
+    """From this many trials on the power is kept; None beyond 20,000."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompliancePoint:
+    """P(PASS) of the plan's designs at one true rate."""
+
+    rate: float
+    passes: tuple[float, ...]
+    """One for each of the plan's `drawn` designs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompliancePlan:
+    """The sizes of a compliance run in both rule sets."""
+
+    question: ComplianceQuestion
+    sizes: tuple[RuleSize, ...]
+    normal: NormalSizing
+    """The textbook size; its own idea of its power is `achieved_power`."""
+    normal_exact: RuleAt
+    """What the exact rule really does with that many trials."""
+    given: tuple[RuleAt, ...]
+    """Both rules at the trials asked about, if any were."""
+    drawn: tuple[ComplianceCutoff, ...]
+    """The designs whose P(PASS) the curve shows."""
+    curve: tuple[CompliancePoint, ...]
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """Why the trials asked about are refused: no rule could PASS with them."""
+        if self.given and all(at.design.refusal for at in self.given):
+            return Refusal.COMPLIANCE_INFEASIBLE
+        return None
+
+    def size_of(self, rule: Rule) -> RuleSize:
+        """The size under one rule."""
+        return next(size for size in self.sizes if size.rule == rule)
+
+
+def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
+    """Exact and approximate sizes for a compliance run.
+
+    >>> plan = plan_compliance(ComplianceQuestion(required_rate=0.95, better_rate=0.97))
+    >>> plan.size_of("exact").required.design.trials, plan.normal.required_trials
+    (694, 631)
+    """
+    required, better = as_written(question.required_rate), as_written(question.better_rate)
+    # Seen from the failures the better rate is a drop, which the formula is written for.
+    normal = normal_sizing(
+        float(1 - required), float(better - required), alpha=question.alpha, power=question.power
+    )
+    rules: tuple[Rule, ...] = RULES[::-1]
+    sizes = tuple(_rule_size(question, rule) for rule in rules)
+    given = tuple(_rule_at(question, rule, question.trials) for rule in rules if question.trials)
+    shown = given or tuple(size.required for size in sizes if size.required)
+    drawn = tuple(at.design for at in shown if at.design.cutoff is not None)
+    return CompliancePlan(
+        question=question,
+        sizes=sizes,
+        normal=normal,
+        normal_exact=_rule_at(question, "exact", normal.required_trials),
+        given=given,
+        drawn=drawn,
+        curve=tuple(_compliance_curve(question, drawn)),
+    )
+
+
+def _rule_size(question: ComplianceQuestion, rule: Rule) -> RuleSize:
+    sizing = compliance_sizing(
+        question.required_rate,
+        alternative_rate=question.better_rate,
+        alpha=question.alpha,
+        power=question.power,
+        rule=rule,
+    )
+    trials = sizing.required_trials
+    return RuleSize(
+        rule=rule,
+        minimum_trials=minimum_trials(question.required_rate, alpha=question.alpha, rule=rule),
+        first_crossing=sizing.first_crossing,
+        required=None if trials is None else _rule_at(question, rule, trials),
+    )
+
+
+def _rule_at(question: ComplianceQuestion, rule: Rule, trials: int | None) -> RuleAt:
+    assert trials is not None
+    design = compliance_cutoff(question.required_rate, trials, alpha=question.alpha, rule=rule)
+    return RuleAt(design=design, power=design.power(question.better_rate))
+
+
+def _compliance_curve(
+    question: ComplianceQuestion, drawn: tuple[ComplianceCutoff, ...]
+) -> Iterator[CompliancePoint]:
+    required, better = as_written(question.required_rate), as_written(question.better_rate)
+    margin = better - required
+    for rate in even_rates(required - margin, better + margin, CURVE_POINTS):
+        yield CompliancePoint(rate=rate, passes=tuple(design.power(rate) for design in drawn))
+
+
+# --- Estimating a rate ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrecisionQuestion:
+    """How many trials estimate a rate to within a margin?"""
+
+    rate: float
+    """The rate to expect."""
+    margin: float
+    """Half the width that the interval is to have on average."""
+    confidence: float = 0.95
+    trials: int | None = None
+    prices: Prices = NO_PRICES
+
+    def __post_init__(self) -> None:
+        check_open_rate("rate", self.rate)
+        check_open_rate("margin", self.margin)
+        if self.margin >= 0.5:
+            raise InvalidArgument("margin", self.margin, "lie below 0.5, half the whole range")
+        check_open_rate("confidence", self.confidence)
+        if self.normal_trials > LARGEST_PRECISION:
+            allowed = f"be larger: it takes {self.normal_trials} trials, over {LARGEST_PRECISION}"
+            raise InvalidArgument("margin", self.margin, allowed)
+        if self.trials is not None:
+            check_count("trials", self.trials, minimum=1)
+
+    @property
+    def normal_trials(self) -> int:
+        """⌈z² p(1−p)/e²⌉, the textbook size."""
+        return precision_trials(self.rate, self.margin, confidence=self.confidence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrecisionRow:
+    """An interval at a number of trials: how wide on average, and how often it is right."""
+
+    method: IntervalMethod
+    trials: int
+    half_width: float
+    """The mean of half the width at the expected rate, exactly."""
+    coverage: float
+    """P(the interval holds the true rate) at the expected rate, exactly."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrecisionPoint:
+    """The mean half-width of the Wilson interval at a number of trials."""
+
+    trials: int
+    half_width: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrecisionPlan:
+    """The sizes that estimate a rate to within a margin."""
+
+    question: PrecisionQuestion
+    normal: PrecisionRow
+    """The textbook size ⌈z² p(1−p)/e²⌉, and what the textbook interval really does with it."""
+    wilson: PrecisionRow
+    clopper_pearson: PrecisionRow | Undefined
+    given: tuple[PrecisionRow, ...]
+    curve: tuple[PrecisionPoint, ...]
+
+
+def plan_precision(question: PrecisionQuestion) -> PrecisionPlan:
+    """The trials whose intervals are as narrow as asked, and what the textbook size really does.
+
+    >>> plan = plan_precision(PrecisionQuestion(rate=0.95, margin=0.02))
+    >>> plan.normal.trials, plan.wilson.trials
+    (457, 464)
+    """
+    normal = question.normal_trials
+    wilson = _narrow_enough(question, "wilson", normal)
+    exact = (
+        _precision(question, "clopper-pearson", _narrow_enough(question, "clopper-pearson", normal))
+        if normal <= LARGEST_EXACT_PRECISION
+        else Undefined(f"not searched for beyond {LARGEST_EXACT_PRECISION} trials")
+    )
+    given = tuple(_precision(question, method, question.trials or 1) for method in _INTERVALS)
+    return PrecisionPlan(
+        question=question,
+        normal=_precision(question, "wald", normal),
+        wilson=_precision(question, "wilson", wilson),
+        clopper_pearson=exact,
+        given=given if question.trials else (),
+        curve=tuple(_precision_curve(question, wilson)),
+    )
+
+
+def _precision(question: PrecisionQuestion, method: IntervalMethod, trials: int) -> PrecisionRow:
+    width = coverage = 0.0
+    first, weights = likely_counts(trials, question.rate)
+    for k, weight in enumerate(weights, first):
+        low, high = _INTERVALS[method](k, trials, confidence=question.confidence)
+        width += weight * (high - low)
+        coverage += weight * (low <= question.rate <= high)
+    return PrecisionRow(
+        method=method, trials=trials, half_width=width / 2, coverage=min(1.0, coverage)
+    )
+
+
+def _half_width(question: PrecisionQuestion, method: IntervalMethod, trials: int) -> float:
+    make, level = _INTERVALS[method], question.confidence
+    first, weights = likely_counts(trials, question.rate)
+    widths = (make(k, trials, confidence=level).width for k in range(first, trials + 1))
+    return math.fsum(w * width for w, width in zip(weights, widths, strict=False)) / 2
+
+
+def _narrow_enough(question: PrecisionQuestion, method: IntervalMethod, guess: int) -> int:
+    """The fewest trials whose mean half-width is at most the margin; it falls with the trials."""
+
+    def narrow(trials: int) -> bool:
+        return _half_width(question, method, trials) <= question.margin
+
+    low, high = 0, guess
+    while not narrow(high):
+        low, high = high, high + max(8, high // 8)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if narrow(middle) else (middle, high)
+    return high
+
+
+def _precision_curve(question: PrecisionQuestion, enough: int) -> Iterator[PrecisionPoint]:
+    sizes = sorted({max(1, round(2 * enough * i / CURVE_POINTS)) for i in range(4, CURVE_POINTS)})
+    for n in sizes:
+        yield PrecisionPoint(trials=n, half_width=_half_width(question, "wilson", n))

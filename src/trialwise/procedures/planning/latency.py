@@ -1,0 +1,207 @@
+"""The plan of a latency claim: how many successful trials each kind of claim takes, and by which
+latencies it would be decided.
+
+Only counts are needed: every rule here is free of the latencies' distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trialwise.errors import InvalidArgument
+from trialwise.procedures.planning.costs import NO_PRICES, Prices
+from trialwise.stats._boundary import as_written, floor_product
+from trialwise.stats._checks import check_count, check_open_rate, check_positive, check_rate
+from trialwise.stats.compliance import ComplianceCutoff
+from trialwise.stats.latency import SUPPORTED_PERCENTILES, emission_minimum
+from trialwise.stats.latency_baseline import order_statistic_bound, order_statistic_false_alarm
+from trialwise.stats.latency_limits import latency_limit_cutoff
+from trialwise.stats.latency_minimums import existence_minimum
+from trialwise.stats.latency_planning import (
+    PrecedencePlan,
+    planned_trials_needed,
+    precedence_planning,
+)
+from trialwise.stats.latency_precedence import (
+    ExceedanceCutoff,
+    PrecedenceExistence,
+    exceedance_cutoff,
+    precedence_existence,
+)
+from trialwise.stats.values import Undefined
+
+__all__ = [
+    "BaselineRank",
+    "LatencyPlan",
+    "LatencyPoint",
+    "LatencyQuestion",
+    "LatencyRow",
+    "plan_latency",
+]
+
+CURVE_POINTS = 61
+LARGEST_BASELINE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyQuestion:
+    """What do these percentiles take, against a baseline, an explicit limit, or neither?"""
+
+    percentiles: tuple[float, ...] = (0.95,)
+    baseline_trials: int | None = None
+    """Latencies of the baseline: its successful trials."""
+    trials: int | None = None
+    """Trials planned, successful or not."""
+    limited: bool = False
+    """Whether an explicit limit is to be shown."""
+    limit_s: float | None = None
+    """That limit, where it is known already; the plan does not depend on it."""
+    success_rate: float = 1.0
+    """The share of trials expected to succeed; only those have a latency."""
+    confidence: float = 0.95
+    prices: Prices = NO_PRICES
+
+    def __post_init__(self) -> None:
+        for level in self.percentiles:
+            if level not in SUPPORTED_PERCENTILES:
+                allowed = f"be one of {', '.join(f'{p:g}' for p in SUPPORTED_PERCENTILES)}"
+                raise InvalidArgument("percentiles", level, allowed)
+        for name in ("baseline_trials", "trials"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name), minimum=1)
+        if (self.baseline_trials or 0) > LARGEST_BASELINE:
+            allowed = f"be at most {LARGEST_BASELINE}"
+            raise InvalidArgument("baseline_trials", self.baseline_trials, allowed)
+        if self.limit_s is not None:
+            check_positive("limit_s", self.limit_s)
+        if not check_rate("success_rate", self.success_rate):
+            raise InvalidArgument("success_rate", self.success_rate, "lie above 0")
+        check_open_rate("confidence", self.confidence)
+
+    @property
+    def alpha(self) -> float:
+        """1 − confidence, in decimals."""
+        return float(1 - as_written(self.confidence))
+
+    @property
+    def expected_trials(self) -> int | None:
+        """The successful trials to expect of the plan."""
+        return None if self.trials is None else floor_product(self.success_rate, self.trials)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineRank:
+    """The order-statistic bound of rule set "wilson", by its rank in the baseline."""
+
+    rank: int | None
+    """The baseline latency that bounds the percentile; None where the baseline is too small."""
+    coverage: float | None
+    false_alarm: float | Undefined | None
+    """P(a test exceeds it though nothing changed); None where no test is planned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyRow:
+    """One percentile: its minimums, and how it would be decided."""
+
+    percentile: float
+    emission_minimum: int
+    """Successful trials from which the percentile is more than an extreme of the run."""
+    existence_minimum: int
+    """Successful trials from which an observed latency can bound the percentile."""
+    planned_for_emission: int | Undefined
+    planned_for_existence: int | Undefined
+    baseline: BaselineRank | None = None
+    """Where a baseline was given."""
+    precedence: PrecedenceExistence | None = None
+    """The exact rank for the planned test, where both were given."""
+    precedence_plan: PrecedencePlan | None = None
+    exceedance: ExceedanceCutoff | None = None
+    limit: ComplianceCutoff | None = None
+    """The count within an explicit limit, where trials were given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyPoint:
+    """P(some latency lies above the true percentile), for each percentile asked about."""
+
+    trials: int
+    bounded: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyPlan:
+    """What each percentile takes."""
+
+    question: LatencyQuestion
+    rows: tuple[LatencyRow, ...]
+    curve: tuple[LatencyPoint, ...]
+
+
+def plan_latency(question: LatencyQuestion) -> LatencyPlan:
+    """Minimums, ranks and cutoffs of latency claims, from counts alone.
+
+    >>> question = LatencyQuestion(percentiles=(0.95,), baseline_trials=935, trials=192)
+    >>> row = plan_latency(question).rows[0]
+    >>> row.existence_minimum, row.baseline.rank, row.precedence.rank
+    (59, 900, 911)
+    """
+    rows = tuple(_row(question, level) for level in question.percentiles)
+    return LatencyPlan(question=question, rows=rows, curve=tuple(_curve(question, rows)))
+
+
+def _row(question: LatencyQuestion, level: float) -> LatencyRow:
+    emission = emission_minimum(level)
+    existence = existence_minimum(level, confidence=question.confidence)
+    baseline, planned = question.baseline_trials, question.trials
+    expected = question.expected_trials
+    both = baseline is not None and planned is not None and bool(expected)
+    return LatencyRow(
+        percentile=level,
+        emission_minimum=emission,
+        existence_minimum=existence,
+        planned_for_emission=planned_trials_needed(emission, question.success_rate),
+        planned_for_existence=planned_trials_needed(existence, question.success_rate),
+        baseline=None if baseline is None else _baseline_rank(question, level, baseline),
+        precedence=(
+            precedence_existence(baseline, expected, level, alpha=question.alpha)
+            if both and baseline is not None and expected is not None
+            else None
+        ),
+        precedence_plan=(
+            precedence_planning(
+                baseline, planned, question.success_rate, level, alpha=question.alpha
+            )
+            if baseline is not None and planned is not None
+            else None
+        ),
+        exceedance=(
+            exceedance_cutoff(baseline, expected, level, alpha=question.alpha)
+            if baseline is not None and expected
+            else None
+        ),
+        limit=latency_limit_cutoff(level, expected, alpha=question.alpha) if expected else None,
+    )
+
+
+def _baseline_rank(question: LatencyQuestion, level: float, baseline: int) -> BaselineRank:
+    # A rank depends on the counts alone: the positions themselves stand in for latencies.
+    bound = order_statistic_bound(range(1, baseline + 1), level, confidence=question.confidence)
+    expected = question.expected_trials
+    return BaselineRank(
+        rank=bound.rank,
+        coverage=bound.achieved_coverage,
+        false_alarm=(
+            order_statistic_false_alarm(baseline, expected, level, confidence=question.confidence)
+            if expected
+            else None
+        ),
+    )
+
+
+def _curve(question: LatencyQuestion, rows: tuple[LatencyRow, ...]) -> Iterator[LatencyPoint]:
+    longest = max(2 * max(row.existence_minimum for row in rows), question.expected_trials or 0)
+    sizes = {round(longest * i / (CURVE_POINTS - 1)) for i in range(CURVE_POINTS)}
+    for n in sorted(sizes):
+        yield LatencyPoint(trials=n, bounded=tuple(1 - row.percentile**n for row in rows))

@@ -1,0 +1,216 @@
+"""The plan of a regression run: how many trials see a drop from a measured baseline.
+
+Both rule sets stand side by side, each with the false alarms it really raises once the baseline's
+own sampling error is counted; where the baseline is too small, what it can still see and how large
+it would have to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trialwise.errors import InvalidArgument
+from trialwise.procedures.planning.compare import UnpairedSize, unpaired_size
+from trialwise.procedures.planning.costs import NO_PRICES, Prices
+from trialwise.procedures.planning.curves import even_rates
+from trialwise.stats._boundary import as_written
+from trialwise.stats._checks import check_count, check_open_rate, check_successes
+from trialwise.stats.refusal import Refusal
+from trialwise.stats.regression import RegressionCutoff, regression_cutoff
+from trialwise.stats.sizing import Sizing, floor_required_trials, resolved_required_trials
+from trialwise.stats.values import Undefined
+
+__all__ = [
+    "RegressionPlan",
+    "RegressionPoint",
+    "RegressionQuestion",
+    "RegressionRow",
+    "plan_regression",
+]
+
+CURVE_POINTS = 61
+#: Every size up to the baseline's is looked at, so that one this large takes seconds.
+LARGEST_BASELINE = 100_000
+#: Sizes that people ask about, shown as far as they make sense for the baseline.
+USUAL_TRIALS = (50, 100, 200, 500, 1000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionQuestion:
+    """How many trials show a drop from this baseline?"""
+
+    baseline_successes: int
+    baseline_trials: int
+    drop: float = 0.05
+    """The fall in the rate that is to be seen."""
+    confidence: float = 0.95
+    power: float = 0.80
+    trials: int | None = None
+    prices: Prices = NO_PRICES
+
+    def __post_init__(self) -> None:
+        names = ("baseline_successes", "baseline_trials")
+        check_successes(self.baseline_successes, self.baseline_trials, names=names)
+        if self.baseline_trials > LARGEST_BASELINE:
+            allowed = f"be at most {LARGEST_BASELINE}"
+            raise InvalidArgument("baseline_trials", self.baseline_trials, allowed)
+        check_open_rate("drop", self.drop)
+        if self.baseline_successes and self.alternative_rate < 0:
+            allowed = f"be at most the baseline's rate ({self.baseline_rate:g})"
+            raise InvalidArgument("drop", self.drop, allowed)
+        check_open_rate("confidence", self.confidence)
+        check_open_rate("power", self.power)
+        if self.trials is not None:
+            check_count("trials", self.trials, minimum=1)
+
+    @property
+    def alpha(self) -> float:
+        """1 − confidence, in decimals."""
+        return float(1 - as_written(self.confidence))
+
+    @property
+    def baseline_rate(self) -> float:
+        """The share of the baseline's trials that succeeded."""
+        return self.baseline_successes / self.baseline_trials
+
+    @property
+    def alternative_rate(self) -> float:
+        """The rate that is to be seen as a degradation, in decimals."""
+        from fractions import Fraction
+
+        rate = Fraction(self.baseline_successes, self.baseline_trials)
+        return float(rate - as_written(self.drop))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionRow:
+    """Both rule sets at one number of trials."""
+
+    trials: int
+    wilson: RegressionCutoff
+    exact: RegressionCutoff
+    wilson_power: float | None
+    """P(FAIL) after the drop, given this baseline."""
+    exact_power: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionPoint:
+    """P(FAIL) at one true rate, given this baseline."""
+
+    rate: float
+    wilson: float | None
+    exact: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionPlan:
+    """The sizes of a regression run in both rule sets."""
+
+    question: RegressionQuestion
+    exact: Sizing
+    floor: Sizing
+    """The companion's moving Wilson floor, under the normal approximation."""
+    detectable_drop: float | Undefined
+    """The smallest drop the exact rule sees with its power, with as many trials as the baseline."""
+    equal_sizes: UnpairedSize | None
+    """How large baseline and test would both have to be, where the baseline is too small."""
+    rows: tuple[RegressionRow, ...]
+    drawn: RegressionRow | None
+    """The row whose P(FAIL) the curve shows."""
+    curve: tuple[RegressionPoint, ...]
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """Why there is no plan under the exact rule, or why the trials asked about are refused."""
+        asked = self.question.trials
+        if asked is None or self.exact.refusal is Refusal.ZERO_BASELINE:
+            return self.exact.refusal
+        return next(row.exact.refusal for row in self.rows if row.trials == asked)
+
+
+def plan_regression(question: RegressionQuestion) -> RegressionPlan:
+    """Sizes, cutoffs and true false alarms against a baseline that exists.
+
+    >>> question = RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.03)
+    >>> plan = plan_regression(question)
+    >>> plan.exact.trials, plan.floor.trials
+    (664, 459)
+    """
+    baseline = question.baseline_successes, question.baseline_trials
+    target = max(0.0, question.alternative_rate)
+    exact = resolved_required_trials(*baseline, target, alpha=question.alpha, power=question.power)
+    floor = floor_required_trials(
+        question.baseline_rate, target, confidence=question.confidence, power=question.power
+    )
+    rows = tuple(_row(question, n) for n in _sizes(question, exact, floor))
+    wanted = question.trials or exact.trials
+    drawn = next((row for row in rows if row.trials == wanted), None)
+    short = exact.refusal is Refusal.BASELINE_TOO_SMALL
+    return RegressionPlan(
+        question=question,
+        exact=exact,
+        floor=floor,
+        detectable_drop=_detectable_drop(question),
+        equal_sizes=_equal_sizes(question) if short else None,
+        rows=rows,
+        drawn=drawn,
+        curve=tuple(_curve(question, drawn)) if drawn else (),
+    )
+
+
+def _sizes(question: RegressionQuestion, exact: Sizing, floor: Sizing) -> list[int]:
+    usual = {n for n in USUAL_TRIALS if n <= question.baseline_trials}
+    asked = {n for n in (question.trials, exact.trials, floor.trials) if n is not None}
+    return sorted(usual | asked | {question.baseline_trials})
+
+
+def _row(question: RegressionQuestion, trials: int) -> RegressionRow:
+    baseline = question.baseline_successes, question.baseline_trials
+    wilson = regression_cutoff(*baseline, trials, alpha=question.alpha, rule="wilson")
+    exact = regression_cutoff(*baseline, trials, alpha=question.alpha, rule="exact")
+    rate = max(0.0, question.alternative_rate)
+    return RegressionRow(
+        trials=trials,
+        wilson=wilson,
+        exact=exact,
+        wilson_power=wilson.power(rate),
+        exact_power=exact.power(rate),
+    )
+
+
+def _detectable_drop(question: RegressionQuestion) -> float | Undefined:
+    """The smallest drop seen with as many trials as the baseline has; power grows with the drop."""
+    nothing = Undefined("not even a drop to a rate of 0 would be seen")
+    if not question.baseline_successes:
+        return nothing
+    design = _row(question, question.baseline_trials).exact
+    low, high = 0.0, question.baseline_rate
+    if (design.power(0.0) or 0.0) < question.power:
+        return nothing
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        seen = (design.power(question.baseline_rate - middle) or 0.0) >= question.power
+        low, high = (low, middle) if seen else (middle, high)
+    return high
+
+
+def _equal_sizes(question: RegressionQuestion) -> UnpairedSize | None:
+    if question.baseline_successes == question.baseline_trials:
+        return None
+    return unpaired_size(
+        question.baseline_rate,
+        question.alternative_rate,
+        alpha=question.alpha,
+        power=question.power,
+    )
+
+
+def _curve(question: RegressionQuestion, row: RegressionRow) -> Iterator[RegressionPoint]:
+    from fractions import Fraction
+
+    good = Fraction(question.baseline_successes, question.baseline_trials)
+    drop = as_written(question.drop)
+    for rate in even_rates(good - 2 * drop, good + drop, CURVE_POINTS):
+        yield RegressionPoint(rate=rate, wilson=row.wilson.power(rate), exact=row.exact.power(rate))

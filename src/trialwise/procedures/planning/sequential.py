@@ -1,0 +1,370 @@
+"""The sequential plan: what each method of deciding a required rate promises, does and costs.
+
+A person chooses a design by its true errors, its trials, and what those cost at rates that may turn
+out to be true; every one of these numbers is exact here. Nothing is run and nothing is rendered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache as remembered
+from typing import Literal
+
+from trialwise.procedures.planning.costs import (
+    Spread,
+    any_dependence_mean,
+    largest_of,
+    sparing_rounds,
+    spread,
+    whole_rounds,
+)
+from trialwise.procedures.planning.curves import even_rates
+from trialwise.procedures.planning.question import SequentialQuestion, resolved_max_trials
+from trialwise.stats._boundary import as_written
+from trialwise.stats.sequential._claim import SLACK
+from trialwise.stats.sequential.bound import Shortfall, expected_trials_bound
+from trialwise.stats.sequential.catalogue import DesignCache
+from trialwise.stats.sequential.characteristic import OperatingCharacteristic
+from trialwise.stats.sequential.concurrency import trials_to_start
+from trialwise.stats.sequential.design import Method, SequentialDesign
+
+__all__ = [
+    "BrokenPromise",
+    "CurvePoint",
+    "Expectation",
+    "LowerBound",
+    "MethodPlan",
+    "Omission",
+    "SequentialPlan",
+    "information_bound",
+    "plan_sequential",
+]
+
+#: Above this many trials the lines of `calibrated` take longer to place than the optimum to find.
+LONGEST_CALIBRATED = 1_000
+#: Up to this fixed sample the exact bound takes a second or so a rate; above, another is used.
+LARGEST_EXACT_BOUND = 400
+#: Above this many trials only whole rounds are counted, whose cost needs no policy state by state.
+LONGEST_SPARING = 2_000
+#: Points of a curve: a divisor of the steps puts both rates of a claim on the usual grid.
+CURVE_POINTS, LONG_CURVE_POINTS = 61, 31
+#: An open end counts as much here as in the search for the optimal design.
+INCONCLUSIVE_COST = 100.0
+
+BoundKind = Literal["exact", "information"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """What a design does at one true rate, and what that costs.
+
+    The verdict's probabilities and `trials` are those of one criterion; the run's figures are
+    those of all criteria, at the same rate and independent, on the same trials.
+    """
+
+    rate: float
+    passes: float
+    fails: float
+    inconclusive: float
+    trials: Spread
+    run_trials: Spread
+    """The largest of the criteria's trials: a run ends when every criterion has its verdict."""
+    run_mean_at_most: float
+    """What the mean of `run_trials` cannot exceed, however the criteria hang together."""
+    rounds: Spread
+    """Rounds of `concurrency` trials at most; one trial at a time, the same as trials."""
+    started: Spread
+    """Trials started, those no verdict needed included."""
+    cost_usd: Spread | None
+    duration_s: Spread | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenPromise:
+    """A probability that a method states and does not keep."""
+
+    outcome: Literal["PASS", "FAIL"]
+    rate: float
+    promise: Literal["at most", "at least"]
+    promised: float
+    actual: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """One point of the operating characteristic and of the expected trials."""
+
+    rate: float
+    passes: float
+    fails: float
+    inconclusive: float
+    mean_trials: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodPlan:
+    """One method: its design and what that really does."""
+
+    method: Method
+    design: SequentialDesign
+    false_fail: float
+    """P(FAIL) at the required rate, exactly."""
+    false_pass: float
+    """P(PASS) at the alternative, exactly."""
+    inconclusive_required: float
+    inconclusive_alternative: float
+    expectations: tuple[Expectation, ...]
+    """At the alternative, midway, at the required rate, and midway from there to 1."""
+    broken: tuple[BrokenPromise, ...]
+    curve: tuple[CurvePoint, ...]
+
+    @property
+    def mean_cost(self) -> float:
+        """Mean trials of a run over the two rates, an open end counted at 100."""
+        low, _, high, _ = self.expectations
+        trials = low.run_trials.mean + high.run_trials.mean
+        return (trials + INCONCLUSIVE_COST * (low.inconclusive + high.inconclusive)) / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Omission:
+    """A method that was left out, and why."""
+
+    method: Method
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowerBound:
+    """The fewest expected trials at one rate of any test that always decides with these errors."""
+
+    rate: float
+    trials: float
+    kind: BoundKind
+    """Exact, or the information bound, which no test reaches quite."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequentialPlan:
+    """The table a person needs to choose a sequential design."""
+
+    question: SequentialQuestion
+    max_trials: int
+    fixed_trials: int
+    """The smallest fixed sample that keeps both errors."""
+    rates: tuple[float, ...]
+    methods: tuple[MethodPlan, ...]
+    omissions: tuple[Omission, ...]
+    bounds: tuple[LowerBound, ...]
+    shortfall: Shortfall | None
+    """What no rule can avoid leaving undecided, where the trials do not suffice."""
+    recommended: Method
+
+    @property
+    def recommendation(self) -> MethodPlan:
+        """The method that keeps its promises with the fewest trials."""
+        return self.of(self.recommended)
+
+    def of(self, method: Method) -> MethodPlan:
+        """The plan of one method."""
+        return next(plan for plan in self.methods if plan.method is method)
+
+
+def plan_sequential(
+    question: SequentialQuestion, *, cache: DesignCache | None = None
+) -> SequentialPlan:
+    """Every method for a question, side by side, with the limits that bind them all.
+
+    Args:
+        question: What is asked.
+        cache: Where designs that do not ship with the package are kept between runs.
+
+    >>> plan = plan_sequential(SequentialQuestion(required_rate=0.95, alternative_rate=0.85))
+    >>> plan.recommended, plan.max_trials, plan.fixed_trials
+    (<Method.OPTIMAL: 'optimal'>, 104, 52)
+    """
+    most = resolved_max_trials(question)
+    rates = _rates(question)
+    designs = dict(_designs(question, most, cache))
+    methods = tuple(_method_plan(question, design, rates) for design in designs.values())
+    kept = [plan for plan in methods if not plan.broken]
+    return SequentialPlan(
+        question=question,
+        max_trials=most,
+        fixed_trials=question.fixed_trials,
+        rates=rates,
+        methods=methods,
+        omissions=tuple(_omissions(designs)),
+        bounds=tuple(_bound(question, rate) for rate in rates),
+        shortfall=designs[Method.OPTIMAL].shortfall,
+        recommended=min(kept, key=lambda plan: plan.mean_cost).method,
+    )
+
+
+def information_bound(question: SequentialQuestion, rate: float) -> float:
+    """Wald's information inequality: the fewest expected trials that could tell the rates apart.
+
+    With x = P(FAIL) at the rate p, E[N]·KL(p, p0) ≥ kl(x, alpha) and E[N]·KL(p, p1) ≥ kl(1−x, beta)
+    (Wald 1945; in this form Hoeffding 1960). The x that allows the fewest trials is found by
+    halving, as one side grows with x and the other falls.
+    """
+    good = _divergence(rate, question.required_rate)
+    bad = _divergence(rate, question.alternative_rate)
+    low, high = question.alpha, 1 - question.beta
+    if good == 0:
+        return _divergence(1 - low, question.beta) / bad
+    if bad == 0:
+        return _divergence(high, question.alpha) / good
+    for _ in range(60):
+        x = (low + high) / 2
+        fails, passes = _divergence(x, question.alpha), _divergence(1 - x, question.beta)
+        low, high = (x, high) if fails / good < passes / bad else (low, x)
+    return _divergence(low, question.alpha) / good
+
+
+def _rates(question: SequentialQuestion) -> tuple[float, ...]:
+    good, bad = as_written(question.required_rate), as_written(question.alternative_rate)
+    return tuple(float(rate) for rate in (bad, (good + bad) / 2, good, (good + 1) / 2))
+
+
+def _designs(
+    question: SequentialQuestion, most: int, cache: DesignCache | None
+) -> Iterator[tuple[Method, SequentialDesign]]:
+    rates = question.required_rate, question.alternative_rate
+    alpha, beta, batch = question.alpha, question.beta, question.batch
+    optimal = SequentialDesign.optimal(
+        *rates, alpha=alpha, beta=beta, cap=most, batch=batch, cache=cache
+    )
+    yield Method.OPTIMAL, optimal
+    others: list[tuple[Method, Callable[..., SequentialDesign]]] = [
+        (Method.CALIBRATED, SequentialDesign.calibrated),
+        (Method.WALD, SequentialDesign.wald),
+        (Method.FIXED, SequentialDesign.fixed),
+    ]
+    for method, make in others:
+        if method is not Method.CALIBRATED or most <= LONGEST_CALIBRATED:
+            yield method, make(*rates, alpha=alpha, beta=beta, cap=most, batch=batch)
+
+
+def _omissions(designs: dict[Method, SequentialDesign]) -> Iterator[Omission]:
+    if Method.CALIBRATED not in designs:
+        reason = f"its lines are placed for at most {LONGEST_CALIBRATED} trials"
+        yield Omission(method=Method.CALIBRATED, reason=reason)
+
+
+def _method_plan(
+    question: SequentialQuestion, design: SequentialDesign, rates: tuple[float, ...]
+) -> MethodPlan:
+    good = design.operating_characteristic(question.required_rate)
+    bad = design.operating_characteristic(question.alternative_rate)
+
+    @remembered
+    def start(n: int, f: int) -> int:
+        return trials_to_start(design, n, f, 0, concurrency=question.concurrency)
+
+    return MethodPlan(
+        method=design.method,
+        design=design,
+        false_fail=good.fails,
+        false_pass=bad.passes,
+        inconclusive_required=good.inconclusive,
+        inconclusive_alternative=bad.inconclusive,
+        expectations=tuple(_expectation(question, design, rate, start) for rate in rates),
+        broken=tuple(_broken(question, design.method, good, bad)),
+        curve=tuple(_curve(design)),
+    )
+
+
+def _broken(
+    question: SequentialQuestion,
+    method: Method,
+    good: OperatingCharacteristic,
+    bad: OperatingCharacteristic,
+) -> Iterator[BrokenPromise]:
+    """What a method states and does not keep, beyond rounding.
+
+    Every method states its two errors. Wald's test knows two verdicts only, so that it states the
+    power too; a design with an open end says so instead.
+    """
+    p0, p1 = question.required_rate, question.alternative_rate
+    alpha, beta = question.alpha, question.beta
+    stated: list[tuple[Literal["PASS", "FAIL"], float, float, float]] = [
+        ("FAIL", p0, alpha, good.fails),
+        ("PASS", p1, beta, bad.passes),
+    ]
+    for outcome, rate, promised, actual in stated:
+        if actual > promised + SLACK:
+            yield BrokenPromise(
+                outcome=outcome, rate=rate, promise="at most", promised=promised, actual=actual
+            )
+    if method is not Method.WALD:
+        return
+    stated = [("PASS", p0, 1 - alpha, good.passes), ("FAIL", p1, 1 - beta, bad.fails)]
+    for outcome, rate, promised, actual in stated:
+        if actual < promised - SLACK:
+            yield BrokenPromise(
+                outcome=outcome, rate=rate, promise="at least", promised=promised, actual=actual
+            )
+
+
+def _expectation(
+    question: SequentialQuestion,
+    design: SequentialDesign,
+    rate: float,
+    start: Callable[[int, int], int],
+) -> Expectation:
+    curve = design.operating_characteristic(rate)
+    one, prices = curve.distribution, question.prices
+    together = largest_of(one, question.criteria) if question.criteria > 1 else one
+    trials, run = spread(enumerate(one)), spread(enumerate(together))
+    if question.concurrency == 1:
+        rounds = started = run
+    elif question.criteria > 1 or design.cap > LONGEST_SPARING:
+        rounds, started = whole_rounds(together, question.concurrency)
+    else:
+        rounds, started = sparing_rounds(design, rate, start)
+    return Expectation(
+        rate=rate,
+        passes=curve.passes,
+        fails=curve.fails,
+        inconclusive=curve.inconclusive,
+        trials=trials,
+        run_trials=run,
+        run_mean_at_most=any_dependence_mean(one, question.criteria),
+        rounds=rounds,
+        started=started,
+        cost_usd=None if prices.trial_usd is None else started.times(prices.trial_usd),
+        duration_s=None if prices.trial_s is None else rounds.times(prices.trial_s),
+    )
+
+
+def _curve(design: SequentialDesign) -> Iterator[CurvePoint]:
+    margin = as_written(design.p0) - as_written(design.p1)
+    low, high = as_written(design.p0) - 3 * margin, as_written(design.p0) + 2 * margin
+    points = CURVE_POINTS if design.cap <= LONGEST_SPARING else LONG_CURVE_POINTS
+    for rate in even_rates(low, high, points):
+        curve = design.operating_characteristic(rate)
+        yield CurvePoint(
+            rate=rate,
+            passes=curve.passes,
+            fails=curve.fails,
+            inconclusive=curve.inconclusive,
+            mean_trials=curve.mean_trials,
+        )
+
+
+def _bound(question: SequentialQuestion, rate: float) -> LowerBound:
+    if question.fixed_trials > LARGEST_EXACT_BOUND:
+        return LowerBound(rate=rate, trials=information_bound(question, rate), kind="information")
+    rates = question.required_rate, question.alternative_rate
+    trials = expected_trials_bound(*rates, rate, alpha=question.alpha, beta=question.beta)
+    return LowerBound(rate=rate, trials=trials, kind="exact")
+
+
+def _divergence(p: float, q: float) -> float:
+    """The Kullback–Leibler divergence of two coins, 0 < q < 1."""
+    passes = p * math.log(p / q) if p > 0 else 0.0
+    fails = (1 - p) * math.log((1 - p) / (1 - q)) if p < 1 else 0.0
+    return max(0.0, passes + fails)

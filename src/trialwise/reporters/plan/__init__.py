@@ -1,0 +1,1 @@
+"""A plan as a page: neutral blocks first, then text, HTML, SVG."""

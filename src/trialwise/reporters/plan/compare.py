@@ -1,0 +1,155 @@
+"""The A/B plan in words: pairs for as often as the two may disagree, and separate inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trialwise.procedures.planning.compare import ComparePlan, PairedSize
+from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
+from trialwise.reporters.plan.figures import cost_of, mean_trials, percent, points, probability
+from trialwise.reporters.plan.page import Page, Row, Table
+
+__all__ = ["compare_page"]
+
+_INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
+_KINDS = {
+    "least": "B fails wherever A does",
+    "halfway": "halfway",
+    "independent": "nothing in common",
+    "assumed": "as assumed",
+}
+_SWEEP = "even if all of them favour A"
+
+
+def compare_page(plan: ComparePlan) -> Page:
+    """The A/B plan as a page."""
+    question = plan.question
+    a, b = percent(question.rate), percent(question.worse_rate)
+    called = "they are called different" if question.two_sided else "B is called worse"
+    found = f"at least {percent(question.power)} of runs"
+    return Page(
+        title=f"Plan: is B, at {b}, worse than A, at {a}?",
+        facts=(
+            ("no drop", f"{called} in at most {percent(question.alpha)} of runs"),
+            ("a drop", f"of {points(question.drop)}: B is called worse in {found}"),
+            *((("pairs", str(question.pairs)),) if question.pairs is not None else ()),
+        ),
+        recommendation=_compare_recommendation(plan),
+        blocks=(*_compare_tables(plan), _compare_chart(plan)),
+    )
+
+
+def _compare_recommendation(plan: ComparePlan) -> str:
+    question, unpaired = plan.question, plan.unpaired
+    sizes = [size.pairs for size in plan.paired if size.pairs is not None]
+    if not sizes:
+        return f"No number of pairs up to 50000 shows a drop of {points(question.drop)}."
+    span = f"{min(sizes)}" if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)}"
+    depends = "" if len(sizes) == 1 else ", depending on how often they disagree"
+    cost = cost_of(question.prices, 2 * max(sizes))
+    most = f", at most {2 * max(sizes)} trials{cost}" if cost else ""
+    apart = "more than 50000" if unpaired.trials_each is None else str(unpaired.trials_each)
+    return (
+        f"Try A and B on the same {span} inputs{depends}{most}, and test the discordant pairs by "
+        f"the exact McNemar test; on separate inputs each takes {apart}."
+    )
+
+
+def _compare_tables(plan: ComparePlan) -> Iterator[Table]:
+    question = plan.question
+    yield Table(
+        heading="Pairs: the same inputs for both (exact McNemar)",
+        columns=(
+            "how they disagree",
+            "discordant",
+            "pairs",
+            "discordant\npairs",
+            "power",
+            "normal\nsize",
+        ),
+        rows=tuple(_paired_row(size) for size in plan.paired),
+        notes=(
+            f"Fewer than {plan.minimum_discordant} discordant pairs can never reject, {_SWEEP}.",
+            "The normal size is Connor's formula.",
+        ),
+    )
+    if question.pairs is not None:
+        yield Table(
+            heading=f"With {question.pairs} pairs",
+            columns=("how they disagree", "power", "enough\ndiscordant"),
+            rows=tuple(
+                Row(
+                    cells=(
+                        _KINDS[size.kind],
+                        probability(size.given_power or 0.0),
+                        probability(size.given_enough or 0.0),
+                    )
+                )
+                for size in plan.paired
+            ),
+        )
+    unpaired = plan.unpaired
+    each = "over 50000" if unpaired.trials_each is None else str(unpaired.trials_each)
+    power = "" if unpaired.power is None else probability(unpaired.power)
+    yield Table(
+        heading="Separate inputs (exact Fisher)",
+        columns=("test", "trials each", "power", "normal\nsize"),
+        rows=(Row(cells=("Fisher", each, power, str(unpaired.normal_trials_each))),),
+    )
+
+
+def _paired_row(size: PairedSize) -> Row:
+    return Row(
+        cells=(
+            _KINDS[size.kind],
+            percent(size.discordance),
+            "over 50000" if size.pairs is None else str(size.pairs),
+            "" if size.expected_discordant is None else mean_trials(size.expected_discordant),
+            "" if size.power is None else probability(size.power),
+            str(size.normal_pairs),
+        )
+    )
+
+
+def _compare_chart(plan: ComparePlan) -> Chart:
+    series = [
+        Series(
+            name=_KINDS[size.kind],
+            ink=_INKS[i],
+            points=tuple(
+                Point(
+                    x=float(point.pairs),
+                    y=point.paired[i],
+                    label=f"{_KINDS[size.kind]}, {point.pairs} pairs: "
+                    f"{probability(point.paired[i])}",
+                )
+                for point in plan.curve
+            ),
+        )
+        for i, size in enumerate(plan.paired)
+    ]
+    series.append(
+        Series(
+            name="separate inputs",
+            ink="four",
+            points=tuple(
+                Point(
+                    x=float(point.pairs),
+                    y=point.unpaired,
+                    label=f"separate inputs, {point.pairs} each: {probability(point.unpaired)}",
+                )
+                for point in plan.curve
+            ),
+        )
+    )
+    power = plan.question.power
+    return Chart(
+        heading="Power, by inputs",
+        description="How likely the drop is found, by pairs or by inputs for each variant.",
+        kind="lines",
+        x_label="pairs, or inputs for each",
+        y_label="power",
+        x_unit="count",
+        series=tuple(series),
+        guides=(Guide(value=power, label=percent(power), axis="y"),),
+    )

@@ -1,0 +1,278 @@
+"""Plans with a fixed number of trials in words: showing a rate, and estimating one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trialwise.procedures.planning.fixed import (
+    CompliancePlan,
+    PrecisionPlan,
+    PrecisionRow,
+    RuleAt,
+    RuleSize,
+)
+from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
+from trialwise.reporters.plan.figures import cost_of, kept, percent, probability
+from trialwise.reporters.plan.page import REFUSALS, Block, Page, Row, Table
+from trialwise.stats.values import Undefined
+
+__all__ = ["compliance_page", "precision_page"]
+
+_INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
+
+# --- Compliance -------------------------------------------------------------------------------
+
+
+def compliance_page(plan: CompliancePlan) -> Page:
+    """The compliance plan as a page."""
+    question = plan.question
+    required, better = percent(question.required_rate), percent(question.better_rate)
+    facts = [
+        ("required", f"{required}; PASS there in at most {percent(question.alpha)} of runs"),
+        ("hoped for", f"{better}; PASS there in at least {percent(question.power)} of runs"),
+    ]
+    if question.trials is not None:
+        facts.append(("trials", f"{question.trials}{cost_of(question.prices, question.trials)}"))
+    return Page(
+        title=f"Plan: show that the rate is above {required}",
+        facts=tuple(facts),
+        recommendation=_compliance_recommendation(plan),
+        blocks=tuple(_compliance_blocks(plan)),
+    )
+
+
+def _compliance_recommendation(plan: CompliancePlan) -> str:
+    question, size = plan.question, plan.size_of("exact")
+    required, better = percent(question.required_rate), percent(question.better_rate)
+    if plan.refusal is not None:
+        return (
+            f"Refused: {question.trials} trials cannot show a rate above {required}; even without "
+            f"a failure it takes {size.minimum_trials}, and for a power of "
+            f"{percent(question.power)} at {better} {_needed(size)}."
+        )
+    asked = next((at for at in plan.given if at.design.cutoff is not None), None)
+    if asked is not None:
+        takes = f"a power of {percent(question.power)} takes {_needed(size)}"
+        return (
+            f"With {question.trials} trials PASS with at least {asked.design.cutoff} successes "
+            f"({asked.design.rule} rule): {_happens(plan, asked)}; {takes}."
+        )
+    if size.required is None:
+        return (
+            f"No number of trials up to 20000 shows a rate above {required} with a power of "
+            f"{percent(question.power)} at {better}: raise --better or lower --power."
+        )
+    design = size.required.design
+    return (
+        f"Run {design.trials} trials{cost_of(question.prices, design.trials)} and PASS with at "
+        f"least {design.cutoff} successes (exact rule): {_happens(plan, size.required)}."
+    )
+
+
+def _happens(plan: CompliancePlan, at: RuleAt) -> str:
+    required, better = percent(plan.question.required_rate), percent(plan.question.better_rate)
+    return (
+        f"that happens in {probability(at.power)} of runs at {better} and in "
+        f"{probability(at.design.achieved_size)} at {required}"
+    )
+
+
+def _needed(size: RuleSize) -> str:
+    return f"{size.required.design.trials}" if size.required else "more than 20000"
+
+
+def _compliance_blocks(plan: CompliancePlan) -> Iterator[Block]:
+    question = plan.question
+    required, better = percent(question.required_rate), percent(question.better_rate)
+    head = ("PASS with\nat least", f"P(PASS)\nat {required}", f"P(PASS)\nat {better}")
+    rows = [_size_row(plan, size) for size in plan.sizes]
+    normal = plan.normal.required_trials
+    rows.append(Row(cells=("normal", "", "", str(normal), *_at_cells(plan.normal_exact))))
+    yield Table(
+        heading="How many trials",
+        columns=("rule", "fewest that\ncould PASS", "first\ncrossing", "\ntrials", *head),
+        rows=tuple(rows),
+        notes=tuple(_compliance_notes(plan)),
+    )
+    if plan.given:
+        yield Table(
+            heading=f"With {question.trials} trials",
+            columns=("rule", *head),
+            rows=tuple(
+                Row(cells=(at.design.rule + _mark(at, question.alpha), *_at_cells(at)))
+                for at in plan.given
+            ),
+            notes=tuple(
+                f"The {at.design.rule} rule refuses: "
+                f"{REFUSALS[at.design.refusal]}; it takes {at.design.minimum_trials} trials."
+                for at in plan.given
+                if at.design.refusal
+            ),
+        )
+    if plan.drawn:
+        yield _compliance_chart(plan)
+
+
+def _size_row(plan: CompliancePlan, size: RuleSize) -> Row:
+    crossing = "over 20000" if size.first_crossing is None else str(size.first_crossing)
+    start = (str(size.minimum_trials), crossing)
+    if size.required is None:
+        return Row(cells=(size.rule, *start, "over 20000", "", "", ""))
+    broken = _mark(size.required, plan.question.alpha)
+    trials = str(size.required.design.trials)
+    return Row(
+        cells=(size.rule + broken, *start, trials, *_at_cells(size.required)),
+        tone="broken" if broken else "chosen",
+    )
+
+
+def _at_cells(at: RuleAt) -> tuple[str, str, str]:
+    if at.design.cutoff is None:
+        return "refused", "", ""
+    return str(at.design.cutoff), probability(at.design.achieved_size), probability(at.power)
+
+
+def _mark(at: RuleAt, alpha: float) -> str:
+    return "" if kept(at.design.achieved_size, alpha) else " !"
+
+
+def _compliance_notes(plan: CompliancePlan) -> Iterator[str]:
+    question = plan.question
+    for size in plan.sizes:
+        if size.required and not kept(size.required.design.achieved_size, question.alpha):
+            achieved = probability(size.required.design.achieved_size)
+            yield (
+                f"! The {size.rule} rule's P(PASS) at {percent(question.required_rate)} is "
+                f"{achieved}, above {percent(question.alpha)}: it is an approximation."
+            )
+    yield (
+        "Power is a sawtooth in the number of trials: first reached at the crossing, and kept "
+        "from the trials given on. The normal size is the textbook formula's; what stands beside "
+        "it is what the exact rule really does with so many trials."
+    )
+
+
+def _compliance_chart(plan: CompliancePlan) -> Chart:
+    question = plan.question
+    series = tuple(
+        Series(
+            name=f"{design.rule}, {design.trials} trials",
+            ink=_INKS[i],
+            points=tuple(
+                Point(
+                    x=point.rate,
+                    y=point.passes[i],
+                    label=(
+                        f"{design.rule} at {percent(round(point.rate, 6))}: "
+                        f"PASS in {probability(point.passes[i])}"
+                    ),
+                )
+                for point in plan.curve
+            ),
+        )
+        for i, design in enumerate(plan.drawn)
+    )
+    rates = question.required_rate, question.better_rate
+    return Chart(
+        heading="P(PASS), by true rate",
+        description="How often each rule passes a service of a given true rate.",
+        kind="lines",
+        x_label="true rate",
+        y_label="P(PASS)",
+        series=series,
+        guides=tuple(Guide(value=rate, label=percent(rate)) for rate in rates),
+    )
+
+
+# --- Precision --------------------------------------------------------------------------------
+
+_INTERVAL_NAMES = {"wald": "textbook", "wilson": "wilson", "clopper-pearson": "exact"}
+
+
+def precision_page(plan: PrecisionPlan) -> Page:
+    """The precision plan as a page."""
+    question = plan.question
+    level, margin = percent(question.confidence), percent(question.margin)
+    chosen = plan.wilson
+    rows = [plan.wilson, plan.normal]
+    notes = ["exact is Clopper–Pearson; textbook is p ± z √(p(1−p)/n)."]
+    if isinstance(plan.clopper_pearson, Undefined):
+        notes.append(f"The exact interval was {plan.clopper_pearson.reason}.")
+    else:
+        rows.insert(0, plan.clopper_pearson)
+    if not kept(question.confidence, plan.normal.coverage):
+        notes.append(
+            f"! The textbook interval holds the true rate in "
+            f"{probability(plan.normal.coverage)} of runs, not in {level}."
+        )
+    columns = ("interval", "trials", "mean\nhalf-width", "holds the\ntrue rate")
+    blocks: list[Block] = [
+        Table(
+            heading=f"Trials for ± {margin} on average",
+            columns=columns,
+            rows=tuple(_precision_row(plan, row) for row in rows),
+            notes=tuple(notes),
+        )
+    ]
+    if plan.given:
+        blocks.append(
+            Table(
+                heading=f"With {question.trials} trials",
+                columns=columns,
+                rows=tuple(_precision_row(plan, row) for row in plan.given),
+            )
+        )
+    return Page(
+        title=f"Plan: estimate a rate of about {percent(question.rate)} to ± {margin}",
+        facts=(("confidence", f"{level}, two-sided"), ("rate", f"{percent(question.rate)} or so")),
+        recommendation=(
+            f"Run {chosen.trials} trials{cost_of(question.prices, chosen.trials)}: at a rate of "
+            f"{percent(question.rate)} the {level} Wilson interval is then "
+            f"± {probability(chosen.half_width)} wide on average and holds the true rate in "
+            f"{probability(chosen.coverage)} of runs."
+        ),
+        blocks=(*blocks, _precision_chart(plan)),
+    )
+
+
+def _precision_row(plan: PrecisionPlan, row: PrecisionRow) -> Row:
+    low = not kept(plan.question.confidence, row.coverage)
+    return Row(
+        cells=(
+            _INTERVAL_NAMES[row.method] + (" !" if low else ""),
+            str(row.trials),
+            f"± {probability(row.half_width)}",
+            probability(row.coverage),
+        ),
+        tone="broken" if low else "chosen" if row is plan.wilson else "plain",
+    )
+
+
+def _precision_chart(plan: PrecisionPlan) -> Chart:
+    return Chart(
+        heading="Mean half-width of the Wilson interval, by trials",
+        description="How the interval narrows with the number of trials.",
+        kind="lines",
+        x_label="trials",
+        y_label="half-width",
+        x_unit="count",
+        y_unit="rate",
+        series=(
+            Series(
+                name="wilson",
+                ink="one",
+                points=tuple(
+                    Point(
+                        x=float(point.trials),
+                        y=point.half_width,
+                        label=f"{point.trials} trials: ± {probability(point.half_width)}",
+                    )
+                    for point in plan.curve
+                ),
+            ),
+        ),
+        guides=(
+            Guide(value=float(plan.wilson.trials), label=str(plan.wilson.trials)),
+            Guide(value=plan.question.margin, label=f"± {percent(plan.question.margin)}", axis="y"),
+        ),
+    )

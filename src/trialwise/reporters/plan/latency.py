@@ -1,0 +1,225 @@
+"""The latency plan in words: minimums, ranks against a baseline, counts within a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trialwise.procedures.planning.latency import LatencyPlan, LatencyQuestion, LatencyRow
+from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
+from trialwise.reporters.plan.figures import cost_of, duration, percent, probability
+from trialwise.reporters.plan.page import Block, Page, Row, Table
+from trialwise.stats.values import Undefined
+
+__all__ = ["latency_page"]
+
+_INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
+_SHOW_NOTE = (
+    "To show: more than an extreme of the run. To bound: some observed latency lies above the true "
+    "percentile in at least"
+)
+
+
+def latency_page(plan: LatencyPlan) -> Page:
+    """The latency plan as a page."""
+    question = plan.question
+    names = ", ".join(_level(row.percentile) for row in plan.rows)
+    return Page(
+        title=f"Plan: latency at {names}",
+        facts=tuple(_latency_facts(question)),
+        recommendation=_latency_recommendation(plan),
+        blocks=tuple(_latency_blocks(plan)),
+    )
+
+
+def _level(percentile: float) -> str:
+    return f"p{100 * percentile:g}"
+
+
+def _latency_facts(question: LatencyQuestion) -> Iterator[tuple[str, str]]:
+    yield "confidence", f"{percent(question.confidence)}, one-sided"
+    if question.baseline_trials is not None:
+        yield "baseline", f"{question.baseline_trials} latencies of successful trials"
+    if question.success_rate < 1:
+        yield "success rate", percent(question.success_rate)
+    if question.trials is not None:
+        expected = question.expected_trials
+        cost = cost_of(question.prices, question.trials)
+        yield "trials", f"{question.trials} planned, {expected} successful expected{cost}"
+    if question.limited:
+        named = question.limit_s is not None
+        yield "limit", f"at most {duration(question.limit_s or 0.0)}" if named else "explicit"
+
+
+def _latency_recommendation(plan: LatencyPlan) -> str:
+    question = plan.question
+    hardest = max(plan.rows, key=lambda row: row.existence_minimum)
+    planned = hardest.planned_for_existence
+    assert isinstance(planned, int)  # the success rate is above 0
+    if question.trials is None:
+        successes = (
+            ""
+            if question.success_rate == 1
+            else f", so that {hardest.existence_minimum} successes are expected"
+        )
+        return (
+            f"Run at least {planned} trials{cost_of(question.prices, planned)}{successes}: fewer "
+            f"latencies cannot bound {_level(hardest.percentile)} from above at "
+            f"{percent(question.confidence)} confidence."
+        )
+    sentences = [_latency_sentence(plan, row) for row in plan.rows]
+    return " ".join(sentences)
+
+
+def _latency_sentence(plan: LatencyPlan, row: LatencyRow) -> str:
+    question, name = plan.question, _level(row.percentile)
+    expected = question.expected_trials
+    if question.limited or row.precedence_plan is None:
+        limit = "the limit" if question.limit_s is None else duration(question.limit_s)
+        if row.limit is None or row.limit.cutoff is None:
+            return (
+                f"{name}: {expected} latencies cannot show a limit, whatever they are; plan "
+                f"{row.planned_for_existence} trials."
+            )
+        return (
+            f"{name}: PASS with at least {row.limit.cutoff} of {expected} latencies within "
+            f"{limit}; at exactly {percent(row.percentile)} within it that happens in "
+            f"{probability(row.limit.achieved_size)} of runs."
+        )
+    precedence = row.precedence
+    if precedence is None or precedence.rank is None:
+        needed = row.precedence_plan.minimum_baseline_trials
+        more = "" if isinstance(needed, Undefined) else f"; it takes a baseline of {needed}"
+        return f"{name}: no baseline latency can judge {expected} test latencies{more}."
+    return (
+        f"{name}: FAIL where the test's {name} exceeds the baseline's latency number "
+        f"{precedence.rank} of {precedence.baseline_trials}; that happens in "
+        f"{probability(precedence.breach_probability or 0.0)} of runs if nothing changed."
+    )
+
+
+def _latency_blocks(plan: LatencyPlan) -> Iterator[Block]:
+    question = plan.question
+    planned = question.success_rate < 1
+    yield Table(
+        heading="Fewest successful trials",
+        columns=(
+            "percentile",
+            "to show it",
+            "to bound it",
+            *(("planned\nto show it", "planned\nto bound it") if planned else ()),
+        ),
+        rows=tuple(
+            Row(
+                cells=(
+                    _level(row.percentile),
+                    str(row.emission_minimum),
+                    str(row.existence_minimum),
+                    *(
+                        (str(row.planned_for_emission), str(row.planned_for_existence))
+                        if planned
+                        else ()
+                    ),
+                )
+            )
+            for row in plan.rows
+        ),
+        notes=(f"{_SHOW_NOTE} {percent(question.confidence)} of runs.",),
+    )
+    if question.baseline_trials is not None:
+        yield _baseline_table(plan)
+    if question.expected_trials and (question.limited or question.baseline_trials is None):
+        yield _limit_table(plan)
+    yield _latency_chart(plan)
+
+
+def _baseline_table(plan: LatencyPlan) -> Table:
+    question = plan.question
+    test = bool(question.expected_trials)
+    rows = []
+    notes = ["Rank: the baseline latency, counted from the smallest, that a test may not exceed."]
+    for row in plan.rows:
+        name = _level(row.percentile)
+        bound = row.baseline
+        assert bound is not None
+        rank = "none" if bound.rank is None else str(bound.rank)
+        alarm = bound.false_alarm
+        loud = isinstance(alarm, float) and alarm > question.alpha
+        cells = [f"{name}, order statistic" + (" !" if loud else ""), rank]
+        cells += ["" if bound.coverage is None else probability(bound.coverage)]
+        if test:
+            cells.append(probability(alarm) if isinstance(alarm, float) else "")
+        rows.append(Row(cells=tuple(cells), tone="broken" if loud else "plain"))
+        if row.precedence is not None and row.exceedance is not None:
+            breach = row.precedence.breach_probability
+            rank = "none" if row.precedence.rank is None else str(row.precedence.rank)
+            false = "" if breach is None else probability(breach)
+            rows.append(Row(cells=(f"{name}, precedence", rank, "", false), tone="chosen"))
+            many = row.exceedance.cutoff
+            count = "never" if many is None else f"{many} above {row.exceedance.baseline_rank}"
+            size = probability(row.exceedance.size)
+            rows.append(Row(cells=(f"{name}, exceedance", count, "", size)))
+    if test:
+        notes.append(
+            "Exceedance FAILs where so many test latencies lie above the baseline latency of that "
+            "rank. Precedence and exceedance keep their level; the order statistic bounds the "
+            "baseline's percentile only and ignores that the test varies too."
+        )
+    return Table(
+        heading="Against the baseline",
+        columns=("rule", "rank", "covers", *(("false\nalarm",) if test else ())),
+        rows=tuple(rows),
+        notes=tuple(notes),
+    )
+
+
+def _limit_table(plan: LatencyPlan) -> Table:
+    expected = plan.question.expected_trials
+    rows = []
+    for row in plan.rows:
+        limit = row.limit
+        assert limit is not None
+        cutoff = "refused" if limit.cutoff is None else f"{limit.cutoff} of {expected}"
+        size = "" if limit.cutoff is None else probability(limit.achieved_size)
+        cells = (_level(row.percentile), str(limit.minimum_trials), cutoff, size)
+        rows.append(Row(cells=cells))
+    return Table(
+        heading="An explicit limit (exact rule)",
+        columns=("percentile", "fewest that\ncould PASS", "within the\nlimit", "false\nPASS"),
+        rows=tuple(rows),
+    )
+
+
+def _latency_chart(plan: LatencyPlan) -> Chart:
+    series = tuple(
+        Series(
+            name=_level(row.percentile),
+            ink=_INKS[i % len(_INKS)],
+            points=tuple(
+                Point(
+                    x=float(point.trials),
+                    y=point.bounded[i],
+                    label=f"{_level(row.percentile)}, {point.trials} trials: "
+                    f"{probability(point.bounded[i])}",
+                )
+                for point in plan.curve
+            ),
+        )
+        for i, row in enumerate(plan.rows)
+    )
+    level = plan.question.confidence
+    return Chart(
+        heading="P(some latency lies above the true percentile)",
+        description="How likely the largest latency of a run bounds the percentile, by trials.",
+        kind="lines",
+        x_label="successful trials",
+        y_label="probability",
+        x_unit="count",
+        series=series,
+        guides=(
+            *(
+                Guide(value=float(row.existence_minimum), label=str(row.existence_minimum))
+                for row in plan.rows
+            ),
+            Guide(value=level, label=percent(level), axis="y"),
+        ),
+    )

@@ -1,0 +1,193 @@
+"""The regression plan in words: sizes, cutoffs in both rule sets, and their true false alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trialwise.procedures.planning.regression import RegressionPlan, RegressionRow
+from trialwise.procedures.regression import FALSE_ALARM_EXCESS
+from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
+from trialwise.reporters.plan.figures import cost_of, percent, points, probability
+from trialwise.reporters.plan.page import REFUSALS, Block, Page, Prose, Row, Table
+from trialwise.stats.refusal import Refusal
+from trialwise.stats.values import Undefined
+
+__all__ = ["regression_page"]
+
+
+def regression_page(plan: RegressionPlan) -> Page:
+    """The regression plan as a page."""
+    question = plan.question
+    k, nb = question.baseline_successes, question.baseline_trials
+    alternative = percent(round(max(0.0, question.alternative_rate), 6))
+    rate = percent(round(question.baseline_rate, 6))
+    seen = f"FAIL in at least {percent(question.power)} of runs"
+    return Page(
+        title=f"Plan: has the rate dropped from {rate}?",
+        facts=(
+            ("baseline", f"{k} of {nb} ({rate})"),
+            ("no change", f"FAIL in at most {percent(question.alpha)} of runs"),
+            ("a drop of", f"{points(question.drop)}, to {alternative}: {seen}"),
+        ),
+        recommendation=_regression_recommendation(plan),
+        blocks=tuple(_regression_blocks(plan)),
+    )
+
+
+def _regression_recommendation(plan: RegressionPlan) -> str:
+    question, refusal = plan.question, plan.refusal
+    if refusal is not None:
+        return f"Refused: {REFUSALS[refusal]}{_remedy(plan)}."
+    trials = question.trials or plan.exact.trials or 0
+    row = next(row for row in plan.rows if row.trials == trials)
+    alarm, power = row.exact.design_false_alarm, row.exact_power or 0.0
+    alarms = "" if alarm is None else f" and in {probability(alarm)} if nothing changed"
+    cost = cost_of(question.prices, trials)
+    start = f"Run {trials} trials{cost} and" if question.trials is None else f"With {trials} trials"
+    enough = (
+        f"; a power of {percent(question.power)} takes {plan.exact.trials} trials"
+        if question.trials is not None and plan.exact.trials is not None
+        else ""
+    )
+    return (
+        f"{start} FAIL below {row.exact.cutoff} successes (exact rule): that happens in "
+        f"{probability(power)} of runs after a drop of {points(question.drop)}{alarms}{enough}."
+    )
+
+
+def _remedy(plan: RegressionPlan) -> str:
+    question = plan.question
+    if plan.refusal is Refusal.TEST_LARGER_THAN_BASELINE:
+        return f"; use at most {question.baseline_trials} trials"
+    if plan.refusal is not Refusal.BASELINE_TOO_SMALL:
+        return ""
+    parts = []
+    if not isinstance(plan.detectable_drop, Undefined):
+        seen = points(round(plan.detectable_drop, 4))
+        parts.append(f"a drop of {seen} is the smallest this baseline can show")
+    if plan.equal_sizes is not None and plan.equal_sizes.trials_each is not None:
+        each = plan.equal_sizes.trials_each
+        parts.append(
+            f"for {points(question.drop)} measure a baseline of at least {each} trials "
+            "and test as many"
+        )
+    return "".join(f"; {part}" for part in parts)
+
+
+def _regression_blocks(plan: RegressionPlan) -> Iterator[Block]:
+    question = plan.question
+    lower = percent(round(max(0.0, question.alternative_rate), 4))
+    yield Prose(heading="Sizes", paragraphs=tuple(_regression_sizes(plan)))
+    yield Table(
+        heading="Fewest successes that PASS, true false alarm, power",
+        columns=(
+            "trials",
+            "wilson\nPASS from",
+            "false\nalarm",
+            f"power\nat {lower}",
+            "exact\nPASS from",
+            "false\nalarm",
+            f"power\nat {lower}",
+        ),
+        rows=tuple(_regression_row(plan, row) for row in plan.rows),
+        notes=tuple(_regression_notes(plan)),
+    )
+    if plan.drawn is not None and plan.curve:
+        yield _regression_chart(plan, plan.drawn)
+
+
+def _regression_sizes(plan: RegressionPlan) -> Iterator[str]:
+    exact, floor = plan.exact, plan.floor
+    if exact.trials is not None and exact.power is not None:
+        yield (
+            f"exact: {exact.trials} trials keep the power from there on (first reached at "
+            f"{exact.first_crossing}); {probability(exact.power)} at {exact.trials}."
+        )
+    elif exact.refusal is not None:
+        yield f"exact: refused ({exact.refusal}), because {REFUSALS[exact.refusal]}."
+    if floor.trials is not None and floor.power is not None:
+        yield (
+            f"wilson: {floor.trials} trials by the moving floor, a normal approximation that takes "
+            "the baseline's rate as known."
+        )
+    elif floor.refusal is not None:
+        yield f"wilson: refused ({floor.refusal})."
+    if not isinstance(plan.detectable_drop, Undefined):
+        yield (
+            f"The smallest drop that {plan.question.baseline_trials} trials show with this "
+            f"power is {points(round(plan.detectable_drop, 4))} (exact)."
+        )
+
+
+def _regression_row(plan: RegressionPlan, row: RegressionRow) -> Row:
+    alarm = row.wilson.design_false_alarm
+    high = alarm is not None and alarm > FALSE_ALARM_EXCESS * plan.question.alpha
+    chosen = row is plan.drawn
+    return Row(
+        cells=(
+            str(row.trials) + (" !" if high else ""),
+            _or_refused(row.wilson.cutoff),
+            _or_blank(alarm),
+            _or_blank(row.wilson_power),
+            _or_refused(row.exact.cutoff),
+            _or_blank(row.exact.design_false_alarm),
+            _or_blank(row.exact_power),
+        ),
+        tone="chosen" if chosen else "broken" if high else "plain",
+    )
+
+
+def _or_refused(cutoff: int | None) -> str:
+    return "refused" if cutoff is None else str(cutoff)
+
+
+def _or_blank(value: float | None) -> str:
+    return "" if value is None else probability(value, digits=1)
+
+
+def _regression_notes(plan: RegressionPlan) -> Iterator[str]:
+    yield (
+        "A false alarm is a FAIL when nothing changed, the baseline's own sampling error included. "
+        "Power is P(FAIL) after the drop, against this baseline."
+    )
+    alarms = [row.wilson.design_false_alarm or 0.0 for row in plan.rows]
+    if max(alarms) > FALSE_ALARM_EXCESS * plan.question.alpha:
+        yield (
+            f"! Here the wilson rule raises more than {FALSE_ALARM_EXCESS:g} × "
+            f"{percent(plan.question.alpha)} false alarms; the exact rule keeps its level."
+        )
+
+
+def _regression_chart(plan: RegressionPlan, row: RegressionRow) -> Chart:
+    curves: list[tuple[str, Ink, list[float | None]]] = [
+        ("exact", "one", [point.exact for point in plan.curve]),
+        ("wilson", "two", [point.wilson for point in plan.curve]),
+    ]
+    rates = [point.rate for point in plan.curve]
+    series = tuple(
+        Series(
+            name=f"{name}, {row.trials} trials",
+            ink=ink,
+            points=tuple(
+                Point(
+                    x=x,
+                    y=y,
+                    label=f"{name} at {percent(round(x, 6))}: FAIL in {probability(y)}",
+                )
+                for x, y in zip(rates, values, strict=True)
+                if y is not None
+            ),
+        )
+        for name, ink, values in curves
+        if values[0] is not None
+    )
+    guides = (max(0.0, plan.question.alternative_rate), plan.question.baseline_rate)
+    return Chart(
+        heading="P(FAIL), by true rate",
+        description="How often each rule signals a degradation at a given true rate.",
+        kind="lines",
+        x_label="true rate",
+        y_label="P(FAIL)",
+        series=series,
+        guides=tuple(Guide(value=rate, label=percent(round(rate, 4))) for rate in guides),
+    )

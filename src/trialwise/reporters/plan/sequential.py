@@ -1,0 +1,233 @@
+"""The sequential plan in words: the recommendation, the rule in counts, the tables, the curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trialwise.procedures.planning.question import Correction, SequentialQuestion
+from trialwise.procedures.planning.sequential import Expectation, SequentialPlan
+from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
+from trialwise.reporters.plan.figures import (
+    duration,
+    level,
+    mean_trials,
+    money,
+    percent,
+    probability,
+)
+from trialwise.reporters.plan.page import Block, Page, Prose
+from trialwise.reporters.plan.rule import rule_in_counts
+from trialwise.reporters.plan.tables import NAMES, method_tables
+from trialwise.stats.sequential.design import Method
+
+__all__ = ["sequential_page"]
+
+_INKS: dict[Method, Ink] = {Method.OPTIMAL: "one", Method.WALD: "two", Method.FIXED: "three"}
+
+
+def sequential_page(plan: SequentialPlan) -> Page:
+    """The plan as a page of words, tables and charts."""
+    question = plan.question
+    return Page(
+        title=f"Plan: is the rate at least {percent(question.required_rate)}?",
+        facts=tuple(_facts(plan)),
+        recommendation=_recommendation(plan),
+        blocks=tuple(_blocks(plan)),
+    )
+
+
+def _facts(plan: SequentialPlan) -> Iterator[tuple[str, str]]:
+    question = plan.question
+    good, bad = percent(question.required_rate), percent(question.alternative_rate)
+    alpha, beta = level(question.alpha), level(question.beta)
+    yield "good", f"a rate of {good} or more: FAIL in at most {alpha} of runs"
+    yield "bad", f"a rate of {bad} or less: PASS in at most {beta} of runs"
+    usual = f", twice the {plan.fixed_trials} of a fixed sample; set it with --max-trials"
+    twice = question.max_trials is None and plan.max_trials >= 2 * plan.fixed_trials
+    yield "trials", f"at most {plan.max_trials}" + (usual if twice else "")
+    if question.batch > 1:
+        yield "looks", f"every {question.batch} trials"
+    if question.criteria > 1:
+        yield "criteria", _criteria(question)
+    if question.concurrency > 1:
+        yield "in flight", f"up to {question.concurrency} trials at once"
+    prices = question.prices
+    costs = [money(prices.trial_usd)] if prices.trial_usd is not None else []
+    costs += [duration(prices.trial_s)] if prices.trial_s is not None else []
+    if costs:
+        yield "a trial", " and ".join(costs)
+
+
+def _criteria(question: SequentialQuestion) -> str:
+    each, all_of_them = level(question.alpha), level(question.family_alpha)
+    count = question.criteria
+    if question.correction is Correction.BONFERRONI:
+        return (
+            f"{count} on the same trials, each at {each} (bonferroni): a run in which all are good "
+            f"FAILs at most {all_of_them} of the time"
+        )
+    most = level(min(1.0, count * question.alpha))
+    return (
+        f"{count} on the same trials, each at {each}: a run in which all are good may FAIL up to "
+        f"{most} of the time (--correction bonferroni keeps {all_of_them})"
+    )
+
+
+def _recommendation(plan: SequentialPlan) -> str:
+    best, question = plan.recommendation, plan.question
+    low, _, high, _ = best.expectations
+    good, bad = percent(question.required_rate), percent(question.alternative_rate)
+    run = f" for a run of {question.criteria} criteria" if question.criteria > 1 else ""
+    trials = f"{mean_trials(high.run_trials.mean)} trials on average{run} at {good} and "
+    trials += f"{mean_trials(low.run_trials.mean)} at {bad}"
+    costs = _mean_costs(high, low)
+    name = NAMES[best.method]
+    if plan.shortfall is not None:
+        short = plan.shortfall
+        return (
+            f"If {plan.max_trials} trials must do, use the {name} design: {trials}{costs}, and "
+            f"{probability(best.inconclusive_required, digits=1)} of runs at {good} and "
+            f"{probability(best.inconclusive_alternative, digits=1)} at {bad} end INCONCLUSIVE "
+            f"(no rule leaves fewer than {probability(short.inconclusive_p0, digits=1)} and "
+            f"{probability(short.inconclusive_p1, digits=1)}); with --max-trials "
+            f"{short.smallest_cap} every run can be decided."
+        )
+    floor = ""
+    if question.criteria == 1:
+        least = {bound.rate: bound.trials for bound in plan.bounds}
+        lowest = [mean_trials(least[rate]) for rate in (high.rate, low.rate)]
+        floor = f" and no test can average fewer than {lowest[0]} and {lowest[1]}"
+    return (
+        f"Use the {name} design: {trials}{costs}, every run decided within {best.design.cap}, "
+        f"where a fixed sample takes up to {plan.fixed_trials}{floor}."
+    )
+
+
+def _mean_costs(high: Expectation, low: Expectation) -> str:
+    """What the two means cost, in brackets, where that is known."""
+    parts = []
+    if high.cost_usd and low.cost_usd:
+        parts.append(f"{money(high.cost_usd.mean)} and {money(low.cost_usd.mean)}")
+    if high.duration_s and low.duration_s:
+        parts.append(f"{duration(high.duration_s.mean)} and {duration(low.duration_s.mean)}")
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _blocks(plan: SequentialPlan) -> Iterator[Block]:
+    best = plan.recommendation.design
+    yield rule_in_counts(best, NAMES[best.method])
+    yield from method_tables(plan)
+    yield _limits(plan)
+    yield _verdict_chart(plan)
+    yield _trials_chart(plan)
+
+
+def _limits(plan: SequentialPlan) -> Prose:
+    question = plan.question
+    paragraphs = []
+    if plan.shortfall is not None:
+        short = plan.shortfall
+        paragraphs.append(
+            f"{plan.max_trials} trials cannot always tell {percent(question.required_rate)} from "
+            f"{percent(question.alternative_rate)}: whatever the rule, at least "
+            f"{probability(short.inconclusive_p0, digits=1)} of runs at "
+            f"{percent(question.required_rate)} and "
+            f"{probability(short.inconclusive_p1, digits=1)} at "
+            f"{percent(question.alternative_rate)} end INCONCLUSIVE. The smallest number of trials "
+            f"that can decide every run is {short.smallest_cap}."
+        )
+    certificate = plan.of(Method.OPTIMAL).design.certificate
+    if isinstance(certificate, float):
+        excess = probability(max(0.0, certificate - 1)).replace("<", "less than ")
+        counted = " and 100 trials for each open end" if plan.shortfall is not None else ""
+        paragraphs.append(
+            f"The optimal design's mean trials over the two rates{counted} lie {excess} above the "
+            f"least that any test with at most {plan.max_trials} trials can have."
+        )
+    return Prose(heading="What no design can beat", paragraphs=tuple(paragraphs))
+
+
+def _guides(question: SequentialQuestion) -> tuple[Guide, ...]:
+    rates = question.alternative_rate, question.required_rate
+    return tuple(Guide(value=rate, label=percent(rate)) for rate in rates)
+
+
+def _verdict_chart(plan: SequentialPlan) -> Chart:
+    best = plan.recommendation
+    bands: list[tuple[str, Ink, list[float]]] = [
+        ("PASS", "pass", [point.passes for point in best.curve]),
+        ("INCONCLUSIVE", "open", [point.inconclusive for point in best.curve]),
+        ("FAIL", "fail", [point.fails for point in best.curve]),
+    ]
+    rates = [point.rate for point in best.curve]
+    name = NAMES[best.method]
+    low, high = percent(plan.question.alternative_rate), percent(plan.question.required_rate)
+    return Chart(
+        heading=f"Verdicts of the {name} design, by true rate",
+        description=(
+            f"Shares of runs that end PASS, INCONCLUSIVE and FAIL, stacked. At {high} "
+            f"{probability(best.false_fail)} FAIL; at {low} {probability(best.false_pass)} PASS."
+        ),
+        kind="shares",
+        x_label="true rate",
+        y_label="share of runs",
+        series=tuple(
+            Series(
+                name=band,
+                ink=ink,
+                points=tuple(Point(x=x, y=y) for x, y in zip(rates, shares, strict=True)),
+            )
+            for band, ink, shares in bands
+        ),
+        guides=_guides(plan.question),
+    )
+
+
+def _trials_chart(plan: SequentialPlan) -> Chart:
+    series = [
+        Series(
+            name=NAMES[method.method],
+            ink=_INKS[method.method],
+            points=tuple(
+                Point(
+                    x=point.rate,
+                    y=point.mean_trials,
+                    label=(
+                        f"{NAMES[method.method]} at {percent(round(point.rate, 6))}: "
+                        f"{mean_trials(point.mean_trials)} trials"
+                    ),
+                )
+                for point in method.curve
+            ),
+        )
+        for method in plan.methods
+        if method.method in _INKS
+    ]
+    low, high = plan.recommendation.curve[0].rate, plan.recommendation.curve[-1].rate
+    bound = Series(
+        name="any test, at least",
+        ink="bound",
+        connected=False,
+        points=tuple(
+            Point(
+                x=bound.rate,
+                y=bound.trials,
+                label=f"any test at {percent(bound.rate)}: at least {mean_trials(bound.trials)}",
+            )
+            for bound in plan.bounds
+            if low <= bound.rate <= high
+        ),
+    )
+    # Where runs may end open, designs may lie below what deciding takes.
+    limits = (bound,) if plan.shortfall is None else ()
+    one = " of one criterion" if plan.question.criteria > 1 else ""
+    return Chart(
+        heading=f"Mean trials{one}, by true rate",
+        description="How many trials each method takes on average.",
+        kind="lines",
+        x_label="true rate",
+        y_label="mean trials",
+        y_unit="count",
+        series=(*series, *limits),
+        guides=_guides(plan.question),
+    )

@@ -1,0 +1,213 @@
+"""The tables of a sequential plan: errors, trials, rounds, money and time, method by method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from trialwise.procedures.planning.costs import Spread
+from trialwise.procedures.planning.sequential import (
+    LONGEST_SPARING,
+    BrokenPromise,
+    Expectation,
+    MethodPlan,
+    SequentialPlan,
+)
+from trialwise.reporters.plan.figures import (
+    duration,
+    duration_spread,
+    level,
+    mean_trials,
+    money,
+    percent,
+    probability,
+)
+from trialwise.reporters.plan.page import Row, Table, Tone
+from trialwise.stats.sequential.design import Method
+
+__all__ = ["NAMES", "method_tables"]
+
+#: What each method is called.
+NAMES = {
+    Method.OPTIMAL: "optimal",
+    Method.CALIBRATED: "calibrated",
+    Method.WALD: "Wald, cut",
+    Method.FIXED: "fixed",
+}
+_SHARED = (
+    "The criteria share their trials, so a run costs what its slowest criterion needs, not the "
+    "sum. All at the same rate and independent; however they hang together, the mean is at most "
+    "what the last row says."
+)
+
+
+def method_tables(plan: SequentialPlan) -> Iterator[Table]:
+    """Every table of the plan, in the order in which they are read."""
+    yield _errors(plan)
+    yield _trials(plan)
+    yield from _run(plan)
+    yield from _costs(plan)
+
+
+def _errors(plan: SequentialPlan) -> Table:
+    question = plan.question
+    good, bad = percent(question.required_rate), percent(question.alternative_rate)
+    promised = ("promised", f"≤ {level(question.alpha)}", f"≤ {level(question.beta)}")
+    rows = [Row(cells=(*promised, "", "", ""), tone="limit")]
+    rows += [
+        Row(
+            cells=(
+                _name(method),
+                probability(method.false_fail),
+                probability(method.false_pass),
+                probability(method.inconclusive_required, digits=1),
+                probability(method.inconclusive_alternative, digits=1),
+                str(method.design.cap),
+            ),
+            tone=_tone(plan, method),
+        )
+        for method in plan.methods
+    ]
+    return Table(
+        heading="What each method really does",
+        columns=(
+            "method",
+            f"P(FAIL)\nat {good}",
+            f"P(PASS)\nat {bad}",
+            f"INCONCLUSIVE\nat {good}",
+            f"INCONCLUSIVE\nat {bad}",
+            "most\ntrials",
+        ),
+        rows=tuple(rows),
+        notes=(
+            *(_broken_note(method) for method in plan.methods if method.broken),
+            *(f"{NAMES[left.method]} is left out: {left.reason}." for left in plan.omissions),
+        ),
+    )
+
+
+def _broken_note(method: MethodPlan) -> str:
+    who = NAMES[method.method]
+    if method.method is Method.WALD:
+        who = f"Wald's test, cut at {method.design.cap} trials,"
+    broken = "; ".join(_broken(promise) for promise in method.broken)
+    return f"! {who} breaks its promise: {broken}."
+
+
+def _broken(promise: BrokenPromise) -> str:
+    # As many digits as it takes to see that the two differ.
+    for digits in range(2, 9):
+        said, real = (probability(p, digits=digits) for p in (promise.promised, promise.actual))
+        if said != real:
+            break
+    actual = f"{promise.outcome} in {real} of runs at {percent(promise.rate)}"
+    return f"{actual}, where {promise.promise} {said} is promised"
+
+
+def _trials(plan: SequentialPlan) -> Table:
+    rows = _rows(plan, lambda at: _trial_spread(at.trials))
+    who = "any test, at least" if plan.shortfall is None else "to decide, at least"
+    limit = (who, *(mean_trials(bound.trials) for bound in plan.bounds))
+    exact = plan.bounds[0].kind == "exact"
+    note = (
+        "No test that always decides with these errors, sequential or not, averages fewer."
+        if exact
+        else "The information bound: no test that always decides quite reaches it."
+    )
+    if plan.shortfall is not None:
+        note += " A design that may end INCONCLUSIVE can need fewer."
+    one = " of one criterion" if plan.question.criteria > 1 else ""
+    return Table(
+        heading=f"Trials{one}, mean (95th percentile), by true rate",
+        columns=("method", *(f"at {percent(rate)}" for rate in plan.rates)),
+        rows=(*rows, Row(cells=limit, tone="limit")),
+        notes=(note,),
+    )
+
+
+def _run(plan: SequentialPlan) -> Iterator[Table]:
+    question = plan.question
+    columns = ("method", *(f"at {percent(rate)}" for rate in plan.rates))
+    if question.criteria > 1:
+        most = (
+            f"at most, {NAMES[plan.recommended]}",
+            *(mean_trials(at.run_mean_at_most) for at in plan.recommendation.expectations),
+        )
+        yield Table(
+            heading=f"Trials of a run of {question.criteria} criteria, mean (95th percentile)",
+            columns=columns,
+            rows=(
+                *_rows(plan, lambda at: _trial_spread(at.run_trials)),
+                Row(cells=most, tone="limit"),
+            ),
+            notes=(_SHARED,),
+        )
+    if question.concurrency > 1:
+        yield Table(
+            heading=f"Rounds of up to {question.concurrency} trials, and trials started, mean",
+            columns=columns,
+            rows=_rows(
+                plan, lambda at: f"{mean_trials(at.rounds.mean)} / {mean_trials(at.started.mean)}"
+            ),
+            notes=(_rounds_note(plan),),
+        )
+
+
+def _rounds_note(plan: SequentialPlan) -> str:
+    if plan.question.criteria > 1 or plan.max_trials > LONGEST_SPARING:
+        return "Every round starts as many trials as may run at once."
+    return "A round starts only trials that will more likely than not be needed."
+
+
+def _costs(plan: SequentialPlan) -> Iterator[Table]:
+    prices, question = plan.question.prices, plan.question
+    columns = ("method", *(f"at {percent(rate)}" for rate in plan.rates))
+    whole = " of a run" if question.criteria > 1 else ""
+    if prices.trial_usd is not None:
+        yield Table(
+            heading=f"Money{whole}, mean (95th percentile), by true rate",
+            columns=columns,
+            rows=_rows(plan, lambda at: _money_spread(at.cost_usd)),
+            notes=(f"At {money(prices.trial_usd)} a trial, and at most {_most_usd(plan)}.",),
+        )
+    if prices.trial_s is not None:
+        side = f", {question.concurrency} at once" if question.concurrency > 1 else ""
+        yield Table(
+            heading=f"Time{whole}, mean (95th percentile), by true rate",
+            columns=columns,
+            rows=_rows(plan, lambda at: _time_spread(at.duration_s)),
+            notes=(f"At {duration(prices.trial_s)} a trial{side}.",),
+        )
+
+
+def _most_usd(plan: SequentialPlan) -> str:
+    most = plan.max_trials * (plan.question.prices.trial_usd or 0.0)
+    return f"{money(most)} for {plan.max_trials} trials"
+
+
+def _rows(plan: SequentialPlan, cell: Callable[[Expectation], str]) -> tuple[Row, ...]:
+    return tuple(
+        Row(cells=(_name(method), *map(cell, method.expectations)), tone=_tone(plan, method))
+        for method in plan.methods
+    )
+
+
+def _trial_spread(value: Spread) -> str:
+    return f"{mean_trials(value.mean)} ({value.p95:.0f})"
+
+
+def _money_spread(value: Spread | None) -> str:
+    return "" if value is None else f"{money(value.mean)} ({money(value.p95)})"
+
+
+def _time_spread(value: Spread | None) -> str:
+    return "" if value is None else duration_spread(value.mean, value.p95)
+
+
+def _name(method: MethodPlan) -> str:
+    return NAMES[method.method] + (" !" if method.broken else "")
+
+
+def _tone(plan: SequentialPlan, method: MethodPlan) -> Tone:
+    if method.broken:
+        return "broken"
+    return "chosen" if method.method is plan.recommended else "plain"

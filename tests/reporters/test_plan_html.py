@@ -1,0 +1,186 @@
+"""The page of a plan: well-formed, self-contained, escaped and accessible."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import pytest
+
+from trialwise.procedures.planning.plans import (
+    CompareQuestion,
+    ComplianceQuestion,
+    LatencyQuestion,
+    Plan,
+    PrecisionQuestion,
+    Prices,
+    RegressionQuestion,
+    SequentialQuestion,
+    plan_compare,
+    plan_compliance,
+    plan_latency,
+    plan_precision,
+    plan_regression,
+    plan_sequential,
+)
+from trialwise.reporters.plan.charts import Chart, Point, Series
+from trialwise.reporters.plan.html import render_plan_html
+from trialwise.reporters.plan.page import Page, Prose, Row, Table
+from trialwise.reporters.plan.pages import page_of
+
+NASTY = "<script>alert('x')</script> & \"quoted\""
+
+
+def sequential() -> Plan:
+    prices = Prices(trial_usd=0.02, trial_s=3)
+    return plan_sequential(
+        SequentialQuestion(
+            required_rate=0.9, alternative_rate=0.8, max_trials=50, concurrency=4, prices=prices
+        )
+    )
+
+
+FORMS: list[tuple[str, Callable[[], Plan]]] = [
+    ("rate", sequential),
+    (
+        "compliance",
+        lambda: plan_compliance(ComplianceQuestion(required_rate=0.95, better_rate=0.98)),
+    ),
+    (
+        "regression",
+        lambda: plan_regression(
+            RegressionQuestion(baseline_successes=190, baseline_trials=200, drop=0.1)
+        ),
+    ),
+    ("latency", lambda: plan_latency(LatencyQuestion(baseline_trials=300, trials=100))),
+    ("precision", lambda: plan_precision(PrecisionQuestion(rate=0.9, margin=0.05))),
+    ("compare", lambda: plan_compare(CompareQuestion(rate=0.9, drop=0.1, pairs=100))),
+]
+
+
+@pytest.fixture(params=FORMS, ids=[name for name, _ in FORMS], scope="module")
+def page(request: pytest.FixtureRequest) -> Page:
+    make: Callable[[], Plan] = request.param[1]
+    return page_of(make())
+
+
+class Tags(HTMLParser):
+    """Every tag that is opened and closed, as a browser would read them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.names: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+        self.open.append(tag)
+        self.names.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_well_formed(page: Page) -> None:
+    """Both a strict XML parser and an HTML parser read it, and every tag is closed."""
+    text = render_plan_html(page)
+
+    ET.fromstring(text)
+    tags = Tags()
+    tags.feed(text)
+    assert tags.open == []
+
+
+def test_the_page_fetches_nothing(page: Page) -> None:
+    """No address of any kind, no script, no import, no image."""
+    text = render_plan_html(page)
+
+    assert not re.search(r"https?:|//[a-z]|url\(|@import|<script|<img|<link|<iframe", text)
+    assert not re.search(r"<[^>]*\son\w+=", text)
+
+
+def test_the_page_can_be_read_by_everyone(page: Page) -> None:
+    """A language, a title, one main heading, captions, scoped headers, named charts."""
+    root = ET.fromstring(render_plan_html(page))
+
+    assert root.attrib["lang"] == "en"
+    assert (root.findtext("head/title") or "").replace("\u00a0", " ") == page.title
+    assert len(list(root.iter("h1"))) == 1
+    tables = list(root.iter("table"))
+    assert len(tables) == sum(isinstance(block, Table) for block in page.blocks)
+    assert all(table.find("caption") is not None for table in tables)
+    assert all("scope" in cell.attrib for cell in root.iter("th"))
+    charts = [svg for svg in root.iter("svg") if svg.attrib.get("role") == "img"]
+    assert len(charts) == len(page.charts) >= 1
+    assert all(svg.find("title") is not None and svg.find("desc") is not None for svg in charts)
+    identities = [e.attrib["id"] for e in root.iter() if "id" in e.attrib]
+    assert len(identities) == len(set(identities))
+
+
+def test_the_page_follows_the_readers_colours_and_prints(page: Page) -> None:
+    """Light, dark and paper."""
+    text = render_plan_html(page)
+
+    assert text.count("prefers-color-scheme:dark") >= 2
+    assert "@media print" in text
+
+
+def test_every_cell_of_every_table_is_on_the_page(page: Page) -> None:
+    """The page says what the terminal says, number for number."""
+    root = ET.fromstring(render_plan_html(page))
+
+    tables = [block for block in page.blocks if isinstance(block, Table)]
+    for table, shown in zip(tables, root.iter("table"), strict=True):
+        rows = [
+            tuple((cell.text or "").replace("\u00a0", " ") for cell in row)
+            for row in shown.findall("tbody/tr")
+        ]
+        assert rows == [row.cells for row in table.rows]
+
+
+def test_markup_in_words_is_shown_not_obeyed() -> None:
+    """Whatever a name holds, it is text."""
+    chart = Chart(
+        heading=NASTY,
+        description=NASTY,
+        kind="lines",
+        x_label=NASTY,
+        y_label=NASTY,
+        series=(
+            Series(
+                name=NASTY,
+                ink="one",
+                points=(Point(x=0, y=0, label=NASTY), Point(x=1, y=1, label=NASTY)),
+            ),
+        ),
+    )
+    table = Table(
+        heading=NASTY, columns=(NASTY, NASTY), rows=(Row(cells=(NASTY, NASTY)),), notes=(NASTY,)
+    )
+    prose = Prose(heading=NASTY, paragraphs=(NASTY,), details=(NASTY,), details_heading=NASTY)
+    text = render_plan_html(
+        Page(
+            title=NASTY,
+            facts=((NASTY, NASTY),),
+            recommendation=NASTY,
+            blocks=(table, prose, chart),
+        )
+    )
+
+    root = ET.fromstring(text)
+    assert "<script" not in text
+    assert root.findtext("head/title") == NASTY
+    assert [NASTY] == [circle.findtext("title") for circle in root.iter("circle")][:1]
+
+
+def test_a_broken_promise_stands_out() -> None:
+    """Wald's row is marked in the table, the recommended row too."""
+    root = ET.fromstring(render_plan_html(page_of(sequential())))
+
+    marked = {
+        (row.attrib["class"], row.findtext("th"))
+        for row in root.iter("tr")
+        if row.attrib.get("class") in ("broken", "chosen")
+    }
+    assert {("broken", "Wald, cut !"), ("chosen", "optimal")} == marked

@@ -1,0 +1,366 @@
+"""A plan in a terminal: what is said, within 80 columns, in ASCII where need be."""
+
+from __future__ import annotations
+
+from functools import cache
+from textwrap import dedent
+
+import pytest
+
+from trialwise.procedures.planning.plans import (
+    CompareQuestion,
+    ComplianceQuestion,
+    Correction,
+    LatencyQuestion,
+    Plan,
+    PrecisionQuestion,
+    Prices,
+    RegressionQuestion,
+    SequentialQuestion,
+    plan_compare,
+    plan_compliance,
+    plan_latency,
+    plan_precision,
+    plan_regression,
+    plan_sequential,
+)
+from trialwise.reporters.plan.figures import duration, mean_trials, money, probability
+from trialwise.reporters.plan.page import Page, Prose, Row, Table
+from trialwise.reporters.plan.pages import page_of
+from trialwise.reporters.plan.rule import failing_steps, passing_steps, rule_in_counts
+from trialwise.reporters.plan.text import render_plan_text
+from trialwise.stats.sequential import SequentialDesign
+
+HAND_MADE = Page(
+    title="Plan: is it so?",
+    facts=(("good", "at least 90 %"), ("a trial", "$0.02")),
+    recommendation="Use the first: " + "it is short and it is good, " * 4 + "as 5 % says.",
+    blocks=(
+        Prose(heading="The rule", paragraphs=("PASS early.", "FAIL late."), details=("all",)),
+        Table(
+            heading="Trials",
+            columns=("method", "P(FAIL)\nat 90 %", "most"),
+            rows=(
+                Row(cells=("first", "≤ 5 %", "50")),
+                Row(cells=("second one", "…", "156")),
+            ),
+            notes=("! The second breaks its promise.",),
+        ),
+    ),
+)
+
+GOLDEN = """\
+Plan: is it so?
+
+  good     at least 90 %
+  a trial  $0.02
+
+Use the first: it is short and it is good, it is short and it is good, it is
+short and it is good, it is short and it is good, as 5 % says.
+
+THE RULE
+  PASS early.
+  FAIL late.
+
+TRIALS
+              P(FAIL)
+  method      at 90 %  most
+  first         ≤ 5 %    50
+  second one        …   156
+  ! The second breaks its promise.
+"""
+
+
+def test_a_page_is_laid_out_as_it_should_be() -> None:
+    """Facts aligned, numbers to the right, headings in capitals, details left to a browser."""
+    assert render_plan_text(HAND_MADE) == GOLDEN
+
+
+def test_ascii_differs_in_its_symbols_only() -> None:
+    """≤ is <= and … is ..., and the columns stay aligned by their widest cell."""
+    text = render_plan_text(HAND_MADE, unicode=False)
+
+    assert text.isascii()
+    assert "<= 5 %" in text
+    assert GOLDEN.replace("≤", "<=").replace("…", "...").split() == text.split()
+
+
+def test_a_table_too_wide_is_cut_into_strips() -> None:
+    """Every column appears once, each strip begins with the names of the rows."""
+    columns = ("method", *(f"at a rate of {i} %" for i in range(8)))
+    rows = tuple(
+        Row(cells=(name, *(f"{name}-{i}" for i in range(8)))) for name in ("first", "second")
+    )
+    page = Page(
+        title="t",
+        facts=(("a", "b"),),
+        recommendation="r",
+        blocks=(Table(heading="wide", columns=columns, rows=rows),),
+    )
+    text = render_plan_text(page)
+
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(text.count(f"second-{i}") == 1 for i in range(8))
+    assert text.count("method") == 2
+
+
+# --- Every form -------------------------------------------------------------------------------
+
+
+@cache
+def plans() -> dict[str, Plan]:
+    prices = Prices(trial_usd=0.02, trial_s=3)
+    return {
+        "fifty": plan_sequential(
+            SequentialQuestion(
+                required_rate=0.9, alternative_rate=0.8, max_trials=50, prices=prices
+            )
+        ),
+        "many": plan_sequential(
+            SequentialQuestion(
+                required_rate=0.95,
+                alternative_rate=0.8,
+                criteria=3,
+                correction=Correction.BONFERRONI,
+                concurrency=8,
+                prices=Prices(trial_usd=1234.5, trial_s=4000),
+            )
+        ),
+        "uncorrected": plan_sequential(
+            SequentialQuestion(required_rate=0.8, alternative_rate=0.5, criteria=3, batch=5)
+        ),
+        "compliance": plan_compliance(
+            ComplianceQuestion(required_rate=0.95, better_rate=0.97, prices=prices)
+        ),
+        "infeasible": plan_compliance(
+            ComplianceQuestion(required_rate=0.95, better_rate=0.97, trials=40)
+        ),
+        "fifty-five": plan_compliance(
+            ComplianceQuestion(required_rate=0.95, better_rate=0.97, trials=55)
+        ),
+        "asked": plan_regression(
+            RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.03, trials=100)
+        ),
+        "too close": plan_compliance(ComplianceQuestion(required_rate=0.95, better_rate=0.9501)),
+        "regression": plan_regression(
+            RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.03)
+        ),
+        "small baseline": plan_regression(
+            RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.02)
+        ),
+        "no success": plan_regression(RegressionQuestion(baseline_successes=0, baseline_trials=9)),
+        "perfect": plan_regression(
+            RegressionQuestion(baseline_successes=60, baseline_trials=60, trials=70)
+        ),
+        "latency": plan_latency(LatencyQuestion()),
+        "baseline": plan_latency(LatencyQuestion(baseline_trials=935, trials=192)),
+        "saturated": plan_latency(
+            LatencyQuestion(percentiles=(0.95, 0.99), baseline_trials=20, trials=50)
+        ),
+        "limit": plan_latency(LatencyQuestion(trials=100, limited=True, limit_s=0.5)),
+        "no success expected": plan_latency(
+            LatencyQuestion(trials=1, success_rate=0.5, baseline_trials=10)
+        ),
+        "precision": plan_precision(PrecisionQuestion(rate=0.95, margin=0.02, trials=100)),
+        "fine": plan_precision(PrecisionQuestion(rate=0.95, margin=0.0025)),
+        "compare": plan_compare(CompareQuestion(rate=0.9, drop=0.05, pairs=200, prices=prices)),
+        "tiny drop": plan_compare(CompareQuestion(rate=0.5, drop=0.001, discordance=0.4)),
+    }
+
+
+#: Reviewed by eye; the numbers are those of the tests of the procedures.
+ADVICE = {
+    "fifty": (
+        "If 50 trials must do, use the optimal design: 28.4 trials on average at 90 % and 31.7 at "
+        "80 % ($0.57 and $0.63; 85 s and 95 s), and 11.7 % of runs at 90 % and 18.2 % at "
+        "80 % end INCONCLUSIVE (no rule leaves fewer than 6.7 % and 14.0 %); with --max-trials 78 "
+        "every run can be decided."
+    ),
+    "compliance": (
+        "Run 694 trials ($13.88, 35 min) and PASS with at least 669 successes (exact rule): that "
+        "happens in 85.10 % of runs at 97 % and in 4.94 % at 95 %."
+    ),
+    "infeasible": (
+        "Refused: 40 trials cannot show a rate above 95 %; even without a failure it takes 59, "
+        "and for a power of 80 % at 97 % 694."
+    ),
+    "too close": (
+        "No number of trials up to 20000 shows a rate above 95 % with a power of 80 % at 95.01 %: "
+        "raise --better or lower --power."
+    ),
+    "regression": (
+        "Run 664 trials and FAIL below 618 successes (exact rule): that happens in 80.28 % of "
+        "runs after a drop of 3 points and in 3.94 % if nothing changed."
+    ),
+    "small baseline": (
+        "Refused: no test up to the baseline's size reaches the power and keeps it; a drop of "
+        "2.55 points is the smallest this baseline can show; for 2 points measure a baseline of "
+        "at least 1804 trials and test as many."
+    ),
+    "no success": "Refused: the baseline has no success to degrade from.",
+    "perfect": "Refused: the test is larger than its baseline; use at most 60 trials.",
+    "asked": (
+        "With 100 trials FAIL below 91 successes (exact rule): that happens in 26.53 % of runs "
+        "after a drop of 3 points and in 3.40 % if nothing changed; a power of 80 % takes 664 "
+        "trials."
+    ),
+    "fifty-five": (
+        "With 55 trials PASS with at least 55 successes (wilson rule): that happens in 18.73 % of "
+        "runs at 97 % and in 5.95 % at 95 %; a power of 80 % takes 694."
+    ),
+    "latency": (
+        "Run at least 59 trials: fewer latencies cannot bound p95 from above at 95 % confidence."
+    ),
+    "baseline": (
+        "p95: FAIL where the test's p95 exceeds the baseline's latency number 911 of 935; that "
+        "happens in 4.95 % of runs if nothing changed."
+    ),
+    "limit": (
+        "p95: PASS with at least 99 of 100 latencies within 500 ms; at exactly 95 % within it "
+        "that happens in 3.71 % of runs."
+    ),
+    "precision": (
+        "Run 464 trials: at a rate of 95 % the 95 % Wilson interval is then ± 2.00 % wide on "
+        "average and holds the true rate in 95.75 % of runs."
+    ),
+    "compare": (
+        "Try A and B on the same 134 to 577 inputs, depending on how often they disagree, at most "
+        "1154 trials ($23.08, 58 min), and test the discordant pairs by the exact McNemar test; "
+        "on separate inputs each takes 575."
+    ),
+    "tiny drop": "No number of pairs up to 50000 shows a drop of 0.1 points.",
+}
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_the_advice_is_one_sentence_with_numbers(name: str) -> None:
+    """Word for word."""
+    assert page_of(plans()[name]).recommendation == ADVICE[name]
+
+
+@pytest.mark.parametrize("name", plans())
+def test_a_plan_fits_in_eighty_columns(name: str) -> None:
+    """In Unicode and in ASCII, whatever the numbers."""
+    page = page_of(plans()[name])
+
+    text, plain = render_plan_text(page), render_plan_text(page, unicode=False)
+    assert max(map(len, text.splitlines())) <= 80
+    assert max(map(len, plain.splitlines())) <= 80
+    assert plain.isascii()
+    assert not any(line != line.rstrip() for line in text.splitlines())
+
+
+@pytest.mark.parametrize("name", plans())
+def test_no_value_is_missing_or_not_a_number(name: str) -> None:
+    """Nothing says None, nan or inf."""
+    words = set(render_plan_text(page_of(plans()[name])).replace("(", " ").split())
+
+    assert set() == words & {"None", "nan", "inf", "Undefined"}
+
+
+def test_a_broken_promise_is_marked_and_explained() -> None:
+    """Wald cut at 50 trials: 49.55 % FAIL at the bad rate where 80 % are promised."""
+    text = " ".join(render_plan_text(page_of(plans()["fifty"])).split())
+
+    assert "Wald, cut !" in text
+    assert (
+        "! Wald's test, cut at 50 trials, breaks its promise: PASS in 74.72 % of runs at 90 %, "
+        "where at least 95.00 % is promised; FAIL in 49.55 % of runs at 80 %, where at least "
+        "80.00 % is promised."
+    ) in text
+
+
+def test_what_the_trials_cannot_do_is_said() -> None:
+    """The Neyman–Pearson limits, and the number that would do."""
+    text = " ".join(render_plan_text(page_of(plans()["fifty"])).split())
+
+    assert (
+        "at least 6.7 % of runs at 90 % and 14.0 % at 80 % end INCONCLUSIVE. The smallest number "
+        "of trials that can decide every run is 78."
+    ) in text
+
+
+def test_criteria_share_their_trials() -> None:
+    """The level of each, what that means for a run, and that the sum is not paid."""
+    shared = " ".join(render_plan_text(page_of(plans()["many"])).split())
+    alone = " ".join(render_plan_text(page_of(plans()["uncorrected"])).split())
+
+    assert "each at 1.67 % (bonferroni)" in shared
+    assert "FAILs at most 5 % of the time" in shared
+    assert "not the sum" in shared
+    assert "may FAIL up to 15 % of the time (--correction bonferroni keeps 5 %)" in alone
+
+
+# --- The rule in counts -----------------------------------------------------------------------
+
+DESIGNS = {
+    "optimal": SequentialDesign.optimal(0.9, 0.8, cap=50),
+    "wald": SequentialDesign.wald(0.9, 0.8, cap=30),
+    "fixed": SequentialDesign.fixed(0.9, 0.7),
+    "batched": SequentialDesign.optimal(0.9, 0.7, cap=60, batch=10),
+}
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_the_steps_say_all_that_the_boundaries_say(name: str) -> None:
+    """Following the steps gives the verdict of the design after every run it can have."""
+    design = DESIGNS[name]
+    passing, failing = list(passing_steps(design)), list(failing_steps(design))
+    states = {0}
+    for n in range(1, design.cap + 1):
+        states = {f + more for f in states for more in (0, 1)}
+        look = n % design.batch == 0 or n == design.cap
+        following = set()
+        for f in states:
+            passes = look and any(f <= most and n >= since for most, since in passing)
+            fails = look and any(f >= fewest and n <= until for fewest, until in failing)
+            assert passes == (f <= design.accept[n]), (n, f)
+            assert fails == (f >= design.reject[n]), (n, f)
+            if not passes and not fails:
+                following.add(f)
+        states = following
+
+
+def test_the_rule_of_the_fifty_trial_design() -> None:
+    """The counts a person would apply."""
+    prose = rule_in_counts(DESIGNS["optimal"], "optimal")
+
+    first = dedent(
+        """\
+        PASS with 0 failures after 13 trials, 1 after 20, 2 after 26, 3 after 33, 4 after 39,
+        5 after 44, 6 after 50."""
+    )
+    assert prose.paragraphs[0] == " ".join(first.split())
+    assert prose.paragraphs[1].startswith("FAIL with 4 failures within 6 trials, 5 within ")
+    assert prose.paragraphs[2] == "What is open after 50 trials is INCONCLUSIVE."
+
+
+def test_a_long_rule_is_shortened_and_kept_whole_for_a_browser() -> None:
+    """The beginning and the end in the terminal, all of it in the details."""
+    prose = rule_in_counts(SequentialDesign.optimal(0.9, 0.8), "optimal")
+
+    assert "…" in prose.paragraphs[0]
+    assert prose.details[0].count("after") > prose.paragraphs[0].count("after")
+
+
+# --- Figures ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0 %"), (1e-12, "<0.01 %"), (1 - 1e-12, ">99.99 %"), (1.0, "100 %"), (0.5, "50.00 %")],
+)
+def test_a_probability_is_never_rounded_to_certainty(value: float, text: str) -> None:
+    """0 % and 100 % are said of certain things only."""
+    assert probability(value) == text
+
+
+def test_figures_as_people_write_them() -> None:
+    """Money, time and trials keep the digits that matter."""
+    assert ["$0.0034", "$0.57", "$999.99", "$12,346"] == [
+        money(value) for value in (0.0034, 0.568, 999.99, 12345.6)
+    ]
+    assert ["1 ms", "1 s", "1.5 s", "119 s", "2 min", "2 h", "3 days"] == [
+        duration(value) for value in (0.001, 1, 1.5, 119, 120, 7200, 259200)
+    ]
+    assert ["9.9", "999.9", "1000"] == [mean_trials(value) for value in (9.94, 999.9, 999.96)]
