@@ -28,6 +28,8 @@ __all__ = ["ComplianceCutoff", "compliance_cutoff", "minimum_trials"]
 
 #: From here on p^n is compared by logarithms to 60 digits: as a rational it would fill the memory.
 _LONG_POWER = 1000
+#: Above this a double is so coarse beside 1 − p that p^n at the decimal written needs decimals.
+_NEAR_ONE = 0.999999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +124,8 @@ def minimum_trials(required_rate: float, *, alpha: float = 0.05, rule: Rule = "w
     if check_choice("rule", rule, RULES) == "wilson":
         z = upper_z(level)
         return max(1, math.ceil(p * z * z / (1 - p))) if z > 0 else 1
+    if p > _NEAR_ONE:
+        return _longest_run(p, level)
     n = max(1, math.ceil(math.log(level) / math.log(p)))
     # The quotient of two logarithms may land one trial off where it is a whole number.
     while n > 1 and admits(n - 1, n - 1, p, level):
@@ -161,19 +165,22 @@ def exact_cutoff(p: float, n: int, alpha: float) -> int | None:
 def admits(k: int, n: int, p: float, alpha: float) -> bool:
     """Whether P(K ≥ k) ≤ alpha, by the exact-boundary convention."""
     value = _tail(k, n, p)
-    if k == n > _LONG_POWER and abs(value - alpha) <= RELATIVE_BAND * alpha:
-        return _power_at_most(p, n, alpha)
+    close = abs(value - alpha) <= RELATIVE_BAND * alpha
+    if k == n > _LONG_POWER and (close or p > _NEAR_ONE):
+        return n >= _longest_run(p, alpha)
     return at_most(value, alpha, lambda: exact_tail(k, n, as_written(p)))
 
 
-def _power_at_most(p: float, n: int, alpha: float) -> bool:
-    """p^n ≤ alpha for a long power: it has more digits than any alpha written, so no tie exists."""
-    from decimal import Context, Decimal
+def _longest_run(p: float, alpha: float) -> int:
+    """The smallest n with p^n ≤ alpha, by logarithms to 60 digits of the decimals written.
+
+    Where it is used p^n has more digits than any alpha written, so no tie exists.
+    """
+    from decimal import ROUND_CEILING, Context, Decimal
 
     precise = Context(prec=60)
-    return precise.multiply(Decimal(n), Decimal(repr(p)).ln(precise)) <= Decimal(repr(alpha)).ln(
-        precise
-    )
+    quotient = precise.divide(Decimal(repr(alpha)).ln(precise), Decimal(repr(p)).ln(precise))
+    return max(1, int(quotient.to_integral_value(ROUND_CEILING)))
 
 
 def wilson_cutoff(p: float, n: int, z: float) -> int | None:
