@@ -58,7 +58,8 @@ def command(
             "conformance": rendering.conformance_data(results),
             "calibration": rendering.calibration_data(rows),
         }
-        text = json.dumps(data, indent=2, ensure_ascii=False)
+        # An answer may be an undefined quantity, which is shown as it calls itself.
+        text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
     elif output is not None and output.suffix == ".md":
         parts = [rendering.render_conformance_markdown(results)] if results else []
         parts += [rendering.render_calibration_markdown(rows)] if rows else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from typing import Any
 
 import click
@@ -42,9 +43,9 @@ class _Written(click.ParamType[Any]):
 
     allowed = ""
 
+    @abstractmethod
     def read(self, text: str) -> object | None:
         """The value, or None where the text is not one."""
-        raise NotImplementedError
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
