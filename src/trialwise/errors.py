@@ -2,13 +2,28 @@
 
     TrialwiseError
     ├── InvalidArgument     (also ValueError)  a value outside what a function is defined for
-    └── ReferenceDataError                     a folder of reference cases that cannot be read
+    ├── ReferenceDataError                     a folder of reference cases that cannot be read
+    ├── JournalDamaged                         a journal whose earlier lines are not as written
+    └── JournalInUse                           a journal that another process is writing
 
 A design that cannot support its claim is not an exception inside the statistics: the result
 carries a refusal beside an undefined cutoff, because the caller decides what a refusal means.
 """
 
-__all__ = ["InvalidArgument", "ReferenceDataError", "TrialwiseError"]
+from __future__ import annotations
+
+# `pathlib` is needed for a type only, and every module of the package imports this one.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = [
+    "InvalidArgument",
+    "JournalDamaged",
+    "JournalInUse",
+    "ReferenceDataError",
+    "TrialwiseError",
+]
 
 
 class TrialwiseError(Exception):
@@ -35,9 +50,40 @@ class InvalidArgument(TrialwiseError, ValueError):
         self.value = value
         self.allowed = allowed
 
-    def __reduce__(self) -> tuple[type["InvalidArgument"], tuple[str, object, str]]:
+    def __reduce__(self) -> tuple[type[InvalidArgument], tuple[str, object, str]]:
         return type(self), (self.argument, self.value, self.allowed)
 
 
 class ReferenceDataError(TrialwiseError):
     """A folder of reference cases is missing, unreadable or not in the expected form."""
+
+
+class JournalDamaged(TrialwiseError):
+    """A line of a journal, not the last, is not what was written.
+
+    Args:
+        path: The journal.
+        line: The first bad line, from 1.
+    """
+
+    def __init__(self, path: Path, *, line: int) -> None:
+        super().__init__(
+            f"{path}: line {line} is damaged, and lines follow it. Nothing was changed. Restore "
+            f"the file from a copy, or keep its first {line - 1} lines to go on from there."
+        )
+        self.path = path
+        self.line = line
+
+
+class JournalInUse(TrialwiseError):
+    """Another process is writing the journal.
+
+    Args:
+        path: The journal.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path}: another run is writing this journal. Wait for it, or start a run of your own."
+        )
+        self.path = path
