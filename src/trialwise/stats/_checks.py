@@ -9,11 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from operator import index
-from typing import SupportsIndex, TypeVar
 
 from trialwise.errors import InvalidArgument
 
-T = TypeVar("T")
+# `typing` costs half an interpreter's start, and nothing here needs it to run.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import SupportsIndex, TypeVar
+
+    T = TypeVar("T")
 
 #: Beyond this the square of a count overflows a double, and nobody has run as many trials.
 _LARGEST_COUNT = 10**150

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 
 # `typing` and `collections` would cost more than all the rest; type checkers know the name.
 TYPE_CHECKING = False
@@ -25,7 +24,9 @@ def lazy_names(
     def find(name: str) -> object:
         if name not in exports:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{exports[name]}"), name)
+        module = f"{package}.{exports[name]}"
+        __import__(module)  # `importlib` would have to be imported first
+        value = getattr(sys.modules[module], name)
         setattr(sys.modules[package], name, value)
         return value
 

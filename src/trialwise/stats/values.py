@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, TypeAlias
+
+# `typing` costs half an interpreter's start, and nothing here needs it to run.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, TypeAlias
 
 __all__ = ["Decision", "Interval", "Rule", "Undefined"]
 
-Rule: TypeAlias = Literal["wilson", "exact"]
+Rule: TypeAlias = "Literal['wilson', 'exact']"
 """A rule set: the companion's Wilson constructions, or the later exact ones. Never mixed."""
 
 RULES: tuple[Rule, ...] = ("wilson", "exact")
