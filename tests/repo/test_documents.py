@@ -13,7 +13,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/statistics.md", "docs/sequential.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/statistics.md", "docs/sequential.md", "docs/postconditions.md"]
+)
 def test_the_examples_in_the_documents_run(name: str) -> None:
     """Every `>>>` in a document gives what stands below it."""
     result = doctest.testfile(

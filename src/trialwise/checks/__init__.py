@@ -1,0 +1,37 @@
+"""Built-in postconditions, each with an explanation of what it found.
+
+A name loads its module on first use, and a module its libraries on first use of a check: importing
+this package imports none of them. Type checkers read `__init__.pyi`.
+"""
+
+from __future__ import annotations
+
+from trialwise.stats._lazy import lazy_names
+
+#: Where each public name lives.
+# fmt: off
+_MODULES = {
+    "budget": "MaxCost MaxLatency MaxTokens max_cost max_latency max_tokens",
+    "callable": "Predicate predicate",
+    "combine": "AllOf AnyOf Named Not all_of any_of named not_",
+    "equality": "Equals equals",
+    "expressions": "Expression expression",
+    "path": "JsonPath Require json_path",
+    "pattern": "Matches matches",
+    "process": "ExitCode exit_code",
+    "registry": "from_spec spellings to_spec",
+    "schema": "JsonSchema json_schema",
+    "structure": "Format NumericRange Parses numeric_range parses",
+    "text": (
+        "Contains EndsWith Length NotContains StartsWith contains ends_with length "
+        "not_contains starts_with"
+    ),
+    "tools": (
+        "ToolCallCount ToolCalled ToolCalledWith ToolNotCalled ToolsInOrder tool_call_count "
+        "tool_called tool_called_with tool_not_called tools_in_order"
+    ),
+}
+# fmt: on
+_EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
+
+__all__ = list(_EXPORTS)

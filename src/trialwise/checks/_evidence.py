@@ -1,0 +1,84 @@
+"""What a failure shows: bounded, on one line, and safe to print.
+
+One home for the bounds, so that no check can put a whole reply, a line break or a terminal's
+control codes into a report.
+"""
+
+from __future__ import annotations
+
+from trialwise.model.outcome import CheckResult, FailReason
+
+__all__ = ["around", "failed", "label", "preview", "printable", "shown"]
+
+#: The longest evidence and explanation, in characters.
+EVIDENCE_LIMIT = 200
+EXPLANATION_LIMIT = 300
+_PREVIEW = 80
+_LABEL = 60
+
+
+def printable(text: str, limit: int = EVIDENCE_LIMIT) -> str:
+    """Text on one line, what cannot be printed as an escape, cut to `limit` characters."""
+    # An escape only lengthens, so more of the text can never be needed.
+    head = text[: limit + 1]
+    line = head if head.isprintable() else "".join(map(_escape, head))
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def preview(text: str) -> str:
+    """The beginning of a text, and how much there is if that is not all of it."""
+    if len(text) <= _PREVIEW:
+        return printable(text)
+    return f"{printable(text[:_PREVIEW])}… ({len(text)} characters)"
+
+
+def around(text: str, start: int, length: int = 0, *, margin: int = 30) -> str:
+    """The piece of a text that matters, with a little on either side."""
+    end = start + min(length, EVIDENCE_LIMIT - 4 * margin)
+    left, right = max(0, start - margin), end + margin
+    piece = printable(text[left:right])
+    return ("…" if left else "") + piece + ("…" if right < len(text) else "")
+
+
+def shown(value: object, limit: int = _PREVIEW) -> str:
+    """A value as JSON where it is JSON, else as Python shows it, bounded."""
+    import json
+
+    try:
+        return printable(json.dumps(value, ensure_ascii=False), limit)
+    except (TypeError, ValueError, RecursionError):
+        return printable(_safe_repr(value), limit)
+
+
+def label(value: object) -> str:
+    """A value inside a check's name: text in quotes, anything else as JSON."""
+    if isinstance(value, str):
+        return "'" + printable(value, _LABEL) + "'"
+    return shown(value, _LABEL)
+
+
+def failed(
+    explanation: str,
+    evidence: str = "",
+    *,
+    reason: FailReason = FailReason.CONDITION,
+) -> CheckResult:
+    """A failure whose explanation and evidence keep the bounds."""
+    return CheckResult.fail(
+        printable(explanation, EXPLANATION_LIMIT),
+        evidence=printable(evidence),
+        reason=reason,
+    )
+
+
+def _escape(character: str) -> str:
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def _safe_repr(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception as error:  # a reply's own __repr__ may raise anything
+        return f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"

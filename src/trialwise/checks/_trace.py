@@ -1,0 +1,70 @@
+"""The trace of tool calls that a reply carries, read strictly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trialwise.checks._check import Unreadable
+from trialwise.checks._evidence import label, shown
+from trialwise.checks._reading import json_of
+from trialwise.model.outcome import FailReason
+from trialwise.model.reply import Reply
+
+__all__ = ["Call", "calls_of", "names"]
+
+#: How many names of a trace a failure shows.
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool."""
+
+    name: str
+    server: str | None
+    given: Any
+
+    def is_of(self, tool: str, server: str | None) -> bool:
+        """Whether it is a call of that tool, on that server if one is named."""
+        return self.name == tool and (server is None or self.server == server)
+
+    def arguments(self) -> Any:
+        """The arguments as JSON; a call that shows none had none."""
+        if self.given is None:
+            return {}
+        try:
+            arguments = json_of(Reply(value=self.given))
+        except Unreadable as error:
+            problem = f"the arguments of {label(self.name)} cannot be read"
+            raise Unreadable(problem, error.explanation) from None
+        if not isinstance(arguments, dict):
+            raise Unreadable(f"the arguments of {label(self.name)} are no object", shown(arguments))
+        return arguments
+
+
+def calls_of(reply: Reply) -> list[Call]:
+    """The calls in order."""
+    trace = reply.details.get("tool_calls")
+    if trace is None:
+        raise Unreadable("the reply has no trace of tool calls", reason=FailReason.NO_VALUE)
+    if not isinstance(trace, (list, tuple)):
+        raise Unreadable("the trace of tool calls is no list", shown(trace))
+    return [_call(index, call) for index, call in enumerate(trace)]
+
+
+def _call(index: int, call: object) -> Call:
+    if isinstance(call, Mapping):
+        name, server = call.get("name"), call.get("server")
+        if isinstance(name, str) and (server is None or isinstance(server, str)):
+            return Call(name, server, call.get("args", call.get("arguments")))
+    raise Unreadable(f"tool call {index + 1} has no name or is no object", shown(call))
+
+
+def names(calls: list[Call]) -> str:
+    """The names of the calls as evidence."""
+    if not calls:
+        return "no tool was called"
+    more = f" and {len(calls) - _SHOWN} more" if len(calls) > _SHOWN else ""
+    return f"called: {', '.join(call.name for call in calls[:_SHOWN])}{more}"

@@ -1,0 +1,206 @@
+"""Postconditions made of others: all, any, not, and a name of one's own.
+
+Only a condition that was evaluated can be turned round: a reply that a check could not read stays
+a failure under `not_`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from trialwise.checks._check import Check
+from trialwise.checks._evidence import failed, printable
+from trialwise.checks.text import check_texts
+from trialwise.errors import InvalidArgument
+from trialwise.model.outcome import CheckResult, FailReason
+from trialwise.model.postcondition import Postcondition
+from trialwise.model.reply import Reply
+
+__all__ = ["AllOf", "AnyOf", "Named", "Not", "all_of", "any_of", "named", "not_"]
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf(Check):
+    """Every one of some postconditions holds."""
+
+    spelling: ClassVar[str] = "all_of"
+
+    checks: tuple[Postcondition, ...]
+
+    def __post_init__(self) -> None:
+        _check_parts(self.checks)
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return _joined(self.checks, " and ")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as a suite file spells it."""
+        return {self.spelling: [spelled(check) for check in self.checks]}
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        for check in self.checks:
+            result = check.check(reply)
+            if result.reason is not None:
+                return _prefixed(check.name, result, result.reason)
+        return CheckResult.ok()
+
+
+def all_of(*checks: Postcondition) -> AllOf:
+    """Every postcondition holds; the failure is that of the first that does not.
+
+    >>> from trialwise.checks.text import contains, length
+    >>> all_of(contains("a"), length(maximum=2)).check(Reply(value="abc")).explanation
+    'length at most 2: the reply has 3 characters, expected at most 2'
+    """
+    return AllOf(checks)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf(Check):
+    """At least one of some postconditions holds."""
+
+    spelling: ClassVar[str] = "any_of"
+
+    checks: tuple[Postcondition, ...]
+
+    def __post_init__(self) -> None:
+        _check_parts(self.checks)
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return _joined(self.checks, " or ")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as a suite file spells it."""
+        return {self.spelling: [spelled(check) for check in self.checks]}
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        results: list[CheckResult] = []
+        for check in self.checks:
+            result = check.check(reply)
+            if result.passed:
+                return result
+            results.append(result)
+        # One that was evaluated says more than one that could not be.
+        reasons = [result.reason for result in results if result.reason is not None]
+        reason = FailReason.CONDITION if FailReason.CONDITION in reasons else reasons[0]
+        evidence = next((result.evidence for result in results if result.evidence), "")
+        share = 260 // len(results)
+        parts = [printable(result.explanation, max(share, 20)) for result in results]
+        return failed(f"none holds: {'; '.join(parts)}", evidence, reason=reason)
+
+
+def any_of(*checks: Postcondition) -> AnyOf:
+    """At least one postcondition holds; they are tried in order until one does.
+
+    >>> from trialwise.checks.text import contains
+    >>> any_of(contains("yes"), contains("no")).check(Reply(value="maybe")).explanation
+    "none holds: 'yes' is not in the reply; 'no' is not in the reply"
+    """
+    return AnyOf(checks)
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Check):
+    """A postcondition does not hold."""
+
+    spelling: ClassVar[str] = "not"
+
+    condition: Postcondition
+
+    def __post_init__(self) -> None:
+        _check_parts((self.condition,))
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"not ({self.condition.name})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as a suite file spells it."""
+        return {self.spelling: spelled(self.condition)}
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        result = self.condition.check(reply)
+        if result.passed:
+            return failed(f"{self.condition.name}, which was not to hold")
+        if result.reason is FailReason.CONDITION or result.reason is None:
+            return CheckResult.ok()
+        return result
+
+
+def not_(check: Postcondition) -> Not:
+    """The postcondition is evaluated and does not hold.
+
+    A reply that it cannot read is a failure all the same.
+
+    >>> from trialwise.checks.text import contains
+    >>> not_(contains("a")).check(Reply(value="abc")).explanation
+    "contains 'a', which was not to hold"
+    """
+    return Not(check)
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Check):
+    """A postcondition under a name of one's own."""
+
+    spelling: ClassVar[str] = "named"
+
+    title: str
+    condition: Postcondition
+
+    def __post_init__(self) -> None:
+        check_texts("name", (self.title,))
+        _check_parts((self.condition,))
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return self.title
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as a suite file spells it."""
+        return {self.spelling: {"name": self.title, "check": spelled(self.condition)}}
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        return self.condition.check(reply)
+
+
+def named(name: str, check: Postcondition) -> Named:
+    """The same postcondition, called by another name in reports.
+
+    >>> from trialwise.checks.pattern import matches
+    >>> named("no card number", not_(matches(r"\\d{16}"))).name
+    'no card number'
+    """
+    return Named(name, check)
+
+
+def spelled(check: Postcondition) -> dict[str, Any]:
+    """A postcondition as a suite file spells it, if it is one that a suite file can hold."""
+    if not isinstance(check, Check):
+        raise InvalidArgument("check", check, "be a built-in postcondition to be written down")
+    return check.to_dict()
+
+
+def _check_parts(checks: tuple[object, ...]) -> None:
+    if not checks:
+        raise InvalidArgument("checks", [], "hold at least one postcondition")
+    for check in checks:
+        if isinstance(check, type) or not isinstance(check, Postcondition):
+            raise InvalidArgument("check", check, "be a postcondition")
+
+
+def _joined(checks: tuple[Postcondition, ...], word: str) -> str:
+    nested = (AllOf, AnyOf)
+    names = [f"({one.name})" if isinstance(one, nested) else one.name for one in checks]
+    return word.join(names)
+
+
+def _prefixed(name: str, result: CheckResult, reason: FailReason) -> CheckResult:
+    return failed(f"{printable(name, 80)}: {result.explanation}", result.evidence, reason=reason)

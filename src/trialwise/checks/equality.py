@@ -1,0 +1,90 @@
+"""The postcondition that the whole reply is one given text or JSON value."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar
+
+from trialwise.checks._check import Check, check_flags
+from trialwise.checks._evidence import around, failed, label, shown
+from trialwise.checks._reading import check_json, json_of, same, text_of
+from trialwise.errors import InvalidArgument
+from trialwise.model.outcome import CheckResult
+from trialwise.model.reply import Reply
+
+__all__ = ["Equals", "equals"]
+
+
+@dataclass(frozen=True, slots=True)
+class Equals(Check):
+    """The whole reply is one given value."""
+
+    spelling: ClassVar[str] = "equals"
+
+    # Lists and objects have no hash; equal checks still hash alike without it.
+    expected: Any = field(hash=False)
+    _: KW_ONLY
+    ignore_case: bool = False
+    trim: bool = False
+
+    def __post_init__(self) -> None:
+        check_flags(ignore_case=self.ignore_case, trim=self.trim)
+        if not isinstance(self.expected, str):
+            if self.ignore_case or self.trim:
+                raise InvalidArgument("expected", self.expected, "be text for ignore_case or trim")
+            object.__setattr__(self, "expected", check_json("expected", self.expected))
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"equals {label(self.expected)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as a suite file spells it."""
+        if isinstance(self.expected, str):
+            return Check.to_dict(self)
+        # An object of the user's could look like the arguments, so it is always named.
+        nested = isinstance(self.expected, dict)
+        return {self.spelling: {"expected": self.expected} if nested else self.expected}
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        if not isinstance(self.expected, str):
+            found = json_of(reply)
+            if same(found, self.expected):
+                return CheckResult.ok()
+            return failed(f"expected {shown(self.expected)}", shown(found))
+        text = text_of(reply)
+        actual, expected = text, self.expected
+        if self.trim:
+            actual, expected = actual.strip(), expected.strip()
+        if self.ignore_case:
+            actual, expected = actual.casefold(), expected.casefold()
+        if actual == expected:
+            return CheckResult.ok()
+        return _difference(actual, expected)
+
+
+def equals(expected: Any, *, ignore_case: bool = False, trim: bool = False) -> Equals:
+    """The whole reply is `expected`.
+
+    Text is compared with the reply's text; any other JSON value with the reply read as JSON, where
+    1 equals 1.0 and no number equals true.
+
+    Args:
+        expected: Text, or a JSON value.
+        ignore_case: Compare case-folded text.
+        trim: Leave out white space at both ends.
+
+    >>> equals(555).check(Reply(value="555.0")).passed
+    True
+    """
+    return Equals(expected, ignore_case=ignore_case, trim=trim)
+
+
+def _difference(actual: str, expected: str) -> CheckResult:
+    """Where two unequal texts part."""
+    pairs = enumerate(zip(actual, expected, strict=False))
+    ended = min(len(actual), len(expected))
+    position = next((index for index, (one, other) in pairs if one != other), ended)
+    explanation = f"expected {label(expected)}, it differs at position {position}"
+    return failed(explanation, around(actual, position, 1))

@@ -1,0 +1,245 @@
+"""Postconditions written as expressions, in CEL: the one module that knows the CEL library.
+
+CEL has no loops, assignments or calls to Python. The library (the C++ implementation) bounds an
+evaluation by 10,000 steps of comprehensions, an expression by 100,000 characters and 32 levels,
+and its regular expressions take linear time. It cannot be interrupted, and has no clock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Protocol
+
+from trialwise.checks._check import Check, Unreadable
+from trialwise.checks._evidence import failed, preview, printable, shown
+from trialwise.checks._reading import json_of, text_of
+from trialwise.errors import InvalidArgument
+from trialwise.model.outcome import CheckResult, FailReason
+from trialwise.model.reply import Reply
+
+__all__ = ["Expression", "expression"]
+
+#: The longest expression; what is longer belongs into a file of Python.
+MAX_EXPRESSION = 10_000
+#: The longest text an expression is given; concatenation could multiply it.
+MAX_TEXT = 1_000_000
+_INT64 = range(-(2**63), 2**63)
+
+#: Times and costs are `dyn`: as `double` they could not be compared with `5`, only with `5.0`.
+_VARIABLES = {
+    "output": "STRING",
+    "value": "DYN",
+    "input": "DYN",
+    "latency_s": "DYN",
+    "cost_usd": "DYN",
+    "tokens": "INT",
+    "exit_code": "INT",
+}
+_PROBE = {"output": "", "latency_s": 1.5, "cost_usd": 1.5, "tokens": 1, "exit_code": 0}
+#: What an evaluation can say that no other reply would change.
+_HOPELESS = ("No matching overloads", "invalid regular expression")
+
+
+class _Program(Protocol):
+    """The part of the library's compiled expression used here; it publishes no types."""
+
+    def eval(self, *, data: dict[str, Any]) -> Any: ...
+
+    def return_type(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Expression(Check):
+    """A CEL expression is true of the reply."""
+
+    spelling: ClassVar[str] = "expression"
+
+    source: str
+
+    def __post_init__(self) -> None:
+        _check_source(self.source)
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return printable(self.source, 60)
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        program, used = _program(self.source)
+        result = _evaluate(program, {name: _read(name, reply) for name in used})
+        if result is True:
+            return CheckResult.ok()
+        if result is False:
+            return failed(f"{printable(self.source, 120)} is false", _evidence(used, reply))
+        return failed(
+            f"{printable(self.source, 120)} gives no bool",
+            shown(result),
+            reason=FailReason.TRANSFORM,
+        )
+
+
+def expression(source: str) -> Expression:
+    """A CEL expression is true of the reply.
+
+    Variables: `output` (the text), `value` (the reply read as JSON, or the object a callable
+    returned), `input` (the trial's, where known), `latency_s`, `tokens`, `cost_usd` and
+    `exit_code`. It is parsed and type-checked at once. A reply that lacks a variable used, and an
+    evaluation that ends in an error, is a failure with reason `transform` or `no-value`.
+
+    >>> check = expression("size(output) < 200 && output.contains('ok')")
+    >>> check.check(Reply(value="it is ok")).passed
+    True
+    >>> expression("output.contains(5)")
+    Traceback (most recent call last):
+        ...
+    trialwise.errors.InvalidArgument: source must be a CEL expression (1:16: found no matching
+    overload for 'contains' applied to '(string, int)'), got 'output.contains(5)'
+    """
+    return Expression(source)
+
+
+def _check_source(source: object) -> None:
+    if not isinstance(source, str) or not 0 < len(source) <= MAX_EXPRESSION:
+        allowed = f"be an expression of 1 to {MAX_EXPRESSION} characters"
+        raise InvalidArgument("source", source, allowed)
+    if "\0" in source or not _encodes(source):
+        raise InvalidArgument("source", source, "hold neither NUL nor half a surrogate pair")
+    try:
+        program, used = _program(source)
+    except RuntimeError as error:
+        problem = _first_problem(str(error))
+        raise InvalidArgument("source", source, f"be a CEL expression ({problem})") from None
+    kind = program.return_type().name()
+    if kind not in ("BOOL", "DYN"):
+        raise InvalidArgument("source", source, f"give a bool, it gives {kind.lower()}")
+    try:
+        _evaluate(program, {name: _PROBE[name] for name in used if name in _PROBE})
+    except Unreadable as error:
+        if any(words in error.explanation for words in _HOPELESS):
+            raise InvalidArgument("source", source, f"be sound ({error.explanation})") from None
+
+
+@lru_cache(maxsize=256)
+def _program(source: str) -> tuple[_Program, tuple[str, ...]]:
+    """The compiled expression and the variables it mentions, at least."""
+    used = tuple(name for name in _VARIABLES if re.search(rf"\b{name}\b", source))
+    return _environment().compile(source), used
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    from cel_expr_python import cel  # type: ignore[import-untyped]
+
+    return cel.NewEnv(
+        variables={name: getattr(cel.Type, kind) for name, kind in _VARIABLES.items()}
+    )
+
+
+def _evaluate(program: _Program, variables: dict[str, Any]) -> Any:
+    """The value of an expression; its errors as `Unreadable`."""
+    from cel_expr_python import cel
+
+    known = {name: value for name, value in variables.items() if not isinstance(value, Unreadable)}
+    try:
+        result = program.eval(data=known)
+    except RuntimeError as error:
+        raise Unreadable(f"the expression failed: {_first_problem(str(error))}") from None
+    if result.type() != cel.Type.ERROR:
+        return result.value()
+    message = str(result.value())
+    missing = re.search(r'No value with name "(\w+)"', message)
+    if missing and isinstance(lack := variables.get(missing[1]), Unreadable):
+        raise lack
+    raise Unreadable(f"the expression failed: {message.split(': ', 1)[-1]}")
+
+
+def _first_problem(message: str) -> str:
+    """The library's message without its status, its picture and its repetition."""
+    line = message.split("\n", 1)[0].removesuffix("]").split(" [")[0]
+    return line.removeprefix("INVALID_ARGUMENT: ").removeprefix("ERROR: ").removeprefix("<input>:")
+
+
+def _evidence(used: tuple[str, ...], reply: Reply) -> str:
+    """The first thing looked at."""
+    shorter = [name for name in used if name not in ("output", "value", "input")]
+    if shorter:
+        return ", ".join(f"{name} = {_read(name, reply)}" for name in shorter)
+    return preview(reply.value) if isinstance(reply.value, str) else shown(reply.value)
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _bindable(name: str, value: Any) -> Any:
+    """A JSON value that the library takes as it is.
+
+    It would cut text at a NUL in silence, and has neither half surrogate pairs nor large integers.
+    """
+    if isinstance(value, str):
+        if "\0" in value or not _encodes(value):
+            return Unreadable(f"{name} holds NUL or half a surrogate pair", preview(value))
+    elif isinstance(value, int) and value not in _INT64:
+        return Unreadable(f"{name} holds a number beyond 64 bits")
+    elif isinstance(value, (list, dict)):
+        parts = value if isinstance(value, list) else [*value, *value.values()]
+        for part in parts:
+            if isinstance(found := _bindable(name, part), Unreadable):
+                return found
+    return value
+
+
+def _read(name: str, reply: Reply) -> Any:
+    """A variable's value, or why the reply has none: the expression may do without it."""
+    try:
+        return _READERS[name](reply)
+    except Unreadable as unreadable:
+        return unreadable
+
+
+def _output(reply: Reply) -> Any:
+    text = text_of(reply)
+    if len(text) > MAX_TEXT:
+        limit = f"an expression reads at most {MAX_TEXT}"
+        return Unreadable(f"output has {len(text)} characters, {limit}", preview(text))
+    return _bindable("output", text)
+
+
+def _value(reply: Reply) -> Any:
+    return _bindable("value", json_of(reply))
+
+
+def _input(reply: Reply) -> Any:
+    if "input" not in reply.details:
+        return Unreadable("the trial's input is not known", reason=FailReason.NO_VALUE)
+    given = reply.details["input"]
+    # Text is itself here, not what it might parse as.
+    return _bindable("input", given if isinstance(given, str) else json_of(Reply(value=given)))
+
+
+def _known(name: str, value: float | None) -> Any:
+    if value is None:
+        return Unreadable(f"{name} is not known for this reply", reason=FailReason.NO_VALUE)
+    return _bindable(name, value)
+
+
+_READERS: dict[str, Callable[[Reply], Any]] = {
+    "output": _output,
+    "value": _value,
+    "input": _input,
+    "latency_s": lambda reply: float(reply.latency_s),
+    "cost_usd": lambda reply: _known(
+        "cost_usd", None if reply.cost_usd is None else float(reply.cost_usd)
+    ),
+    "tokens": lambda reply: _known(
+        "tokens", None if reply.usage is None else reply.usage.total_tokens
+    ),
+    "exit_code": lambda reply: _known("exit_code", reply.exit_code),
+}

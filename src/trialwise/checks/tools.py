@@ -1,0 +1,325 @@
+"""Postconditions on the tools that a service called.
+
+They read `reply.details["tool_calls"]`: a list of calls in order, each with a `name`, maybe a
+`server`, and `args` or `arguments` (an object, or JSON text of one). A reply without a trace fails
+with reason `no-value`, `tool_not_called` included: no trace is no evidence that nothing was called.
+A trace of another form fails with reason `transform`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar
+
+from trialwise.checks._check import Check, Unreadable, check_flags
+from trialwise.checks._evidence import failed, label, shown
+from trialwise.checks._limits import Limits
+from trialwise.checks._reading import check_json, same
+from trialwise.checks._trace import calls_of, names
+from trialwise.checks.schema import check_schema, describe, worst_error
+from trialwise.checks.text import as_texts, check_texts
+from trialwise.errors import InvalidArgument
+from trialwise.model.outcome import CheckResult
+from trialwise.model.reply import Reply
+from trialwise.stats._checks import check_count
+
+__all__ = [
+    "ToolCallCount",
+    "ToolCalled",
+    "ToolCalledWith",
+    "ToolNotCalled",
+    "ToolsInOrder",
+    "tool_call_count",
+    "tool_called",
+    "tool_called_with",
+    "tool_not_called",
+    "tools_in_order",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled(Check):
+    """A tool was called, often enough and not too often."""
+
+    spelling: ClassVar[str] = "tool_called"
+
+    tool: str
+    _: KW_ONLY
+    minimum: int = 1
+    maximum: int | None = None
+    server: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_tool(self.tool, self.server)
+        check_count("minimum", self.minimum)
+        if self.maximum is not None:
+            check_count("maximum", self.maximum, minimum=self.minimum)
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        called = f"calls {_tool(self.tool, self.server)}"
+        if (self.minimum, self.maximum) == (1, None):
+            return called
+        return f"{called} {Limits(self.minimum, self.maximum)} times"
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        calls = calls_of(reply)
+        count = sum(call.is_of(self.tool, self.server) for call in calls)
+        limits = Limits(self.minimum, self.maximum)
+        if limits.hold(count):
+            return CheckResult.ok()
+        found = f"called {count} times" if count else "not called"
+        tool = _tool(self.tool, self.server)
+        return failed(f"{tool} was {found}, expected {limits}", names(calls))
+
+
+def tool_called(
+    tool: str, *, minimum: int = 1, maximum: int | None = None, server: str | None = None
+) -> ToolCalled:
+    """A tool was called at least `minimum` and at most `maximum` times.
+
+    Args:
+        tool: The tool's name.
+        minimum: How often at least.
+        maximum: How often at most.
+        server: Count only calls that name this server.
+
+    >>> trace = {"tool_calls": [{"name": "search", "args": {"q": "x"}}]}
+    >>> tool_called("book").check(Reply(value="", details=trace)).evidence
+    'called: search'
+    """
+    return ToolCalled(tool, minimum=minimum, maximum=maximum, server=server)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolNotCalled(Check):
+    """None of some tools was called."""
+
+    spelling: ClassVar[str] = "tool_not_called"
+
+    tool: tuple[str, ...]
+    _: KW_ONLY
+    server: str | None = None
+
+    def __post_init__(self) -> None:
+        check_texts("tool", self.tool)
+        _check_tool(self.tool[0], self.server)
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"does not call {' or '.join(_tool(tool, self.server) for tool in self.tool)}"
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        calls = calls_of(reply)
+        for index, call in enumerate(calls):
+            if any(call.is_of(tool, self.server) for tool in self.tool):
+                where = f"{label(call.name)} was called (call {index + 1} of {len(calls)})"
+                return failed(where, shown(call.given))
+        return CheckResult.ok()
+
+
+def tool_not_called(tool: str | Sequence[str], *, server: str | None = None) -> ToolNotCalled:
+    """No call of one tool, or of any of several.
+
+    >>> trace = {"tool_calls": [{"name": "delete", "args": {"id": 7}}]}
+    >>> tool_not_called("delete").check(Reply(value="", details=trace)).evidence
+    '{"id": 7}'
+    """
+    return ToolNotCalled(as_texts(tool), server=server)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsInOrder(Check):
+    """Some tools were called one after the other."""
+
+    spelling: ClassVar[str] = "tools_in_order"
+
+    tools: tuple[str, ...]
+    _: KW_ONLY
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        check_flags(exact=self.exact)
+        check_texts("tools", self.tools)
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        only = "exactly " if self.exact else ""
+        return f"calls {only}{', then '.join(map(label, self.tools))}"
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        calls = calls_of(reply)
+        called = [call.name for call in calls]
+        if self.exact:
+            if called == list(self.tools):
+                return CheckResult.ok()
+            return failed(f"expected exactly {', '.join(map(label, self.tools))}", names(calls))
+        position = 0
+        for done, tool in enumerate(self.tools):
+            if tool not in called[position:]:
+                after = f" after {label(self.tools[done - 1])}" if done else ""
+                return failed(f"{label(tool)} was not called{after}", names(calls))
+            position = called.index(tool, position) + 1
+        return CheckResult.ok()
+
+
+def tools_in_order(tools: Sequence[str], *, exact: bool = False) -> ToolsInOrder:
+    """Tools were called in this order.
+
+    Args:
+        tools: The names, a name as often as it is to be called.
+        exact: These calls and no others; otherwise others may come before, between and after.
+
+    >>> trace = {"tool_calls": [{"name": "search"}, {"name": "log"}, {"name": "book"}]}
+    >>> tools_in_order(["search", "book"]).check(Reply(value="", details=trace)).passed
+    True
+    """
+    return ToolsInOrder(as_texts(tools), exact=exact)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalledWith(Check):
+    """A tool was called with arguments that hold what is asked."""
+
+    spelling: ClassVar[str] = "tool_called_with"
+
+    tool: str
+    _: KW_ONLY
+    args: Any = field(default=None, hash=False)
+    schema: Any = field(default=None, hash=False)
+    server: str | None = None
+    _source: str = field(init=False, repr=False, compare=False, default="")
+
+    def __post_init__(self) -> None:
+        _check_tool(self.tool, self.server)
+        if (self.args is None) is (self.schema is None):
+            raise InvalidArgument("args", self.args, "be given, or schema, and not both")
+        if self.args is not None:
+            if not isinstance(self.args, Mapping):
+                raise InvalidArgument("args", self.args, "be an object")
+            object.__setattr__(self, "args", check_json("args", self.args))
+        else:
+            object.__setattr__(self, "schema", check_json("schema", self.schema))
+            object.__setattr__(self, "_source", check_schema("schema", self.schema))
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        what = "arguments of a schema" if self.args is None else label(self.args)
+        return f"calls {_tool(self.tool, self.server)} with {what}"
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        calls = [call for call in calls_of(reply) if call.is_of(self.tool, self.server)]
+        tool = _tool(self.tool, self.server)
+        if not calls:
+            return failed(f"{tool} was not called", names(calls_of(reply)))
+        unreadable: Unreadable | None = None
+        closest = ("", "")
+        for call in calls:
+            try:
+                arguments = call.arguments()
+            except Unreadable as error:
+                unreadable = error
+                continue
+            closest = self._compare(arguments)
+            if not closest[0]:
+                return CheckResult.ok()
+        if unreadable is not None:
+            raise unreadable
+        return failed(f"no call of {tool}: {closest[0]}", closest[1])
+
+    def _compare(self, arguments: Any) -> tuple[str, str]:
+        """What is wrong with one call's arguments, and where, or nothing."""
+        if self.args is not None:
+            wrong = _beyond(self.args, arguments, "$")
+            return (f"expected {wrong[0]}", wrong[1]) if wrong else ("", "")
+        error = worst_error(self._source, arguments)
+        return ("", "") if error is None else describe(error)
+
+
+def tool_called_with(
+    tool: str,
+    args: Mapping[str, Any] | None = None,
+    *,
+    schema: Mapping[str, Any] | bool | None = None,
+    server: str | None = None,
+) -> ToolCalledWith:
+    """Some call of a tool had such arguments.
+
+    Args:
+        tool: The tool's name.
+        args: Arguments that must be there with these values; others may be there, too, at any level
+            of objects. Arrays are compared as a whole.
+        schema: Instead, a JSON Schema (2020-12) that the arguments are valid under.
+        server: Look only at calls that name this server.
+
+    >>> trace = {"tool_calls": [{"name": "book", "args": {"seats": 3, "at": "19:00"}}]}
+    >>> tool_called_with("book", {"seats": 2}).check(Reply(value="", details=trace)).explanation
+    "no call of 'book': expected $.seats to be 2"
+    """
+    return ToolCalledWith(tool, args=args, schema=schema, server=server)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallCount(Check):
+    """The number of calls lies within limits."""
+
+    spelling: ClassVar[str] = "tool_call_count"
+
+    minimum: int | None = None
+    maximum: int | None = None
+
+    def __post_init__(self) -> None:
+        Limits(self.minimum, self.maximum).check_counts()
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"calls {Limits(self.minimum, self.maximum)} tools"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as a suite file spells it."""
+        return {self.spelling: Limits(self.minimum, self.maximum).to_dict()}
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        calls, limits = calls_of(reply), Limits(self.minimum, self.maximum)
+        if limits.hold(len(calls)):
+            return CheckResult.ok()
+        return failed(f"{len(calls)} tool calls, expected {limits}", names(calls))
+
+
+def tool_call_count(*, minimum: int | None = None, maximum: int | None = None) -> ToolCallCount:
+    """All calls together are at least `minimum` and at most `maximum`.
+
+    >>> tool_call_count(maximum=5).check(Reply(value="", details={"tool_calls": []})).passed
+    True
+    """
+    return ToolCallCount(minimum=minimum, maximum=maximum)
+
+
+def _check_tool(tool: object, server: object) -> None:
+    check_texts("tool", (tool,))
+    if server is not None:
+        check_texts("server", (server,))
+
+
+def _tool(tool: str, server: str | None) -> str:
+    return label(tool) if server is None else f"{label(tool)} of {label(server)}"
+
+
+def _beyond(expected: Any, actual: Any, place: str) -> tuple[str, str] | None:
+    """The first place where `actual` lacks what is expected, and what is there."""
+    if not isinstance(expected, dict) or not isinstance(actual, dict):
+        return (
+            None if same(expected, actual) else (f"{place} to be {shown(expected)}", shown(actual))
+        )
+    for key, value in expected.items():
+        if key not in actual:
+            return f"{place}.{key} to be {shown(value)}", "it is missing"
+        if wrong := _beyond(value, actual[key], f"{place}.{key}"):
+            return wrong
+    return None

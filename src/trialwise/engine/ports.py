@@ -1,0 +1,54 @@
+"""What the engine asks of the outside, as protocols that adapters fulfil without knowing it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from trialwise.errors import TrialwiseError
+from trialwise.model.outcome import ErrorClass
+from trialwise.model.reply import Reply
+
+__all__ = ["Service", "ServiceError", "TrialContext"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialContext:
+    """What one trial is given: its place in the run, its input and its own seed."""
+
+    index: int
+    input: Any
+    seed: int
+    """Derived from the run's seed and the index, so that no executor changes a result."""
+
+
+class ServiceError(TrialwiseError):
+    """A service gave no reply, and what kind of trouble that was.
+
+    Args:
+        message: What happened, for a person.
+        error_class: How the trial is classed.
+    """
+
+    def __init__(self, message: str, error_class: ErrorClass) -> None:
+        super().__init__(message)
+        self.error_class = error_class
+
+    def __reduce__(self) -> tuple[type[ServiceError], tuple[str, ErrorClass]]:
+        return type(self), (str(self), self.error_class)
+
+
+class Service(Protocol):
+    """The stochastic thing under test."""
+
+    async def call(self, trial: TrialContext) -> Reply:
+        """One reply to one input.
+
+        Raises `ServiceError` where there is none; anything else raised is the service's own
+        failure. Cancelling the call must leave nothing running.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Release what the service holds; closing twice is harmless."""
+        ...

@@ -1,0 +1,20 @@
+"""The services a contract can be about: adapters to what is under test."""
+
+from __future__ import annotations
+
+from trialwise.stats._lazy import lazy_names
+
+#: Where each public name lives.
+_MODULES = {
+    "callable": "CallableService",
+    "command": "CommandService InputVia",
+    "failures": (
+        "HttpFailure MalformedReply RecordedFailure RecordingError ReplyTooLarge RequestRefused"
+    ),
+    "http": "HttpService",
+    "openai_chat": "ChatService Prices",
+    "replay": "RecordingService ReplayService",
+}
+_EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
+
+__all__ = list(_EXPORTS)

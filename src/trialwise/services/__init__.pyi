@@ -1,0 +1,14 @@
+from trialwise.services.callable import CallableService as CallableService
+from trialwise.services.command import CommandService as CommandService
+from trialwise.services.command import InputVia as InputVia
+from trialwise.services.failures import HttpFailure as HttpFailure
+from trialwise.services.failures import MalformedReply as MalformedReply
+from trialwise.services.failures import RecordedFailure as RecordedFailure
+from trialwise.services.failures import RecordingError as RecordingError
+from trialwise.services.failures import ReplyTooLarge as ReplyTooLarge
+from trialwise.services.failures import RequestRefused as RequestRefused
+from trialwise.services.http import HttpService as HttpService
+from trialwise.services.openai_chat import ChatService as ChatService
+from trialwise.services.openai_chat import Prices as Prices
+from trialwise.services.replay import RecordingService as RecordingService
+from trialwise.services.replay import ReplayService as ReplayService

@@ -1,0 +1,224 @@
+"""One HTTP request and its answer, with httpx2's exceptions translated once.
+
+Shared by every service that speaks HTTP: connections are kept, cookies are not (a session would
+tie the trials together), an answer is read up to a limit, and no message holds a secret.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from trialwise.engine.ports import ServiceError
+from trialwise.errors import InvalidArgument, TrialwiseError
+from trialwise.model.outcome import ErrorClass
+from trialwise.services.failures import HttpFailure, MalformedReply, ReplyTooLarge
+from trialwise.stats._checks import check_count, check_positive
+
+if TYPE_CHECKING:
+    import httpx2
+
+#: How much of an answer is shown in a message.
+HEAD_BYTES = 200
+
+
+class Request(NamedTuple):
+    """What is sent, secrets included; lives no longer than the call."""
+
+    method: str
+    url: str
+    headers: dict[str, str]
+    content: bytes | None
+
+    def __repr__(self) -> str:
+        # A traceback with local variables must not show the headers.
+        return f"<{self.method} request>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    body: bytes
+    content_type: str
+    encoding: str
+    retry_after_s: float | None
+    latency_s: float
+
+    @property
+    def text(self) -> str:
+        """The body as text, in the encoding it declares."""
+        return self.body.decode(self.encoding, errors="replace")
+
+    @property
+    def head(self) -> str:
+        """The beginning of the body, for a message."""
+        return self.body[:HEAD_BYTES].decode(self.encoding, errors="replace")
+
+
+class Exchange:
+    """The connections to one endpoint, opened when first needed."""
+
+    def __init__(
+        self,
+        *,
+        timeout_s: float | None,
+        connect_timeout_s: float,
+        response_limit: int,
+        clock: Callable[[], float],
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._timeout_s = None if timeout_s is None else check_positive("timeout_s", timeout_s)
+        self._connect_timeout_s = check_positive("connect_timeout_s", connect_timeout_s)
+        self._response_limit = check_count("response_limit", response_limit, minimum=1)
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._client: httpx2.AsyncClient | None = None
+
+    async def send(self, request: Request, *, where: str, scrub: Callable[[str], str]) -> Answer:
+        """The answer, whatever its status.
+
+        Args:
+            request: What to send.
+            where: The endpoint as messages show it.
+            scrub: Takes secrets out of a message.
+        """
+        from anyio import move_on_after
+
+        with move_on_after(self._timeout_s):
+            answer = await self._answer(request)
+            if isinstance(answer, Answer):
+                return answer
+            # Raised here and not where it was caught: httpx2's exceptions hold the request.
+            raise _translate(answer, where, scrub)
+        message = f"{where} did not answer within {self._timeout_s} s"
+        raise HttpFailure(message, ErrorClass.TIMEOUT)
+
+    async def aclose(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    async def _answer(self, request: Request) -> Answer | Exception:
+        import httpx2
+
+        started = self._clock()
+        try:
+            async with self._open().stream(
+                request.method, request.url, headers=request.headers, content=request.content
+            ) as response:
+                body = bytearray()
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > self._response_limit:
+                        head = body[:HEAD_BYTES].decode(errors="replace")
+                        return ReplyTooLarge(self._response_limit, head)
+                return Answer(
+                    status=response.status_code,
+                    body=bytes(body),
+                    content_type=response.headers.get("content-type", ""),
+                    encoding=_known_encoding(response.charset_encoding),
+                    retry_after_s=retry_after(
+                        response.headers.get("retry-after"), self._wall_clock()
+                    ),
+                    latency_s=max(0.0, self._clock() - started),
+                )
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, UnicodeError) as error:
+            return error
+
+    def _open(self) -> httpx2.AsyncClient:
+        if self._client is None:
+            from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+            import httpx2
+
+            self._client = httpx2.AsyncClient(
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+                timeout=httpx2.Timeout(None, connect=self._connect_timeout_s),
+                # The engine decides how many trials run at once.
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
+            )
+        return self._client
+
+
+def check_url(argument: str, url: str) -> str:
+    """An http(s) URL without a password in it; the refusal does not repeat one."""
+    from urllib.parse import urlsplit
+
+    allowed = "be an http:// or https:// URL"
+    if not isinstance(url, str):
+        raise InvalidArgument(argument, url, allowed)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise InvalidArgument(argument, url, allowed) from None
+    if parts.username is not None or parts.password is not None:
+        shown = f"{parts.scheme}://***@{parts.hostname}"
+        raise InvalidArgument(argument, shown, "hold no user or password: use a header")
+    if "${" in f"{parts.path}{parts.query}{parts.fragment}":
+        # httpx2 writes every URL to its log.
+        allowed = "take nothing from the environment after the host: a secret goes into a header"
+        raise InvalidArgument(argument, url, allowed)
+    if parts.scheme not in {"http", "https"} or not parts.netloc:
+        raise InvalidArgument(argument, url, allowed)
+    return url
+
+
+def retry_after(value: str | None, now: float) -> float | None:
+    """The seconds a Retry-After header asks for, from its number or its date.
+
+    >>> retry_after("2.5", 0.0), retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 20.0)
+    (2.5, 40.0)
+    >>> retry_after("soon", 0.0) is None
+    True
+    """
+    import math
+    from email.utils import parsedate_to_datetime
+
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - now
+        except (ValueError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _known_encoding(name: str | None) -> str:
+    import codecs
+
+    try:
+        # A codec that is not for text, such as "hex", would not decode to text.
+        return codecs.lookup(name).name if name and "".encode(name) == b"" else "utf-8"
+    except (LookupError, ValueError):
+        return "utf-8"
+
+
+def _translate(error: Exception, where: str, scrub: Callable[[str], str]) -> TrialwiseError:
+    import httpx2
+
+    if isinstance(error, ReplyTooLarge):
+        return ReplyTooLarge(error.limit_bytes, scrub(error.head))
+    said = scrub(str(error)) or type(error).__name__
+    if isinstance(error, (httpx2.DecodingError, httpx2.TooManyRedirects)):
+        return MalformedReply(f"{where} sent what cannot be read: {said}")
+    ours = (
+        httpx2.InvalidURL,
+        httpx2.UnsupportedProtocol,
+        httpx2.LocalProtocolError,
+        httpx2.StreamError,
+        UnicodeError,
+    )
+    if isinstance(error, ours):
+        # What these say repeats the header or the URL, in escapes that nothing would find.
+        what = f"a header or the URL is not allowed in HTTP ({type(error).__name__})"
+        message = f"the request to {where} cannot be sent: {what}"
+        return ServiceError(message, ErrorClass.PRE_VALIDATION)
+    return HttpFailure(f"{where} gave no answer: {type(error).__name__}: {said}")

@@ -1,0 +1,187 @@
+"""A Python function under test."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from trialwise.engine.ports import TrialContext
+from trialwise.errors import InvalidArgument
+from trialwise.model.reply import Reply
+from trialwise.services._threads import DaemonThreads
+
+__all__ = ["CallableService"]
+
+_FIELDS = ("input", "index", "seed")
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+class CallableService:
+    """A sync or async function, called with what its signature asks for.
+
+    A parameter named `input`, `index` or `seed` is given that part of the trial; one named `trial`
+    or annotated `TrialContext` is given all of it; the first other required parameter is given the
+    input. Parameters with a default are left alone otherwise. What the function returns is the
+    reply's value, or the reply itself if it is a `Reply`; what it raises is its own failure.
+
+    A sync function runs in a thread with the caller's context variables. A thread cannot be
+    stopped from outside: with `abandon_on_cancel` (the default) a cancelled call returns at once
+    and the function runs on unobserved to its end, without keeping the interpreter from ending;
+    otherwise one that hangs would hang the whole run. Give that up only for functions that always
+    return and must not overlap; make a function async, or a command, where cancelling has to end
+    it.
+
+    >>> import anyio
+    >>> service = CallableService(lambda question, seed: f"{question}? {seed}")
+    >>> trial = TrialContext(index=0, input="why", seed=7)
+    >>> anyio.run(service.call, trial).value
+    'why? 7'
+
+    Args:
+        function: What is under test.
+        abandon_on_cancel: Whether cancelling a sync function returns at once.
+        in_thread: Whether a sync function gets a thread; without one it must never wait, since
+            nothing else runs meanwhile and nothing can cancel it.
+        clock: Seconds from any origin, for the latency.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        abandon_on_cancel: bool = True,
+        in_thread: bool = True,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        if not callable(function):
+            raise InvalidArgument("function", function, "be callable")
+        own_call = getattr(function, "__call__", None)  # noqa: B004 - its kind is looked at
+        for candidate in (function, own_call):
+            if inspect.isgeneratorfunction(candidate) or inspect.isasyncgenfunction(candidate):
+                raise InvalidArgument("function", function, "return its reply, not yield it")
+        self._function = function
+        self._is_async = any(map(inspect.iscoroutinefunction, (function, own_call)))
+        self._positional, self._named = _arguments(function)
+        self._abandon_on_cancel = abandon_on_cancel
+        self._in_thread = in_thread
+        self._threads = DaemonThreads()
+        self._clock = clock
+
+    async def call(self, trial: TrialContext) -> Reply:
+        """The function's reply to one trial; the wait for a thread is not part of its latency."""
+        if self._is_async or not self._in_thread:
+            value, started, ended = self._timed(trial)
+        else:
+            value, started, ended = await self._threads.run(
+                partial(self._timed, trial), abandon_on_cancel=self._abandon_on_cancel
+            )
+        if inspect.isawaitable(value):
+            value = await _awaited(value)
+            ended = self._clock()
+        return _reply(value, max(0.0, ended - started))
+
+    async def aclose(self) -> None:
+        """End the threads that wait for work; a later call starts new ones."""
+        self._threads.close()
+
+    def _timed(self, trial: TrialContext) -> tuple[Any, float, float]:
+        positional = [_part(trial, field) for field in self._positional]
+        named = {name: _part(trial, field) for name, field in self._named}
+        started = self._clock()
+        try:
+            value = self._function(*positional, **named)
+        except SystemExit as stop:
+            raise _exited(stop) from stop
+        return value, started, self._clock()
+
+    def __repr__(self) -> str:
+        name = getattr(self._function, "__qualname__", None) or repr(self._function)
+        return f"CallableService({name})"
+
+
+def _part(trial: TrialContext, field: str) -> Any:
+    return trial if field == "trial" else getattr(trial, field)
+
+
+def _reply(value: Any, latency_s: float) -> Reply:
+    if not isinstance(value, Reply):
+        return Reply(value=value, latency_s=latency_s)
+    # A reply that says how long it took knows better: it may come from a remote measurement.
+    return value if value.latency_s else replace(value, latency_s=latency_s)
+
+
+async def _awaited(awaitable: Awaitable[Any]) -> Any:
+    from anyio import get_cancelled_exc_class
+
+    try:
+        return await awaitable
+    except SystemExit as stop:
+        raise _exited(stop) from stop
+    except get_cancelled_exc_class() as error:
+        if _is_cancelled():
+            raise
+        # Let through, it would silently end the trial, and nobody asked for that.
+        raise RuntimeError("the service cancelled itself") from error
+
+
+def _is_cancelled() -> bool:
+    """Whether somebody really cancelled the current task."""
+    import asyncio
+    import math
+
+    from anyio import current_effective_deadline
+
+    if current_effective_deadline() == -math.inf:
+        return True
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return True
+    return task is None or task.cancelling() > 0
+
+
+def _exited(stop: SystemExit) -> RuntimeError:
+    """Leaving the interpreter is a failure of the service, not the end of the run."""
+    return RuntimeError(f"the service called sys.exit({stop.code!r})")
+
+
+def _arguments(function: Callable[..., Any]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Which part of a trial goes to which parameter: by position, and by name."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        # Some builtins have no signature; those take what they are for.
+        return ["input"], []
+    # What a partial has bound is bound.
+    bound = function.keywords if isinstance(function, partial) else {}
+    plain = [p for p in parameters if p.kind not in _VARIADIC and p.name not in bound]
+    wanted = {p.name: part for p in plain if (part := _known(p)) is not None}
+    if "input" not in wanted.values():
+        others = [p for p in plain if p.name not in wanted]
+        required = [p for p in others if p.default is p.empty]
+        # With nothing asked for by name, even an optional parameter is there for the input.
+        taker = (required or ([] if wanted else others))[:1]
+        wanted.update({p.name: "input" for p in taker})
+    for parameter in plain:
+        if parameter.default is parameter.empty and parameter.name not in wanted:
+            allowed = f"not require the parameter {parameter.name!r}: only the input, index, seed"
+            raise InvalidArgument("function", function, f"{allowed} and trial are there to give")
+    if not plain and any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return ["input"], []
+    by_position = [p.name for p in plain if p.kind is p.POSITIONAL_ONLY and p.name in wanted]
+    named = [(name, part) for name, part in wanted.items() if name not in by_position]
+    return [wanted[name] for name in by_position], named
+
+
+def _known(parameter: inspect.Parameter) -> str | None:
+    annotation = parameter.annotation
+    is_context = annotation is TrialContext or (
+        isinstance(annotation, str) and annotation.rpartition(".")[2] == "TrialContext"
+    )
+    if is_context or parameter.name == "trial":
+        return "trial"
+    return parameter.name if parameter.name in _FIELDS else None

@@ -1,0 +1,219 @@
+"""A program under test: one process per trial, without a shell."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from trialwise.engine.ports import ServiceError, TrialContext
+from trialwise.errors import InvalidArgument
+from trialwise.model.outcome import ErrorClass
+from trialwise.model.reply import Reply
+from trialwise.services._json_value import parse_json
+from trialwise.services._process import Finished, Limits, finish_process, start_process
+from trialwise.services._templates import encode, fill_text, input_text, placeholders, to_json
+from trialwise.services.failures import ReplyTooLarge
+from trialwise.stats._checks import check_choice, check_count, check_real
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["CommandService", "InputVia"]
+
+InputVia = Literal["argument", "stdin", "file", "environment"]
+#: Which placeholder an argument must hold for the input to arrive at all.
+_NEEDED = {"argument": "input", "file": "scenario_file"}
+#: How much of a reply that is too large is worth showing.
+_HEAD_BYTES = 200
+
+
+class CommandService:
+    """A command whose standard output is the reply.
+
+    Each argument is passed as it is, spaces and quotes included; `{input}`, `{index}`, `{seed}`
+    and `{scenario_file}` in it are replaced. An input that is not text is passed as JSON. The
+    scenario file is JSON with `input`, `index` and `seed`, in a folder of its own that is removed
+    afterwards. The environment holds `TRIALWISE_INDEX` and `TRIALWISE_SEED` in every case.
+
+    Any exit code is a reply: it may be the property under test. A command that cannot be started
+    is an infrastructure error, one that says more than `output_limit` is ended and fails. When
+    the command ends or is cancelled, what it left running in its process group gets SIGTERM and
+    after `grace_s` SIGKILL; cancelling reaches its whole session. Only what deliberately moved to
+    a session of its own, as a daemon does, stays.
+
+    >>> import anyio
+    >>> service = CommandService(["printf", "%s|", "a b", "{input}"])
+    >>> anyio.run(service.call, TrialContext(index=0, input='it\\'s "here"', seed=1)).value
+    'a b|it\\'s "here"|'
+
+    Args:
+        argv: The program and its arguments.
+        input_via: How the input gets to it: in an argument with `{input}`, on standard input, in
+            the file named by `{scenario_file}`, or as `TRIALWISE_INPUT` in the environment.
+        parse_json: Whether output that is JSON is offered as its value; other output stays text
+            with the reason in `details["json_error"]`.
+        strip_newline: Whether the line end that closes the output is dropped, as a shell does.
+        cwd: Where it runs.
+        env: Variables to add.
+        inherit_env: Whether it sees our environment.
+        output_limit: Bytes of standard output it may write.
+        stderr_limit: Bytes of standard error that are kept, counted from the end.
+        grace_s: How long SIGTERM has before SIGKILL.
+        clock: Seconds from any origin, for the latency.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        input_via: InputVia = "argument",
+        parse_json: bool = False,
+        strip_newline: bool = True,
+        cwd: str | Path | None = None,
+        env: Mapping[str, str] | None = None,
+        inherit_env: bool = True,
+        output_limit: int = 2**20,
+        stderr_limit: int = 2**16,
+        grace_s: float = 5.0,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._argv = _check_argv(argv)
+        self._input_via = check_choice("input_via", input_via, get_args(InputVia))
+        found = placeholders(self._argv)
+        needed = _NEEDED.get(input_via)
+        if needed is not None and needed not in found:
+            allowed = f"hold {{{needed}}} in an argument when input_via is {input_via!r}"
+            raise InvalidArgument("argv", list(argv), allowed)
+        self._wants_file = "scenario_file" in found
+        self._parse_json = parse_json
+        self._strip_newline = strip_newline
+        self._cwd = None if cwd is None else os.fspath(cwd)
+        self._env = dict(env or {})
+        self._inherit_env = inherit_env
+        if check_real("grace_s", grace_s) < 0:
+            raise InvalidArgument("grace_s", grace_s, "be at least 0")
+        self._limits = Limits(
+            output_bytes=check_count("output_limit", output_limit, minimum=1),
+            stderr_bytes=check_count("stderr_limit", stderr_limit, minimum=0),
+            grace_s=grace_s,
+        )
+        self._clock = clock
+
+    async def call(self, trial: TrialContext) -> Reply:
+        """What the command wrote in reply to one trial."""
+        stdin = encode(input_text(trial.input)) if self._input_via == "stdin" else b""
+        with self._scenario(trial) as more:
+            argv = [fill_text(argument, trial, more=more) for argument in self._argv]
+            started = self._clock()
+            try:
+                process = await start_process(
+                    argv,
+                    has_stdin=self._input_via == "stdin",
+                    env=self._environment(trial),
+                    cwd=self._cwd,
+                )
+            except (OSError, ValueError) as error:
+                raise _not_started(self._argv[0], error) from error
+            finished = await finish_process(process, stdin, limits=self._limits, clock=self._clock)
+        return self._reply(finished, max(0.0, finished.ended - started))
+
+    async def aclose(self) -> None:
+        """Nothing is held between trials."""
+
+    def _reply(self, finished: Finished, latency_s: float) -> Reply:
+        if finished.exit_code is None:
+            head = finished.stdout[:_HEAD_BYTES].decode(errors="replace")
+            raise ReplyTooLarge(self._limits.output_bytes, head)
+        details: dict[str, Any] = {"stderr": finished.stderr.decode(errors="replace")}
+        if finished.stderr_truncated:
+            details["stderr_truncated"] = True
+        if finished.left_children:
+            details["left_children"] = True
+        text = finished.stdout.decode(errors="replace")
+        if "\ufffd" in text and text.encode() != finished.stdout:
+            details["not_utf8"] = True
+        return Reply(
+            value=self._value(text, details),
+            latency_s=latency_s,
+            exit_code=finished.exit_code,
+            details=details,
+        )
+
+    def _value(self, text: str, details: dict[str, Any]) -> Any:
+        if self._parse_json:
+            try:
+                return parse_json(text)
+            except ValueError as error:
+                details["json_error"] = str(error)
+        if self._strip_newline and text.endswith("\n"):
+            return text[:-1].removesuffix("\r")
+        return text
+
+    def _environment(self, trial: TrialContext) -> dict[str, str]:
+        environment = {**os.environ} if self._inherit_env else {}
+        environment |= self._env
+        environment |= {"TRIALWISE_INDEX": str(trial.index), "TRIALWISE_SEED": str(trial.seed)}
+        if self._input_via == "environment":
+            environment["TRIALWISE_INPUT"] = input_text(trial.input)
+        return environment
+
+    @contextmanager
+    def _scenario(self, trial: TrialContext) -> Iterator[dict[str, str]]:
+        """The file a command may ask for, for as long as it runs."""
+        if not self._wants_file:
+            yield {}
+            return
+        import shutil
+        import tempfile
+        from pathlib import Path
+
+        scenario = to_json({"input": trial.input, "index": trial.index, "seed": trial.seed})
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="trialwise-"))
+        except OSError as error:
+            raise _not_started(self._argv[0], error) from error
+        try:
+            file = folder / "scenario.json"
+            _write(file, scenario)
+            yield {"scenario_file": str(file)}
+        finally:
+            # The command may have made a part of it unreadable; that is no reason to fail.
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def __repr__(self) -> str:
+        return f"CommandService({list(self._argv)!r}, input_via={self._input_via!r})"
+
+
+def _check_argv(argv: Sequence[str]) -> tuple[str, ...]:
+    allowed = "be a list of at least one text, the program first (no shell splits it)"
+    if isinstance(argv, (str, bytes)) or not isinstance(argv, Sequence):
+        raise InvalidArgument("argv", argv, allowed)
+    if not argv or not all(isinstance(argument, str) for argument in argv) or not argv[0]:
+        raise InvalidArgument("argv", argv, allowed)
+    return tuple(argv)
+
+
+def _write(file: Path, scenario: str) -> None:
+    try:
+        file.write_bytes(encode(scenario))
+    except OSError as error:
+        raise ServiceError(
+            f"the scenario file cannot be written: {error}", ErrorClass.INFRASTRUCTURE
+        ) from error
+
+
+def _not_started(program: str, error: OSError | ValueError) -> ServiceError:
+    import errno
+
+    if isinstance(error, OSError) and error.errno != errno.E2BIG:
+        message = f"the command {program!r} cannot be started: {error}"
+        return ServiceError(message, ErrorClass.INFRASTRUCTURE)
+    # Too long, a NUL, a lone surrogate: no process can be given this input this way.
+    message = (
+        f"the input cannot be passed to {program!r} ({error}); try input_via='stdin' or 'file'"
+    )
+    return ServiceError(message, ErrorClass.PRE_VALIDATION)

@@ -1,0 +1,105 @@
+"""The ways a service gives no usable reply, in one place because every adapter shares them.
+
+TrialwiseError
+├── ServiceError                 the engine classes the trial by its error class
+│   ├── HttpFailure              no reply over HTTP; keeps the status and Retry-After
+│   └── RecordingError           a recording cannot be written, read or matched
+├── ReplyTooLarge                more output than allowed: the service's own failure
+├── MalformedReply               a reply that is not in the form promised: likewise
+├── RequestRefused               an endpoint that would not answer this input: likewise
+└── RecordedFailure              a failure of the service's own, played back
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trialwise.engine.ports import ServiceError
+from trialwise.errors import TrialwiseError
+from trialwise.model.outcome import ErrorClass
+
+__all__ = [
+    "HttpFailure",
+    "MalformedReply",
+    "RecordedFailure",
+    "RecordingError",
+    "ReplyTooLarge",
+    "RequestRefused",
+]
+
+
+class HttpFailure(ServiceError):
+    """No reply came over HTTP.
+
+    Args:
+        message: What happened, without anything secret in it.
+        error_class: How the trial is classed.
+        status: The HTTP status, where one arrived.
+        retry_after_s: How long the server asked to be left alone.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        error_class: ErrorClass = ErrorClass.INFRASTRUCTURE,
+        *,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message, error_class)
+        self.status = status
+        self.retry_after_s = retry_after_s
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {"status": self.status, "retry_after_s": self.retry_after_s}
+        return type(self), (str(self), self.error_class), state
+
+
+class RecordingError(ServiceError):
+    """A recording cannot be written, cannot be read or holds no reply to this trial."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.error_class)
+
+
+class ReplyTooLarge(TrialwiseError):
+    """The service said more than it may.
+
+    Args:
+        limit_bytes: The limit it passed.
+        head: How the reply began.
+    """
+
+    def __init__(self, limit_bytes: int, head: str = "") -> None:
+        super().__init__(
+            f"the reply is larger than {limit_bytes:,} bytes and was cut off; it begins {head!r}"
+        )
+        self.limit_bytes = limit_bytes
+        self.head = head
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.limit_bytes, self.head)
+
+
+class MalformedReply(TrialwiseError):
+    """The service replied, but not in the form it promised."""
+
+
+class RequestRefused(TrialwiseError):
+    """The endpoint refused this input, which is an answer of the service's own."""
+
+
+class RecordedFailure(TrialwiseError):
+    """A failure of the service's own, played back from a recording.
+
+    Args:
+        message: What the original said.
+        original_type: The original's qualified name.
+    """
+
+    def __init__(self, message: str, original_type: str) -> None:
+        super().__init__(message)
+        self.original_type = original_type
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.original_type)

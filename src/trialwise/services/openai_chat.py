@@ -1,0 +1,262 @@
+"""A chat model behind an OpenAI-compatible endpoint, with tokens and money accounted."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from trialwise.engine.ports import TrialContext
+from trialwise.errors import InvalidArgument
+from trialwise.model.outcome import ErrorClass
+from trialwise.model.reply import Reply, Usage
+from trialwise.services._exchange import Answer, Exchange, Request, check_url
+from trialwise.services._json_value import parse_json
+from trialwise.services._secrets import check_set, resolve, scrub
+from trialwise.services._templates import encode, input_text, to_json
+from trialwise.services.failures import HttpFailure, MalformedReply, RequestRefused
+from trialwise.stats._checks import check_real
+
+__all__ = ["ChatService", "Prices"]
+
+#: Another address, a wrong key, a forbidden or unknown model: no trial of this run can work.
+_MISCONFIGURED = frozenset({301, 302, 303, 307, 308, 401, 403, 404})
+#: Endpoints differ in how large a seed they take; all take 31 bits.
+_SEED_BITS = 31
+_OWN_FIELDS = ("messages", "model", "stream")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """What a million tokens cost, in US dollars.
+
+    >>> Prices(input_usd=2.5, output_usd=10.0).cost(Usage(input_tokens=1000, output_tokens=200))
+    0.0045
+    """
+
+    input_usd: float
+    output_usd: float
+
+    def __post_init__(self) -> None:
+        for name in ("input_usd", "output_usd"):
+            if check_real(name, getattr(self, name)) < 0:
+                raise InvalidArgument(name, getattr(self, name), "be at least 0")
+
+    def cost(self, usage: Usage) -> float:
+        """What a reply cost."""
+        dollars = usage.input_tokens * self.input_usd + usage.output_tokens * self.output_usd
+        return dollars / 1_000_000
+
+
+class ChatService:
+    """A chat model that is sent each input as a conversation and answers with one message.
+
+    An input that is text is the user's message; a list of messages, or a mapping with `messages`,
+    is the conversation itself; anything else is sent as JSON text. The value is the text of the
+    answer. The details hold `finish_reason`, the `model` that answered, `tool_calls` as a list of
+    `{"name", "args"}` and, where given, `refusal`. Without prices or token counts the cost is
+    unknown, not zero.
+
+    429, 5xx and connection failures are infrastructure errors; 3xx, 401, 403 and 404 mean that the
+    service is set up wrongly; any other refusal (too long, filtered) is a failure of the model's.
+
+    >>> ChatService("https://api.example.com/v1", "small", api_key_env=None, temperature=0.7)
+    ChatService('https://api.example.com/v1', 'small')
+
+    Args:
+        base_url: Up to but not including `/chat/completions`.
+        model: Which model.
+        api_key_env: The environment variable that holds the key; None where none is needed.
+        system: The system message, before every conversation.
+        temperature: As the endpoint defines it.
+        max_tokens: The longest answer.
+        tools: Tool definitions, as the endpoint defines them.
+        extra: Further fields of the request.
+        send_seed: Whether each trial's seed goes along, for endpoints that know one.
+        prices: What tokens cost.
+        timeout_s: For the whole exchange, beside whatever limit a trial has.
+        connect_timeout_s: For the connection alone.
+        response_limit: Bytes of response that may come.
+        environment: Read instead of the process's own.
+        clock: Seconds from any origin, for the latency.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        *,
+        api_key_env: str | None = "OPENAI_API_KEY",
+        system: str | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        extra: Mapping[str, Any] | None = None,
+        send_seed: bool = False,
+        prices: Prices | None = None,
+        timeout_s: float | None = None,
+        connect_timeout_s: float = 10.0,
+        response_limit: int = 2**22,
+        environment: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._base_url = check_url("base_url", base_url).rstrip("/")
+        self._model = model
+        self._environment = os.environ if environment is None else environment
+        self._key = "" if api_key_env is None else f"${{{api_key_env}}}"
+        check_set("api_key_env", [self._key], self._environment)
+        self._system = system
+        self._fields = _fields(
+            extra or {},
+            model=model,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            tools=None if tools is None else list(tools),
+        )
+        self._send_seed = send_seed
+        self._prices = prices
+        self._exchange = Exchange(
+            timeout_s=timeout_s,
+            connect_timeout_s=connect_timeout_s,
+            response_limit=response_limit,
+            clock=clock,
+        )
+
+    async def call(self, trial: TrialContext) -> Reply:
+        """The model's answer to one trial."""
+        request = self._request(trial)
+        answer = await self._exchange.send(request, where=self._where, scrub=self._scrub)
+        document = _document(answer)
+        if not 200 <= answer.status < 300 or document.get("error"):
+            raise self._failure(answer, document)
+        return self._reply(answer, document)
+
+    async def aclose(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        await self._exchange.aclose()
+
+    @property
+    def _where(self) -> str:
+        return f"POST {self._base_url}/chat/completions"
+
+    def _request(self, trial: TrialContext) -> Request:
+        body = {**self._fields, "messages": self._messages(trial.input)}
+        if self._send_seed:
+            body["seed"] = trial.seed % 2**_SEED_BITS
+        headers = {"Content-Type": "application/json"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {resolve(self._key, self._environment)}"
+        url = f"{self._base_url}/chat/completions"
+        return Request("POST", url, headers, encode(to_json(body)))
+
+    def _messages(self, given: Any) -> list[Any]:
+        before: list[Any] = (
+            [] if self._system is None else [{"role": "system", "content": self._system}]
+        )
+        conversation: Any = given.get("messages") if isinstance(given, Mapping) else given
+        if _is_conversation(conversation):
+            return before + list(conversation)
+        return [*before, {"role": "user", "content": input_text(given)}]
+
+    def _reply(self, answer: Answer, document: Mapping[str, Any]) -> Reply:
+        try:
+            choice = document["choices"][0]
+            message = choice["message"]
+            details = {
+                "finish_reason": choice.get("finish_reason"),
+                "model": document.get("model", self._model),
+                "tool_calls": [_tool_call(call) for call in message.get("tool_calls") or ()],
+            }
+            if message.get("refusal"):
+                details["refusal"] = message["refusal"]
+            value = _content(message.get("content"))
+        except (LookupError, TypeError, AttributeError):
+            raise MalformedReply(
+                f"{self._where} sent no message: {self._scrub(answer.head)!r}"
+            ) from None
+        usage = _usage(document.get("usage"))
+        return Reply(
+            value=value,
+            latency_s=answer.latency_s,
+            usage=usage,
+            cost_usd=self._prices.cost(usage) if usage and self._prices else None,
+            details=details,
+        )
+
+    def _failure(self, answer: Answer, document: Mapping[str, Any]) -> Exception:
+        error = document.get("error")
+        fields = error if isinstance(error, Mapping) else {"message": error or answer.head}
+        # Some gateways answer 200 and put the status of what is behind them into the error.
+        code = fields.get("code")
+        status = code if answer.status < 300 and isinstance(code, int) else answer.status
+        said = self._scrub(str(fields.get("message")))
+        message = f"{self._where} answered {status}: {said}"
+        if status == 429 or status >= 500:
+            return HttpFailure(message, status=status, retry_after_s=answer.retry_after_s)
+        if status in _MISCONFIGURED:
+            return HttpFailure(message, ErrorClass.PRE_VALIDATION, status=status)
+        return RequestRefused(message)
+
+    def _scrub(self, text: str) -> str:
+        return scrub(text, [self._key], self._environment)
+
+    def __repr__(self) -> str:
+        return f"ChatService({self._base_url!r}, {self._model!r})"
+
+
+def _fields(extra: Mapping[str, Any], **own: Any) -> dict[str, Any]:
+    """The part of a request that is the same in every trial."""
+    given = {name: value for name, value in own.items() if value is not None}
+    for name in extra:
+        if name in given or name in _OWN_FIELDS:
+            raise InvalidArgument("extra", name, "not repeat a field that is set elsewhere")
+    return {**given, **extra}
+
+
+def _document(answer: Answer) -> Mapping[str, Any]:
+    """The response's object; an error page of a proxy has none, and its status says enough."""
+    try:
+        document = parse_json(answer.body)
+    except ValueError:
+        document = None
+    return document if isinstance(document, dict) else {}
+
+
+def _is_conversation(given: Any) -> bool:
+    return (
+        isinstance(given, (list, tuple))
+        and bool(given)
+        and all(isinstance(message, Mapping) and "role" in message for message in given)
+    )
+
+
+def _content(content: Any) -> str:
+    """The text of a message; none, as beside tool calls, is the empty text."""
+    if isinstance(content, list):
+        return "".join(part.get("text") or "" for part in content)
+    if content is None or isinstance(content, str):
+        return content or ""
+    raise TypeError(content)
+
+
+def _tool_call(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = call["function"]
+    arguments = function.get("arguments")
+    if isinstance(arguments, str):
+        # What the model wrote instead of JSON is what a postcondition should see.
+        with suppress(ValueError):
+            arguments = parse_json(arguments) if arguments else {}
+    return {"name": function["name"], "args": arguments}
+
+
+def _usage(usage: Any) -> Usage | None:
+    if not isinstance(usage, Mapping):
+        return None
+    asked, answered = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    try:
+        return Usage(input_tokens=asked, output_tokens=answered)  # type: ignore[arg-type]
+    except InvalidArgument:
+        return None
