@@ -30,7 +30,7 @@ def write(folder: Path, *, upper: float = RIGHT["upper"], **suite: Any) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     case = {"name": "nine of ten", "inputs": INPUTS, "expected": RIGHT | {"upper": upper}}
     body = {"suite": "wilson_ci", "tolerance": 1e-5, "cases": [case]} | suite
-    (folder / "hand_made.json").write_text(json.dumps(body), encoding="utf-8")
+    (folder / f"{body['suite']}.json").write_text(json.dumps(body), encoding="utf-8")
     return folder
 
 
@@ -253,8 +253,9 @@ def test_several_folders_are_checked_and_one_mismatch_fails_them_all(
 def test_an_unknown_suite_is_reported_and_does_not_fail(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Unless it is mandatory."""
-    folder = write(tmp_path / "cases", suite="tea_leaves")
+    """Beside suites that were run, unless it is mandatory."""
+    folder = write(tmp_path / "cases")
+    write(tmp_path / "cases", suite="tea_leaves")
 
     assert code_of("conformance", folder) == ExitCode.PASS
     assert "unknown suite: tea_leaves" in capsys.readouterr().out
@@ -392,3 +393,23 @@ def test_one_code_one_meaning() -> None:
         "INTERRUPTED": 130,
     }
     assert conformance_command.command.name == "conformance"
+
+
+def test_a_folder_of_which_nothing_was_run_is_not_a_pass(tmp_path: Path) -> None:
+    """Only an unknown suite: reported, and exit 1, for nothing has been shown."""
+    cases = [{"name": "a", "inputs": {}, "expected": {"x": 1}}]
+    body = json.dumps({"suite": "mystery", "cases": cases, "tolerance": 0})
+    (tmp_path / "mystery.json").write_text(body, encoding="utf-8")
+    done = run("conformance", tmp_path)
+
+    assert done.returncode == ExitCode.FAIL
+    assert "unknown suite: mystery" in done.stdout
+    assert "NOTHING CHECKED" in done.stdout
+
+
+def test_a_mistyped_command_is_recognised() -> None:
+    """The nearest command is named."""
+    done = run("conformence")
+
+    assert done.returncode == ExitCode.REFUSED
+    assert "Did you mean 'conformance'?" in done.stderr

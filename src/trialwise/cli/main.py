@@ -36,6 +36,20 @@ class _LazyCommands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], _COMMANDS, n=1)
+            if not near:
+                raise
+            message = f"{error.message} Did you mean '{near[0]}'?"
+            raise click.UsageError(message, ctx=error.ctx) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, _COMMANDS[name][1]) for name in self.list_commands(ctx)])

@@ -134,7 +134,8 @@ def _folder_text(result: FolderResult) -> str:
 
 def _notes(result: FolderResult) -> list[str]:
     """What needs attention: suites not there or not known, and every departure by name."""
-    notes = [f"not in this folder: {name}" for name in result.absent]
+    notes = [] if result.checked else ["NOTHING CHECKED: no case of this folder could be run"]
+    notes += [f"not in this folder: {name}" for name in result.absent]
     for suite in result.unknown:
         weight = "mandatory, so this folder fails" if suite.mandatory else "its cases were not run"
         notes.append(f"unknown suite: {suite.suite} ({suite.count} cases; {weight})")

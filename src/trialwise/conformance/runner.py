@@ -79,6 +79,11 @@ class FolderResult:
         return [suite for suite in self.suites if not suite.known]
 
     @property
+    def checked(self) -> bool:
+        """Whether any case was run at all; a folder of which nothing was has shown nothing."""
+        return any(suite.cases for suite in self.suites)
+
+    @property
     def passed(self) -> bool:
         """No mismatch, and no mandatory suite unanswered."""
         return not self.mismatches and not any(suite.mandatory for suite in self.unknown)
@@ -88,7 +93,7 @@ class FolderResult:
         """The companion's block: what has been shown, and that calibration is not claimed by it."""
         if not self.passed:
             formula = "failed"
-        elif self.unknown or self.absent_mandatory or not any(s.cases for s in self.suites):
+        elif self.unknown or self.absent_mandatory or not self.checked:
             formula = "partial"
         else:
             formula = "passed"
