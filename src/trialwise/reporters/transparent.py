@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from trialwise.model.verdict import Decision, Finding, LatencyFinding, Procedure, Verdict
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
@@ -18,15 +19,19 @@ from trialwise.stats.regression import RegressionCutoff
 
 __all__ = ["render_transparent"]
 
+Rows: TypeAlias = list[tuple[str, str]]
+"""Labels and values of one section."""
+
 _ASCII = str.maketrans(
     {"α": "alpha", "≥": ">=", "≤": "<=", "√": "sqrt", "≈": "~=", "₀": "0", "₁": "1", "Σ": "sum "}
     | {"−": "-", "–": "-", "·": "*", "×": "x", "§": "section ", "…": "..."}
 )
 _WIDTH = 22
+_COLUMNS = 80
 
 
 def render_transparent(verdict: Verdict, *, title: str, unicode: bool = True) -> str:
-    """The full statistical analysis of a verdict, as text of at most 100 columns.
+    """The full statistical analysis of a verdict, as text of at most 80 columns.
 
     Args:
         verdict: What was concluded.
@@ -34,36 +39,45 @@ def render_transparent(verdict: Verdict, *, title: str, unicode: bool = True) ->
         unicode: Whether to use α, ≥ and their like; otherwise their ASCII fallbacks.
     """
     lines = [f"STATISTICAL ANALYSIS: {title}", ""]
-    lines += _section("COMPOSITE VERDICT", _composite(verdict))
+    for heading, rows in _sections(verdict):
+        lines.append(heading)
+        for label, value in rows:
+            # Spelled before it is wrapped: "alpha" is longer than "α".
+            lines += _row(*((label, value) if unicode else (_ascii(label), _ascii(value))))
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _sections(verdict: Verdict) -> Iterator[tuple[str, Rows]]:
+    yield "COMPOSITE VERDICT", _composite(verdict)
     total = len(verdict.findings)
     for number, finding in enumerate(verdict.findings, start=1):
         kind = finding.procedure.lower()
-        lines += [f"CRITERION {number} of {total}: {finding.criterion} ({kind})", ""]
-        lines += _criterion(finding)
+        yield f"CRITERION {number} of {total}: {finding.criterion} ({kind})", []
+        yield from _criterion(finding)
     if verdict.latency:
-        lines += _section("LATENCY", [_latency(finding) for finding in verdict.latency])
-    lines += _section("REPRODUCIBILITY", _reproducibility())
-    text = "\n".join(lines).rstrip() + "\n"
-    return text if unicode else text.replace("p̂", "p-hat").translate(_ASCII)
+        yield "LATENCY", [_latency(finding) for finding in verdict.latency]
+    yield "REPRODUCIBILITY", _reproducibility()
 
 
-def _section(heading: str, rows: list[tuple[str, str]]) -> Iterator[str]:
-    yield heading
-    for label, value in rows:
-        first, *rest = _wrapped(value)
-        yield f"  {label + ':' if label else '':{_WIDTH}} {first}".rstrip()
-        for line in rest:
-            yield f"  {'':{_WIDTH}} {line}"
-    yield ""
+def _row(label: str, value: str) -> Iterator[str]:
+    first, *rest = _wrapped(value)
+    yield f"  {label + ':' if label else '':{_WIDTH}} {first}".rstrip()
+    for line in rest:
+        yield f"  {'':{_WIDTH}} {line}"
+
+
+def _ascii(text: str) -> str:
+    return text.replace("p̂", "p-hat").translate(_ASCII)
 
 
 def _wrapped(value: str) -> list[str]:
     from textwrap import wrap
 
-    return wrap(value, width=98 - _WIDTH) or [""]
+    return wrap(value, width=_COLUMNS - _WIDTH - 3) or [""]
 
 
-def _composite(verdict: Verdict) -> list[tuple[str, str]]:
+def _composite(verdict: Verdict) -> Rows:
     named = ", ".join(trigger.name for trigger in verdict.triggers)
     decided = str(verdict.decision) if verdict.decision else "none: the design was refused"
     rows = [("Contract verdict", f"{decided} (triggered by {named})" if named else decided)]
@@ -83,21 +97,21 @@ def _composite(verdict: Verdict) -> list[tuple[str, str]]:
     return rows
 
 
-def _criterion(finding: Finding) -> Iterator[str]:
-    yield from _section("HYPOTHESIS TEST", _hypothesis(finding))
-    yield from _section("OBSERVED DATA", _observed(finding))
+def _criterion(finding: Finding) -> Iterator[tuple[str, Rows]]:
+    yield "HYPOTHESIS TEST", _hypothesis(finding)
+    yield "OBSERVED DATA", _observed(finding)
     design = finding.design
     if isinstance(design, RegressionCutoff):
-        yield from _section("THRESHOLD REFERENCE", _baseline_reference(design))
+        yield "THRESHOLD REFERENCE", _baseline_reference(design)
     elif isinstance(design, ComplianceCutoff):
-        required = [("Required rate", f"{design.required_rate:g} (given, not estimated)")]
-        yield from _section("THRESHOLD REFERENCE", required)
+        required = f"{design.required_rate:g} (given, not estimated)"
+        yield "THRESHOLD REFERENCE", [("Required rate", required)]
     if design is not None and design.cutoff is not None:
-        yield from _section("STATISTICAL INFERENCE", _inference(finding))
-    yield from _section("VERDICT", _strands(finding))
+        yield "STATISTICAL INFERENCE", _inference(finding)
+    yield "VERDICT", _strands(finding)
 
 
-def _hypothesis(finding: Finding) -> list[tuple[str, str]]:
+def _hypothesis(finding: Finding) -> Rows:
     if finding.procedure is Procedure.OBSERVATIONAL:
         return [
             ("mode", "observational: no threshold, no α, no inferential claim"),
@@ -117,7 +131,7 @@ def _hypothesis(finding: Finding) -> list[tuple[str, str]]:
     return [*rows, ("configured α", f"{finding.alpha:g} (unadjusted, this criterion alone)")]
 
 
-def _observed(finding: Finding) -> list[tuple[str, str]]:
+def _observed(finding: Finding) -> Rows:
     tally = finding.tally
     rows = [
         ("trials (n)", f"{tally.trials} (every trial counts)"),
@@ -129,7 +143,7 @@ def _observed(finding: Finding) -> list[tuple[str, str]]:
     return rows
 
 
-def _baseline_reference(design: RegressionCutoff) -> list[tuple[str, str]]:
+def _baseline_reference(design: RegressionCutoff) -> Rows:
     rows = [
         ("baseline", f"{design.baseline_successes} of {design.baseline_trials} successes"),
         ("reference rate", f"{design.reference_rate:.6f}"),
@@ -141,7 +155,7 @@ def _baseline_reference(design: RegressionCutoff) -> list[tuple[str, str]]:
     return rows
 
 
-def _inference(finding: Finding) -> list[tuple[str, str]]:
+def _inference(finding: Finding) -> Rows:
     tally, design = finding.tally, finding.design
     assert design is not None
     rate = tally.passed / tally.trials
@@ -161,7 +175,7 @@ def _inference(finding: Finding) -> list[tuple[str, str]]:
     return rows + _achieved(design)
 
 
-def _achieved(design: ComplianceCutoff | RegressionCutoff) -> list[tuple[str, str]]:
+def _achieved(design: ComplianceCutoff | RegressionCutoff) -> Rows:
     if isinstance(design, ComplianceCutoff):
         size = f"{design.achieved_size:.6f} = P(PASS) at the required rate, exactly"
         return [("achieved size", size)]
@@ -173,11 +187,11 @@ def _achieved(design: ComplianceCutoff | RegressionCutoff) -> list[tuple[str, st
         rows.append(("true false alarm", f"{alarm:.6f} with the baseline's own sampling error"))
         if alarm > FALSE_ALARM_EXCESS * design.alpha:
             ratio = alarm / design.alpha
-            rows.append(("", f"{ratio:.1f} × the configured α; the exact rule keeps it within α"))
+            rows.append(("", f"{ratio:.1f} × the configured α; the exact rule stays within α"))
     return rows
 
 
-def _strands(finding: Finding) -> list[tuple[str, str]]:
+def _strands(finding: Finding) -> Rows:
     if finding.decision is None:
         reasons = ", ".join(finding.refusals)
         return [("Refused", f"{reasons}. {finding.statement}")]
@@ -215,7 +229,7 @@ def _latency(finding: LatencyFinding) -> tuple[str, str]:
     return finding.constraint, f"{decision}. {finding.statement} ({rule})"
 
 
-def _reproducibility() -> list[tuple[str, str]]:
+def _reproducibility() -> Rows:
     return [
         ("quantile source", "Python statistics.NormalDist.inv_cdf (AS 241)"),
         ("interval", "closed-form score inversion, anchored at 0 and 1"),
