@@ -130,11 +130,17 @@ async def test_more_trials_than_the_default_number_of_threads_run_at_once() -> N
     """The engine's concurrency is the only limit."""
     together = threading.Barrier(60, timeout=20)
     service = CallableService(partial(together.wait, 20))
+    places: list[int] = []
+
+    async def call() -> None:
+        places.append((await service.call(TRIAL)).value)
 
     async with anyio.create_task_group() as group:
         for _ in range(60):
-            group.start_soon(service.call, TRIAL)
+            group.start_soon(call)
     await service.aclose()
+
+    assert [*range(60)] == sorted(places)
 
 
 @pytest.mark.parametrize("in_thread", [True, False])

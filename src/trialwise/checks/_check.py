@@ -5,6 +5,7 @@ The guard stands here once, so that a check's own file holds nothing but its con
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import MISSING, Field, fields
 from typing import Any, ClassVar
 
@@ -53,7 +54,7 @@ class Unreadable(Exception):
         self.reason = reason
 
 
-class Check:
+class Check(ABC):
     """A built-in postcondition: a frozen dataclass whose fields are its constructor's arguments."""
 
     __slots__ = ()
@@ -62,9 +63,9 @@ class Check:
     """How suite files spell it."""
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """How reports call it."""
-        raise NotImplementedError
 
     def check(self, reply: Reply) -> CheckResult:
         """What it says of a reply; it never raises for one."""
@@ -88,8 +89,9 @@ class Check:
             return {self.spelling: given[first]}
         return {self.spelling: given}
 
+    @abstractmethod
     def _judge(self, reply: Reply) -> CheckResult:
-        raise NotImplementedError
+        """What it says of a reply it can read; it may raise `Unreadable`."""
 
 
 def check_flags(**flags: object) -> None:
