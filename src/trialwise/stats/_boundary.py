@@ -29,6 +29,15 @@ def as_written(value: float) -> Fraction:
     return Fraction(repr(float(value)))
 
 
+def complement(level: float) -> float:
+    """1 − level in decimals: the complement of 0.9 is 0.1, which doubles miss by a little.
+
+    >>> complement(0.9)
+    0.1
+    """
+    return float(1 - as_written(level))
+
+
 def at_most(value: float, alpha: float, exact: Callable[[], Fraction]) -> bool:
     """Whether a probability is at most alpha: by `value`, or by `exact()` where too close."""
     if abs(value - alpha) > RELATIVE_BAND * alpha:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import SupportsIndex
 
-from trialwise.stats._boundary import as_written, ceil_product
+from trialwise.stats._boundary import ceil_product, complement
 from trialwise.stats._checks import check_count, check_open_rate, check_real
 from trialwise.stats.binomial import _cdf
 from trialwise.stats.compliance import exact_cutoff
@@ -158,10 +158,5 @@ def order_statistic_false_alarm(
 
 def raw_bound_rank(n: int, percentile: float, confidence: float) -> int:
     """qbinom(1 − alpha, n, p) + 1 = min{k : P(B ≥ k) ≤ alpha}, inclusive and exact at equality."""
-    rank = exact_cutoff(percentile, n, written_alpha(confidence))
+    rank = exact_cutoff(percentile, n, complement(confidence))
     return n + 1 if rank is None else rank
-
-
-def written_alpha(confidence: float) -> float:
-    """1 − confidence in decimals: 0.95 leaves 0.05, where doubles leave 0.050000000000000044."""
-    return float(1 - as_written(confidence))

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
+from trialwise.stats._boundary import complement
 from trialwise.stats._checks import check_choice, check_count, check_open_rate
 from trialwise.stats.compliance import minimum_trials
 from trialwise.stats.latency import check_percentile, emission_minimum
-from trialwise.stats.latency_baseline import written_alpha
 
 __all__ = [
     "GateOutcome",
@@ -82,7 +82,7 @@ def existence_minimum(percentile: float, *, confidence: float = 0.95) -> int:
     [5, 29, 59, 299, 2995]
     """
     p = check_percentile(percentile)
-    level = written_alpha(check_open_rate("confidence", confidence))
+    level = complement(check_open_rate("confidence", confidence))
     return minimum_trials(p, alpha=level, rule="exact")
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import SupportsIndex
 
+from trialwise.stats._boundary import complement
 from trialwise.stats._checks import check_count, check_open_rate, check_rate, check_successes
 from trialwise.stats._normal import normal_cdf, upper_z
 from trialwise.stats.binomial import _cdf
@@ -308,7 +309,7 @@ def _acceptable(rate: float) -> float:
 
 
 def _z(confidence: float) -> float:
-    return upper_z(1 - check_open_rate("confidence", confidence))
+    return upper_z(complement(check_open_rate("confidence", confidence)))
 
 
 def _outside(p0: float, p1: float) -> Refusal | None:

@@ -10,7 +10,7 @@ from trialwise.model.verdict import Finding, Intent
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.regression import decide_regression
 from trialwise.stats import approaches, compliance, intervals, regression
-from trialwise.stats._boundary import as_written
+from trialwise.stats._boundary import complement
 from trialwise.stats.values import Rule
 
 FEASIBILITY_CRITERIA: dict[Rule, str] = {
@@ -23,7 +23,7 @@ def level(inputs: Any) -> float:
     """The alpha of a case: the older suites give a confidence instead, read as decimals."""
     if "alpha" in inputs:
         return float(inputs["alpha"])
-    return float(1 - as_written(inputs["confidence"]))
+    return complement(inputs["confidence"])
 
 
 def wilson_ci(case: Case) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.planning.costs import NO_PRICES, Prices
-from trialwise.stats._boundary import as_written
+from trialwise.stats._boundary import as_written, complement
 from trialwise.stats._checks import check_count, check_open_rate
 from trialwise.stats._normal import normal_quantile, upper_z
 from trialwise.stats.binomial import binomial_tail
@@ -79,7 +79,7 @@ class CompareQuestion:
     @property
     def alpha(self) -> float:
         """1 − confidence, in decimals."""
-        return float(1 - as_written(self.confidence))
+        return complement(self.confidence)
 
     @property
     def level(self) -> float:

@@ -13,7 +13,7 @@ from typing import Literal
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.planning.costs import NO_PRICES, Prices
 from trialwise.procedures.planning.curves import even_rates
-from trialwise.stats._boundary import as_written
+from trialwise.stats._boundary import as_written, complement
 from trialwise.stats._checks import check_count, check_open_rate
 from trialwise.stats.compliance import (
     ComplianceCutoff,
@@ -86,7 +86,7 @@ class ComplianceQuestion:
     @property
     def alpha(self) -> float:
         """1 − confidence, in decimals."""
-        return float(1 - as_written(self.confidence))
+        return complement(self.confidence)
 
     @classmethod
     def usual_better(cls, required_rate: float) -> float:

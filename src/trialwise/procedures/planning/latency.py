@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.planning.costs import NO_PRICES, Prices
-from trialwise.stats._boundary import as_written, floor_product
+from trialwise.stats._boundary import complement, floor_product
 from trialwise.stats._checks import check_count, check_open_rate, check_positive, check_rate
 from trialwise.stats.compliance import ComplianceCutoff
 from trialwise.stats.latency import SUPPORTED_PERCENTILES, emission_minimum
@@ -82,7 +82,7 @@ class LatencyQuestion:
     @property
     def alpha(self) -> float:
         """1 − confidence, in decimals."""
-        return float(1 - as_written(self.confidence))
+        return complement(self.confidence)
 
     @property
     def expected_trials(self) -> int | None:

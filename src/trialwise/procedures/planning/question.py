@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.planning.costs import NO_PRICES, Prices
-from trialwise.stats._boundary import as_written
+from trialwise.stats._boundary import complement
 from trialwise.stats._checks import check_choice, check_count, check_open_rate
 from trialwise.stats.compliance import check_required_rate
 from trialwise.stats.sequential._claim import default_alternative
@@ -68,7 +68,7 @@ class SequentialQuestion:
     @property
     def family_alpha(self) -> float:
         """1 − confidence, in decimals."""
-        return float(1 - as_written(self.confidence))
+        return complement(self.confidence)
 
     @property
     def alpha(self) -> float:
@@ -79,7 +79,7 @@ class SequentialQuestion:
     @property
     def beta(self) -> float:
         """1 − power, in decimals."""
-        return float(1 - as_written(self.power))
+        return complement(self.power)
 
     @classmethod
     def usual_alternative(cls, required_rate: float) -> float:

@@ -14,7 +14,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.procedures.planning.compare import UnpairedSize, unpaired_size
 from trialwise.procedures.planning.costs import NO_PRICES, Prices
 from trialwise.procedures.planning.curves import even_rates
-from trialwise.stats._boundary import as_written
+from trialwise.stats._boundary import as_written, complement
 from trialwise.stats._checks import check_count, check_open_rate, check_successes
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression import RegressionCutoff, regression_cutoff
@@ -67,7 +67,7 @@ class RegressionQuestion:
     @property
     def alpha(self) -> float:
         """1 − confidence, in decimals."""
-        return float(1 - as_written(self.confidence))
+        return complement(self.confidence)
 
     @property
     def baseline_rate(self) -> float:
