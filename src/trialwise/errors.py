@@ -3,11 +3,15 @@
     TrialwiseError
     ├── InvalidArgument     (also ValueError)  a value outside what a function is defined for
     ├── ReferenceDataError                     a folder of reference cases that cannot be read
+    ├── DesignRefused                          a design that cannot support its claim
+    ├── BaselineError                          a baseline that is missing, damaged or unreadable
+    ├── RunNotFound                            a stored run that is not there, or not to be resumed
     ├── JournalDamaged                         a journal whose earlier lines are not as written
     └── JournalInUse                           a journal that another process is writing
 
 A design that cannot support its claim is not an exception inside the statistics: the result
 carries a refusal beside an undefined cutoff, because the caller decides what a refusal means.
+Planning a run decides it: there a refusal is `DesignRefused`, raised before the first trial.
 """
 
 from __future__ import annotations
@@ -18,10 +22,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "BaselineError",
+    "DesignRefused",
     "InvalidArgument",
     "JournalDamaged",
     "JournalInUse",
     "ReferenceDataError",
+    "RunNotFound",
     "TrialwiseError",
 ]
 
@@ -87,3 +94,26 @@ class JournalInUse(TrialwiseError):
             f"{path}: another run is writing this journal. Wait for it, or start a run of your own."
         )
         self.path = path
+
+
+class DesignRefused(TrialwiseError):
+    """A design cannot support its claim; nothing was run.
+
+    Args:
+        reasons: What is wrong, each with what was configured, what is needed and the way out.
+    """
+
+    def __init__(self, reasons: tuple[str, ...]) -> None:
+        super().__init__("\n".join(("the design was refused; nothing was run", *reasons)))
+        self.reasons = reasons
+
+    def __reduce__(self) -> tuple[type[DesignRefused], tuple[tuple[str, ...]]]:
+        return type(self), (self.reasons,)
+
+
+class BaselineError(TrialwiseError):
+    """A baseline is missing, unreadable, or not as it was written."""
+
+
+class RunNotFound(TrialwiseError):
+    """A stored run is not there, or is not one that can be gone on with."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from trialwise.errors import TrialwiseError
 from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply
 
-__all__ = ["Service", "ServiceError", "TrialContext"]
+__all__ = ["Clock", "Service", "ServiceError", "SystemClock", "TrialContext", "TrialLog"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,3 +55,37 @@ class Service(Protocol):
     async def aclose(self) -> None:
         """Release what the service holds; closing twice is harmless."""
         ...
+
+
+class TrialLog(Protocol):
+    """Where completed trials are made durable before they count."""
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Hand one record over: from here on it survives the death of this process."""
+        ...
+
+    def sync(self) -> None:
+        """Wait until everything appended survives a power cut."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, so that tests can bend it."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back: for latencies, budgets and pacing."""
+        ...
+
+    def now(self) -> datetime:
+        """The date and time, with its zone: for records only, since it may jump."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    monotonic = staticmethod(time.perf_counter)
+
+    def now(self) -> datetime:
+        """The local date and time, with its zone."""
+        return datetime.now().astimezone()

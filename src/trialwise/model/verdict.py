@@ -6,17 +6,35 @@ finding has no decision, only reasons.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
+from typing import TypeAlias
 
+from trialwise.model.claim import Claim
+from trialwise.model.evidence import (
+    Breakdown,
+    Diagnostics,
+    ExperimentSummary,
+    Guard,
+    Reproducibility,
+    Spending,
+    StopReason,
+    Threshold,
+)
 from trialwise.model.tally import Tally
+from trialwise.stats.cluster_estimators import ClusterEstimate
+from trialwise.stats.cluster_stratified import StratifiedEstimate
 from trialwise.stats.compliance import ComplianceCutoff
+from trialwise.stats.finite import ExactCorpusRate, FiniteCorpusCutoff
 from trialwise.stats.latency_baseline import OrderStatisticBound
 from trialwise.stats.latency_limits import LatencyLimitDecision
 from trialwise.stats.latency_precedence import PrecedenceThreshold
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression import RegressionCutoff
-from trialwise.stats.values import Decision, Rule
+from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.stats.values import Decision, Interval, Rule
 
 __all__ = [
     "Caution",
@@ -40,6 +58,8 @@ class Procedure(StrEnum):
     """Is the required rate met?"""
     REGRESSION = "REGRESSION"
     """Has the rate degraded from a measured baseline?"""
+    SEQUENTIAL = "SEQUENTIAL"
+    """Is the required rate met, or missed by the margin? Decided as soon as it may be."""
     OBSERVATIONAL = "OBSERVATIONAL"
     """Was any failure observed? No population claim."""
 
@@ -90,6 +110,12 @@ class PValue:
     tail: str
 
 
+Design: TypeAlias = (
+    ComplianceCutoff | RegressionCutoff | SequentialDesign | FiniteCorpusCutoff | ExactCorpusRate
+)
+"""What a procedure decides by; an observational one needs none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """What one criterion's procedure concluded, with everything a reader needs to redo it."""
@@ -105,7 +131,7 @@ class Finding:
     tally: Tally
     intent: Intent = Intent.VERIFICATION
     alpha: float | None = None
-    design: ComplianceCutoff | RegressionCutoff | None = None
+    design: Design | None = None
     refusals: tuple[Refusal, ...] = ()
     p_value: PValue | None = None
     lower_bound: float | None = None
@@ -113,11 +139,45 @@ class Finding:
     observed_rate: ObservedRate = ObservedRate.NOT_APPLICABLE
     caution: Caution | None = None
     statement: str = ""
+    null: str = ""
+    """The hypothesis that is given up only for evidence, and its alternative."""
+    alternative: str = ""
+    beta: float | None = None
+    """P(PASS) allowed at the alternative rate, where the procedure controls it."""
+    power: float | None = None
+    """The exact chance of not passing at the alternative rate, where there is one."""
+    interval: Interval | None = None
+    """Two-sided, for the rate; its method says how far it may be trusted."""
+    estimate: float | None = None
+    """Of the rate, where it is not the observed one: after stopping early, or weighted."""
+    label: str = ""
+    """What to print instead of the decision, such as NO FAILURE OBSERVED."""
+    confidence_statement: str = ""
+    """What the error rate is a property of, in a sentence (§7.2)."""
+    experiment: str = ""
+    category: str = ""
+    planned_trials: int | None = None
+    stop: StopReason | None = None
+    threshold: Threshold | None = None
+    per_protocol: Tally | None = None
+    """The counts without excused trials; `tally` holds every trial."""
+    breakdown: Breakdown | None = None
+    diagnostics: Diagnostics | None = None
+    estimator: ClusterEstimate | StratifiedEstimate | None = None
+    """The estimator matched to a declared claim, where the binomial rule does not fit it."""
+    caveats: tuple[str, ...] = ()
+    """What qualifies the decision without changing it."""
+    input_id: str | None = None
+    """The input that this finding is about, where every input is judged on its own."""
+    by_input: tuple[Finding, ...] = ()
 
     @property
     def cutoff(self) -> int | None:
         """The fewest successes that PASS, where there is such a number."""
-        return None if self.design is None else self.design.cutoff
+        design = self.design
+        if isinstance(design, ComplianceCutoff | RegressionCutoff | FiniteCorpusCutoff):
+            return design.cutoff
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,4 +224,29 @@ class Verdict:
     triggers: tuple[Trigger, ...] = ()
     false_compliance_envelope: float | None = None
     false_degradation_envelope: float | None = None
+    false_rejection_envelope: float | None = None
+    """Σα over sequential criteria: some FAIL although every rate is as required."""
+    false_acceptance_envelope: float | None = None
+    """Σβ over sequential criteria: some PASS although its rate is the margin or more below."""
     refusals: tuple[Refusal, ...] = ()
+    contract: str = ""
+    run_id: str = ""
+    started_at: datetime | None = None
+    intent: Intent = Intent.VERIFICATION
+    analysis: str = "intent-to-treat"
+    """Whose trials decided."""
+    claim: Claim = field(default_factory=Claim)
+    experiments: tuple[ExperimentSummary, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    """Violated guardrails that the run was admitted with, overrides included."""
+    covariates: Mapping[str, str] = field(default_factory=dict)
+    factors: Mapping[str, str] = field(default_factory=dict)
+    spending: Spending = field(default_factory=Spending)
+    stop: StopReason = StopReason.COMPLETE
+    aborted: str = ""
+    """Why the run ended before its plan did, for a person."""
+    horizon: int | None = None
+    horizon_false_alarm: float | None = None
+    """Of the horizon's runs together, where one is declared (§8.5)."""
+    reproducibility: Reproducibility = field(default_factory=Reproducibility)
+    caveats: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import (
@@ -14,7 +14,7 @@ from trialwise.model.verdict import (
     Trigger,
     Verdict,
 )
-from trialwise.stats.envelopes import Direction, type_one_envelopes
+from trialwise.stats.envelopes import Direction, Envelope, envelope, type_one_envelopes
 from trialwise.stats.refusal import Refusal
 
 __all__ = ["combine", "compose"]
@@ -82,7 +82,12 @@ def compose(
         if decision is not None and dimension not in left_out
     ]
     decision = combine(enforced) or Decision.PASS
-    envelopes = type_one_envelopes((_DIRECTIONS[f.procedure], f.alpha) for f in findings)
+    envelopes = type_one_envelopes(
+        (direction, part.alpha)
+        for part in _streams(findings)
+        if (direction := _DIRECTIONS.get(part.procedure)) is not None
+    )
+    sequential = [f for f in _streams(findings) if f.procedure is Procedure.SEQUENTIAL]
     return Verdict(
         decision=decision,
         findings=findings,
@@ -93,7 +98,22 @@ def compose(
         triggers=_triggers(decision, findings, latency, left_out),
         false_compliance_envelope=envelopes.false_compliance,
         false_degradation_envelope=envelopes.false_degradation_signal,
+        false_rejection_envelope=_sum(f.alpha for f in sequential),
+        false_acceptance_envelope=_sum(f.beta for f in sequential),
     )
+
+
+def _streams(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """What carries an error rate of its own: every input where each is judged."""
+    for finding in findings:
+        yield from finding.by_input or (finding,)
+
+
+def _sum(levels: Iterable[float | None]) -> float | None:
+    """The union bound over levels, or None without any."""
+    given = [level for level in levels if level is not None]
+    bound = envelope(given) if given else None
+    return bound.capped if isinstance(bound, Envelope) else None
 
 
 def _check_one_rule(parts: Sequence[Finding | LatencyFinding]) -> None:

@@ -127,3 +127,10 @@ def _number(argument: str, value: float, allowed: str) -> float:
         return check_real(argument, value)
     except InvalidArgument:
         raise InvalidArgument(argument, value, allowed) from None
+
+
+def check_text(argument: str, value: object, allowed: str) -> str:
+    """A text with something in it."""
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidArgument(argument, value, allowed)
+    return value

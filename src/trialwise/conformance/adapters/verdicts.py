@@ -268,8 +268,8 @@ def _inferential(name: str, entry: Mapping[str, Any], rule: Rule) -> tuple[Findi
 
 
 def _procedure_fields(finding: Finding, entry: Mapping[str, Any]) -> dict[str, Any]:
-    design = finding.design
     if finding.procedure is Procedure.REGRESSION:
+        design = finding.design if isinstance(finding.design, RegressionCutoff) else None
         return {
             "cutoff_integer": finding.cutoff,
             "displayed_rate": None if design is None else design.displayed_rate,

@@ -1,0 +1,93 @@
+"""What a run tells whoever listens, while it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.plan import Plan
+from trialwise.model.trial import Trial
+from trialwise.model.verdict import Decision, Verdict
+
+__all__ = [
+    "CriterionDecided",
+    "CriterionStanding",
+    "Event",
+    "Listener",
+    "RunEnded",
+    "RunStarted",
+    "TrialDone",
+    "VerdictReached",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionStanding:
+    """How one criterion stands: counted trials in issue order, and its decision if certain."""
+
+    criterion: str
+    trials: int
+    passed: int
+    planned: int
+    """N, or the cap; over all inputs with `each_input`."""
+    decision: Decision | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """The plan is admitted and the first trial is about to start."""
+
+    run_id: str
+    plan: Plan
+    resumed: int = 0
+    """Trials already in the journal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialDone:
+    """A trial is durable and counted."""
+
+    trial: Trial
+    standings: tuple[CriterionStanding, ...]
+    """Of every criterion of the run."""
+    spending: Spending
+    in_flight: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionDecided:
+    """A criterion's verdict can no longer change."""
+
+    standing: CriterionStanding
+    stop: StopReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded:
+    """No further trial will be run."""
+
+    stop: StopReason
+    spending: Spending
+    message: str = ""
+    """Why, where the run ended before its plan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictReached:
+    """The run was judged and its record written."""
+
+    verdict: Verdict
+    record: str = ""
+    """Where the record is kept."""
+
+
+Event: TypeAlias = RunStarted | TrialDone | CriterionDecided | RunEnded | VerdictReached
+
+
+class Listener(Protocol):
+    """Hears of a run; must be quick, and must not raise."""
+
+    def on_event(self, event: Event) -> None:
+        """Take note of one event."""
+        ...

@@ -1,0 +1,191 @@
+"""What is promised of one service: its criteria, the inputs they are tried on, its latency."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from trialwise.errors import InvalidArgument
+from trialwise.model.claim import Claim
+from trialwise.model.covariate import Covariate
+from trialwise.model.criterion import Criterion
+from trialwise.model.reply import Reply
+from trialwise.model.sampling import Sampling
+from trialwise.stats._checks import check_choice, check_open_rate, check_positive, check_text
+
+__all__ = ["Contract", "Latency", "LatencyConstraint"]
+
+PERCENTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyConstraint:
+    """One percentile and its limit in seconds; without a limit the baseline's counts."""
+
+    percentile: str
+    limit_s: float | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("percentile", self.percentile, tuple(PERCENTILES))
+        if self.limit_s is not None:
+            check_positive("limit_s", self.limit_s)
+
+    @property
+    def level(self) -> float:
+        """The percentile as a fraction."""
+        return PERCENTILES[self.percentile]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency:
+    """The second dimension: how long successful trials may take (§12).
+
+    >>> [c.percentile for c in Latency.within(p95=0.5, p99=2.0).constraints]
+    ['p95', 'p99']
+    """
+
+    constraints: tuple[LatencyConstraint, ...]
+    enforced: bool = False
+    """Advisory unless asked for: a baseline may come from other hardware (§12.6)."""
+    confidence: float = 0.95
+    sampling: str | None = None
+    """Over which of the contract's samplings; None where there is only one."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "constraints", tuple(self.constraints))
+        if not self.constraints:
+            raise InvalidArgument("constraints", (), "hold at least one percentile")
+        check_open_rate("confidence", self.confidence)
+        given = [one.percentile for one in self.constraints]
+        if len(set(given)) < len(given):
+            raise InvalidArgument("constraints", given, "hold every percentile once")
+
+    @classmethod
+    def within(
+        cls, *, enforced: bool = False, confidence: float = 0.95, **limits_s: float
+    ) -> Latency:
+        """Explicit limits, by percentile, in seconds."""
+        constraints = tuple(
+            LatencyConstraint(percentile=name, limit_s=limit) for name, limit in limits_s.items()
+        )
+        return cls(constraints=constraints, enforced=enforced, confidence=confidence)
+
+    @classmethod
+    def no_worse_than_baseline(
+        cls, *percentiles: str, enforced: bool = False, confidence: float = 0.95
+    ) -> Latency:
+        """Limits that the baseline's own latencies give."""
+        constraints = tuple(LatencyConstraint(percentile=name) for name in percentiles)
+        return cls(constraints=constraints, enforced=enforced, confidence=confidence)
+
+    @property
+    def alpha(self) -> float:
+        """1 − confidence, in decimals."""
+        from trialwise.stats._boundary import complement
+
+        return complement(self.confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """A service and what is promised of it.
+
+    Every sampling is an experiment of its own: all criteria that name it share its trials. A
+    contract with one sampling need not name it.
+
+    >>> from trialwise.model.criterion import Criterion
+    >>> contract = Contract(
+    ...     "sums", lambda question: "555",
+    ...     [Criterion("answers", lambda text: "555" in text, at_least=0.9)],
+    ...     sampling=["What is 15 * 37?"],
+    ... )
+    >>> list(contract.samplings)
+    ['inputs']
+    """
+
+    name: str
+    service: Any
+    """A function, or anything with the methods of a `Service`."""
+    criteria: tuple[Criterion, ...]
+    _: KW_ONLY
+    sampling: Any = None
+    """A `Sampling`, a list of inputs, or several samplings by name."""
+    claim: Claim = field(default_factory=Claim)
+    latency: Latency | None = None
+    covariates: tuple[Covariate, ...] = ()
+    factors: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    """What was under test: model, temperature, prompt version, endpoint. Provenance, not index."""
+    activity: Callable[[Reply], bool] | None = None
+    """Whether a reply shows any work done; a trial without is classed `empty-run`."""
+    description: str = ""
+    samplings: Mapping[str, Sampling] = field(init=False, repr=False, compare=False)
+    """The experiments, by name."""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        check_text("name", self.name, "be a text that names the contract")
+        put(self, "criteria", tuple(self.criteria))
+        put(self, "covariates", tuple(self.covariates))
+        put(self, "factors", MappingProxyType({k: str(v) for k, v in self.factors.items()}))
+        if not self.criteria:
+            raise InvalidArgument("criteria", (), "hold at least one criterion")
+        names = [criterion.name for criterion in self.criteria]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InvalidArgument("criteria", twice, "have different names")
+        put(self, "samplings", MappingProxyType(_samplings(self.sampling)))
+        if self.samplings:
+            self._check_samplings()
+
+    def _check_samplings(self) -> None:
+        known = ", ".join(self.samplings)
+        for criterion in self.criteria:
+            if self.experiment_of(criterion) not in self.samplings:
+                allowed = f"be one of the contract's: {known}"
+                raise InvalidArgument("sampling", criterion.sampling, allowed)
+        if self.latency and self.latency_experiment not in self.samplings:
+            raise InvalidArgument("sampling", self.latency.sampling, f"be one of {known}")
+        unused = set(self.samplings) - {self.experiment_of(one) for one in self.criteria}
+        if unused:
+            allowed = "each have a criterion: trials that decide nothing are not run"
+            raise InvalidArgument("samplings", sorted(unused), allowed)
+
+    def experiment_of(self, criterion: Criterion) -> str:
+        """The sampling a criterion runs over."""
+        return self._named(criterion.sampling, f"criterion {criterion.name!r}")
+
+    @property
+    def latency_experiment(self) -> str:
+        """The sampling whose latencies are judged."""
+        assert self.latency is not None
+        return self._named(self.latency.sampling, "latency")
+
+    def _named(self, sampling: str | None, whose: str) -> str:
+        if sampling is not None:
+            return sampling
+        if len(self.samplings) == 1:
+            return next(iter(self.samplings))
+        allowed = f"be named: the contract has {', '.join(self.samplings) or 'none'}"
+        raise InvalidArgument(f"sampling of {whose}", None, allowed)
+
+    def with_inputs(self, sampling: Any) -> Contract:
+        """The same promise, tried on other inputs."""
+        from dataclasses import fields
+
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        return Contract(**{**given, "sampling": sampling})
+
+
+def _samplings(given: object) -> dict[str, Sampling]:
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return {
+            str(name): one if isinstance(one, Sampling) else Sampling.of(one, identifier=str(name))
+            for name, one in given.items()
+        }
+    one = given if isinstance(given, Sampling) else Sampling.of(given)  # type: ignore[arg-type]
+    return {one.identifier: one}

@@ -1,0 +1,167 @@
+"""One claim judged over many trials: its postconditions, its threshold and where that came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from trialwise.errors import InvalidArgument
+from trialwise.model.postcondition import Postcondition
+from trialwise.stats._checks import check_choice, check_count, check_open_rate, check_text
+
+__all__ = ["Check", "Criterion", "Origin"]
+
+Check: TypeAlias = Postcondition | Callable[..., object]
+"""A postcondition, or a plain function that the engine wraps into one."""
+
+
+class Origin(StrEnum):
+    """Who set a threshold (§7.4)."""
+
+    SLA = "SLA"
+    SLO = "SLO"
+    POLICY = "POLICY"
+    EMPIRICAL = "EMPIRICAL"
+    UNSPECIFIED = "UNSPECIFIED"
+
+    @property
+    def is_normative(self) -> bool:
+        """Whether somebody promised it, rather than measured it."""
+        return self in (Origin.SLA, Origin.SLO, Origin.POLICY)
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """What is promised of the replies, and how surely.
+
+    Exactly one question: `at_least` a rate, `no_worse_than` a baseline, or `never_fails`.
+
+    >>> Criterion("answers", lambda text: "555" in text, at_least=0.9).question
+    'at_least'
+    >>> Criterion("answers", lambda text: "555" in text, at_least=1.0)
+    Traceback (most recent call last):
+        ...
+    trialwise.errors.InvalidArgument: at_least must be below 1: no number of trials shows a rate
+    of 1, so ask for never_fails, got 1.0
+    """
+
+    name: str
+    postconditions: tuple[Check, ...]
+    """All of them must hold for a trial to pass; given as one or as several."""
+    _: KW_ONLY
+    at_least: float | None = None
+    """The required rate, strictly between 0 and 1."""
+    no_worse_than: str | None = None
+    """"baseline" for the one that fits, or a baseline's identifier."""
+    never_fails: bool = False
+    """Was any failure observed? No claim about a population."""
+    trials: int | None = None
+    """A fixed number of trials for this criterion (per input with `each_input`)."""
+    max_trials: int | None = None
+    """The most trials of a sequential decision (per input with `each_input`)."""
+    margin: float = 0.10
+    """How far below the required or the baseline's rate counts as bad."""
+    confidence: float = 0.95
+    power: float = 0.80
+    origin: Origin | None = None
+    """None: EMPIRICAL against a baseline, else UNSPECIFIED."""
+    contract_ref: str = ""
+    """Where the threshold is written down, such as "SLA v2.1 §4.3"."""
+    category: str = ""
+    """The class of failure it guards against, such as CORRECTNESS or SAFETY."""
+    sampling: str | None = None
+    """Which of the contract's samplings it runs over; None where there is only one."""
+    each_input: bool = False
+    """Whether every input is judged on its own, so that no pooled rate hides one."""
+    min_probes: int | None = None
+    """Below so many trials an observational PASS is shown as NO FAILURE OBSERVED."""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        check_text("name", self.name, "be a text that names the criterion")
+        put(self, "postconditions", _postconditions(self.postconditions))
+        asked = [
+            name
+            for name, given in (
+                ("at_least", self.at_least is not None),
+                ("no_worse_than", self.no_worse_than is not None),
+                ("never_fails", self.never_fails),
+            )
+            if given
+        ]
+        if len(asked) != 1:
+            allowed = "be exactly one of at_least, no_worse_than and never_fails"
+            raise InvalidArgument(f"the question of {self.name!r}", asked or None, allowed)
+        if self.at_least is not None:
+            put(self, "at_least", _required(self.at_least))
+        if self.no_worse_than is not None:
+            check_text("no_worse_than", self.no_worse_than, "name a baseline")
+        self._check_numbers()
+        origin = self.origin
+        if origin is None:
+            origin = Origin.EMPIRICAL if self.no_worse_than else Origin.UNSPECIFIED
+        given = check_choice("origin", str(origin), tuple(map(str, Origin)))
+        put(self, "origin", Origin(given))
+
+    def _check_numbers(self) -> None:
+        check_open_rate("confidence", self.confidence)
+        check_open_rate("power", self.power)
+        check_open_rate("margin", self.margin)
+        for name in ("trials", "max_trials", "min_probes"):
+            value = getattr(self, name)
+            if value is not None:
+                check_count(name, value, minimum=1)
+        if self.trials is not None and self.max_trials is not None:
+            allowed = "be left out where trials fixes the number"
+            raise InvalidArgument("max_trials", self.max_trials, allowed)
+        if self.max_trials is not None and self.at_least is None:
+            allowed = "go with at_least: only a required rate is decided early"
+            raise InvalidArgument("max_trials", self.max_trials, allowed)
+        if self.min_probes is not None and not self.never_fails:
+            raise InvalidArgument("min_probes", self.min_probes, "go with never_fails")
+
+    @property
+    def question(self) -> str:
+        """Which of the three questions it asks."""
+        if self.at_least is not None:
+            return "at_least"
+        return "no_worse_than" if self.no_worse_than is not None else "never_fails"
+
+    @property
+    def alpha(self) -> float:
+        """1 − confidence, in decimals."""
+        from trialwise.stats._boundary import complement
+
+        return complement(self.confidence)
+
+    @property
+    def beta(self) -> float:
+        """1 − power, in decimals."""
+        from trialwise.stats._boundary import complement
+
+        return complement(self.power)
+
+
+def _postconditions(given: object) -> tuple[Check, ...]:
+    several = tuple(given) if isinstance(given, list | tuple) else (given,)
+    if not several:
+        raise InvalidArgument("postconditions", given, "hold at least one")
+    for one in several:
+        if not callable(one) and not isinstance(one, Postcondition):
+            allowed = "be postconditions or functions of a reply"
+            raise InvalidArgument("postconditions", one, allowed)
+    return several
+
+
+def _required(rate: float) -> float:
+    if rate == 1:
+        allowed = "be below 1: no number of trials shows a rate of 1, so ask for never_fails"
+        raise InvalidArgument("at_least", rate, allowed)
+    return check_open_rate("at_least", rate)
+
+
+def names_of(criteria: Iterable[Criterion]) -> tuple[str, ...]:
+    """The names of criteria, in order."""
+    return tuple(criterion.name for criterion in criteria)

@@ -1,0 +1,173 @@
+"""What a report needs beside a decision: thresholds, failures by reason, diagnostics, spending."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from trialwise.model.baseline import BaselineReference
+from trialwise.model.criterion import Origin
+
+__all__ = [
+    "Breakdown",
+    "Diagnostics",
+    "ExperimentSummary",
+    "Guard",
+    "Reproducibility",
+    "Severity",
+    "Spending",
+    "StopReason",
+    "Threshold",
+]
+
+
+class StopReason(StrEnum):
+    """Why no further trial was counted."""
+
+    DECIDED = "decided"
+    """A sequential design reached a boundary."""
+    CURTAILED = "curtailed"
+    """A fixed design's verdict could no longer change."""
+    COMPLETE = "complete"
+    """All planned trials were run."""
+    TRIALS_BUDGET = "trials-budget"
+    TIME_BUDGET = "time-budget"
+    TOKEN_BUDGET = "token-budget"
+    MONEY_BUDGET = "money-budget"
+    ERROR_RATE = "error-rate"
+    """Too many trials never reached the service."""
+    INTERRUPTED = "interrupted"
+    SERVICE = "service-unusable"
+    """The service, its recording or the store could not go on."""
+
+    @property
+    def is_premature(self) -> bool:
+        """Whether the run ended before its plan did."""
+        return self not in (StopReason.DECIDED, StopReason.CURTAILED, StopReason.COMPLETE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """What a criterion is held against, and who says so (§7.4)."""
+
+    origin: Origin = Origin.UNSPECIFIED
+    contract_ref: str = ""
+    required_rate: float | None = None
+    alternative_rate: float | None = None
+    """The rate at which a sequential PASS is rare, or that a test should detect."""
+    baseline: BaselineReference | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Breakdown:
+    """The failures of a criterion by reason, and its trials by error class (§1.4.5a)."""
+
+    condition: int = 0
+    transform: int = 0
+    no_value: int = 0
+    errors: Mapping[str, int] = field(default_factory=dict)
+    """Trials by error class, the plain ones left out."""
+    retried: int = 0
+    """Trials that needed more than one attempt and then passed."""
+
+    @property
+    def untestable(self) -> int:
+        """Failures that never reached the condition."""
+        return self.transform + self.no_value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostics:
+    """Signs that the trials were not independent, or not of one kind (§8.2, §8.3)."""
+
+    autocorrelation: float | None = None
+    autocorrelation_p: float | None = None
+    """Of the exact runs test: small where neighbours are more alike than chance."""
+    first_half_rate: float | None = None
+    second_half_rate: float | None = None
+    drift_p: float | None = None
+    """Of Fisher's exact test between the two halves."""
+    untestable_share: float | None = None
+    """Trials that gave nothing to test."""
+    warnings: tuple[str, ...] = ()
+
+
+class Severity(StrEnum):
+    """How much a guardrail's violation costs the comparison (§8.4.5)."""
+
+    HARD = "hard-invalidator"
+    """The comparison does not exist: refused under verification."""
+    MAJOR = "major-caveat"
+    """Refused under verification unless overridden, and then recorded."""
+    MINOR = "minor-caveat"
+    """A warning in either intent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """One violated guardrail."""
+
+    code: str
+    """Its name, by which an override admits it."""
+    severity: Severity
+    message: str
+    criterion: str | None = None
+    """None: it concerns the whole run."""
+    overridden: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentSummary:
+    """One sampling as it was run (§1.4.7, §8.2.1)."""
+
+    name: str
+    identifier: str
+    version: str = ""
+    role: str = "unspecified"
+    description: str = ""
+    fingerprint: str = ""
+    inputs: int
+    """Distinct inputs."""
+    trials: int
+    """Counted: every one of them is in the journal."""
+    planned: int
+    draw: str
+    sampling_mode: str
+    stop: StopReason
+    repetitions: Mapping[str, int] = field(default_factory=dict)
+    """How many inputs were tried so many times."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """What a run took; setup is kept apart from the trials."""
+
+    trials: int = 0
+    attempts: int = 0
+    seconds: float = 0.0
+    """Wall time, by the monotonic clock."""
+    tokens: int = 0
+    usd: float | None = None
+    """None where no trial said what it cost."""
+    setup_s: float = 0.0
+    setup_tokens: int = 0
+    setup_usd: float | None = None
+    abandoned: int = 0
+    """Trials started and not waited for, once the verdict was certain."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reproducibility:
+    """The numerical ingredients that vary between implementations (§10.2)."""
+
+    reference_data_version: str = "none consumed"
+    quantile_source: str = "Python statistics.NormalDist.inv_cdf (AS 241)"
+    interval_implementation: str = "closed-form score inversion, anchored at 0 and 1"
+    sort_stable: bool = True
+    tie_policy: str = "largest-tied-position-for-upper-bound-ranks"
+    exact_boundary: str = "within 1e-9 of alpha, rationals with numbers read as written"
+    tool_version: str = ""
+    python_version: str = ""
+    seed: int | None = None
+    plan_hash: str = ""

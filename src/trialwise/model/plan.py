@@ -1,0 +1,156 @@
+"""A resolved design: what will be run, by which rule it is decided, and the seed of it all.
+
+Made before the first trial and never changed: the record of a run is its plan, its trials and
+nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from trialwise.model.claim import Claim, Estimator, SamplingMode
+from trialwise.model.evidence import Guard, Threshold
+from trialwise.model.options import Analysis, RunOptions
+from trialwise.model.verdict import Decision, Design, Intent, Procedure
+from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.stats.sequential.order import Draw
+from trialwise.stats.values import Rule
+
+__all__ = ["CriterionPlan", "ExperimentPlan", "LatencyPlan", "Limits", "Plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a stream of trials is decided, as failures after n trials: every procedure's shape.
+
+    A fixed design with cutoff c of N trials PASSes once c successes are in and FAILs once more
+    than N − c have failed; an observational one is that with c = N; a design that only the last
+    trial can decide has neither.
+    """
+
+    cap: int
+    cutoff: int | None = None
+    """Successes that PASS a fixed design; None: nothing is decided before the end."""
+    design: SequentialDesign | None = None
+    curtailed: bool = True
+
+    def decide(self, trials: int, failures: int) -> Decision | None:
+        """The verdict that is certain after some trials, or None to go on.
+
+        >>> limits = Limits(cap=50, cutoff=46)
+        >>> limits.decide(46, 0), limits.decide(40, 5), limits.decide(40, 4)
+        (<Decision.PASS: 'PASS'>, <Decision.FAIL: 'FAIL'>, None)
+        """
+        if self.design is not None:
+            if failures <= self.design.accept[trials]:
+                return Decision.PASS
+            if failures >= self.design.reject[trials]:
+                return Decision.FAIL
+            return Decision.INCONCLUSIVE if trials == self.cap else None
+        if self.cutoff is None or not (self.curtailed or trials == self.cap):
+            return None
+        if trials - failures >= self.cutoff:
+            return Decision.PASS
+        return Decision.FAIL if failures > self.cap - self.cutoff else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionPlan:
+    """How one criterion will be decided."""
+
+    criterion: str
+    experiment: str
+    procedure: Procedure
+    rule: Rule | None
+    decision_rule: str | None
+    alpha: float | None
+    beta: float | None = None
+    trials: int
+    """N, or the most trials of a sequential decision; of each input with `each_input`."""
+    cutoff: int | None = None
+    """The fewest successes that PASS, for a fixed design."""
+    design: Design | None = None
+    threshold: Threshold
+    estimator: Estimator | None = None
+    each_input: bool = False
+    min_probes: int | None = None
+    category: str = ""
+    curtailed: bool = True
+    caveats: tuple[str, ...] = ()
+
+    @property
+    def limits(self) -> Limits:
+        """When its stream is decided."""
+        design = self.design if isinstance(self.design, SequentialDesign) else None
+        return Limits(self.trials, self.cutoff, design, self.curtailed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentPlan:
+    """One sampling: how many trials at most, and how their inputs are drawn."""
+
+    name: str
+    identifier: str
+    version: str = ""
+    role: str = "unspecified"
+    description: str = ""
+    fingerprint: str
+    """Of the inputs' contents: resuming with others is refused."""
+    input_ids: tuple[str, ...]
+    repetitions: tuple[int, ...]
+    """Of each input."""
+    weights: tuple[float, ...] = ()
+    """Of each input, where the estimand is weighted."""
+    strata: tuple[str | None, ...] = ()
+    trials: int
+    """The most trials of the experiment, all inputs together."""
+    draw: Draw
+    sampling_mode: SamplingMode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyPlan:
+    """One percentile's rule."""
+
+    percentile: str
+    level: float
+    experiment: str
+    alpha: float
+    limit_s: float | None = None
+    baseline_latencies_s: tuple[float, ...] | None = None
+    """Of the baseline, where it gives the limit."""
+    baseline_run_trials: int | None = None
+    enforced: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A whole run, resolved."""
+
+    contract: str
+    seed: int
+    intent: Intent
+    rule: Rule
+    analysis: Analysis
+    claim: Claim
+    options: RunOptions
+    experiments: tuple[ExperimentPlan, ...]
+    criteria: tuple[CriterionPlan, ...]
+    latency: tuple[LatencyPlan, ...] = ()
+    structure: Mapping[str, str] = field(default_factory=dict)
+    """The fingerprint of each criterion's postconditions."""
+    covariates: Mapping[str, str] = field(default_factory=dict)
+    factors: Mapping[str, str] = field(default_factory=dict)
+    guards: tuple[Guard, ...] = ()
+    purpose: str = "test"
+    """"test", or "measure" for a baseline."""
+
+    def criteria_of(self, experiment: str) -> Sequence[CriterionPlan]:
+        """The criteria that share an experiment's trials, in the contract's order."""
+        return [one for one in self.criteria if one.experiment == experiment]
+
+    @property
+    def max_trials(self) -> int:
+        """The most trials the run can take."""
+        return sum(one.trials for one in self.experiments)

@@ -1,0 +1,157 @@
+"""One call with one input and one seed: what came back, and what each criterion says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
+from trialwise.model.reply import Usage
+
+__all__ = ["Trial"]
+
+#: Classes in which the service never had a fair chance: left out of the per-protocol rate.
+EXCUSED = frozenset({ErrorClass.INFRASTRUCTURE, ErrorClass.PRE_VALIDATION, ErrorClass.EMPTY_RUN})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A completed trial, in the form that is journalled and judged."""
+
+    experiment: str
+    index: int
+    """Its place in the issue order of its experiment, from 0."""
+    input_id: str
+    seed: int
+    outcomes: tuple[Outcome, ...]
+    """One per criterion of the experiment, in the contract's order."""
+    error_class: ErrorClass = ErrorClass.NONE
+    error: str = ""
+    """What went wrong with the call, for a person."""
+    latency_s: float | None = None
+    """None where there was no reply."""
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    setup_s: float | None = None
+    """Preparation the service reports, kept apart from the trial itself."""
+    setup_usage: Usage | None = None
+    setup_cost_usd: float | None = None
+    attempts: int = 1
+    """Transport tries; more than one means a retry after an infrastructure error."""
+    attempt_errors: tuple[str, ...] = ()
+    """What the failed attempts before the last one said."""
+    started_s: float = 0.0
+    """Since the run began, by the monotonic clock."""
+    reply: str | None = None
+    """The reply as text, shortened and redacted, for people to read."""
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    exit_code: int | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether every criterion passed: the success that latency is conditional on."""
+        return all(outcome.result.passed for outcome in self.outcomes)
+
+    @property
+    def is_excused(self) -> bool:
+        """Whether the per-protocol analysis leaves it out."""
+        return self.error_class in EXCUSED
+
+    def outcome(self, criterion: str) -> Outcome:
+        """What one criterion says of it."""
+        return next(one for one in self.outcomes if one.criterion == criterion)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The trial as plain values for a journal line: what is usual is left out.
+
+        >>> trial = Trial(experiment="inputs", index=0, input_id="1", seed=7, outcomes=())
+        >>> Trial.from_dict(trial.to_dict(), experiment="inputs", criteria=()) == trial
+        True
+        """
+        line: dict[str, Any] = {"i": self.index, "in": self.input_id, "seed": self.seed}
+        # One character a criterion: most trials pass, and a journal may hold 100,000 of them.
+        line["ok"] = "".join("1" if o.result.passed else "0" for o in self.outcomes)
+        failures = [
+            [k, o.result.reason, o.postcondition, o.result.explanation, o.result.evidence]
+            for k, o in enumerate(self.outcomes)
+            if not o.result.passed
+        ]
+        if failures:
+            line["failed"] = failures
+        if self.error_class is not ErrorClass.NONE:
+            line["class"] = self.error_class.value
+        rare = (
+            ("error", self.error or None),
+            ("latency_s", self.latency_s),
+            ("usage", _pair(self.usage)),
+            ("cost_usd", self.cost_usd),
+            ("setup_s", self.setup_s),
+            ("setup_usage", _pair(self.setup_usage)),
+            ("setup_cost_usd", self.setup_cost_usd),
+            ("attempts", self.attempts if self.attempts > 1 else None),
+            ("attempt_errors", list(self.attempt_errors) or None),
+            ("at", self.started_s or None),
+            ("reply", self.reply),
+            ("tool_calls", [dict(call) for call in self.tool_calls] or None),
+            ("exit", self.exit_code),
+        )
+        return line | {key: value for key, value in rare if value is not None}
+
+    @classmethod
+    def from_dict(
+        cls, line: Mapping[str, Any], *, experiment: str, criteria: tuple[str, ...]
+    ) -> Trial:
+        """The trial that `to_dict` wrote.
+
+        Args:
+            line: The plain values.
+            experiment: The experiment it belongs to.
+            criteria: The experiment's criteria, in the contract's order.
+        """
+        error_class = ErrorClass(line.get("class", "none"))
+        failures = {entry[0]: entry[1:] for entry in line.get("failed", ())}
+        return cls(
+            experiment=experiment,
+            index=line["i"],
+            input_id=line["in"],
+            seed=line["seed"],
+            outcomes=tuple(
+                _outcome(name, failures.get(k), error_class) for k, name in enumerate(criteria)
+            ),
+            error_class=error_class,
+            error=line.get("error", ""),
+            latency_s=line.get("latency_s"),
+            usage=_usage(line.get("usage")),
+            cost_usd=line.get("cost_usd"),
+            setup_s=line.get("setup_s"),
+            setup_usage=_usage(line.get("setup_usage")),
+            setup_cost_usd=line.get("setup_cost_usd"),
+            attempts=line.get("attempts", 1),
+            attempt_errors=tuple(line.get("attempt_errors", ())),
+            started_s=line.get("at", 0.0),
+            reply=line.get("reply"),
+            tool_calls=tuple(line.get("tool_calls", ())),
+            exit_code=line.get("exit"),
+        )
+
+
+def _pair(usage: Usage | None) -> list[int] | None:
+    return None if usage is None else [usage.input_tokens, usage.output_tokens]
+
+
+def _usage(pair: list[int] | None) -> Usage | None:
+    return None if pair is None else Usage(input_tokens=pair[0], output_tokens=pair[1])
+
+
+_OK = CheckResult.ok()
+
+
+def _outcome(criterion: str, failure: Any, error_class: ErrorClass) -> Outcome:
+    if failure is None:
+        return Outcome(criterion=criterion, result=_OK, error_class=error_class)
+    reason, postcondition, explanation, evidence = failure
+    result = CheckResult.fail(explanation, evidence=evidence, reason=FailReason(reason))
+    return Outcome(
+        criterion=criterion, result=result, postcondition=postcondition, error_class=error_class
+    )

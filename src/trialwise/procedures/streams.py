@@ -1,0 +1,70 @@
+"""One criterion's stream of outcomes, decided in issue order whatever order they arrive in.
+
+A fast failure must not vote before a slow success that was issued earlier: the decision rests on
+the gapless beginning of the issue order and on nothing after it.
+"""
+
+from __future__ import annotations
+
+from trialwise.model.plan import Limits
+from trialwise.model.verdict import Decision
+
+__all__ = ["Stream"]
+
+
+class Stream:
+    """Counts outcomes by their place in the issue order until its limits decide.
+
+    >>> stream = Stream(Limits(cap=3, cutoff=2))
+    >>> stream.add(1, passed=True), stream.decision   # trial 0 is still missing
+    (False, None)
+    >>> stream.add(0, passed=True), stream.decision
+    (True, <Decision.PASS: 'PASS'>)
+    """
+
+    __slots__ = ("_waiting", "decision", "failures", "limits", "next_place", "trials")
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.trials = 0
+        """Counted trials of the gapless beginning, up to the decision."""
+        self.failures = 0
+        self.next_place = 0
+        """The first place whose outcome is not in."""
+        self.decision: Decision | None = None
+        self._waiting: dict[int, bool | None] = {}
+
+    @property
+    def passed(self) -> int:
+        """Successes among the counted trials."""
+        return self.trials - self.failures
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no further trial can change it: decided, or at its cap."""
+        return self.decision is not None or self.trials >= self.limits.cap
+
+    def add(self, place: int, *, passed: bool | None) -> bool:
+        """Take one outcome; True if this settled the stream.
+
+        Args:
+            place: The trial's place in this stream's issue order, from 0.
+            passed: None for a trial that the analysis leaves out.
+        """
+        if self.is_settled:
+            return False
+        if place != self.next_place:
+            self._waiting[place] = passed
+            return False
+        self._count(passed)
+        while self.next_place in self._waiting and not self.is_settled:
+            self._count(self._waiting.pop(self.next_place))
+        return self.is_settled
+
+    def _count(self, passed: bool | None) -> None:
+        self.next_place += 1
+        if passed is None:
+            return
+        self.trials += 1
+        self.failures += not passed
+        self.decision = self.limits.decide(self.trials, self.failures)
