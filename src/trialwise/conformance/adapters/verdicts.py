@@ -26,6 +26,7 @@ from trialwise.procedures.composite import compose
 from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
+from trialwise.stats.regression import RegressionCutoff
 from trialwise.stats.values import Rule
 
 #: The denominator policy that counts only evaluable trials. The companion has withdrawn it (every
