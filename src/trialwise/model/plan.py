@@ -74,6 +74,8 @@ class CriterionPlan:
     threshold: Threshold
     estimator: Estimator | None = None
     each_input: bool = False
+    rides_along: bool = False
+    """Whether it is scored on whatever trials the other criteria need, and asks for none."""
     min_probes: int | None = None
     category: str = ""
     curtailed: bool = True

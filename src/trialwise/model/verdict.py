@@ -138,6 +138,8 @@ class Finding:
     """One-sided lower confidence bound on the rate, at the criterion's own alpha."""
     observed_rate: ObservedRate = ObservedRate.NOT_APPLICABLE
     caution: Caution | None = None
+    advice: str = ""
+    """What an operator should do next, in a sentence."""
     statement: str = ""
     null: str = ""
     """The hypothesis that is given up only for evidence, and its alternative."""
@@ -159,8 +161,10 @@ class Finding:
     planned_trials: int | None = None
     stop: StopReason | None = None
     threshold: Threshold | None = None
+    intent_to_treat: Tally | None = None
+    """Every counted trial; `tally` holds those that decided."""
     per_protocol: Tally | None = None
-    """The counts without excused trials; `tally` holds every trial."""
+    """The counts without excused trials."""
     breakdown: Breakdown | None = None
     diagnostics: Diagnostics | None = None
     estimator: ClusterEstimate | StratifiedEstimate | None = None

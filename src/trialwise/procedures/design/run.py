@@ -1,0 +1,201 @@
+"""The plan of a whole run: experiments, criteria, latency, and the gate before the first trial.
+
+Everything that is wrong with a design is said at once, and nothing is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from trialwise.errors import DesignRefused, InvalidArgument
+from trialwise.model.baseline import Baseline, BaselineReference
+from trialwise.model.claim import PopulationClaim, SamplingMode
+from trialwise.model.contract import Contract
+from trialwise.model.evidence import Guard
+from trialwise.model.options import RunOptions
+from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan, Plan
+from trialwise.model.sampling import Sampling
+from trialwise.model.verdict import Procedure
+from trialwise.procedures.claims import check_claim, default_draw
+from trialwise.procedures.design.criteria import Situation, plan_criterion
+from trialwise.procedures.design.latency import plan_latency
+from trialwise.stats.sequential.catalogue import DesignCache
+from trialwise.stats.sequential.order import Draw
+
+__all__ = ["design_run"]
+
+
+def design_run(
+    contract: Contract,
+    options: RunOptions,
+    *,
+    seed: int,
+    structure: Mapping[str, str],
+    fingerprints: Mapping[str, str],
+    baseline: Baseline | None = None,
+    references: Mapping[str, BaselineReference] | None = None,
+    covariates: Mapping[str, str] | None = None,
+    guards: tuple[Guard, ...] = (),
+    cache: DesignCache | None = None,
+    measuring: bool = False,
+) -> Plan:
+    """Resolve a contract into a plan.
+
+    Args:
+        contract: What is promised, with its samplings.
+        options: How the run is made.
+        seed: Of the issue order and of every trial.
+        structure: The fingerprint of each criterion's postconditions.
+        fingerprints: Of each sampling's contents.
+        baseline: The one selected for this run, where a criterion or a latency needs it.
+        references: What verdicts keep of it, by criterion.
+        covariates: The run's resolved profile.
+        guards: Violated guardrails that the run was admitted with.
+        cache: Where sequential designs are kept.
+        measuring: Whether a baseline is measured and nothing is decided.
+
+    Raises:
+        DesignRefused: The design cannot support its claim; every reason is given.
+    """
+    if not contract.samplings:
+        raise InvalidArgument("inputs", None, "be given: a contract is tried on inputs")
+    plans: list[CriterionPlan] = []
+    experiments: list[ExperimentPlan] = []
+    refusals: list[str] = []
+    for name, sampling in contract.samplings.items():
+        situation = Situation(
+            sampling=sampling,
+            claim=contract.claim,
+            options=options,
+            baseline=baseline,
+            references=references or {},
+            cache=cache,
+            measuring=measuring,
+        )
+        criteria = [one for one in contract.criteria if contract.experiment_of(one) == name]
+        found = [plan_criterion(one, name, situation) for one in criteria]
+        mine = _riding([one for one in found if one is not None])
+        refusals += situation.refusals
+        if not mine:
+            continue
+        experiment = _experiment(sampling, mine, options, contract, fingerprints[name])
+        mine, unsupported = _claimed(mine, experiment, contract, options, measuring=measuring)
+        refusals += unsupported
+        plans += mine
+        experiments.append(experiment)
+    latency: tuple[LatencyPlan, ...] = ()
+    if contract.latency is not None and not measuring:
+        latency, unsupported = plan_latency(contract, options, experiments, plans, baseline)
+        refusals += unsupported
+    if refusals:
+        raise DesignRefused(tuple(refusals))
+    order = {criterion.name: place for place, criterion in enumerate(contract.criteria)}
+    return Plan(
+        contract=contract.name,
+        seed=seed,
+        intent=options.intent,
+        rule=options.rule,
+        analysis=options.analysis,
+        claim=contract.claim,
+        options=options,
+        experiments=tuple(experiments),
+        criteria=tuple(sorted(plans, key=lambda one: order[one.criterion])),
+        latency=latency,
+        structure=dict(structure),
+        covariates=dict(covariates or {}),
+        factors=dict(contract.factors),
+        guards=guards,
+        purpose="measure" if measuring else "test",
+    )
+
+
+def _riding(plans: Sequence[CriterionPlan]) -> list[CriterionPlan]:
+    """Observational criteria take the trials of the others; alone they need a number of their own.
+
+    So do those that ask of each input, since a pooled stop would leave some inputs unasked.
+    """
+    largest = max((one.trials for one in plans if not one.rides_along), default=None)
+    if largest is None:
+        return [replace(one, rides_along=False) for one in plans]
+    return [
+        replace(one, trials=largest, cutoff=largest) if one.rides_along else one for one in plans
+    ]
+
+
+def _experiment(
+    sampling: Sampling,
+    criteria: Sequence[CriterionPlan],
+    options: RunOptions,
+    contract: Contract,
+    fingerprint: str,
+) -> ExperimentPlan:
+    name, inputs = criteria[0].experiment, sampling.inputs
+    trials = max(one.trials * (len(inputs) if one.each_input else 1) for one in criteria)
+    draw = options.draw or _draw(criteria)
+    return ExperimentPlan(
+        name=name,
+        identifier=sampling.identifier,
+        version=sampling.version,
+        role=sampling.role,
+        description=sampling.description,
+        fingerprint=fingerprint,
+        input_ids=tuple(one.id for one in inputs),
+        repetitions=tuple(one.repetitions for one in inputs),
+        weights=(
+            tuple(one.weight for one in inputs) if contract.claim.estimand.is_weighted else ()
+        ),
+        strata=tuple(one.stratum for one in inputs) if sampling.strata else (),
+        trials=trials,
+        draw=draw,
+        sampling_mode=_mode(trials, len(inputs), draw, contract, criteria),
+    )
+
+
+def _draw(criteria: Iterable[CriterionPlan]) -> Draw:
+    """Independent draws wherever one of the criteria needs them, else every input equally often."""
+    draws = {
+        default_draw(one.procedure) for one in criteria if not one.each_input and one.alpha
+    } or {default_draw(Procedure.COMPLIANCE)}
+    return "independent" if "independent" in draws else "balanced"
+
+
+def _mode(
+    trials: int, inputs: int, draw: Draw, contract: Contract, criteria: Sequence[CriterionPlan]
+) -> SamplingMode:
+    if contract.claim.population is PopulationClaim.FINITE_CORPUS:
+        whole = trials >= inputs
+        return SamplingMode.EXHAUSTIVE if whole else SamplingMode.WITHOUT_REPLACEMENT
+    if all(one.each_input and one.procedure is Procedure.SEQUENTIAL for one in criteria):
+        return SamplingMode.ADAPTIVE
+    if draw == "balanced" and trials <= inputs:
+        return SamplingMode.EXHAUSTIVE if trials == inputs else SamplingMode.WITHOUT_REPLACEMENT
+    return SamplingMode.WITH_REPLACEMENT
+
+
+def _claimed(
+    criteria: list[CriterionPlan],
+    experiment: ExperimentPlan,
+    contract: Contract,
+    options: RunOptions,
+    *,
+    measuring: bool,
+) -> tuple[list[CriterionPlan], list[str]]:
+    """Hold every criterion against the claim: its estimator, or a refusal (§8.2.1, §8.4.6)."""
+    if measuring:
+        return criteria, []
+    checked, refusals = [], []
+    for one in criteria:
+        reasons, caveats = check_claim(
+            contract.claim,
+            inputs=len(experiment.input_ids),
+            trials=one.trials,
+            repetitions=experiment.repetitions,
+            weights=experiment.weights,
+            strata=experiment.strata,
+            procedure=one.procedure,
+            intent=options.intent,
+        )
+        refusals += [f"{one.criterion}: {reason}" for reason in reasons]
+        checked.append(replace(one, caveats=(*one.caveats, *caveats)))
+    return checked, refusals

@@ -1,0 +1,254 @@
+"""One criterion's finding from the trials of its experiment.
+
+The decision rests on the gapless beginning of the issue order, exactly as it did while the run
+went on. A plan that was cut short is INCONCLUSIVE: deciding at the size that happened to be
+reached would be another rule than the one that was planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from trialwise.model.claim import PopulationClaim
+from trialwise.model.evidence import StopReason
+from trialwise.model.options import Analysis
+from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
+from trialwise.model.tally import Tally
+from trialwise.model.trial import Trial
+from trialwise.model.verdict import Decision, Finding, Procedure
+from trialwise.procedures.claims import decide_claimed
+from trialwise.procedures.compliance import judge_compliance
+from trialwise.procedures.composite import combine
+from trialwise.procedures.judging.evidence import Row, enrich, tally_of
+from trialwise.procedures.judging.partial import certain_finding, short_finding
+from trialwise.procedures.observational import decide_observational
+from trialwise.procedures.regression import decide_regression
+from trialwise.procedures.sequential import decide_sequential
+from trialwise.procedures.streams import Stream
+from trialwise.stats.sequential.design import SequentialDesign
+
+__all__ = ["judge_criterion"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """The part of a stream that counts, and how it ended."""
+
+    rows: Sequence[Row]
+    """In issue order, excused trials included."""
+    decision: Decision | None
+    trials: int
+    """Those the analysis counts."""
+    passed: int
+    is_complete: bool
+    """Whether every planned trial is in."""
+
+
+def judge_criterion(
+    criterion: CriterionPlan,
+    plan: Plan,
+    experiment: ExperimentPlan,
+    trials: Sequence[Trial],
+    stop: StopReason,
+) -> Finding:
+    """What a criterion's procedure concludes.
+
+    Args:
+        criterion: Its plan.
+        plan: The run's.
+        experiment: The experiment it belongs to.
+        trials: Of that experiment, in issue order.
+        stop: Why the experiment ended.
+    """
+    place = [one.criterion for one in plan.criteria_of(experiment.name)].index(criterion.criterion)
+    rows = [Row(trial, trial.outcomes[place]) for trial in trials]
+    if not criterion.each_input:
+        return _pooled(criterion, plan, experiment, rows, stop)
+    by_input: dict[str, list[Row]] = {name: [] for name in experiment.input_ids}
+    for row in rows:
+        by_input[row.trial.input_id].append(row)
+    parts = tuple(
+        replace(_pooled(criterion, plan, experiment, mine, stop, renumber=True), input_id=name)
+        for name, mine in by_input.items()
+    )
+    return _over_inputs(criterion, rows, parts)
+
+
+def _pooled(
+    criterion: CriterionPlan,
+    plan: Plan,
+    experiment: ExperimentPlan,
+    rows: Sequence[Row],
+    stop: StopReason,
+    *,
+    renumber: bool = False,
+) -> Finding:
+    counted = _count(criterion, plan, rows, renumber=renumber)
+    finding = _decide(criterion, plan, experiment, counted, stop)
+    reason = _reason(criterion, counted, stop)
+    return enrich(finding, criterion, counted.rows, reason)
+
+
+def _count(criterion: CriterionPlan, plan: Plan, rows: Sequence[Row], *, renumber: bool) -> Counted:
+    """Run the stream through its limits, in issue order and up to the first gap."""
+    leaves_out = plan.analysis is Analysis.PER_PROTOCOL
+    stream = Stream(criterion.limits)
+    places = range(len(rows)) if renumber else [row.trial.index for row in rows]
+    if criterion.rides_along:
+        kept = [row for row in rows if not (leaves_out and row.trial.is_excused)]
+        passed = sum(row.passed for row in kept)
+        return Counted(
+            rows=rows, decision=None, trials=len(kept), passed=passed, is_complete=bool(rows)
+        )
+    for place, row in zip(places, rows, strict=True):
+        excused = leaves_out and row.trial.is_excused
+        stream.add(place, passed=None if excused else row.passed)
+    used = [row for place, row in zip(places, rows, strict=True) if place < stream.next_place]
+    return Counted(
+        rows=used,
+        decision=stream.decision,
+        trials=stream.trials,
+        passed=stream.passed,
+        is_complete=stream.next_place >= criterion.trials,
+    )
+
+
+def _decide(
+    criterion: CriterionPlan,
+    plan: Plan,
+    experiment: ExperimentPlan,
+    counted: Counted,
+    stop: StopReason,
+) -> Finding:
+    tally = tally_of(counted.rows, counted.trials, counted.passed)
+    name, intent = criterion.criterion, plan.intent
+    if isinstance(criterion.design, SequentialDesign):
+        stopped = counted.decision is not None
+        return decide_sequential(name, tally, criterion.design, stopped=stopped, intent=intent)
+    if criterion.procedure is Procedure.OBSERVATIONAL:
+        if counted.is_complete or tally.failed:
+            return decide_observational(name, tally, intent=intent)
+        return short_finding(criterion, tally, intent, stop)
+    if counted.is_complete:
+        return _decide_whole(criterion, plan, experiment, counted.rows, tally)
+    if counted.decision is not None:
+        return certain_finding(criterion, tally, intent, counted.decision)
+    return short_finding(criterion, tally, intent, stop)
+
+
+def _decide_whole(
+    criterion: CriterionPlan,
+    plan: Plan,
+    experiment: ExperimentPlan,
+    rows: Sequence[Row],
+    tally: Tally,
+) -> Finding:
+    """A fixed design that ran to its end."""
+    name, intent = criterion.criterion, plan.intent
+    if _is_claimed(criterion, plan):
+        return decide_claimed(
+            name,
+            _by_input(rows),
+            claim=plan.claim,
+            required_rate=_required(criterion),
+            alpha=criterion.alpha,
+            rule=plan.rule,
+            intent=intent,
+            corpus_size=len(experiment.input_ids),
+            weights=dict(zip(experiment.input_ids, experiment.weights, strict=False)),
+            strata=dict(zip(experiment.input_ids, experiment.strata, strict=False)),
+        )
+    assert criterion.alpha is not None
+    if criterion.procedure is Procedure.REGRESSION:
+        baseline = criterion.threshold.baseline
+        assert baseline is not None
+        reference = Tally(trials=baseline.trials, passed=baseline.passed)
+        return decide_regression(
+            name, tally, reference, alpha=criterion.alpha, rule=plan.rule, intent=intent
+        )
+    return judge_compliance(
+        name,
+        tally,
+        _required(criterion),
+        alpha=criterion.alpha,
+        rule=plan.rule,
+        intent=intent,
+    )
+
+
+def _is_claimed(criterion: CriterionPlan, plan: Plan) -> bool:
+    beyond_binomial = (PopulationClaim.FINITE_CORPUS, PopulationClaim.NO_GENERALISATION)
+    return criterion.estimator is not None or (
+        plan.claim.population in beyond_binomial and criterion.procedure is Procedure.COMPLIANCE
+    )
+
+
+def _required(criterion: CriterionPlan) -> float:
+    assert criterion.threshold.required_rate is not None
+    return criterion.threshold.required_rate
+
+
+def _by_input(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
+    counts: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        passed, trials = counts.get(row.trial.input_id, (0, 0))
+        counts[row.trial.input_id] = passed + row.passed, trials + 1
+    return counts
+
+
+def _reason(criterion: CriterionPlan, counted: Counted, stop: StopReason) -> StopReason:
+    if criterion.rides_along:
+        return stop if stop.is_premature else StopReason.COMPLETE
+    if counted.decision is not None and not counted.is_complete:
+        early = isinstance(criterion.design, SequentialDesign)
+        return StopReason.DECIDED if early else StopReason.CURTAILED
+    if counted.is_complete:
+        return StopReason.COMPLETE
+    return stop
+
+
+def _over_inputs(
+    criterion: CriterionPlan, rows: Sequence[Row], parts: tuple[Finding, ...]
+) -> Finding:
+    """One finding over all inputs: the worst of them, so that none hides behind the others."""
+    first = parts[0]
+    decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
+    passing = sum(part.decision is Decision.PASS for part in parts)
+    worst = [part for part in parts if part.decision is decision and decision is not Decision.PASS]
+    named = ", ".join(f"{part.input_id} ({_count_text(part.tally)})" for part in worst[:5])
+    more = f" and {len(worst) - 5} more" if len(worst) > 5 else ""
+    statement = f"{passing} of {len(parts)} inputs PASS"
+    if worst:
+        statement += f"; {decision}: {named}{more}"
+    levels = "" if criterion.alpha is None else _multiplicity(criterion.alpha, len(parts))
+    tally = tally_of(rows, len(rows), sum(row.passed for row in rows))
+    return replace(
+        first,
+        decision=decision,
+        tally=tally,
+        input_id=None,
+        by_input=parts,
+        # The pooled counts decide nothing here, so nothing is inferred from them.
+        p_value=None,
+        lower_bound=None,
+        interval=None,
+        estimate=None,
+        diagnostics=None,
+        intent_to_treat=tally,
+        planned_trials=criterion.trials * len(parts),
+        statement=f"{statement}.{levels}",
+        stop=next((part.stop for part in parts if part.stop is not None), None),
+    )
+
+
+def _count_text(tally: Tally) -> str:
+    return f"{tally.passed}/{tally.trials}"
+
+
+def _multiplicity(alpha: float, inputs: int) -> str:
+    together = min(1.0, alpha * inputs)
+    return (
+        f" Each of the {inputs} inputs is judged at {alpha:g}, unadjusted; the chance of at least "
+        f"one false verdict among them is at most {together:g}."
+    )

@@ -1,0 +1,243 @@
+"""Everything a report needs of a finding beside its decision, put there once."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from trialwise.model.criterion import Origin
+from trialwise.model.evidence import Breakdown, Diagnostics, StopReason
+from trialwise.model.outcome import ErrorClass, FailReason, Outcome
+from trialwise.model.plan import CriterionPlan
+from trialwise.model.tally import Tally
+from trialwise.model.trial import Trial
+from trialwise.model.verdict import Caution, Decision, Finding, Intent, Procedure
+from trialwise.procedures.diagnostics import diagnose
+from trialwise.stats._boundary import complement
+from trialwise.stats._normal import upper_z
+from trialwise.stats.compliance import ComplianceCutoff
+from trialwise.stats.intervals import clopper_pearson, wilson_interval
+from trialwise.stats.regression import RegressionCutoff
+from trialwise.stats.values import Interval
+
+__all__ = ["NO_FAILURE_OBSERVED", "Row", "enrich", "tally_of"]
+
+_UNTESTABLE = frozenset({FailReason.TRANSFORM, FailReason.NO_VALUE})
+
+NO_FAILURE_OBSERVED = "NO FAILURE OBSERVED"
+
+#: The two hypotheses by who set the threshold (companion §7.4).
+_HYPOTHESES: dict[Origin, tuple[str, str]] = {
+    Origin.SLA: ("the SLA requirement is not met", "the SLA requirement is met"),
+    Origin.SLO: ("the SLO target is not met", "the SLO target is met"),
+    Origin.POLICY: ("the policy requirement is not met", "the policy requirement is met"),
+    Origin.EMPIRICAL: ("no degradation from the baseline", "degradation from the baseline"),
+    Origin.UNSPECIFIED: ("the rate does not exceed the threshold", "the rate exceeds it"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One trial as one criterion sees it."""
+
+    trial: Trial
+    outcome: Outcome
+
+    @property
+    def passed(self) -> bool:
+        """Whether the criterion passed."""
+        return self.outcome.result.passed
+
+    @property
+    def is_untestable(self) -> bool:
+        """Whether it failed without reaching the condition."""
+        return self.outcome.result.reason in _UNTESTABLE
+
+    @property
+    def needed_retry(self) -> bool:
+        """Whether it passed, and only after an infrastructure error."""
+        return self.trial.attempts > 1 and self.passed
+
+
+def tally_of(rows: Sequence[Row], trials: int, passed: int) -> Tally:
+    """Counts with the number of trials that gave something to test."""
+    untestable = sum(row.is_untestable for row in rows)
+    return Tally(trials=trials, passed=passed, evaluable=max(passed, trials - untestable))
+
+
+def enrich(
+    finding: Finding,
+    criterion: CriterionPlan,
+    rows: Sequence[Row],
+    stop: StopReason,
+) -> Finding:
+    """The finding with its provenance, breakdown, diagnostics and statements.
+
+    Args:
+        finding: What the procedure concluded.
+        criterion: Its plan.
+        rows: The counted trials in issue order, excused ones included.
+        stop: Why no further trial was counted.
+    """
+    null, alternative = _hypotheses(finding, criterion)
+    return replace(
+        finding,
+        experiment=criterion.experiment,
+        category=criterion.category,
+        planned_trials=criterion.trials,
+        stop=stop,
+        threshold=criterion.threshold,
+        beta=finding.beta if finding.beta is not None else criterion.beta,
+        null=finding.null or null,
+        alternative=finding.alternative or alternative,
+        interval=finding.interval or _interval(finding, stop),
+        power=finding.power if finding.power is not None else _power(finding, criterion),
+        label=_label(finding, criterion),
+        advice=finding.advice or _advice(finding, criterion, stop),
+        confidence_statement=finding.confidence_statement or _confidence(finding),
+        intent_to_treat=_counts(rows),
+        per_protocol=_counts([row for row in rows if not row.trial.is_excused]),
+        breakdown=_breakdown(rows),
+        diagnostics=_diagnostics(rows),
+        caveats=(*criterion.caveats, *finding.caveats, *_disclosures(rows)),
+    )
+
+
+def _counts(rows: Sequence[Row]) -> Tally:
+    return tally_of(rows, len(rows), sum(row.passed for row in rows))
+
+
+def _breakdown(rows: Sequence[Row]) -> Breakdown:
+    reasons = Counter(row.outcome.result.reason for row in rows)
+    errors = Counter(row.trial.error_class for row in rows)
+    return Breakdown(
+        condition=reasons[FailReason.CONDITION],
+        transform=reasons[FailReason.TRANSFORM],
+        no_value=reasons[FailReason.NO_VALUE],
+        errors={str(kind): count for kind, count in errors.items() if kind is not ErrorClass.NONE},
+        retried=sum(row.needed_retry for row in rows),
+    )
+
+
+def _diagnostics(rows: Sequence[Row]) -> Diagnostics:
+    return diagnose([row.passed for row in rows], sum(row.is_untestable for row in rows))
+
+
+def _disclosures(rows: Sequence[Row]) -> tuple[str, ...]:
+    retried = sum(row.needed_retry for row in rows)
+    if not retried:
+        return ()
+    passed = sum(row.passed for row in rows)
+    disclosed = (
+        f"{retried} passing trials needed a retry after an infrastructure error; counted as "
+        f"failures they would leave {passed - retried} of {len(rows)}"
+    )
+    return (disclosed,)
+
+
+def _interval(finding: Finding, stop: StopReason) -> Interval | None:
+    tally = finding.tally
+    inferential = finding.procedure in (Procedure.COMPLIANCE, Procedure.REGRESSION)
+    if not tally.trials or not inferential or finding.alpha is None:
+        return None
+    confidence = complement(finding.alpha)
+    make = wilson_interval if finding.rule == "wilson" else clopper_pearson
+    found = make(tally.passed, tally.trials, confidence=confidence)
+    if stop is StopReason.COMPLETE:
+        return found
+    # Where a run stopped depends on what it had seen, so the level is no longer exact.
+    return Interval(
+        found.low,
+        found.high,
+        confidence=confidence,
+        method=f"{found.method}, descriptive after stopping early",
+    )
+
+
+def _hypotheses(finding: Finding, criterion: CriterionPlan) -> tuple[str, str]:
+    if finding.procedure is Procedure.OBSERVATIONAL:
+        return "", ""
+    if finding.procedure is Procedure.REGRESSION:
+        return _HYPOTHESES[Origin.EMPIRICAL]
+    null, alternative = _HYPOTHESES[criterion.threshold.origin]
+    rate = criterion.threshold.required_rate
+    if rate is None:
+        return null, alternative
+    return f"p ≤ {rate:g}: {null}", f"p > {rate:g}: {alternative}"
+
+
+def _power(finding: Finding, criterion: CriterionPlan) -> float | None:
+    alternative = criterion.threshold.alternative_rate
+    if alternative is None or not isinstance(finding.design, RegressionCutoff):
+        return None
+    return finding.design.power(alternative)
+
+
+def _label(finding: Finding, criterion: CriterionPlan) -> str:
+    """Below the probes an operator asks for, PASS would say too much (§1.4.5)."""
+    few = criterion.min_probes is not None and finding.tally.trials < criterion.min_probes
+    passed = finding.procedure is Procedure.OBSERVATIONAL and finding.decision is Decision.PASS
+    return NO_FAILURE_OBSERVED if passed and few else ""
+
+
+def _advice(finding: Finding, criterion: CriterionPlan, stop: StopReason) -> str:
+    if stop.is_premature and finding.decision is Decision.INCONCLUSIVE:
+        left = criterion.trials - finding.tally.trials
+        return f"Resume the run: up to {left} more trials decide it."
+    if finding.caution is Caution.STRANDS_DISAGREE and isinstance(finding.design, ComplianceCutoff):
+        return _more_trials(finding, finding.design)
+    if finding.decision is Decision.PASS and isinstance(finding.design, RegressionCutoff):
+        return _detectable(finding.design)
+    return ""
+
+
+def _more_trials(finding: Finding, design: ComplianceCutoff) -> str:
+    """n at which the observed rate would just clear: z² p(1 − p) / (p̂ − p)²."""
+    rate, required = finding.tally.rate, design.required_rate
+    if rate is None or rate <= required:
+        return ""
+    z = upper_z(design.alpha)
+    needed = math.ceil(z * z * required * (1 - required) / (rate - required) ** 2)
+    return (
+        f"The observed rate meets {required:g} but {design.trials} trials do not show it: about "
+        f"{needed:,} would at this rate, or reconsider the confidence asked for."
+    )
+
+
+def _detectable(design: RegressionCutoff, power: float = 0.80) -> str:
+    """The highest rate that the resolved test signals with the usual power."""
+    low, high = 0.0, design.reference_rate
+    if (design.power(low) or 0.0) < power:
+        return "Not even a rate of 0 would be signalled: run more trials."
+    for _ in range(60):
+        middle = (low + high) / 2
+        reached = (design.power(middle) or 0.0) >= power
+        low, high = (middle, high) if reached else (low, middle)
+    return f"With {design.trials} trials a drop to {low:.4f} is signalled with power {power:g}."
+
+
+def _confidence(finding: Finding) -> str:
+    """A long-run property of the rule, never a probability about this verdict (§7.2)."""
+    if finding.alpha is None:
+        return ""
+    level = f"{finding.alpha:g}"
+    if finding.procedure is Procedure.REGRESSION:
+        return (
+            f"This rule was configured at nominal α = {level}. Under the stated reference model, "
+            "and assuming independent and stationary trials, the long-run probability of a false "
+            f"degradation signal is targeted at {level}, subject to discreteness and "
+            "approximation. This is not a posterior probability that this individual result is "
+            "wrong."
+        )
+    if finding.procedure is Procedure.COMPLIANCE:
+        softened = " This is a smoke run: no compliance is claimed."
+        return (
+            "If the true success probability were at or below the requirement, this rule would "
+            f"falsely declare compliance with probability controlled at {level}, subject to model "
+            "assumptions, discreteness and approximation. This is not a posterior probability "
+            f"that this individual result is correct."
+            f"{softened if finding.intent is Intent.SMOKE else ''}"
+        )
+    return ""

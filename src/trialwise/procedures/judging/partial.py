@@ -1,0 +1,119 @@
+"""Findings of designs that did not run to their end: certain already, or cut short."""
+
+from __future__ import annotations
+
+from trialwise.model.evidence import StopReason
+from trialwise.model.plan import CriterionPlan
+from trialwise.model.tally import Tally
+from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
+from trialwise.stats._boundary import as_written
+
+__all__ = ["WHY", "certain_finding", "short_finding"]
+
+#: Why a run ended before its plan did, as the rest of a sentence starting "The run".
+WHY: dict[StopReason, str] = {
+    StopReason.TRIALS_BUDGET: "spent its budget of trials",
+    StopReason.TIME_BUDGET: "spent its budget of time",
+    StopReason.TOKEN_BUDGET: "spent its budget of tokens",
+    StopReason.MONEY_BUDGET: "spent its budget of money",
+    StopReason.ERROR_RATE: "was aborted: too many trials never reached the service",
+    StopReason.INTERRUPTED: "was interrupted",
+    StopReason.SERVICE: "could not go on",
+}
+
+
+def certain_finding(
+    criterion: CriterionPlan, tally: Tally, intent: Intent, decision: Decision
+) -> Finding:
+    """A fixed design whose verdict no further trial could change (curtailment).
+
+    The verdict is that of the whole design; a p-value or a bound at the size reached would belong
+    to another one, so there is none.
+    """
+    assert criterion.cutoff is not None
+    left = criterion.trials - tally.trials
+    needed = f"{criterion.cutoff} of {criterion.trials} needed"
+    if decision is Decision.PASS:
+        why = f"{tally.passed} successes are in, {needed}: the {left} trials left cannot undo that"
+    else:
+        why = (
+            f"{tally.failed} failures are in, {needed}: the {left} trials left cannot make up for "
+            "them"
+        )
+    observed = _observed(criterion, tally)
+    short = (
+        Caution.FAIL_CLEAR if observed is ObservedRate.BELOW_THRESHOLD else Caution.STRANDS_DISAGREE
+    )
+    return _finding(
+        criterion,
+        tally,
+        intent,
+        decision=decision,
+        observed=observed,
+        caution=Caution.ADEQUATE_POWER if decision is Decision.PASS else short,
+        statement=f"Certain after {tally.trials} of {criterion.trials} trials: {why}.",
+    )
+
+
+def short_finding(
+    criterion: CriterionPlan, tally: Tally, intent: Intent, stop: StopReason
+) -> Finding:
+    """A plan that ended before it could decide: INCONCLUSIVE, whatever the counts look like."""
+    why = WHY.get(stop, "ended")
+    statement = (
+        f"The run {why} after {tally.trials} of {criterion.trials} planned trials, and what is "
+        "missing could still change the verdict."
+        if tally.trials
+        else f"The run {why} before the first trial counted."
+    )
+    return _finding(
+        criterion,
+        tally,
+        intent,
+        decision=Decision.INCONCLUSIVE,
+        observed=_observed(criterion, tally),
+        caution=None if tally.trials else Caution.ZERO_EVALUABLE,
+        statement=statement,
+    )
+
+
+def _finding(
+    criterion: CriterionPlan,
+    tally: Tally,
+    intent: Intent,
+    *,
+    decision: Decision,
+    observed: ObservedRate,
+    caution: Caution | None,
+    statement: str,
+) -> Finding:
+    return Finding(
+        criterion=criterion.criterion,
+        procedure=criterion.procedure,
+        rule=criterion.rule,
+        decision_rule=criterion.decision_rule,
+        decision=decision,
+        tally=tally,
+        intent=intent,
+        alpha=criterion.alpha,
+        beta=criterion.beta,
+        design=criterion.design,
+        observed_rate=observed,
+        caution=caution,
+        statement=statement,
+    )
+
+
+def _observed(criterion: CriterionPlan, tally: Tally) -> ObservedRate:
+    """Where the rate so far stands against the threshold, compared in rationals."""
+    required = criterion.threshold.required_rate
+    if not tally.trials or (required is None and criterion.cutoff is None):
+        return ObservedRate.NOT_APPLICABLE
+    if required is not None:
+        gap = tally.passed - as_written(required) * tally.trials
+    else:
+        assert criterion.cutoff is not None
+        gap = tally.passed * criterion.trials - as_written(criterion.cutoff) * tally.trials
+    if gap == 0:
+        return ObservedRate.AT_THRESHOLD
+    return ObservedRate.ABOVE_THRESHOLD if gap > 0 else ObservedRate.BELOW_THRESHOLD

@@ -1,0 +1,175 @@
+"""The verdict of a run: every criterion's finding, the latency dimension, and their composite."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from trialwise.model.evidence import (
+    ExperimentSummary,
+    Reproducibility,
+    Severity,
+    Spending,
+    StopReason,
+)
+from trialwise.model.plan import ExperimentPlan, LatencyPlan, Plan
+from trialwise.model.trial import Trial
+from trialwise.model.verdict import (
+    Decision,
+    Dimension,
+    Finding,
+    LatencyFinding,
+    Procedure,
+    Verdict,
+)
+from trialwise.procedures.composite import compose
+from trialwise.procedures.judging.criterion import judge_criterion
+from trialwise.procedures.judging.partial import WHY
+from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
+from trialwise.stats.envelopes import horizon_false_alarm
+
+__all__ = ["judge"]
+
+
+def judge(
+    plan: Plan,
+    trials: Sequence[Trial],
+    *,
+    stops: Mapping[str, StopReason],
+    stop: StopReason,
+    spending: Spending,
+    run_id: str = "",
+    started_at: datetime | None = None,
+    message: str = "",
+    reproducibility: Reproducibility | None = None,
+) -> Verdict:
+    """Decide a run from its plan and its trials, and from nothing else.
+
+    Args:
+        plan: What was to be run.
+        trials: What was run, of all experiments.
+        stops: Why each experiment ended.
+        stop: Why the run ended.
+        spending: What it took.
+        run_id: Of the record.
+        started_at: When it began.
+        message: Why it ended before its plan did, for a person.
+        reproducibility: The numerical ingredients.
+    """
+    by_experiment = {one.name: [] for one in plan.experiments}  # type: dict[str, list[Trial]]
+    for trial in sorted(trials, key=lambda one: one.index):
+        by_experiment[trial.experiment].append(trial)
+    findings = []
+    for criterion in plan.criteria:
+        experiment = next(one for one in plan.experiments if one.name == criterion.experiment)
+        ended = stops.get(experiment.name, stop)
+        mine = by_experiment[experiment.name]
+        findings.append(judge_criterion(criterion, plan, experiment, mine, ended))
+    if stop is StopReason.ERROR_RATE:
+        findings = [_aborted(one, to_fail=plan.options.abort.to_fail) for one in findings]
+    latency = [_latency(one, plan, by_experiment[one.experiment]) for one in plan.latency]
+    enforced = any(one.enforced for one in plan.latency)
+    verdict = compose(findings, latency, advisory=() if enforced else (Dimension.LATENCY,))
+    return replace(
+        verdict,
+        contract=plan.contract,
+        run_id=run_id,
+        started_at=started_at,
+        intent=plan.intent,
+        analysis=plan.analysis.value,
+        claim=plan.claim,
+        experiments=tuple(
+            _summary(one, by_experiment[one.name], stops.get(one.name, stop))
+            for one in plan.experiments
+        ),
+        guards=plan.guards,
+        covariates=plan.covariates,
+        factors=plan.factors,
+        spending=spending,
+        stop=stop,
+        aborted=message or (f"The run {WHY[stop]}." if stop in WHY else ""),
+        horizon=plan.options.horizon,
+        horizon_false_alarm=_horizon(plan, verdict),
+        reproducibility=reproducibility or Reproducibility(seed=plan.seed),
+        caveats=tuple(guard.message for guard in plan.guards if guard.severity != Severity.MINOR),
+    )
+
+
+def _aborted(finding: Finding, *, to_fail: bool) -> Finding:
+    """An abort never leaves a PASS: what passed before it is not known to have been run fairly."""
+    if finding.decision is Decision.FAIL:
+        return finding
+    return replace(
+        finding,
+        decision=Decision.FAIL if to_fail else Decision.INCONCLUSIVE,
+        label="",
+        statement=f"The run {WHY[StopReason.ERROR_RATE]}. {finding.statement}",
+    )
+
+
+def _summary(
+    experiment: ExperimentPlan, trials: Sequence[Trial], stop: StopReason
+) -> ExperimentSummary:
+    tried = Counter(trial.input_id for trial in trials)
+    repetitions = Counter(tried.values())
+    return ExperimentSummary(
+        name=experiment.name,
+        identifier=experiment.identifier,
+        version=experiment.version,
+        role=experiment.role,
+        description=experiment.description,
+        fingerprint=experiment.fingerprint,
+        inputs=len(experiment.input_ids),
+        trials=len(trials),
+        planned=experiment.trials,
+        draw=experiment.draw,
+        sampling_mode=experiment.sampling_mode,
+        stop=stop,
+        repetitions={str(times): repetitions[times] for times in sorted(repetitions)},
+    )
+
+
+def _latency(constraint: LatencyPlan, plan: Plan, trials: Sequence[Trial]) -> LatencyFinding:
+    """Judge one percentile over the successful trials (companion §12.2.1)."""
+    latencies = [
+        trial.latency_s for trial in trials if trial.passed and trial.latency_s is not None
+    ]
+    planned = next(one.trials for one in plan.experiments if one.name == constraint.experiment)
+    if constraint.limit_s is not None:
+        return decide_latency_limit(
+            constraint.percentile,
+            latencies,
+            constraint.level,
+            constraint.limit_s,
+            alpha=constraint.alpha,
+            rule=plan.rule,
+            intent=plan.intent,
+            planned_trials=planned if constraint.enforced else None,
+        )
+    assert constraint.baseline_latencies_s is not None
+    run = constraint.baseline_run_trials
+    return decide_latency_baseline(
+        constraint.percentile,
+        latencies,
+        constraint.baseline_latencies_s,
+        constraint.level,
+        alpha=constraint.alpha,
+        rule=plan.rule,
+        intent=plan.intent,
+        run_sizes=None if run is None else (run, planned),
+    )
+
+
+def _horizon(plan: Plan, verdict: Verdict) -> float | None:
+    """The bound on a false alarm within the declared horizon, whatever the dependence (§8.5)."""
+    alarms = [
+        one.alpha
+        for one in verdict.findings
+        if one.alpha is not None and one.procedure in (Procedure.REGRESSION, Procedure.SEQUENTIAL)
+    ]
+    if plan.options.horizon is None or not alarms:
+        return None
+    together = min(sum(alarms), 1 - 1e-12)
+    return horizon_false_alarm(together, plan.options.horizon).bonferroni_bound_capped
