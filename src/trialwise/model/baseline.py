@@ -6,24 +6,44 @@ test's own size and confidence, and never stored with it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim
 from trialwise.model.tally import Tally
-from trialwise.stats._checks import check_positive
+from trialwise.stats._checks import check_count, check_positive, check_real, check_text
 
-__all__ = ["Baseline", "BaselineReference", "CriterionBaseline"]
+__all__ = ["Baseline", "BaselineReference", "CriterionBaseline", "CriterionScope"]
 
 _NONE: Mapping[str, str] = MappingProxyType({})
+#: A century: beyond it nobody means a date, and calendar arithmetic overflows.
+_MOST_DAYS = 36_525
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionScope:
+    """What a criterion's trials are trials of: a test's must be its baseline's (§1.5.2)."""
+
+    structure: str
+    """The fingerprint of its postconditions and of its sampling's name."""
+    postconditions: tuple[str, ...] = ()
+    """Each as a reader would tell it from another; they explain a changed structure."""
+    sampling: str = ""
+    """Identifier and version of the sampling."""
+    sampling_fingerprint: str = ""
+    """Of the inputs' contents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionBaseline:
-    """What was observed of one criterion."""
+    """What was observed of one criterion.
+
+    >>> CriterionBaseline(trials=1000, passed=953, structure="5f3a").rate
+    0.953
+    """
 
     trials: int
     passed: int
@@ -38,27 +58,68 @@ class CriterionBaseline:
     """Identifier and version of the sampling."""
     sampling_fingerprint: str = ""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "postconditions", tuple(self.postconditions))
+        check_text("structure", self.structure, "be the fingerprint of the postconditions")
+        if check_count("passed", self.passed) > check_count("trials", self.trials, minimum=1):
+            raise InvalidArgument("passed", self.passed, f"lie between 0 and {self.trials}")
+        reasons = [
+            check_count(name, getattr(self, name))
+            for name in ("condition", "transform", "no_value")
+        ]
+        failed = self.trials - self.passed
+        if sum(reasons) not in (0, failed):
+            allowed = f"add up to the {failed} that did not pass, or all be left out"
+            raise InvalidArgument("failures by reason", reasons, allowed)
+
+    @property
+    def rate(self) -> float:
+        """The observed rate."""
+        return self.passed / self.trials
+
     @property
     def tally(self) -> Tally:
         """The counts as the procedures take them."""
         evaluable = self.trials - self.transform - self.no_value
         return Tally(trials=self.trials, passed=self.passed, evaluable=evaluable)
 
+    @property
+    def scope(self) -> CriterionScope:
+        """What its trials were trials of."""
+        return CriterionScope(
+            structure=self.structure,
+            postconditions=self.postconditions,
+            sampling=self.sampling,
+            sampling_fingerprint=self.sampling_fingerprint,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """A family of per-criterion observations, indexed by contract and covariate profile."""
+    """A family of per-criterion observations, indexed by contract and covariate profile.
+
+    It is current from `created_at` up to, and without, `expires_at` (§1.5.5).
+
+    >>> from datetime import timezone
+    >>> one = CriterionBaseline(trials=1000, passed=953, structure="5f3a")
+    >>> baseline = Baseline(
+    ...     identifier="advice-1", contract="advice", criteria={"well-formed": one},
+    ...     created_at=datetime(2026, 5, 15, tzinfo=timezone.utc), valid_days=90,
+    ... )
+    >>> str(baseline.expires_at)
+    '2026-08-13 00:00:00+00:00'
+    """
 
     identifier: str
     contract: str
     created_at: datetime
-    """When the measurement ended, with its zone."""
+    """When the measurement ended, kept in UTC."""
     criteria: Mapping[str, CriterionBaseline]
     covariates: Mapping[str, str] = field(default_factory=lambda: _NONE)
     factors: Mapping[str, str] = field(default_factory=lambda: _NONE)
     claim: Claim = field(default_factory=Claim)
     latencies_s: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    """Of the successful trials of each sampling, in ascending order."""
+    """Of the successful trials of each sampling, ascending, to the microsecond."""
     run_trials: Mapping[str, int] = field(default_factory=dict)
     """All trials of each sampling, successful or not."""
     valid_days: float | None = None
@@ -71,12 +132,42 @@ class Baseline:
     tool_version: str = ""
 
     def __post_init__(self) -> None:
+        put = object.__setattr__
+        check_text("identifier", self.identifier, "be a text that names the baseline")
+        check_text("contract", self.contract, "be a text that names the contract")
+        check_count("epoch", self.epoch, minimum=1)
         if not self.criteria:
             raise InvalidArgument("criteria", {}, "hold at least one criterion")
         if self.created_at.tzinfo is None:
             raise InvalidArgument("created_at", self.created_at, "name its time zone")
+        put(self, "created_at", self.created_at.astimezone(UTC))
+        for name in ("criteria", "run_trials"):
+            put(self, name, MappingProxyType(dict(getattr(self, name))))
+        for name in ("covariates", "factors"):
+            put(self, name, MappingProxyType(_texts(name, getattr(self, name))))
+        latencies = {name: _ascending(some) for name, some in self.latencies_s.items()}
+        put(self, "latencies_s", MappingProxyType(latencies))
+        self._check_trials()
+        self._check_days()
+
+    def _check_trials(self) -> None:
+        for sampling, trials in self.run_trials.items():
+            check_count(f"run_trials of {sampling!r}", trials, minimum=1)
+        for sampling, latencies in self.latencies_s.items():
+            if len(latencies) > self.run_trials.get(sampling, len(latencies)):
+                allowed = f"be at most as many as its {self.run_trials[sampling]} trials"
+                raise InvalidArgument(f"latencies_s of {sampling!r}", len(latencies), allowed)
+
+    def _check_days(self) -> None:
+        put = object.__setattr__
         if self.valid_days is not None:
-            check_positive("valid_days", self.valid_days)
+            put(self, "valid_days", check_positive("valid_days", self.valid_days))
+        put(self, "grace_days", check_real("grace_days", self.grace_days))
+        if self.grace_days < 0:
+            raise InvalidArgument("grace_days", self.grace_days, "be at least 0")
+        if max(self.valid_days or 0.0, self.grace_days) > _MOST_DAYS:
+            allowed = "be a century at most; leave valid_days out for no bound"
+            raise InvalidArgument("valid_days and grace_days", self.valid_days, allowed)
 
     @property
     def expires_at(self) -> datetime | None:
@@ -84,6 +175,12 @@ class Baseline:
         if self.valid_days is None:
             return None
         return self.created_at + timedelta(days=self.valid_days)
+
+    @property
+    def grace_ends_at(self) -> datetime | None:
+        """When it is no longer admitted without an override, if ever."""
+        expires = self.expires_at
+        return None if expires is None else expires + timedelta(days=self.grace_days)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,3 +198,23 @@ class BaselineReference:
     factors: Mapping[str, str]
     expires_at: datetime | None = None
     epoch: int = 1
+
+    @property
+    def rate(self) -> float:
+        """The observed rate."""
+        return self.passed / self.trials
+
+
+def _texts(argument: str, given: Mapping[str, str]) -> dict[str, str]:
+    for name, value in given.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidArgument(argument, {name: value}, "map text to text")
+    return dict(given)
+
+
+def _ascending(latencies_s: Iterable[float]) -> tuple[float, ...]:
+    # No clock of a call over a network says more than a microsecond, and a file shows no more.
+    some = tuple(sorted(round(check_real("latencies_s", one), 6) for one in latencies_s))
+    if some and some[0] < 0:
+        raise InvalidArgument("latencies_s", some[0], "be at least 0")
+    return some

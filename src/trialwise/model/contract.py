@@ -13,9 +13,15 @@ from trialwise.model.covariate import Covariate
 from trialwise.model.criterion import Criterion
 from trialwise.model.reply import Reply
 from trialwise.model.sampling import Sampling
-from trialwise.stats._checks import check_choice, check_open_rate, check_positive, check_text
+from trialwise.stats._checks import (
+    check_choice,
+    check_open_rate,
+    check_positive,
+    check_rate,
+    check_text,
+)
 
-__all__ = ["Contract", "Latency", "LatencyConstraint"]
+__all__ = ["Contract", "Latency", "LatencyConstraint", "Prevalence"]
 
 PERCENTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -89,6 +95,27 @@ class Latency:
         return complement(self.confidence)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prevalence:
+    """How often the generator proposes harmful content, from a monitor before the guardrail.
+
+    A monitor behind the guardrail sees what reached the user, which is another quantity (§1.4.5b).
+    """
+
+    rate: float
+    confidence: float | None = None
+    """At which `rate` is an upper bound; None: taken as known."""
+    source: str = "pre-guardrail"
+    evidence: str = ""
+    """Where the number comes from."""
+
+    def __post_init__(self) -> None:
+        check_rate("rate", self.rate)
+        check_choice("source", self.source, ("pre-guardrail",))
+        if self.confidence is not None:
+            check_open_rate("confidence", self.confidence)
+
+
 @dataclass(frozen=True, slots=True)
 class Contract:
     """A service and what is promised of it.
@@ -120,6 +147,8 @@ class Contract:
     """What was under test: model, temperature, prompt version, endpoint. Provenance, not index."""
     activity: Callable[[Reply], bool] | None = None
     """Whether a reply shows any work done; a trial without is classed `empty-run`."""
+    prevalence: Prevalence | None = None
+    """Of harmful content before the guardrail, where its residual is to be bounded."""
     description: str = ""
     samplings: Mapping[str, Sampling] = field(init=False, repr=False, compare=False)
     """The experiments, by name."""

@@ -10,7 +10,7 @@ from enum import StrEnum
 from trialwise.errors import InvalidArgument
 from trialwise.stats._checks import check_choice, check_count, check_text
 
-__all__ = ["Covariate", "CovariateKind", "resolve_covariates"]
+__all__ = ["Covariate", "CovariateKind", "differing_covariates", "resolve_covariates"]
 
 _HOURS = 24
 _SATURDAY = 5
@@ -26,12 +26,18 @@ class CovariateKind(StrEnum):
     REGION = "region"
     CUSTOM = "custom"
 
+    @property
+    def is_by_clock(self) -> bool:
+        """Whether the date and time of the run give the value."""
+        return self in (CovariateKind.WEEKDAY, CovariateKind.TIME_OF_DAY)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Covariate:
     """One condition of the run.
 
-    >>> when = datetime(2026, 1, 10, 9, 30)
+    >>> from datetime import timezone
+    >>> when = datetime(2026, 1, 10, 9, 30, tzinfo=timezone.utc)
     >>> resolve_covariates([Covariate(name="time", kind="time-of-day")], when, {})
     {'time': '08:00/4h'}
     """
@@ -46,19 +52,33 @@ class Covariate:
     """The environment variable that holds the value, where none is given."""
     window_hours: int = 4
     """Of a time of day."""
+    zone: str | None = None
+    """The zone whose days and hours matter, such as Europe/Zurich; None: the run's own. Name it
+    where machines of several zones share baselines."""
 
     def __post_init__(self) -> None:
         kind = check_choice("kind", str(self.kind), tuple(map(str, CovariateKind)))
         object.__setattr__(self, "kind", CovariateKind(kind))
         check_text("name", self.name, "be a text that names the covariate")
-        if self.kind in (CovariateKind.REGION, CovariateKind.CUSTOM):
-            if (self.value is None) is (self.environment is None):
-                allowed = "be given, or else the environment variable that holds it"
-                raise InvalidArgument("value", self.value, allowed)
-        elif self.value is not None or self.environment is not None:
-            raise InvalidArgument("value", self.value, "be left to the clock")
+        if self.kind.is_by_clock:
+            if self.value is not None or self.environment is not None:
+                given = self.environment if self.value is None else self.value
+                raise InvalidArgument("value", given, "be left to the clock")
+            _zoned(None, self.zone)
+        else:
+            self._check_source()
         if _HOURS % check_count("window_hours", self.window_hours, minimum=1):
             raise InvalidArgument("window_hours", self.window_hours, "divide the day")
+
+    def _check_source(self) -> None:
+        if (self.value is None) is (self.environment is None):
+            allowed = "be given, or else the environment variable that holds it"
+            raise InvalidArgument("value", self.value, allowed)
+        if self.value is not None:
+            object.__setattr__(self, "value", str(self.value))
+            check_text("value", self.value, "be a text that is not empty")
+        if self.zone is not None:
+            raise InvalidArgument("zone", self.zone, "go with a weekday or a time of day")
 
 
 def resolve_covariates(
@@ -66,33 +86,71 @@ def resolve_covariates(
 ) -> dict[str, str]:
     """The profile of a run: every covariate with its concrete value.
 
+    A value that was read in a declared zone names it, so that it does not match one read in
+    another.
+
     Args:
         covariates: As the contract declares them.
-        now: When the run starts, in the zone whose days and hours matter.
+        now: When the run starts, with its zone.
         environment: Of the process.
 
     Raises:
-        InvalidArgument: A name is declared twice, or its environment variable is not set.
+        InvalidArgument: A name is declared twice, its environment variable is not set, or `now`
+            has no zone.
     """
+    if now.tzinfo is None:
+        raise InvalidArgument("now", now, "name its time zone")
     profile: dict[str, str] = {}
     for covariate in covariates:
         if covariate.name in profile:
             raise InvalidArgument("covariates", covariate.name, "be declared once each")
-        profile[covariate.name] = _value(covariate, now, environment)
+        if covariate.kind.is_by_clock:
+            profile[covariate.name] = _by_clock(covariate, now)
+        else:
+            profile[covariate.name] = _given(covariate, environment)
     return profile
 
 
-def _value(covariate: Covariate, now: datetime, environment: Mapping[str, str]) -> str:
+def differing_covariates(ours: Mapping[str, str], theirs: Mapping[str, str]) -> tuple[str, ...]:
+    """The names whose values differ, those that only one side has included.
+
+    >>> differing_covariates({"region": "EU", "day": "WEEKDAY"}, {"region": "US", "tier": "gold"})
+    ('day', 'region', 'tier')
+    """
+    return tuple(name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name))
+
+
+def _by_clock(covariate: Covariate, now: datetime) -> str:
+    local = _zoned(now, covariate.zone)
+    assert local is not None
     if covariate.kind is CovariateKind.WEEKDAY:
-        return "WEEKEND" if now.weekday() >= _SATURDAY else "WEEKDAY"
-    if covariate.kind is CovariateKind.TIME_OF_DAY:
-        start = now.hour - now.hour % covariate.window_hours
-        return f"{start:02d}:00/{covariate.window_hours}h"
+        value = "WEEKEND" if local.weekday() >= _SATURDAY else "WEEKDAY"
+    else:
+        start = local.hour - local.hour % covariate.window_hours
+        value = f"{start:02d}:00/{covariate.window_hours}h"
+    return value if covariate.zone is None else f"{value} {covariate.zone}"
+
+
+def _zoned(now: datetime | None, zone: str | None) -> datetime | None:
+    """A moment in a zone; without a moment only whether there is such a zone."""
+    if zone is None:
+        return now
+    from zoneinfo import ZoneInfo
+
+    try:
+        found = ZoneInfo(zone)
+    except (KeyError, ValueError, OSError, TypeError):
+        allowed = "be a zone of the time zone database, such as Europe/Zurich"
+        raise InvalidArgument("zone", zone, allowed) from None
+    return None if now is None else now.astimezone(found)
+
+
+def _given(covariate: Covariate, environment: Mapping[str, str]) -> str:
     if covariate.value is not None:
-        return str(covariate.value)
+        return covariate.value
     assert covariate.environment is not None
-    found = environment.get(covariate.environment)
-    if found is None:
+    found = environment.get(covariate.environment, "")
+    if not found.strip():
         allowed = f"be set: the covariate {covariate.name!r} is read from it"
-        raise InvalidArgument(covariate.environment, None, allowed)
+        raise InvalidArgument(covariate.environment, found or None, allowed)
     return found

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trialwise.model.claim import Claim, Estimator, SamplingMode
+from trialwise.model.contract import Prevalence
 from trialwise.model.evidence import Guard, Threshold
 from trialwise.model.options import Analysis, RunOptions
 from trialwise.model.verdict import Decision, Design, Intent, Procedure
@@ -145,6 +146,7 @@ class Plan:
     covariates: Mapping[str, str] = field(default_factory=dict)
     factors: Mapping[str, str] = field(default_factory=dict)
     guards: tuple[Guard, ...] = ()
+    prevalence: Prevalence | None = None
     purpose: str = "test"
     """"test", or "measure" for a baseline."""
 

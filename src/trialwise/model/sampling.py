@@ -28,6 +28,12 @@ class SamplingRole(StrEnum):
     HARMLESS_CANDIDATES = "harmless-candidates"
 
 
+#: Chosen to be hard, so that they stand for no traffic unless somebody argues it.
+CHALLENGES = frozenset(
+    {SamplingRole.RED_TEAM, SamplingRole.HARMFUL_CANDIDATES, SamplingRole.HARMLESS_CANDIDATES}
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
     """One thing to ask the service."""

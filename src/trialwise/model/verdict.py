@@ -27,6 +27,8 @@ from trialwise.model.tally import Tally
 from trialwise.stats.cluster_estimators import ClusterEstimate
 from trialwise.stats.cluster_stratified import StratifiedEstimate
 from trialwise.stats.compliance import ComplianceCutoff
+from trialwise.stats.containment import GuardrailBound, StratifiedContainment
+from trialwise.stats.containment_residual import ResidualHarm
 from trialwise.stats.finite import ExactCorpusRate, FiniteCorpusCutoff
 from trialwise.stats.latency_baseline import OrderStatisticBound
 from trialwise.stats.latency_limits import LatencyLimitDecision
@@ -169,6 +171,10 @@ class Finding:
     diagnostics: Diagnostics | None = None
     estimator: ClusterEstimate | StratifiedEstimate | None = None
     """The estimator matched to a declared claim, where the binomial rule does not fit it."""
+    containment: GuardrailBound | None = None
+    """What a challenge sampling says of a guardrail, where its claim reaches that far (§1.4.5b)."""
+    containment_strata: StratifiedContainment | None = None
+    residual: ResidualHarm | None = None
     caveats: tuple[str, ...] = ()
     """What qualifies the decision without changing it."""
     input_id: str | None = None

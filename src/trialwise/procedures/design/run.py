@@ -5,7 +5,7 @@ Everything that is wrong with a design is said at once, and nothing is run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from trialwise.errors import DesignRefused, InvalidArgument
@@ -15,8 +15,8 @@ from trialwise.model.contract import Contract
 from trialwise.model.evidence import Guard
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan, Plan
-from trialwise.model.sampling import Sampling
-from trialwise.model.verdict import Procedure
+from trialwise.model.sampling import CHALLENGES, Sampling
+from trialwise.model.verdict import Intent, Procedure
 from trialwise.procedures.claims import check_claim, default_draw
 from trialwise.procedures.design.criteria import Situation, plan_criterion
 from trialwise.procedures.design.latency import plan_latency
@@ -62,7 +62,7 @@ def design_run(
         raise InvalidArgument("inputs", None, "be given: a contract is tried on inputs")
     plans: list[CriterionPlan] = []
     experiments: list[ExperimentPlan] = []
-    refusals: list[str] = []
+    refusals = [*_unargued(contract, options)]
     for name, sampling in contract.samplings.items():
         situation = Situation(
             sampling=sampling,
@@ -106,8 +106,24 @@ def design_run(
         covariates=dict(covariates or {}),
         factors=dict(contract.factors),
         guards=guards,
+        prevalence=contract.prevalence,
         purpose="measure" if measuring else "test",
     )
+
+
+def _unargued(contract: Contract, options: RunOptions) -> Iterator[str]:
+    """Probes are chosen to be hard: without an argument they represent nothing (§8.4.6)."""
+    claim = contract.claim
+    wide = claim.population is PopulationClaim.SUPERPOPULATION and not claim.representativeness
+    if not wide or options.intent is not Intent.VERIFICATION:
+        return
+    for name, sampling in contract.samplings.items():
+        if sampling.role in CHALLENGES:
+            yield (
+                f"sampling {name}: {sampling.role} inputs are taken as a superpopulation without "
+                "an argument that they represent it; record one (representativeness), or claim "
+                "the finite corpus that they are"
+            )
 
 
 def _riding(plans: Sequence[CriterionPlan]) -> list[CriterionPlan]:

@@ -20,6 +20,7 @@ from trialwise.model.verdict import Decision, Finding, Procedure
 from trialwise.procedures.claims import decide_claimed
 from trialwise.procedures.compliance import judge_compliance
 from trialwise.procedures.composite import combine
+from trialwise.procedures.judging.containment import contain
 from trialwise.procedures.judging.evidence import Row, enrich, tally_of
 from trialwise.procedures.judging.partial import certain_finding, short_finding
 from trialwise.procedures.observational import decide_observational
@@ -87,7 +88,8 @@ def _pooled(
     counted = _count(criterion, plan, rows, renumber=renumber)
     finding = _decide(criterion, plan, experiment, counted, stop)
     reason = _reason(criterion, counted, stop)
-    return enrich(finding, criterion, counted.rows, reason)
+    finding = enrich(finding, criterion, counted.rows, reason)
+    return contain(finding, plan, experiment, counted.rows)
 
 
 def _count(criterion: CriterionPlan, plan: Plan, rows: Sequence[Row], *, renumber: bool) -> Counted:

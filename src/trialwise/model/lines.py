@@ -1,0 +1,138 @@
+"""One record, one line: a JSON object that carries a checksum of itself.
+
+Below whoever writes files, because recordings and journals are kept in the same form: text that
+people and tools read as JSON, of which a torn, altered, lost or repeated line is known as such.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+from trialwise.errors import InvalidArgument
+
+__all__ = ["CHECKSUM", "Scan", "encode_line", "is_whole", "parse_lines", "scan", "seal", "unplain"]
+
+#: The last key of every line; a record may not use it.
+CHECKSUM = "checksum"
+_SEAL = b'"checksum":"%08x"}'
+_SEAL_LENGTH = len(_SEAL % 0)
+#: Python refuses to read back a number of more than 4,300 digits.
+_LONGEST_BITS = 14_000
+
+# Made once: making an encoder costs more than encoding a trial. ASCII, so that no text breaks a
+# line or its encoding. Looking for a cycle would cost a tenth; one is a RecursionError anyway.
+_ENCODER = json.JSONEncoder(
+    separators=(",", ":"), ensure_ascii=True, allow_nan=False, check_circular=False
+)
+
+
+def encode_line(record: Mapping[str, Any], *, number: int = 0) -> bytes:
+    """The line of one record.
+
+    Args:
+        record: Plain values under text keys; see `unplain`.
+        number: Its place in the file, from 0, where lines have one: the checksum covers it, so
+            that a line which is lost, repeated or moved is damage.
+
+    >>> encode_line({"i": 0, "ok": "1"})
+    b'{"i":0,"ok":"1","checksum":"22ca5d29"}\\n'
+    """
+    plain = record if type(record) is dict else dict(record)
+    if CHECKSUM in plain:
+        raise InvalidArgument("record", sorted(plain), f"leave the key {CHECKSUM!r} to the line")
+    return seal(_ENCODER.encode(plain).encode("ascii"), number=number)
+
+
+def seal(text: bytes, *, number: int = 0) -> bytes:
+    """The line of a record already spelled as the text of a JSON object."""
+    body = text[:-1] + b"," if len(text) > len("{}") else text[:-1]
+    return body + _SEAL % crc32(body, number) + b"\n"
+
+
+def is_whole(line: bytes, *, number: int = 0) -> bool:
+    """Whether a line, without its end, is what was written in that place."""
+    body = line[:-_SEAL_LENGTH]
+    return line[-_SEAL_LENGTH:] == _SEAL % crc32(body, number)
+
+
+def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]]:
+    """The records of whole lines.
+
+    >>> parse_lines([encode_line({"i": 0}).rstrip()])
+    [{'i': 0}]
+    """
+    # One text for the decoder: called once a line it takes half as long again.
+    text = b",".join(lines).decode(errors="surrogatepass")
+    records: list[dict[str, Any]] = json.loads(f"[{text}]")
+    for record in records:
+        del record[CHECKSUM]
+    return records
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """What a file of numbered lines holds."""
+
+    lines: Sequence[bytes]
+    """The whole ones, without their ends."""
+    size: int
+    """How many bytes they take; what follows is the torn rest of a line."""
+    damaged: int | None = None
+    """The first line, from 1, that is not as written although others follow it."""
+
+
+def scan(data: bytes) -> Scan:
+    """The whole lines of a file's content.
+
+    Only the last line may be torn: whatever follows a bad line was written after it.
+
+    >>> content = encode_line({"i": 0}, number=0) + encode_line({"i": 1}, number=1)
+    >>> len(scan(content).lines), len(scan(content[:-1]).lines), scan(content[1:]).damaged
+    (2, 1, 1)
+    """
+    *lines, tail = data.split(b"\n")
+    bad = next((n for n, line in enumerate(lines) if not is_whole(line, number=n)), None)
+    if bad is None:
+        return Scan(lines=lines, size=len(data) - len(tail))
+    followed = bad + 1 < len(lines) or bool(tail)
+    whole = lines[:bad]
+    size = sum(map(len, whole)) + len(whole)
+    return Scan(lines=whole, size=size, damaged=bad + 1 if followed else None)
+
+
+def unplain(value: Any, place: str = "") -> tuple[str, str] | None:
+    """Where JSON would lose or change a value, and what stands there; None where it would not.
+
+    >>> unplain({"a": [1, (2, 3)]}, "input")
+    ("input['a'][1]", 'a tuple')
+    """
+    try:
+        return _unplain(value, place)
+    except RecursionError:
+        return place, "nested too deeply or within itself"
+
+
+def _unplain(value: Any, place: str) -> tuple[str, str] | None:
+    if value is None or isinstance(value, str | int):
+        if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
+            return place, "a number of thousands of digits"
+        return None
+    if isinstance(value, float):
+        return None if math.isfinite(value) else (place, f"{value}")
+    if isinstance(value, list):
+        return _first(_unplain(item, f"{place}[{index}]") for index, item in enumerate(value))
+    if isinstance(value, dict):
+        odd = next((key for key in value if not isinstance(key, str)), None)
+        if odd is not None:
+            return place, f"a dict with the key {odd!r}"
+        return _first(_unplain(item, f"{place}[{key!r}]") for key, item in value.items())
+    return place, f"a {type(value).__name__}"
+
+
+def _first(found: Iterable[tuple[str, str] | None]) -> tuple[str, str] | None:
+    return next((one for one in found if one is not None), None)

@@ -1,0 +1,95 @@
+"""What a guardrail experiment adds to a finding: bounds on its misses, by stratum and residual.
+
+Only candidates shown to the guardrail itself say what it blocks. Red-team inputs go through the
+generator first, so a clean run of theirs may only mean that nothing harmful was proposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from trialwise.model.claim import PopulationClaim
+from trialwise.model.plan import ExperimentPlan, Plan
+from trialwise.model.sampling import SamplingRole
+from trialwise.model.verdict import Finding
+from trialwise.procedures.judging.evidence import Row
+from trialwise.stats._boundary import complement
+from trialwise.stats.containment import (
+    ChallengeStratum,
+    GuardrailBound,
+    StratifiedContainment,
+    guardrail_sensitivity,
+    guardrail_specificity,
+    stratified_containment,
+)
+from trialwise.stats.containment_residual import ResidualHarm, residual_harm_bound
+from trialwise.stats.values import Rule
+
+__all__ = ["contain"]
+
+_RED_TEAM = (
+    "Red-team inputs show what reached the user under adversarial prompting; they do not isolate "
+    "what the guardrail blocks."
+)
+_ONLY_THESE = (
+    "A bound on misses beyond these candidates needs a superpopulation claim with an argument "
+    "that they represent it."
+)
+
+
+def contain(
+    finding: Finding, plan: Plan, experiment: ExperimentPlan, rows: Sequence[Row]
+) -> Finding:
+    """The finding of a challenge sampling with what it says of the guardrail (§1.4.5b)."""
+    role = SamplingRole(experiment.role)
+    if role is SamplingRole.RED_TEAM:
+        return replace(finding, caveats=(*finding.caveats, _RED_TEAM))
+    if role not in (SamplingRole.HARMFUL_CANDIDATES, SamplingRole.HARMLESS_CANDIDATES):
+        return finding
+    if plan.claim.population is not PopulationClaim.SUPERPOPULATION:
+        return replace(finding, caveats=(*finding.caveats, _ONLY_THESE))
+    if finding.alpha is None or finding.estimator is not None or not rows:
+        return finding
+    confidence, counts = complement(finding.alpha), (finding.tally.passed, finding.tally.trials)
+    if role is SamplingRole.HARMLESS_CANDIDATES:
+        bound = guardrail_specificity(*counts, confidence=confidence, rule=plan.rule)
+        return replace(finding, containment=bound)
+    bound = guardrail_sensitivity(*counts, confidence=confidence, rule=plan.rule)
+    return replace(
+        finding,
+        containment=bound,
+        containment_strata=_strata(experiment, rows, confidence, plan.rule),
+        residual=_residual(plan, bound),
+    )
+
+
+def _strata(
+    experiment: ExperimentPlan, rows: Sequence[Row], confidence: float, rule: Rule
+) -> StratifiedContainment | None:
+    if not experiment.strata:
+        return None
+    stratum_of = dict(zip(experiment.input_ids, experiment.strata, strict=True))
+    counts: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        stratum = stratum_of[row.trial.input_id] or "unnamed"
+        blocked, presented = counts.get(stratum, (0, 0))
+        counts[stratum] = blocked + row.passed, presented + 1
+    parts = [
+        ChallengeStratum(name=name, blocked=blocked, presented=presented)
+        for name, (blocked, presented) in counts.items()
+    ]
+    return stratified_containment(parts, confidence=confidence, rule=rule)
+
+
+def _residual(plan: Plan, bound: GuardrailBound) -> ResidualHarm:
+    prevalence = plan.prevalence
+    if prevalence is None:
+        return residual_harm_bound(bound.error_upper, miss_confidence=bound.confidence)
+    return residual_harm_bound(
+        bound.error_upper,
+        prevalence.rate,
+        prevalence_source="pre-guardrail",
+        miss_confidence=bound.confidence,
+        prevalence_confidence=prevalence.confidence,
+    )
