@@ -1,9 +1,61 @@
 """Test systems that do not behave the same way twice.
 
-`trialwise.stats` holds the statistics, `trialwise.procedures` the decisions on counts. Nothing is
-imported until it is used.
+    import trialwise as tw
+
+    contract = tw.Contract(
+        "sums", service=agent,
+        criteria=[tw.Criterion("answers", tw.contains("555"), at_least=0.9)],
+    )
+    result = tw.run(contract, inputs=["What is 15 * 37?"])
+    result.show()
+
+`trialwise.stats` holds the statistics, `trialwise.procedures` the decisions. Nothing is imported
+until it is used; type checkers read `__init__.pyi`.
 """
+
+from trialwise._lazy import lazy_names
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+#: Where each public name lives.
+# fmt: off
+_MODULES = {
+    "checks": (
+        "all_of any_of contains ends_with equals exit_code expression json_path json_schema length "
+        "matches max_cost max_latency max_tokens named not_ not_contains numeric_range parses "
+        "predicate starts_with tool_call_count tool_called tool_called_with tool_not_called "
+        "tools_in_order"
+    ),
+    "engine.ports": "ServiceError TrialContext",
+    "errors": (
+        "BaselineError DesignRefused InvalidArgument JournalDamaged JournalInUse RunInterrupted "
+        "RunNotFound TrialwiseError"
+    ),
+    "model.baseline": "Baseline",
+    "model.claim": "Claim Estimator PopulationClaim TargetEstimand",
+    "model.contract": "Contract Latency LatencyConstraint Prevalence",
+    "model.covariate": "Covariate CovariateKind",
+    "model.criterion": "Criterion Origin",
+    "model.evidence": "StopReason",
+    "model.options": "AbortRule Analysis Budget RunOptions",
+    "model.outcome": "CheckResult ErrorClass FailReason Outcome",
+    "model.plan": "Plan",
+    "model.reply": "Reply Usage",
+    "model.run": "RunRecord",
+    "model.sampling": "Input Sampling SamplingRole",
+    "model.trial": "Trial",
+    "model.verdict": "Decision Finding Intent Procedure Verdict",
+    "services": (
+        "CallableService ChatService CommandService HttpService Prices RecordingService "
+        "ReplayService"
+    ),
+    "session.guardrail": "guardrail_contract",
+    "session.measuring": "Measurement measure",
+    "session.preparing": "plan",
+    "session.result": "Result SuiteResult",
+    "session.running": "run run_all",
+}
+# fmt: on
+_EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
+
+__all__ = list(_EXPORTS)

@@ -12,6 +12,9 @@
 A design that cannot support its claim is not an exception inside the statistics: the result
 carries a refusal beside an undefined cutoff, because the caller decides what a refusal means.
 Planning a run decides it: there a refusal is `DesignRefused`, raised before the first trial.
+
+Apart from the tree stands `RunInterrupted`, a `KeyboardInterrupt`: whoever catches errors must not
+swallow somebody's Ctrl-C.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ __all__ = [
     "JournalDamaged",
     "JournalInUse",
     "ReferenceDataError",
+    "RunInterrupted",
     "RunNotFound",
     "TrialwiseError",
 ]
@@ -117,3 +121,16 @@ class BaselineError(TrialwiseError):
 
 class RunNotFound(TrialwiseError):
     """A stored run is not there, or is not one that can be gone on with."""
+
+
+class RunInterrupted(KeyboardInterrupt):
+    """Somebody stopped the run; every completed trial is kept.
+
+    Args:
+        message: What is kept, and how to go on.
+        result: What the run came to.
+    """
+
+    def __init__(self, message: str, result: object = None) -> None:
+        super().__init__(message)
+        self.result = result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -136,13 +136,13 @@ class Contract:
     name: str
     service: Any
     """A function, or anything with the methods of a `Service`."""
-    criteria: tuple[Criterion, ...]
+    criteria: Sequence[Criterion]
     _: KW_ONLY
     sampling: Any = None
     """A `Sampling`, a list of inputs, or several samplings by name."""
     claim: Claim = field(default_factory=Claim)
     latency: Latency | None = None
-    covariates: tuple[Covariate, ...] = ()
+    covariates: Sequence[Covariate] = ()
     factors: Mapping[str, str] = field(default_factory=lambda: _NONE)
     """What was under test: model, temperature, prompt version, endpoint. Provenance, not index."""
     activity: Callable[[Reply], bool] | None = None

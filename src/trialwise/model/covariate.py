@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from enum import StrEnum
 
 from trialwise.errors import InvalidArgument
@@ -64,7 +64,8 @@ class Covariate:
             if self.value is not None or self.environment is not None:
                 given = self.environment if self.value is None else self.value
                 raise InvalidArgument("value", given, "be left to the clock")
-            _zoned(None, self.zone)
+            if self.zone is not None:
+                _zone(self.zone)
         else:
             self._check_source()
         if _HOURS % check_count("window_hours", self.window_hours, minimum=1):
@@ -121,8 +122,7 @@ def differing_covariates(ours: Mapping[str, str], theirs: Mapping[str, str]) -> 
 
 
 def _by_clock(covariate: Covariate, now: datetime) -> str:
-    local = _zoned(now, covariate.zone)
-    assert local is not None
+    local = now if covariate.zone is None else now.astimezone(_zone(covariate.zone))
     if covariate.kind is CovariateKind.WEEKDAY:
         value = "WEEKEND" if local.weekday() >= _SATURDAY else "WEEKDAY"
     else:
@@ -131,18 +131,14 @@ def _by_clock(covariate: Covariate, now: datetime) -> str:
     return value if covariate.zone is None else f"{value} {covariate.zone}"
 
 
-def _zoned(now: datetime | None, zone: str | None) -> datetime | None:
-    """A moment in a zone; without a moment only whether there is such a zone."""
-    if zone is None:
-        return now
+def _zone(name: str) -> tzinfo:
     from zoneinfo import ZoneInfo
 
     try:
-        found = ZoneInfo(zone)
+        return ZoneInfo(name)
     except (KeyError, ValueError, OSError, TypeError):
         allowed = "be a zone of the time zone database, such as Europe/Zurich"
-        raise InvalidArgument("zone", zone, allowed) from None
-    return None if now is None else now.astimezone(found)
+        raise InvalidArgument("zone", name, allowed) from None
 
 
 def _given(covariate: Covariate, environment: Mapping[str, str]) -> str:

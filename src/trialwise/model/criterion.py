@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -48,8 +48,8 @@ class Criterion:
     """
 
     name: str
-    postconditions: tuple[Check, ...]
-    """All of them must hold for a trial to pass; given as one or as several."""
+    postconditions: Check | Sequence[Check]
+    """One or several, all of which must hold for a trial to pass; see `checks`."""
     _: KW_ONLY
     at_least: float | None = None
     """The required rate, strictly between 0 and 1."""
@@ -123,6 +123,12 @@ class Criterion:
             raise InvalidArgument("min_probes", self.min_probes, "go with never_fails")
 
     @property
+    def checks(self) -> tuple[Check, ...]:
+        """The postconditions, always as several."""
+        assert isinstance(self.postconditions, tuple)
+        return self.postconditions
+
+    @property
     def question(self) -> str:
         """Which of the three questions it asks."""
         if self.at_least is not None:
@@ -160,8 +166,3 @@ def _required(rate: float) -> float:
         allowed = "be below 1: no number of trials shows a rate of 1, so ask for never_fails"
         raise InvalidArgument("at_least", rate, allowed)
     return check_open_rate("at_least", rate)
-
-
-def names_of(criteria: Iterable[Criterion]) -> tuple[str, ...]:
-    """The names of criteria, in order."""
-    return tuple(criterion.name for criterion in criteria)

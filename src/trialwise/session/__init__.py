@@ -1,0 +1,1 @@
+"""The composition root: where contracts, engine, stores and reporters meet."""
