@@ -1,0 +1,132 @@
+"""Where runs are kept and who hears of them: what `run` and `measure` share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trialwise.engine.events import Event, Listener
+from trialwise.engine.ports import SystemClock
+from trialwise.errors import InvalidArgument
+from trialwise.model.contract import Contract
+from trialwise.model.plan import Plan
+from trialwise.session.driving import drive
+from trialwise.session.preparing import open_service
+
+if TYPE_CHECKING:
+    from trialwise.engine.runner import RunOutcome
+    from trialwise.stores.runs import StoredRun
+
+__all__ = ["Execution", "Workspace"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """A plan that was run."""
+
+    outcome: RunOutcome
+    run_id: str
+    started_at: datetime
+    stored: StoredRun | None
+
+    @property
+    def path(self) -> Path | None:
+        """The folder it is kept in, if it is."""
+        return None if self.stored is None else self.stored.path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """Folders, listeners and the clock of a session."""
+
+    store: Path | None
+    baselines: Path
+    resume: bool | str = False
+    listeners: tuple[Listener, ...] = ()
+    redact: Callable[[str], str] | None = None
+    clock: SystemClock = field(default_factory=SystemClock)
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        store: str | Path | None,
+        baselines: str | Path,
+        resume: bool | str,
+        progress: bool | None,
+        listener: Listener | None,
+        redact: Callable[[str], str] | None,
+    ) -> Workspace:
+        """The workspace that a caller describes."""
+        if resume and store is None:
+            raise InvalidArgument("resume", resume, "go with a store: nothing is kept without one")
+        listeners = [] if listener is None else [listener]
+        if progress is None:
+            progress = sys.stderr is not None and sys.stderr.isatty()
+        if progress:
+            from trialwise.reporters.progress import open_progress
+            from trialwise.reporters.terminal import capabilities_of
+
+            able = capabilities_of(sys.stderr)
+            shown = open_progress(sys.stderr, quiet=False, capabilities=able)
+            listeners += [] if shown is None else [shown]
+        return cls(
+            store=None if store is None else Path(store),
+            baselines=Path(baselines),
+            resume=resume,
+            listeners=tuple(listeners),
+            redact=redact,
+        )
+
+    def to_resume(self, contract: str) -> StoredRun | None:
+        """The stored run to go on with, if that was asked for."""
+        if not self.resume or self.store is None:
+            return None
+        from trialwise.stores.runs import RunStore
+
+        runs = RunStore(self.store)
+        if isinstance(self.resume, str):
+            return runs.open(self.resume)
+        return runs.latest(contract, unfinished=True)
+
+    @contextmanager
+    def execute(
+        self, contract: Contract, plan: Plan, kept: StoredRun | None
+    ) -> Iterator[Execution]:
+        """Run a plan; while the context is open its record may be written."""
+        if self.store is None:
+            yield self._run(contract, plan, None)
+            return
+        from trialwise.stores.runs import RunStore
+
+        runs = RunStore(self.store)
+        with (
+            runs.create(plan, self.clock.now()) if kept is None else runs.resume(kept.run_id, plan)
+        ) as stored:
+            yield self._run(contract, plan, stored)
+
+    def _run(self, contract: Contract, plan: Plan, stored: StoredRun | None) -> Execution:
+        started_at = self.clock.now() if stored is None else stored.started_at
+        run_id = "" if stored is None else stored.run_id
+        outcome = drive(
+            plan,
+            contract,
+            open_service(contract, plan.options),
+            log=None if stored is None else stored.journal,
+            done=() if stored is None else stored.trials(),
+            listener=self if self.listeners else None,
+            clock=self.clock,
+            run_id=run_id,
+            redact=self.redact,
+        )
+        return Execution(outcome=outcome, run_id=run_id, started_at=started_at, stored=stored)
+
+    def on_event(self, event: Event) -> None:
+        """Tell everybody."""
+        for one in self.listeners:
+            one.on_event(event)
