@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,7 +92,7 @@ def consult_advice(service: Advice) -> tw.Contract:
 def verdict(tmp_path_factory: pytest.TempPathFactory) -> tw.Verdict:
     """Measured at 1902 of 2000, tested at 953, 200 and 788: the figures of the companion."""
     folder = tmp_path_factory.mktemp("consult")
-    stores: dict[str, Path] = {"store": folder / "store", "baselines": folder / "baselines"}
+    stores: dict[str, Any] = {"store": folder / "store", "baselines": folder / "baselines"}
     sizes = {PROD: 2000, PROBE: 200, COMPLEXITY: 800}
     tw.measure(consult_advice(Advice(malformed=49)), trials=sizes, seed=1, **stores)
     result = tw.run(
