@@ -18,8 +18,10 @@ from trialwise.stats._checks import check_count, check_positive, check_real, che
 
 __all__ = ["Baseline", "BaselineReference", "CriterionBaseline", "CriterionScope"]
 
+_REASONS = ("condition", "transform", "no_value")
 _NONE: Mapping[str, str] = MappingProxyType({})
-#: A century: beyond it nobody means a date, and calendar arithmetic overflows.
+#: Beyond these nobody means a date, and calendar arithmetic overflows.
+_YEARS = (1970, 2999)
 _MOST_DAYS = 36_525
 
 
@@ -59,14 +61,15 @@ class CriterionBaseline:
     sampling_fingerprint: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "postconditions", tuple(self.postconditions))
+        put = object.__setattr__
+        put(self, "postconditions", tuple(self.postconditions))
         check_text("structure", self.structure, "be the fingerprint of the postconditions")
-        if check_count("passed", self.passed) > check_count("trials", self.trials, minimum=1):
+        for name in ("passed", *_REASONS):
+            put(self, name, check_count(name, getattr(self, name)))
+        put(self, "trials", check_count("trials", self.trials, minimum=1))
+        if self.passed > self.trials:
             raise InvalidArgument("passed", self.passed, f"lie between 0 and {self.trials}")
-        reasons = [
-            check_count(name, getattr(self, name))
-            for name in ("condition", "transform", "no_value")
-        ]
+        reasons = [getattr(self, name) for name in _REASONS]
         failed = self.trials - self.passed
         if sum(reasons) not in (0, failed):
             allowed = f"add up to the {failed} that did not pass, or all be left out"
@@ -135,14 +138,15 @@ class Baseline:
         put = object.__setattr__
         check_text("identifier", self.identifier, "be a text that names the baseline")
         check_text("contract", self.contract, "be a text that names the contract")
-        check_count("epoch", self.epoch, minimum=1)
+        put(self, "epoch", check_count("epoch", self.epoch, minimum=1))
         if not self.criteria:
             raise InvalidArgument("criteria", {}, "hold at least one criterion")
         if self.created_at.tzinfo is None:
             raise InvalidArgument("created_at", self.created_at, "name its time zone")
+        if not _YEARS[0] <= self.created_at.year <= _YEARS[1]:
+            raise InvalidArgument("created_at", self.created_at, "be the date of a measurement")
         put(self, "created_at", self.created_at.astimezone(UTC))
-        for name in ("criteria", "run_trials"):
-            put(self, name, MappingProxyType(dict(getattr(self, name))))
+        put(self, "criteria", MappingProxyType(dict(self.criteria)))
         for name in ("covariates", "factors"):
             put(self, name, MappingProxyType(_texts(name, getattr(self, name))))
         latencies = {name: _ascending(some) for name, some in self.latencies_s.items()}
@@ -151,8 +155,11 @@ class Baseline:
         self._check_days()
 
     def _check_trials(self) -> None:
-        for sampling, trials in self.run_trials.items():
-            check_count(f"run_trials of {sampling!r}", trials, minimum=1)
+        run_trials = {
+            sampling: check_count(f"run_trials of {sampling!r}", trials, minimum=1)
+            for sampling, trials in self.run_trials.items()
+        }
+        object.__setattr__(self, "run_trials", MappingProxyType(run_trials))
         for sampling, latencies in self.latencies_s.items():
             if len(latencies) > self.run_trials.get(sampling, len(latencies)):
                 allowed = f"be at most as many as its {self.run_trials[sampling]} trials"
@@ -205,11 +212,13 @@ class BaselineReference:
         return self.passed / self.trials
 
 
-def _texts(argument: str, given: Mapping[str, str]) -> dict[str, str]:
+def _texts(argument: str, given: Mapping[object, object]) -> dict[str, str]:
+    texts: dict[str, str] = {}
     for name, value in given.items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise InvalidArgument(argument, {name: value}, "map text to text")
-    return dict(given)
+        texts[name] = value
+    return texts
 
 
 def _ascending(latencies_s: Iterable[float]) -> tuple[float, ...]:

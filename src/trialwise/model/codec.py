@@ -12,28 +12,35 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from datetime import datetime
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache, cached_property
-from math import isfinite
-from operator import index
-from reprlib import Repr
 from types import NoneType, UnionType
-from typing import Any, Literal, SupportsIndex, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.lines import unplain
+from trialwise.model._forms import (
+    SINGLE,
+    UNDEFINED,
+    Form,
+    Misfit,
+    choice,
+    excerpt,
+    fixed_list,
+    list_of,
+    mapping,
+)
+from trialwise.model.fingerprint import fingerprint
+from trialwise.model.plan import Plan
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.values import Undefined
 
-__all__ = ["from_plain", "to_plain"]
+__all__ = ["from_plain", "plan_differences", "plan_hash", "to_plain"]
 
 T = TypeVar("T")
 
-#: The key that tells the members of a union of classes apart.
+#: The key that tells the classes of a union apart.
 TAG = "type"
-UNDEFINED = "undefined"
 
 
 def to_plain(value: object) -> Any:
@@ -47,10 +54,11 @@ def to_plain(value: object) -> Any:
         InvalidArgument: A part is not what its class declares, or JSON cannot hold it, such as a
             number that is not finite.
     """
+    cls: Any = type(value)
     try:
-        return _form(type(value)).encode(value)
-    except _Misfit as misfit:
-        raise misfit.refusal(type(value)) from None
+        return _form(cls).encode(value)
+    except Misfit as misfit:
+        raise misfit.refusal(cls) from None
 
 
 def from_plain(cls: type[T], data: Any) -> T:
@@ -68,234 +76,91 @@ def from_plain(cls: type[T], data: Any) -> T:
         InvalidArgument: Names the place, such as `verdict.findings[2].tally.passed`, and what
             was expected there.
     """
+    hint: Any = cls
     try:
-        value: T = _form(cls).decode(data)
-    except _Misfit as misfit:
+        value: T = _form(hint).decode(data)
+    except Misfit as misfit:
         raise misfit.refusal(cls) from None
     return value
 
 
-class _Misfit(Exception):
-    """A part that does not fit its type; the place is put together on the way out."""
+# --- Which plan it is -------------------------------------------------------------------------
 
-    def __init__(self, value: object, allowed: str, at: str = "") -> None:
-        super().__init__(allowed)
-        self.value = value
-        self.allowed = allowed
-        self.steps = [at]
-
-    def refusal(self, cls: type) -> InvalidArgument:
-        root = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
-        whole = isinstance(self.value, int | float) or self.value is None
-        shown = self.value if whole else _Excerpt(_SHORT.repr(self.value))
-        return InvalidArgument(root + "".join(reversed(self.steps)), shown, self.allowed)
-
-
-class _Excerpt(str):
-    """A value's `repr`, cut: a message does not hold a whole record."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
+#: What of the options is not resolved elsewhere in the plan and can change an outcome.
+_DECISIVE_OPTIONS = ("abort", "retries", "timeout_s")
+#: Words for people, and the place of a file.
+_WORDING = (
+    ("claim", "representativeness"),
+    ("experiments", "description"),
+    ("criteria", "caveats"),
+    ("criteria", "category"),
+    ("criteria", "threshold", "contract_ref"),
+    ("criteria", "threshold", "baseline", "file"),
+)
+_LABELS = {"experiments": "inputs", "structure": "postconditions", "factors": "what is under test"}
 
 
-_SHORT = Repr()
-_SHORT.maxstring = _SHORT.maxother = 60
+def plan_hash(plan: Plan) -> str:
+    """Sixteen characters that two plans share exactly if their trials may be pooled.
+
+    Counted is all that determines trials and decisions: the inputs and their order, the criteria
+    and their postconditions, seed, claim, rule, intent, analysis, latency limits, and of the
+    options timeout, retries and the abort rule. So are the factors and covariates: trials under
+    other conditions are trials of something else. Not counted are pace (concurrency, rate),
+    budgets, overrides, the horizon and wording: a run may go on slower, longer or better
+    described.
+    """
+    return fingerprint(_decisive(plan))
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """How one declared type is spelled."""
-
-    kinds: frozenset[type]
-    """The JSON types it is spelled by."""
-    holds: Callable[[type], bool]
-    """Whether a value of this class is one of it."""
-    encode: Callable[[Any], Any]
-    decode: Callable[[Any], Any]
-
-
-# --- Single values ----------------------------------------------------------------------------
-
-
-def _whole(value: Any) -> int:
-    if type(value) is int:
-        return value
-    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        raise _Misfit(value, "be a whole number")
-    return index(value)
-
-
-def _number(value: Any) -> float:
-    # A whole number stays one: 1 and 1.0 are equal, and the text says which was given.
-    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
-        return value if type(value) in (int, float) else value.real
-    raise _Misfit(value, "be a finite number")
-
-
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise _Misfit(value, "be true or false")
-    return value
-
-
-def _text(value: Any) -> str:
-    if type(value) is str:
-        return value
-    if not isinstance(value, str):
-        raise _Misfit(value, "be a text")
-    return str(value)
-
-
-def _nothing(value: Any) -> None:
-    if value is not None:
-        raise _Misfit(value, "be null")
-
-
-def _anything(value: Any) -> Any:
-    found = unplain(value)
-    if found is not None:
-        raise _Misfit(value, f"be plain JSON: this is {found[1]}", found[0])
-    return value
-
-
-def _moment_out(value: Any) -> str:
-    if not isinstance(value, datetime):
-        raise _Misfit(value, "be a date and time")
-    return value.isoformat()
-
-
-def _moment_in(plain: Any) -> datetime:
-    try:
-        return datetime.fromisoformat(plain)
-    except (TypeError, ValueError):
-        raise _Misfit(plain, "be a date and time such as 2026-11-15T06:25:24+00:00") from None
-
-
-def _undefined_out(value: Any) -> dict[str, str]:
-    if not isinstance(value, Undefined):
-        raise _Misfit(value, "be undefined")
-    return {UNDEFINED: value.reason}
-
-
-def _undefined_in(plain: Any) -> Undefined:
-    if not isinstance(plain, dict) or list(plain) != [UNDEFINED]:
-        raise _Misfit(plain, f"be undefined: {{{UNDEFINED!r}: reason}}")
-    return Undefined(_text(plain[UNDEFINED]))
-
-
-def _single(kinds: set[type], kind: type, both: Callable[[Any], Any]) -> _Form:
-    return _Form(frozenset(kinds), lambda cls: issubclass(cls, kind), both, both)
-
-
-_SINGLE: dict[Any, _Form] = {
-    bool: _single({bool}, bool, _truth),
-    int: _single({int}, int, _whole),
-    SupportsIndex: _single({int}, SupportsIndex, _whole),
-    float: _Form(
-        frozenset({int, float}),
-        lambda cls: issubclass(cls, int | float) and not issubclass(cls, bool),
-        _number,
-        _number,
-    ),
-    str: _single({str}, str, _text),
-    NoneType: _single({NoneType}, NoneType, _nothing),
-    datetime: _Form(
-        frozenset({str}), lambda cls: issubclass(cls, datetime), _moment_out, _moment_in
-    ),
-    Undefined: _Form(frozenset({dict}), lambda cls: cls is Undefined, _undefined_out, _undefined_in),
-    Any: _single({NoneType, bool, int, float, str, list, dict}, object, _anything),
-}
-
-
-def _choice(choices: Mapping[Any, Any], cls: type | None = None) -> _Form:
-    """A closed set; `choices` are the plain values by what they stand for."""
-    allowed = f"be one of {', '.join(map(repr, choices.values()))}"
-    meant = {plain: value for value, plain in choices.items()}
-
-    def encode(value: Any) -> Any:
-        try:
-            return choices[value]
-        except (KeyError, TypeError):
-            raise _Misfit(value, allowed) from None
-
-    def decode(plain: Any) -> Any:
-        try:
-            return meant[plain]
-        except (KeyError, TypeError):
-            raise _Misfit(plain, allowed) from None
-
-    kinds = frozenset(map(type, meant))
-    holds = (lambda kind: issubclass(kind, tuple(kinds))) if cls is None else cls.__eq__
-    return _Form(kinds, holds, encode, decode)
-
-
-# --- Several values ---------------------------------------------------------------------------
-
-
-def _items(values: Any, convert: Callable[[Any], Any]) -> list[Any]:
-    done: list[Any] = []
-    try:
-        for value in values:
-            done.append(convert(value))  # noqa: PERF401  the place of a misfit is counted
-    except _Misfit as misfit:
-        misfit.steps.append(f"[{len(done)}]")
-        raise
-    return done
-
-
-def _list_of(item: _Form, made: type[tuple[Any, ...]] | type[frozenset[Any]]) -> _Form:
-    def encode(value: Any) -> list[Any]:
-        if not isinstance(value, made):
-            raise _Misfit(value, f"be a {made.__name__}")
-        plain = _items(value, item.encode)
-        # A set has no order of its own, and the same set must give the same text.
-        return plain if made is tuple else sorted(plain)
-
-    def decode(plain: Any) -> Any:
-        if not isinstance(plain, list):
-            raise _Misfit(plain, "be a list")
-        return made(_items(plain, item.decode))
-
-    return _Form(frozenset({list}), lambda cls: issubclass(cls, made), encode, decode)
-
-
-def _fixed_list(items: tuple[_Form, ...]) -> _Form:
-    def each(values: Any, kind: type, convert: str) -> list[Any]:
-        if not isinstance(values, kind) or len(values) != len(items):  # type: ignore[arg-type]
-            raise _Misfit(values, f"be a list of {len(items)}")
-        turns = iter(items)
-        return _items(values, lambda value: getattr(next(turns), convert)(value))
-
-    return _Form(
-        frozenset({list}),
-        lambda cls: issubclass(cls, tuple),
-        lambda value: each(value, tuple, "encode"),
-        lambda plain: tuple(each(plain, list, "decode")),
+def plan_differences(kept: Plan, given: Plan) -> tuple[str, ...]:
+    """What makes the hashes of two plans differ, each with the first place where it does."""
+    one, other = _decisive(kept), _decisive(given)
+    changed = [name for name in one if one[name] != other[name]]
+    return tuple(
+        f"{_LABELS.get(name, name)} ({_first_change(name, one[name], other[name])})"
+        for name in changed
     )
 
 
-def _mapping(item: _Form) -> _Form:
-    def each(values: Any, convert: Callable[[Any], Any]) -> dict[str, Any]:
-        if not isinstance(values, Mapping):
-            raise _Misfit(values, "be a mapping")
-        done: dict[str, Any] = {}
-        name: Any = None
-        try:
-            for name, value in values.items():
-                done[_text(name)] = convert(value)
-        except _Misfit as misfit:
-            misfit.steps.append(f"[{name!r}]")
-            raise
-        return done
+def _decisive(plan: Plan) -> dict[str, Any]:
+    plain: dict[str, Any] = to_plain(plan)
+    del plain["guards"]
+    options = plain.pop("options")
+    for path in _WORDING:
+        _drop(plain, *path)
+    plain["options"] = {name: options[name] for name in _DECISIVE_OPTIONS}
+    settled: dict[str, Any] = _settled(plain)
+    return settled
 
-    return _Form(
-        frozenset({dict}),
-        lambda cls: issubclass(cls, Mapping),
-        lambda value: each(value, item.encode),
-        lambda plain: each(plain, item.decode),
-    )
+
+def _drop(part: Any, name: str, *inner: str) -> None:
+    if isinstance(part, list):
+        for one in part:
+            _drop(one, name, *inner)
+    elif isinstance(part, dict) and inner:
+        _drop(part[name], *inner)
+    elif isinstance(part, dict):
+        del part[name]
+
+
+def _settled(part: Any) -> Any:
+    """Equal plans have equal hashes: 30 and 30.0 are one number."""
+    if isinstance(part, dict):
+        return {name: _settled(one) for name, one in part.items()}
+    if isinstance(part, list):
+        return [_settled(one) for one in part]
+    return int(part) if isinstance(part, float) and part.is_integer() else part
+
+
+def _first_change(place: str, one: Any, other: Any) -> str:
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        name = next(name for name in one if one[name] != other[name])
+        return _first_change(f"{place}.{name}", one[name], other[name])
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        at = next(at for at, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1])
+        return _first_change(f"{place}[{at}]", one[at], other[at])
+    return f"{place}: {excerpt(one)} there, {excerpt(other)} here"
 
 
 # --- Classes and unions -----------------------------------------------------------------------
@@ -309,7 +174,7 @@ class _Record:
         self._cls = cls
 
     @cached_property
-    def _fields(self) -> list[tuple[str, _Form]]:
+    def _fields(self) -> list[tuple[str, Form]]:
         hints = _hints(self._cls)
         # What a class derives from its other fields is not written.
         return [(one.name, _form(hints[one.name])) for one in fields(self._cls) if one.init]
@@ -332,33 +197,33 @@ class _Record:
 
     def encode(self, value: Any) -> dict[str, Any]:
         if type(value) is not self._cls:
-            raise _Misfit(value, f"be a {self._cls.__name__}")
+            raise Misfit(value, f"be a {self._cls.__name__}")
         plain: dict[str, Any] = {}
         name = ""
         try:
             for name, encode in self._encoders:
                 plain[name] = encode(getattr(value, name))
-        except _Misfit as misfit:
+        except Misfit as misfit:
             misfit.steps.append(f".{name}")
             raise
         return plain
 
     def decode(self, plain: Any) -> Any:
         if type(plain) is not dict:
-            raise _Misfit(plain, f"be a mapping of the fields of {self._cls.__name__}")
+            raise Misfit(plain, f"be a mapping of the fields of {self._cls.__name__}")
         given: dict[str, Any] = {}
         decoders = self._decoders
         name = ""
         try:
             for name, part in plain.items():
                 if name not in decoders:
-                    raise _Misfit(part, f"not be there: {self._cls.__name__} has no such field")
+                    raise Misfit(part, f"not be there: {self._cls.__name__} has no such field")
                 given[name] = decoders[name](part)
-        except _Misfit as misfit:
+        except Misfit as misfit:
             misfit.steps.append(f".{name}")
             raise
         if missing := self._required - given.keys():
-            raise _Misfit(plain, f"hold {', '.join(map(repr, sorted(missing)))}")
+            raise Misfit(plain, f"hold {', '.join(map(repr, sorted(missing)))}")
         return self._made(given)
 
     def _made(self, given: dict[str, Any]) -> Any:
@@ -367,12 +232,12 @@ class _Record:
         except InvalidArgument as error:
             argument = error.argument
             at = f".{argument}" if argument in given else f": {argument}"
-            raise _Misfit(error.value, error.allowed, at) from None
+            raise Misfit(error.value, error.allowed, at) from None
 
 
 def _design_out(value: Any) -> dict[str, Any]:
     if not isinstance(value, SequentialDesign):
-        raise _Misfit(value, "be a SequentialDesign")
+        raise Misfit(value, "be a SequentialDesign")
     return value.to_dict()
 
 
@@ -382,58 +247,81 @@ def _design_in(plain: Any) -> SequentialDesign:
         return SequentialDesign.from_dict(plain)
     except InvalidArgument as error:
         at = "" if error.argument == "values" else f".{error.argument}"
-        raise _Misfit(error.value, error.allowed, at) from None
+        raise Misfit(error.value, error.allowed, at) from None
     except (TypeError, ValueError) as error:
-        raise _Misfit(plain, f"be a sequential design ({error})") from None
+        raise Misfit(plain, f"be a sequential design ({error})") from None
 
 
-def _union(members: tuple[Any, ...]) -> _Form:
-    classes = {m.__name__: m for m in members if is_dataclass(m) and m is not Undefined}
+def _union(members: tuple[Any, ...]) -> Form:
     forms = {member: _form(member) for member in members}
-    tagged: dict[str, _Form] = {}
+    classes: list[Any] = [one for one in members if is_dataclass(one) and one is not Undefined]
     if len(classes) > 1:
-        tagged = {name: forms.pop(cls) for name, cls in classes.items()}
-    by_kind = {kind: form for m, form in forms.items() if m is not Undefined for kind in form.kinds}
-    if sum(len(form.kinds) for form in forms.values()) != len(by_kind) + (Undefined in forms) or (
-        tagged and dict in by_kind
-    ):
-        raise TypeError(f"JSON cannot tell {' | '.join(map(str, members))} apart")
-    names = ", ".join(sorted(_KINDS[kind] for kind in by_kind)) or "a mapping"
+        forms |= {one: _tagged(one.__name__, forms[one]) for one in classes}
+    decoders = _decoders(forms, classes)
 
     @cache
-    def encoder(cls: type) -> Callable[[Any], Any] | None:
-        for name, form in tagged.items():
-            if form.holds(cls):
-                return lambda value: {TAG: name, **form.encode(value)}
+    def encoder(cls: Any) -> Callable[[Any], Any] | None:
         return next((form.encode for form in forms.values() if form.holds(cls)), None)
 
     def encode(value: Any) -> Any:
-        found = encoder(type(value))
+        kind: Any = type(value)
+        found = encoder(kind)
         if found is None:
-            raise _Misfit(value, f"be one of {', '.join(map(_named, members))}")
+            names = (one.__name__ if isinstance(one, type) else str(one) for one in members)
+            raise Misfit(value, f"be one of {', '.join(names)}")
         return found(value)
 
     def decode(plain: Any) -> Any:
-        kind = type(plain)
-        if kind is dict:
-            if Undefined in forms and UNDEFINED in plain:
-                return forms[Undefined].decode(plain)
-            if tagged:
-                return decode_tagged(plain)
-        form = by_kind.get(kind)
-        if form is None:
-            raise _Misfit(plain, f"be {names}" + (", or a mapping" if tagged else ""))
-        return form.decode(plain)
+        found = decoders.get(type(plain))
+        if found is None:
+            raise Misfit(plain, f"be {' or '.join(sorted(map(_KINDS.__getitem__, decoders)))}")
+        return found(plain)
 
-    def decode_tagged(plain: dict[str, Any]) -> Any:
-        form = tagged.get(plain.get(TAG, ""))
-        if form is None:
-            raise _Misfit(plain.get(TAG), f"be one of {', '.join(tagged)}", f".{TAG}")
-        return form.decode({name: part for name, part in plain.items() if name != TAG})
+    return Form(
+        kinds=frozenset(decoders),
+        holds=lambda cls: encoder(cls) is not None,
+        encode=encode,
+        decode=decode,
+    )
 
-    kinds = frozenset(by_kind) | ({dict} if tagged or Undefined in forms else set())
-    holds = [form.holds for form in (*forms.values(), *tagged.values())]
-    return _Form(kinds, lambda cls: any(one(cls) for one in holds), encode, decode)
+
+def _tagged(name: str, form: Form) -> Form:
+    return Form(
+        kinds=form.kinds,
+        holds=form.holds,
+        encode=lambda value: {TAG: name, **form.encode(value)},
+        decode=lambda plain: form.decode({k: v for k, v in plain.items() if k != TAG}),
+    )
+
+
+def _decoders(forms: Mapping[Any, Form], classes: list[Any]) -> dict[type, Callable[[Any], Any]]:
+    """The readers of a union's members, by the JSON type that tells which one is meant."""
+    decoders: dict[type, Callable[[Any], Any]] = {}
+    for member, form in forms.items():
+        if member is Undefined or (len(classes) > 1 and member in classes):
+            continue
+        if not decoders.keys().isdisjoint(form.kinds):
+            raise TypeError(f"JSON cannot tell {' | '.join(map(str, forms))} apart")
+        decoders |= dict.fromkeys(form.kinds, form.decode)
+    if len(classes) > 1:
+        if dict in decoders:
+            raise TypeError(f"JSON cannot tell {' | '.join(map(str, forms))} apart")
+        by_name = {one.__name__: forms[one].decode for one in classes}
+
+        def decode_tagged(plain: dict[str, Any]) -> Any:
+            tag = plain.get(TAG)
+            found = by_name.get(tag) if isinstance(tag, str) else None
+            if found is None:
+                raise Misfit(tag, f"be one of {', '.join(by_name)}", f".{TAG}")
+            return found(plain)
+
+        decoders[dict] = decode_tagged
+    if Undefined in forms:
+        undefined, other = forms[Undefined].decode, decoders.get(dict)
+        decoders[dict] = lambda plain: (
+            other(plain) if other and UNDEFINED not in plain else undefined(plain)
+        )
+    return decoders
 
 
 _KINDS: dict[type, str] = {
@@ -447,40 +335,38 @@ _KINDS: dict[type, str] = {
 }
 
 
-def _named(hint: Any) -> str:
-    return hint.__name__ if isinstance(hint, type) else str(hint)
-
-
 @cache
-def _form(hint: Any) -> _Form:
-    if hint in _SINGLE:
-        return _SINGLE[hint]
+def _form(hint: Any) -> Form:
+    if hint in SINGLE:
+        return SINGLE[hint]
+    if isinstance(hint, type) and get_origin(hint) is None:
+        return _class(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Literal:
-        return _choice({one: one for one in arguments})
+        return choice({one: one for one in arguments})
     if origin in (Union, UnionType):
         return _union(arguments)
-    if origin is tuple:
-        open_ended = arguments[-1] is Ellipsis
-        item_forms = tuple(map(_form, arguments[: 1 if open_ended else None]))
-        return _list_of(item_forms[0], tuple) if open_ended else _fixed_list(item_forms)
-    if origin is frozenset:
-        return _list_of(_form(arguments[0]), frozenset)
-    if isinstance(origin, type) and issubclass(origin, Mapping) and arguments[0] is str:
-        return _mapping(_form(arguments[1]))
-    if isinstance(hint, type):
-        return _class(hint)
+    if origin in (tuple, frozenset):
+        return _sequence(origin, arguments)
+    if origin is Mapping and arguments[0] is str:
+        return mapping(_form(arguments[1]))
     raise TypeError(f"{hint!r} has no plain form")
 
 
-def _class(cls: type) -> _Form:
+def _sequence(origin: Any, arguments: tuple[Any, ...]) -> Form:
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return fixed_list(tuple(map(_form, arguments)))
+    return list_of(_form(arguments[0]), origin)
+
+
+def _class(cls: type) -> Form:
     if issubclass(cls, Enum):
-        return _choice({one: one.value for one in cls}, cls)
+        return choice({one: one.value for one in cls})
     if cls is SequentialDesign:
-        return _Form(frozenset({dict}), cls.__eq__, _design_out, _design_in)
+        return Form(frozenset({dict}), lambda kind: kind is cls, _design_out, _design_in)
     if is_dataclass(cls):
         record = _Record(cls)
-        return _Form(frozenset({dict}), cls.__eq__, record.encode, record.decode)
+        return Form(frozenset({dict}), lambda kind: kind is cls, record.encode, record.decode)
     raise TypeError(f"{cls.__name__} has no plain form")
 
 

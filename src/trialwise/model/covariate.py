@@ -26,10 +26,8 @@ class CovariateKind(StrEnum):
     REGION = "region"
     CUSTOM = "custom"
 
-    @property
-    def is_by_clock(self) -> bool:
-        """Whether the date and time of the run give the value."""
-        return self in (CovariateKind.WEEKDAY, CovariateKind.TIME_OF_DAY)
+
+_BY_CLOCK = (CovariateKind.WEEKDAY, CovariateKind.TIME_OF_DAY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +41,7 @@ class Covariate:
     """
 
     name: str
-    kind: CovariateKind = CovariateKind.CUSTOM
+    kind: CovariateKind | str = CovariateKind.CUSTOM
     critical: bool = False
     """Whether a baseline measured under another value is no reference without an override."""
     value: str | None = None
@@ -60,7 +58,7 @@ class Covariate:
         kind = check_choice("kind", str(self.kind), tuple(map(str, CovariateKind)))
         object.__setattr__(self, "kind", CovariateKind(kind))
         check_text("name", self.name, "be a text that names the covariate")
-        if self.kind.is_by_clock:
+        if self.kind in _BY_CLOCK:
             if self.value is not None or self.environment is not None:
                 given = self.environment if self.value is None else self.value
                 raise InvalidArgument("value", given, "be left to the clock")
@@ -105,7 +103,7 @@ def resolve_covariates(
     for covariate in covariates:
         if covariate.name in profile:
             raise InvalidArgument("covariates", covariate.name, "be declared once each")
-        if covariate.kind.is_by_clock:
+        if covariate.kind in _BY_CLOCK:
             profile[covariate.name] = _by_clock(covariate, now)
         else:
             profile[covariate.name] = _given(covariate, environment)

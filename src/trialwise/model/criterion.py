@@ -65,7 +65,7 @@ class Criterion:
     """How far below the required or the baseline's rate counts as bad."""
     confidence: float = 0.95
     power: float = 0.80
-    origin: Origin | None = None
+    origin: Origin | str | None = None
     """None: EMPIRICAL against a baseline, else UNSPECIFIED."""
     contract_ref: str = ""
     """Where the threshold is written down, such as "SLA v2.1 §4.3"."""
@@ -134,6 +134,11 @@ class Criterion:
         if self.at_least is not None:
             return "at_least"
         return "no_worse_than" if self.no_worse_than is not None else "never_fails"
+
+    @property
+    def is_normative(self) -> bool:
+        """Whether somebody promised the threshold, rather than measured it."""
+        return Origin(self.origin or Origin.UNSPECIFIED).is_normative
 
     @property
     def alpha(self) -> float:

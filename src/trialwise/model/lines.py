@@ -6,29 +6,33 @@ people and tools read as JSON, of which a torn, altered, lost or repeated line i
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from zlib import crc32
 
 from trialwise.errors import InvalidArgument
 
-__all__ = ["CHECKSUM", "Scan", "encode_line", "is_whole", "parse_lines", "scan", "seal", "unplain"]
+__all__ = [
+    "CHECKSUM",
+    "LARGEST",
+    "Scan",
+    "encode_line",
+    "is_whole",
+    "parse_lines",
+    "scan",
+    "seal",
+    "unplain",
+]
 
 #: The last key of every line; a record may not use it.
 CHECKSUM = "checksum"
 _SEAL = b'"checksum":"%08x"}'
 _SEAL_LENGTH = len(_SEAL % 0)
 #: Python refuses to read back a number of more than 4,300 digits.
-_LONGEST_BITS = 14_000
-
-# Made once: making an encoder costs more than encoding a trial. ASCII, so that no text breaks a
-# line or its encoding. Looking for a cycle would cost a tenth; one is a RecursionError anyway.
-_ENCODER = json.JSONEncoder(
-    separators=(",", ":"), ensure_ascii=True, allow_nan=False, check_circular=False
-)
+LARGEST = 1 << 14_000
 
 
 def encode_line(record: Mapping[str, Any], *, number: int = 0) -> bytes:
@@ -40,12 +44,12 @@ def encode_line(record: Mapping[str, Any], *, number: int = 0) -> bytes:
             that a line which is lost, repeated or moved is damage.
 
     >>> encode_line({"i": 0, "ok": "1"})
-    b'{"i":0,"ok":"1","checksum":"22ca5d29"}\\n'
+    b'{"i":0,"ok":"1","checksum":"0c8962e8"}\\n'
     """
     plain = record if type(record) is dict else dict(record)
     if CHECKSUM in plain:
         raise InvalidArgument("record", sorted(plain), f"leave the key {CHECKSUM!r} to the line")
-    return seal(_ENCODER.encode(plain).encode("ascii"), number=number)
+    return seal(_encoder()(plain).encode("ascii"), number=number)
 
 
 def seal(text: bytes, *, number: int = 0) -> bytes:
@@ -57,7 +61,7 @@ def seal(text: bytes, *, number: int = 0) -> bytes:
 def is_whole(line: bytes, *, number: int = 0) -> bool:
     """Whether a line, without its end, is what was written in that place."""
     body = line[:-_SEAL_LENGTH]
-    return line[-_SEAL_LENGTH:] == _SEAL % crc32(body, number)
+    return body[:1] == b"{" and line[-_SEAL_LENGTH:] == _SEAL % crc32(body, number)
 
 
 def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]]:
@@ -66,6 +70,8 @@ def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]]:
     >>> parse_lines([encode_line({"i": 0}).rstrip()])
     [{'i': 0}]
     """
+    import json
+
     # One text for the decoder: called once a line it takes half as long again.
     text = b",".join(lines).decode(errors="surrogatepass")
     records: list[dict[str, Any]] = json.loads(f"[{text}]")
@@ -105,6 +111,17 @@ def scan(data: bytes) -> Scan:
     return Scan(lines=whole, size=size, damaged=bad + 1 if followed else None)
 
 
+@cache
+def _encoder() -> Callable[[object], str]:
+    # Made once: making one costs as much as encoding a trial. ASCII, so that no text breaks a line
+    # or its encoding. Looking for cycles costs a little, and one is a RecursionError anyway.
+    from json import JSONEncoder
+
+    return JSONEncoder(
+        separators=(",", ":"), ensure_ascii=True, allow_nan=False, check_circular=False
+    ).encode
+
+
 def unplain(value: Any, place: str = "") -> tuple[str, str] | None:
     """Where JSON would lose or change a value, and what stands there; None where it would not.
 
@@ -112,27 +129,35 @@ def unplain(value: Any, place: str = "") -> tuple[str, str] | None:
     ("input['a'][1]", 'a tuple')
     """
     try:
-        return _unplain(value, place)
+        found = _unplain(value)
     except RecursionError:
         return place, "nested too deeply or within itself"
+    return found and (place + found[0], found[1])
 
 
-def _unplain(value: Any, place: str) -> tuple[str, str] | None:
-    if value is None or isinstance(value, str | int):
-        if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
-            return place, "a number of thousands of digits"
-        return None
-    if isinstance(value, float):
-        return None if math.isfinite(value) else (place, f"{value}")
+def _unplain(value: Any) -> tuple[str, str] | None:
+    # Loops and not generators: one frame a level, so that what JSON can nest is not refused here.
     if isinstance(value, list):
-        return _first(_unplain(item, f"{place}[{index}]") for index, item in enumerate(value))
+        for index, item in enumerate(value):
+            if found := _unplain(item):
+                return f"[{index}]{found[0]}", found[1]
+        return None
     if isinstance(value, dict):
-        odd = next((key for key in value if not isinstance(key, str)), None)
-        if odd is not None:
-            return place, f"a dict with the key {odd!r}"
-        return _first(_unplain(item, f"{place}[{key!r}]") for key, item in value.items())
-    return place, f"a {type(value).__name__}"
+        for key, item in value.items():
+            if not isinstance(key, str):
+                return "", f"a dict with the key {key!r}"
+            if found := _unplain(item):
+                return f"[{key!r}]{found[0]}", found[1]
+        return None
+    what = _unplain_leaf(value)
+    return None if what is None else ("", what)
 
 
-def _first(found: Iterable[tuple[str, str] | None]) -> tuple[str, str] | None:
-    return next((one for one in found if one is not None), None)
+def _unplain_leaf(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return None
+    if isinstance(value, int):
+        return None if -LARGEST < value < LARGEST else "a number of thousands of digits"
+    if isinstance(value, float):
+        return None if math.isfinite(value) else f"{value}"
+    return f"a {type(value).__name__}"

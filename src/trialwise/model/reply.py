@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats._checks import check_count, check_real
 
-__all__ = ["Reply", "Usage"]
+__all__ = ["Reply", "Setup", "Usage"]
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -33,6 +34,20 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What preparing a trial took: kept apart, since comparing services is about the work alone."""
+
+    seconds: float = 0.0
+    usage: Usage | None = None
+    cost_usd: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_amount("seconds", self.seconds)
+        if self.cost_usd is not None:
+            _check_amount("cost_usd", self.cost_usd)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """A response with what it took to get it.
 
@@ -49,12 +64,43 @@ class Reply:
     """How a subprocess ended; None for every other service."""
     details: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     """What else is known, such as tool calls, standard error or an HTTP status."""
+    setup: Setup | None = None
+    """Preparation, not part of the latency, usage and cost above."""
 
     def __post_init__(self) -> None:
-        if check_real("latency_s", self.latency_s) < 0:
-            raise InvalidArgument("latency_s", self.latency_s, "be at least 0")
+        _check_amount("latency_s", self.latency_s)
+        if self.cost_usd is not None:
+            _check_amount("cost_usd", self.cost_usd)
 
     @property
     def text(self) -> str:
         """The value as text; what is not text is shown as Python would."""
         return self.value if isinstance(self.value, str) else str(self.value)
+
+    def with_input(self, given: Any) -> Reply:
+        """The reply as postconditions see it: the trial's input is among its details.
+
+        >>> Reply(value="555").with_input("What is 15 * 37?").details["input"]
+        'What is 15 * 37?'
+        """
+        details = {**self.details, "input": given} if self.details else {"input": given}
+        if type(self) is not Reply:
+            return replace(self, details=details)
+        # `replace` would check again what is checked, at three times the cost, once a trial.
+        reply, put = object.__new__(Reply), object.__setattr__
+        put(reply, "value", self.value)
+        put(reply, "latency_s", self.latency_s)
+        put(reply, "usage", self.usage)
+        put(reply, "cost_usd", self.cost_usd)
+        put(reply, "exit_code", self.exit_code)
+        put(reply, "details", details)
+        put(reply, "setup", self.setup)
+        return reply
+
+
+def _check_amount(argument: str, value: float) -> None:
+    # The plain case first: this runs once a trial.
+    if type(value) is float and 0.0 <= value < math.inf:
+        return
+    if check_real(argument, value) < 0:
+        raise InvalidArgument(argument, value, "be at least 0")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
+from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial
-from trialwise.model.verdict import Verdict
+from trialwise.model.verdict import Decision, Verdict
 
-__all__ = ["RunRecord"]
+__all__ = ["RunRecord", "RunSummary"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,3 +22,37 @@ class RunRecord:
     trials: tuple[Trial, ...]
     """In issue order, experiment by experiment."""
     verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """What a list of runs says of one."""
+
+    run_id: str
+    contract: str = ""
+    started_at: datetime | None = None
+    plan_hash: str = ""
+    decision: Decision | None = None
+    stop: StopReason | None = None
+    """None: there is no verdict, as the run goes on or was killed."""
+    trials: int | None = None
+    """Journalled when the verdict was reached; None where there is none."""
+    damage: str = ""
+    """Why nothing else could be read of it."""
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there is a verdict to show."""
+        return self.stop is not None
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it can be gone on with.
+
+        So can a run that was interrupted or ran out of its budget, unless it was decided all the
+        same: a PASS or FAIL is not tried again.
+        """
+        if self.damage:
+            return False
+        open_end = self.decision not in (Decision.PASS, Decision.FAIL)
+        return self.stop is None or (self.stop.is_premature and open_end)

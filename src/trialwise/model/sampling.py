@@ -65,7 +65,7 @@ class Sampling:
     inputs: tuple[Input, ...]
     identifier: str = "inputs"
     version: str = ""
-    role: SamplingRole = SamplingRole.UNSPECIFIED
+    role: SamplingRole | str = SamplingRole.UNSPECIFIED
     description: str = ""
     """What a reader should know of its origin, such as how it was redacted."""
     _positions: Mapping[str, int] = field(init=False, repr=False, compare=False)
@@ -91,7 +91,7 @@ class Sampling:
         *,
         identifier: str = "inputs",
         version: str = "",
-        role: SamplingRole = SamplingRole.UNSPECIFIED,
+        role: SamplingRole | str = SamplingRole.UNSPECIFIED,
         description: str = "",
     ) -> Sampling:
         """The sampling of plain values, numbered from 1; an `Input` stays what it is."""

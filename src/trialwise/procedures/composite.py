@@ -14,10 +14,10 @@ from trialwise.model.verdict import (
     Trigger,
     Verdict,
 )
-from trialwise.stats.envelopes import Direction, Envelope, envelope, type_one_envelopes
+from trialwise.stats.envelopes import Direction, Envelope, Envelopes, envelope, type_one_envelopes
 from trialwise.stats.refusal import Refusal
 
-__all__ = ["combine", "compose"]
+__all__ = ["combine", "compose", "envelopes_of"]
 
 _DIRECTIONS: dict[Procedure, Direction] = {
     Procedure.COMPLIANCE: "compliance",
@@ -82,11 +82,7 @@ def compose(
         if decision is not None and dimension not in left_out
     ]
     decision = combine(enforced) or Decision.PASS
-    envelopes = type_one_envelopes(
-        (direction, part.alpha)
-        for part in _streams(findings)
-        if (direction := _DIRECTIONS.get(part.procedure)) is not None
-    )
+    envelopes = envelopes_of(findings)
     sequential = [f for f in _streams(findings) if f.procedure is Procedure.SEQUENTIAL]
     return Verdict(
         decision=decision,
@@ -101,6 +97,20 @@ def compose(
         false_rejection_envelope=_sum(f.alpha for f in sequential),
         false_acceptance_envelope=_sum(f.beta for f in sequential),
     )
+
+
+def envelopes_of(findings: Iterable[Finding]) -> Envelopes:
+    """The two Type-I envelopes of a contract's findings, by direction (§1.4.6)."""
+    return type_one_envelopes(
+        (direction, part.alpha)
+        for part in _streams(findings)
+        if (direction := _DIRECTIONS.get(part.procedure)) is not None and _counts(part, direction)
+    )
+
+
+def _counts(finding: Finding, direction: Direction) -> bool:
+    """A rate that is known, or claimed of the run alone, carries no error rate."""
+    return finding.alpha is not None or direction == "observational"
 
 
 def _streams(findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -87,6 +87,8 @@ def measure(
         redact=redact,
     )
     kept = space.to_resume(whole.name)
+    # Before the trials: a postcondition with a state of its own may change while they run.
+    scopes = scopes_of(whole)
     plan = prepare(
         whole,
         options_of(options, settings),
@@ -95,16 +97,17 @@ def measure(
         clock=space.clock,
         measuring=True,
     )
+    files = BaselineStore(space.baselines)
+    files.check_writable(whole.name)
     with space.execute(whole, plan, kept) as done:
         _check_complete(done)
     created_at = space.clock.now()
-    files = BaselineStore(space.baselines)
     trials = done.outcome.trials
     baseline = Baseline(
         identifier=identifier or f"{whole.name}@{created_at:%Y-%m-%dT%H-%M-%S}",
         contract=whole.name,
         created_at=created_at,
-        criteria=_observed(plan, trials, scopes_of(whole)),
+        criteria=_observed(plan, trials, scopes),
         covariates=plan.covariates,
         factors=plan.factors,
         claim=plan.claim,

@@ -151,6 +151,7 @@ def _find_baseline(
         profile=profile,
         factors=contract.factors,
         now=now,
+        analysis=options.analysis,
     )
     admitted = admit(
         (*guards, *selected.warnings), intent=options.intent, overrides=options.overrides

@@ -1,26 +1,26 @@
 """An append-only journal: what was written before a kill is there after it, whole and once.
 
-One record is one line: a checksum, a sequence number and JSON. A line is handed to the operating
-system in a single write, so that killing the process at any instant leaves every earlier line
-whole and at most the last one torn; `sync` makes the lines safe from a power cut as well. A torn
-last line is dropped when the journal is opened again; damage anywhere else is an error, because
-silently losing a paid trial in the middle is worse than stopping.
+One record is one line of JSON under a checksum that covers its place in the file. A line is handed
+to the operating system in a single write, so that killing the process at any instant leaves every
+earlier line whole and at most the last one torn; `sync` makes the lines safe from a power cut as
+well. A torn last line is dropped when the journal is opened again; damage anywhere else is an
+error, because silently losing a paid trial in the middle is worse than stopping.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from trialwise.errors import JournalDamaged, JournalInUse
+from trialwise.model.lines import Scan, encode_line, parse_lines, scan
+from trialwise.stores._files import StoreUnusable, disk_trouble, sync_folder
 
-__all__ = ["Journal", "read_journal"]
+__all__ = ["Journal", "count_journal", "read_journal"]
 
 
 class Journal:
@@ -35,42 +35,38 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = not path.exists()
         self._path = path
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        with disk_trouble(path, "open the journal"):
+            self._file = _opened(path)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._file)
-            raise JournalInUse(path) from None
-        try:
-            records, self._size = _scan(path)
+            found = _scanned(path)
+            self._next, self._size = len(found.lines), found.size
+            with disk_trouble(path, "open the journal"):
+                os.ftruncate(self._file, self._size)
+                if not self._size:
+                    sync_folder(path.parent)
         except BaseException:
             os.close(self._file)
             raise
-        self._next = len(records)
-        os.ftruncate(self._file, self._size)
-        if new:
-            _sync_folder(path.parent)
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Hand one record to the operating system: it survives the death of this process."""
-        line = _line(self._next, record)
+        line = encode_line(record, number=self._next)
         try:
             written = os.write(self._file, line)
             while written < len(line):  # a full disk or a signal may cut a write short
                 written += os.write(self._file, line[written:])
-        except OSError:
+        except OSError as error:
             # Half a line must not stand in front of the next one.
             os.ftruncate(self._file, self._size)
-            raise
+            raise StoreUnusable(self._path, "append to the journal", error) from error
         self._size += len(line)
         self._next += 1
 
     def sync(self) -> None:
         """Wait until everything appended survives a power cut."""
-        os.fsync(self._file)
+        with disk_trouble(self._path, "sync the journal"):
+            os.fsync(self._file)
 
     def close(self) -> None:
         """Sync and let go; closing twice is harmless."""
@@ -96,54 +92,38 @@ class Journal:
         self.close()
 
 
-def read_journal(path: Path) -> Iterator[dict[str, Any]]:
+def read_journal(path: Path) -> list[dict[str, Any]]:
     """Every whole record in order; a torn last line is passed over.
 
     Raises:
         JournalDamaged: A line that is not the last is not what was written.
     """
-    yield from _scan(path)[0]
+    return parse_lines(_scanned(path).lines)
 
 
-def _line(number: int, record: Mapping[str, Any]) -> bytes:
-    body = f"{number} {json.dumps(record, separators=(',', ':'), allow_nan=False)}".encode()
-    return b"%08x %s\n" % (zlib.crc32(body), body)
+def count_journal(path: Path) -> int:
+    """How many whole records there are, without reading what they say."""
+    return len(_scanned(path).lines)
 
 
-def _scan(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """The records of a journal, and how many bytes of it are whole lines."""
-    data = path.read_bytes()
-    records: list[dict[str, Any]] = []
-    start = 0
-    while start < len(data):
-        end = data.find(b"\n", start)
-        record = _record(data[start:end], len(records)) if end >= 0 else None
-        if record is None:
-            # Only the last line may be torn: whatever follows a bad one was written after it.
-            if end >= 0 and end + 1 < len(data):
-                raise JournalDamaged(path, line=len(records) + 1)
-            break
-        records.append(record)
-        start = end + 1
-    return records, start
-
-
-def _record(line: bytes, number: int) -> dict[str, Any] | None:
-    """The record of one line, or None where it is not what was written."""
-    checksum, _, body = line.partition(b" ")
-    if checksum != b"%08x" % zlib.crc32(body):
-        return None
-    written, _, text = body.partition(b" ")
-    if written != b"%d" % number:
-        return None
-    record = json.loads(text)
-    return record if isinstance(record, dict) else None
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new file's name survive a power cut too."""
-    handle = os.open(folder, os.O_RDONLY)
+def _opened(path: Path) -> int:
+    """The file, held against every other process."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        raise JournalInUse(path) from None
+    except OSError:
+        os.close(file)
+        raise
+    return file
+
+
+def _scanned(path: Path) -> Scan:
+    with disk_trouble(path, "read the journal"):
+        found = scan(path.read_bytes())
+    if found.damaged is not None:
+        raise JournalDamaged(path, line=found.damaged)
+    return found

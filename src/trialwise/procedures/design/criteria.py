@@ -366,7 +366,7 @@ def _smoke_caveats(
     criterion: Criterion, design: ComplianceCutoff, situation: Situation
 ) -> tuple[str, ...]:
     """What a smoke run against somebody's promise has to say of itself (companion §5.7.4)."""
-    if situation.verifies or criterion.origin is None or not criterion.origin.is_normative:
+    if situation.verifies or not criterion.is_normative:
         return ()
     if design.trials < design.minimum_trials:
         caveat = (
@@ -411,4 +411,4 @@ def _threshold(criterion: Criterion, *, alternative: float | None = None) -> Thr
 
 
 def _origin(criterion: Criterion) -> Origin:
-    return criterion.origin or Origin.UNSPECIFIED
+    return Origin(criterion.origin or Origin.UNSPECIFIED)

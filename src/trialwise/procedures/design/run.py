@@ -158,9 +158,7 @@ def _experiment(
         fingerprint=fingerprint,
         input_ids=tuple(one.id for one in inputs),
         repetitions=tuple(one.repetitions for one in inputs),
-        weights=(
-            tuple(one.weight for one in inputs) if contract.claim.estimand.is_weighted else ()
-        ),
+        weights=(tuple(one.weight for one in inputs) if contract.claim.is_weighted else ()),
         strata=tuple(one.stratum for one in inputs) if sampling.strata else (),
         trials=trials,
         draw=draw,
@@ -211,6 +209,9 @@ def _claimed(
             strata=experiment.strata,
             procedure=one.procedure,
             intent=options.intent,
+            draw=experiment.draw,
+            required_rate=one.threshold.required_rate,
+            alpha=one.alpha,
         )
         refusals += [f"{one.criterion}: {reason}" for reason in reasons]
         checked.append(replace(one, caveats=(*one.caveats, *caveats)))

@@ -1,0 +1,152 @@
+"""Fingerprints of contents: sixteen characters that change when what they stand for does.
+
+Apart from the nouns because a fingerprint must never fail and never drift: not on an object of the
+user's that cannot be written down, not with the order of a mapping, and not with an address in
+memory.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+from trialwise.model.sampling import Sampling
+
+__all__ = ["canonical", "fingerprint", "sampling_fingerprint"]
+
+#: 64 bits: two of a project's contents never meet by chance, and a person can compare them.
+_LENGTH = 16
+#: Deeper parts are told apart by their `repr` only; JSON documents are not nested so far.
+_DEEPEST = 60
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_LARGEST = 2**63
+
+Describe: TypeAlias = Callable[[object], object]
+
+
+def fingerprint(value: object, *, describe: Describe | None = None) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of a value's canonical text.
+
+    >>> fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
+    True
+    """
+    return sha256(canonical(value, describe=describe).encode("ascii")).hexdigest()[:_LENGTH]
+
+
+def canonical(value: object, *, describe: Describe | None = None) -> str:
+    """A value as JSON with sorted keys; what JSON cannot hold is told apart as well as can be.
+
+    Bytes stand for themselves by a hash, sets are sorted, dataclasses and objects without a `repr`
+    of their own are their fields, anything else is its `repr` without addresses. It never raises.
+
+    Args:
+        value: Anything.
+        describe: Asked first about what JSON cannot hold; it returns a value to write instead, or
+            None.
+
+    >>> canonical({"b": (1, 2.5), "a": {3}})
+    '{"a":{"$set":[3]},"b":[1,2.5]}'
+    """
+    return _text(_plain(value, describe, ()))
+
+
+def sampling_fingerprint(sampling: Sampling) -> str:
+    """The fingerprint of the inputs' contents; neither their order nor the sampling's name counts.
+
+    >>> one = Sampling.of(["What is 15 * 37?"])
+    >>> sampling_fingerprint(one) == sampling_fingerprint(Sampling.of(["What is 15 * 38?"]))
+    False
+    """
+    inputs = sorted(sampling.inputs, key=lambda one: one.id)
+    return fingerprint(
+        [[one.id, one.value, one.stratum, one.repetitions, float(one.weight)] for one in inputs]
+    )
+
+
+def _text(plain: object) -> str:
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _plain(value: object, describe: Describe | None, within: tuple[int, ...]) -> Any:
+    """The value as JSON holds it; `within` are the ids of the containers it lies in."""
+    try:
+        if value is None or isinstance(value, str | int | float):
+            return _scalar(value)
+        if id(value) in within:
+            return {"$cycle": len(within) - within.index(id(value))}
+        if describe is not None and (described := describe(value)) is not None:
+            return _plain(described, None, within)
+        if len(within) >= _DEEPEST:
+            return _shown(value)
+        inside = (*within, id(value))
+        return _composed(value, lambda part: _plain(part, describe, inside))
+    except Exception:  # an object of the user's may raise anything from any method
+        return {"$type": _type(value)}
+
+
+def _scalar(value: str | float | None) -> Any:
+    if isinstance(value, str):
+        return str.__str__(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        # Python refuses to write out numbers of thousands of digits.
+        return int(value) if abs(value) < _LARGEST else {"$int": hex(value)}
+    return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
+
+
+def _composed(value: object, plain: Callable[[object], Any]) -> Any:
+    if isinstance(value, Mapping):
+        if all(isinstance(key, str) and not key.startswith("$") for key in value):
+            return {str.__str__(key): plain(part) for key, part in value.items()}
+        return {"$pairs": _sorted([plain(key), plain(part)] for key, part in value.items())}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, set | frozenset):
+        return {"$set": _sorted(plain(part) for part in value)}
+    if isinstance(value, bytes | bytearray):
+        return {"$bytes": sha256(value).hexdigest()}
+    return _object(value, plain)
+
+
+def _object(value: object, plain: Callable[[object], Any]) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {one.name: getattr(value, one.name) for one in fields(value) if one.compare}
+        return {"$type": _type(value), "fields": plain(parts)}
+    if isinstance(value, Enum):
+        return {"$type": _type(value), "name": value.name}
+    if (contents := _buffer(value)) is not None:
+        return {"$type": _type(value), **contents}
+    if type(value).__repr__ is object.__repr__ and hasattr(value, "__dict__"):
+        return {"$type": _type(value), "fields": plain(vars(value))}
+    return _shown(value)
+
+
+def _buffer(value: object) -> dict[str, object] | None:
+    """An array, whose `repr` would leave out its middle."""
+    try:
+        view = memoryview(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+    if "O" in view.format:  # addresses of objects, which change from run to run
+        return None
+    shape = list(view.shape or ())
+    return {"format": view.format, "shape": shape, "$bytes": sha256(view.tobytes()).hexdigest()}
+
+
+def _shown(value: object) -> dict[str, str]:
+    return {"$type": _type(value), "repr": _ADDRESS.sub("", repr(value))}
+
+
+def _type(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _sorted(parts: Iterable[Any]) -> list[Any]:
+    return sorted(parts, key=_text)

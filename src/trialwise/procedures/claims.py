@@ -1,0 +1,407 @@
+"""Whether a design can support its claim, and how its inputs are drawn (companion §8.2.1, §8.4.6).
+
+What a verdict is about is declared, never inferred: these inputs, a corpus, a population, or only
+the run. Here a plan is held against that declaration before the first trial; `decide_claimed`
+judges by the estimator that the claim asks for.
+
+The default claim, about exactly these inputs, needs none. Drawn in balance and in random order,
+unlike inputs make the number of successes a sum of independent trials of unlike rates, whatever
+the number of inputs and of trials, and such a sum strays less than a binomial one of the same mean
+(Hoeffding 1956). What that does to each rule is computed exactly in tests/calibration.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from trialwise.errors import InvalidArgument
+from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
+from trialwise.model.verdict import Intent, Procedure
+from trialwise.procedures.claimed import decide_claimed, matched_estimate
+from trialwise.stats._boundary import as_written
+from trialwise.stats._checks import check_count
+from trialwise.stats.clusters import MATERIAL_REPETITION
+from trialwise.stats.compliance import minimum_trials
+from trialwise.stats.sequential.order import Draw
+from trialwise.stats.values import Undefined
+
+__all__ = ["ClaimCheck", "check_claim", "decide_claimed", "default_draw"]
+
+#: Up to this share of a corpus the binomial law stands in for the hypergeometric one: it makes the
+#: standard error at most 2.6 % too large (the usual 5 % rule of survey sampling).
+SMALL_FRACTION = 0.05
+
+#: Why "balanced" everywhere: for every population of inputs, P(FAIL) at p0 and P(PASS) at p1 of a
+#: sequential design, false compliance and false alarms are then at most what identical inputs (or
+#: independent draws) give, and lower the more the inputs differ. Proved by exact enumeration in
+#: tests/calibration/test_fixed_inputs.py.
+_DRAWS: dict[Procedure, Draw] = dict.fromkeys(Procedure, "balanced")
+
+
+class ClaimCheck(NamedTuple):
+    """What stands between a plan and its claim."""
+
+    refusals: tuple[str, ...]
+    """Each with what was configured and the ways out; empty where the plan is admitted."""
+    caveats: tuple[str, ...]
+    """What the verdict has to say of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    text: str
+    refuses: frozenset[Intent]
+    """The intents under which it is a refusal; under the others it is a caveat."""
+
+
+def _refused(text: str) -> _Doubt:
+    return _Doubt(text, frozenset(Intent))
+
+
+def _refused_to_verify(text: str) -> _Doubt:
+    return _Doubt(text, frozenset({Intent.VERIFICATION}))
+
+
+def _caveat(text: str) -> _Doubt:
+    return _Doubt(text, frozenset())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    inputs: int
+    trials: int
+    repetitions: Sequence[int]
+    weights: Sequence[float]
+    strata: Sequence[str | None]
+    procedure: Procedure
+    draw: Draw
+    required_rate: float | None
+    alpha: float | None
+
+    @property
+    def is_even(self) -> bool:
+        """Whether every input is drawn equally often."""
+        return len(set(self.repetitions)) <= 1
+
+    @property
+    def slots(self) -> int:
+        return sum(self.repetitions)
+
+    @property
+    def effective_inputs(self) -> float:
+        """Inputs of equal repetition with as much evidence: J itself where they are equal."""
+        return self.slots**2 / sum(times * times for times in self.repetitions)
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether trials repeat their inputs too much to pass as draws of their own: n > 2J."""
+        return self.trials > MATERIAL_REPETITION * self.effective_inputs
+
+
+def default_draw(procedure: Procedure) -> Draw:
+    """How inputs are drawn where nobody says: balanced, for every procedure.
+
+    >>> default_draw(Procedure.SEQUENTIAL)
+    'balanced'
+    """
+    return _DRAWS[procedure]
+
+
+def check_claim(
+    claim: Claim,
+    *,
+    inputs: int,
+    trials: int,
+    repetitions: Sequence[int] = (),
+    weights: Sequence[float] = (),
+    strata: Sequence[str | None] = (),
+    procedure: Procedure,
+    intent: Intent = Intent.VERIFICATION,
+    draw: Draw = "balanced",
+    required_rate: float | None = None,
+    alpha: float | None = None,
+) -> ClaimCheck:
+    """Hold a planned design against what it claims, before the first trial.
+
+    An observational criterion claims no rate and is always admitted.
+
+    Args:
+        claim: What the verdict is to be about.
+        inputs: Distinct inputs, J.
+        trials: Planned, or the most of a sequential decision.
+        repetitions: Of each input, relative to one another; once each where not given.
+        weights: Of each input, where the estimand is weighted.
+        strata: Of each input, where the sampling has strata.
+        procedure: What the criterion asks.
+        intent: Verification refuses some of what smoke only discloses.
+        draw: How inputs are drawn.
+        required_rate: With `alpha`, to refuse a design that no result could let PASS.
+        alpha: The false-compliance level.
+
+    >>> fixed = check_claim(Claim(), inputs=3, trials=300, procedure=Procedure.COMPLIANCE)
+    >>> fixed.refusals
+    ()
+    >>> wide = Claim(population="superpopulation", population_name="all questions")
+    >>> check_claim(wide, inputs=3, trials=300, procedure=Procedure.COMPLIANCE).refusals
+    ('300 trials over 3 inputs ...',)
+    """
+    if procedure is Procedure.OBSERVATIONAL:
+        return ClaimCheck((), ())
+    if repetitions and len(repetitions) != inputs:
+        raise InvalidArgument("repetitions", repetitions, f"be one for each of {inputs} inputs")
+    plan = _Plan(
+        inputs=check_count("inputs", inputs, minimum=1),
+        trials=check_count("trials", trials, minimum=1),
+        repetitions=tuple(repetitions) or (1,) * inputs,
+        weights=weights,
+        strata=strata,
+        procedure=procedure,
+        draw=draw,
+        required_rate=required_rate,
+        alpha=alpha,
+    )
+    found = list(_doubts(claim, plan))
+    if claim.estimator is not None and not any(intent in doubt.refuses for doubt in found):
+        found += _infeasible(claim, plan)
+    return ClaimCheck(
+        tuple(doubt.text for doubt in found if intent in doubt.refuses),
+        tuple(doubt.text for doubt in found if intent not in doubt.refuses),
+    )
+
+
+def _doubts(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
+    match claim.population:
+        case PopulationClaim.FIXED_INPUTS:
+            yield from _matching(claim, plan)
+        case PopulationClaim.SUPERPOPULATION:
+            yield from _matching(claim, plan)
+            yield from _superpopulation(claim, plan)
+        case PopulationClaim.FINITE_CORPUS:
+            yield from _unestimated(claim)
+            yield from _finite_corpus(plan)
+        case PopulationClaim.NO_GENERALISATION:
+            yield from _unestimated(claim)
+            yield from _no_generalisation(plan)
+
+
+# --- The estimator must match the estimand (§8.2.1) -----------------------------------------------
+
+
+def _matching(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
+    estimand, estimator = claim.estimand, claim.estimator
+    if estimand is TargetEstimand.NO_GENERALISATION:
+        yield _refused(
+            "the estimand no-generalisation names no rate: claim the population no-generalisation "
+            "with it, or name the rate, such as call-weighted",
+        )
+    if estimator is None:
+        yield from _unweighted(claim, plan)
+        return
+    if plan.procedure is not Procedure.COMPLIANCE:
+        asked = str(plan.procedure).lower()
+        yield _refused(
+            f"estimator={estimator} decides a required rate from a fixed number of trials, and "
+            f"this is a {asked} decision: give at_least with trials, or leave the estimator out "
+            "and claim fixed-inputs",
+        )
+    if estimator is Estimator.STRATIFIED:
+        yield from _stratified(claim, plan)
+        return
+    if estimand.is_weighted:
+        yield _refused(
+            f"estimator={estimator} weighs inputs alike, or calls; a {estimand} rate needs "
+            "estimator=stratified",
+        )
+    if claim.population is PopulationClaim.FIXED_INPUTS:
+        yield _refused(
+            f"estimator={estimator} takes the inputs as a sample of others, and a claim about "
+            "fixed inputs does not: leave the estimator out, or claim a superpopulation and name "
+            "it",
+        )
+
+
+def _unweighted(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
+    """What the plain binomial rule can estimate."""
+    estimand = claim.estimand
+    if estimand.is_weighted:
+        yield _refused(
+            f"a {estimand} rate needs estimator=stratified and a fixed number of trials: the plain "
+            "rule counts every trial alike",
+        )
+    elif estimand is TargetEstimand.PROMPT_WEIGHTED and not plan.is_even:
+        wide = claim.population is PopulationClaim.SUPERPOPULATION
+        yield _refused(
+            f"inputs are repeated {min(plan.repetitions)} to {max(plan.repetitions)} times, so "
+            "the plain rule does not weigh them alike as a prompt-weighted rate does: repeat "
+            "every input equally often, declare call-weighted, or set "
+            f"estimator={'prompts' if wide else 'stratified'} with a fixed number of trials",
+        )
+
+
+def _stratified(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
+    estimand = claim.estimand
+    by_stratum = estimand is TargetEstimand.STRATUM_WEIGHTED
+    if estimand is TargetEstimand.CALL_WEIGHTED:
+        yield _refused(
+            "estimator=stratified weighs inputs or strata, and a call-weighted rate weighs "
+            "neither: declare the estimand (prompt-, stratum-, production- or severity-weighted), "
+            "or leave the estimator out",
+        )
+    elif by_stratum:
+        yield from _strata(plan)
+    elif estimand.is_weighted and len(set(plan.weights)) <= 1:
+        yield _refused(
+            f"a {estimand} rate needs the weight of each input, and no two differ: give the "
+            "weights, or declare prompt-weighted",
+        )
+    if claim.population is PopulationClaim.SUPERPOPULATION and not by_stratum:
+        yield _refused(
+            f"estimator=stratified speaks of {claim.population_name} only by strata whose inputs "
+            "are a sample: declare stratum-weighted and name the strata, set estimator=prompts, "
+            "or claim fixed-inputs",
+        )
+    if plan.draw != "balanced" or plan.trials < plan.slots:
+        yield _refused(
+            f"every input has to be tried, which {plan.trials} {plan.draw} draws do not ensure: "
+            f"draw balanced, with at least {plan.slots} trials",
+        )
+
+
+def _strata(plan: _Plan) -> Iterator[_Doubt]:
+    if not plan.strata or None in plan.strata:
+        yield _refused("a stratum-weighted rate needs every input to name its stratum")
+        return
+    weights: dict[str | None, set[float]] = {}
+    for stratum, weight in zip(plan.strata, plan.weights, strict=False):
+        weights.setdefault(stratum, set()).add(weight)
+    uneven = [str(name) for name, given in weights.items() if len(given) > 1]
+    if uneven:
+        yield _refused(
+            f"the inputs of stratum {uneven[0]} have different weights, and within a stratum "
+            "trials count alike: give them one weight, or declare production-weighted or "
+            "severity-weighted",
+        )
+
+
+def _unestimated(claim: Claim) -> Iterator[_Doubt]:
+    """Claims about a corpus or a run count; they estimate nothing."""
+    if claim.estimator is not None or claim.estimand.is_weighted:
+        asked = claim.estimand if claim.estimator is None else f"estimator={claim.estimator}"
+        yield _refused(
+            f"a {claim.population} claim counts its trials alike and has no use for {asked}: leave "
+            "it out, or claim fixed-inputs with estimator=stratified",
+        )
+
+
+# --- The three claims beyond the default (§8.4.6) -------------------------------------------------
+
+
+def _superpopulation(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
+    name, estimator = claim.population_name, claim.estimator
+    by_input = estimator in (Estimator.PROMPTS, Estimator.KORN_GRAUBARD)
+    if plan.is_clustered and not by_input:
+        yield _refused_to_verify(_too_few_inputs(claim, plan))
+    if by_input and plan.inputs < 2:
+        yield _refused_to_verify(
+            f"one input says nothing about how inputs differ, so nothing about {name}: give at "
+            "least two, or claim fixed-inputs"
+        )
+    argument = claim.representativeness.strip() or "none is recorded"
+    counted = "input" if by_input else "trial"
+    yield _caveat(
+        f"Every {counted} is taken as an independent draw from {name}; the argument that the "
+        f"inputs represent it: {argument}.",
+    )
+    if estimator is Estimator.KORN_GRAUBARD:
+        yield _caveat(
+            "korn-graubard is optimistic where few inputs are bad: a run that meets none of them "
+            "looks homogeneous. estimator=prompts is not.",
+        )
+
+
+def _too_few_inputs(claim: Claim, plan: _Plan) -> str:
+    n, worth = plan.trials, plan.effective_inputs
+    unequal = "" if plan.is_even else f", worth {worth:.1f} of equal repetition"
+    needed = math.ceil(n / MATERIAL_REPETITION)
+    return (
+        f"{n} trials over {plan.inputs} inputs{unequal} repeat inputs more than twice (n > 2J), "
+        f"and a repetition is no new evidence about {claim.population_name}. Give at least "
+        f"{needed} inputs, set estimator=prompts with a fixed number of trials, or claim what the "
+        "run can show: fixed-inputs, finite-corpus or no-generalisation"
+    )
+
+
+def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
+    """Whether the bound would stay below the requirement even if no trial failed."""
+    if plan.required_rate is None or plan.alpha is None:
+        return
+    names = [str(place) for place in range(plan.inputs)]
+    shares = [max(1, plan.trials * times // plan.slots) for times in plan.repetitions]
+    found = matched_estimate(
+        claim,
+        {name: (share, share) for name, share in zip(names, shares, strict=True)},
+        alpha=plan.alpha,
+        weights=dict(zip(names, plan.weights, strict=False)),
+        strata=dict(zip(names, plan.strata, strict=False)),
+    ).interval
+    low = 0.0 if isinstance(found, Undefined) else found.low
+    if low >= plan.required_rate:
+        return
+    needed = minimum_trials(plan.required_rate, alpha=plan.alpha, rule="wilson")
+    unit = "trials, by weight" if claim.estimator is Estimator.STRATIFIED else "inputs, tried alike"
+    yield _refused_to_verify(
+        f"{plan.trials} trials of {plan.inputs} inputs cannot show a rate of "
+        f"{plan.required_rate:g} by estimator={claim.estimator}: even without a failure the bound "
+        f"would be {low:.4g}. About {needed} {unit}, are needed"
+    )
+
+
+def _finite_corpus(plan: _Plan) -> Iterator[_Doubt]:
+    n, N = plan.trials, plan.inputs
+    if n > N or max(plan.repetitions) > 1:
+        yield _refused(
+            f"a finite-corpus claim takes each of its {N} inputs at most once, and {n} trials "
+            f"with up to {max(plan.repetitions)} repetitions are planned: run at most {N} trials "
+            "without repetitions, or claim fixed-inputs, which may repeat",
+        )
+    if plan.draw != "balanced":
+        yield _refused("independent draws may take an input twice: draw balanced")
+    if plan.procedure is Procedure.SEQUENTIAL:
+        yield _refused(
+            "a finite corpus is sampled without replacement, which the sequential boundaries do "
+            f"not know: give trials ({N} for the whole corpus), or claim fixed-inputs",
+        )
+    elif plan.procedure is Procedure.REGRESSION:
+        doubt = _caveat if n <= as_written(SMALL_FRACTION) * N else _refused_to_verify
+        yield doubt(
+            f"A regression rule takes its trials as binomial, although {n} of {N} inputs "
+            f"({100 * n / N:.0f} %) are sampled without replacement. A comparison of the "
+            "service's rates over the same inputs is a fixed-inputs claim.",
+        )
+    elif n < N:
+        yield _caveat(
+            f"{n} of the corpus's {N} inputs are tried ({100 * n / N:.0f} %); the bound accounts "
+            "for those left out, not for answers that change from call to call.",
+        )
+    else:
+        yield _caveat(
+            "Every input of the corpus is tried, so its rate is known for these answers; a "
+            "service that answers differently another time has another. For its success "
+            "probability over these inputs claim fixed-inputs.",
+        )
+
+
+def _no_generalisation(plan: _Plan) -> Iterator[_Doubt]:
+    if plan.procedure is not Procedure.COMPLIANCE:
+        asked = str(plan.procedure).lower()
+        yield _refused(
+            f"a {asked} decision is about a rate beyond the run, and a no-generalisation claim "
+            "makes none: give at_least with trials, or claim fixed-inputs",
+        )
+    yield _caveat(
+        "This describes the trials of the run and nothing else: it is no evidence of compliance, "
+        "and none to release on.",
+    )

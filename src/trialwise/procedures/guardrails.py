@@ -1,0 +1,371 @@
+"""Is a baseline a reference for this run? Every doubt by its severity (companion §8.4).
+
+A hard invalidator means that the comparison does not exist: another criterion, another model,
+another estimand. A major caveat may be admitted by name, and is then on the verdict. A minor one
+only qualifies. Under the smoke intent all of them are warnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from trialwise.errors import DesignRefused, InvalidArgument
+from trialwise.model.baseline import Baseline, CriterionBaseline, CriterionScope
+from trialwise.model.claim import Claim, PopulationClaim
+from trialwise.model.covariate import Covariate, CovariateKind, differing_covariates
+from trialwise.model.evidence import Guard, Severity
+from trialwise.model.options import Analysis
+from trialwise.model.verdict import Intent
+
+__all__ = ["admit", "assess_baseline", "covariate_severity"]
+
+#: Another model is another service, under whatever name it is recorded.
+_MODEL = frozenset({"model", "model_id"})
+#: Where a service is reached and what serves it: rates move with these although the model stays.
+_PLACE = frozenset({"endpoint", "region", "serving_stack"})
+#: Codes that no override admits under verification.
+_HARD = (
+    "structure",
+    "criterion-missing",
+    "model",
+    "population-claim",
+    "estimand",
+    "denominator-policy",
+)
+#: Codes, or their beginnings, that are major or minor, or hard under some claims only.
+_OTHER = ("expired", "covariate:", "factor:", "sampling", "expiring", "future", "several-baselines")
+#: The bands of §8.4.2, narrowest first: a share of the validity that is left, and the words.
+_BANDS = ((10, "Baseline expiring imminently"), (4, "Baseline expires soon"))
+_MEASURE = "measure a new baseline"
+
+
+def assess_baseline(
+    baseline: Baseline,
+    *,
+    scopes: Mapping[str, CriterionScope],
+    claim: Claim,
+    covariates: Sequence[Covariate],
+    profile: Mapping[str, str],
+    factors: Mapping[str, str],
+    now: datetime,
+    analysis: Analysis = Analysis.INTENT_TO_TREAT,
+) -> tuple[Guard, ...]:
+    """Every guardrail that a comparison with this baseline would violate, the gravest first.
+
+    Args:
+        baseline: The one selected.
+        scopes: What each criterion that is held against it is about now.
+        claim: Of the run.
+        covariates: As the contract declares them.
+        profile: Their values in this run.
+        factors: What is under test now.
+        now: When the run starts, with its zone.
+        analysis: Whose trials decide the run.
+    """
+    if now.tzinfo is None:
+        raise InvalidArgument("now", now, "name its time zone")
+    guards = (
+        *_criteria(baseline, scopes),
+        *_claims(baseline.claim, claim),
+        *_denominators(analysis),
+        *_samplings(baseline, scopes, claim),
+        *_covariates(baseline.covariates, profile, covariates),
+        *_factors(baseline, factors, profile),
+        *_age(baseline, now),
+    )
+    order = list(Severity)
+    return tuple(sorted(guards, key=lambda guard: order.index(guard.severity)))
+
+
+def covariate_severity(name: str, covariates: Iterable[Covariate]) -> Severity:
+    """What it costs a comparison that a covariate differs.
+
+    Hard for a model and major for a region, an endpoint or a serving stack, as for a factor of
+    that name; else major where it is declared critical.
+
+    >>> covariate_severity("tier", [Covariate(name="tier", value="gold", critical=True)])
+    <Severity.MAJOR: 'major-caveat'>
+    """
+    declared = next((one for one in covariates if one.name == name), None)
+    if declared is not None and (declared.critical or declared.kind is CovariateKind.REGION):
+        return min(_by_name(name), Severity.MAJOR, key=list(Severity).index)
+    return _by_name(name)
+
+
+def admit(
+    guards: Iterable[Guard], *, intent: Intent, overrides: Collection[str] = ()
+) -> tuple[Guard, ...]:
+    """The guards a run goes on with, those that an override admitted marked.
+
+    Args:
+        guards: What was found.
+        intent: Under `SMOKE` everything is a warning.
+        overrides: Codes of major caveats that somebody takes responsibility for.
+
+    Raises:
+        DesignRefused: Under verification, with every guard that blocks the run; or a hard
+            invalidator is named in the overrides.
+        InvalidArgument: No guardrail has such a code.
+
+    >>> expired = Guard(code="expired", severity=Severity.MAJOR, message="BASELINE EXPIRED.")
+    >>> admit([expired], intent=Intent.VERIFICATION, overrides=["expired"])[0].overridden
+    True
+    """
+    found = tuple(guards)
+    _check_overrides(overrides, {guard.code for guard in found})
+    if intent is Intent.SMOKE:
+        return found
+    hard = {guard.code for guard in found if guard.severity is Severity.HARD}
+    futile = [code for code in overrides if code in hard or code in _HARD]
+    reasons = [
+        f"--override {code}: it is a hard invalidator, which no override admits: a comparison "
+        "across it does not exist. Leave it out."
+        for code in futile
+    ]
+    reasons += [_refusal(guard) for guard in found if _blocks(guard, overrides)]
+    if reasons:
+        raise DesignRefused(tuple(reasons))
+    return tuple(
+        replace(guard, overridden=True)
+        if guard.severity is Severity.MAJOR and guard.code in overrides
+        else guard
+        for guard in found
+    )
+
+
+def _blocks(guard: Guard, overrides: Collection[str]) -> bool:
+    if guard.severity is Severity.MAJOR:
+        return guard.code not in overrides
+    return guard.severity is Severity.HARD
+
+
+def _refusal(guard: Guard) -> str:
+    where = "" if guard.criterion is None else f"{guard.criterion}: "
+    if guard.severity is Severity.HARD:
+        way = "No override admits this under verification; the smoke intent only warns."
+    else:
+        way = (
+            f"Or admit it with --override {guard.code}, which the verdict records; the smoke "
+            "intent only warns."
+        )
+    return f"{where}{guard.message} {way}"
+
+
+def _check_overrides(overrides: Collection[str], found: Collection[str]) -> None:
+    for code in overrides:
+        beginning = code[: code.find(":") + 1]
+        named = beginning in _OTHER and len(code) > len(beginning) > 0
+        if not named and code not in {*_HARD, *_OTHER, *found} - {"covariate:", "factor:"}:
+            allowed = "be the code of a major caveat: expired, covariate:NAME or factor:NAME"
+            raise InvalidArgument("override", code, allowed)
+
+
+def _criteria(baseline: Baseline, scopes: Mapping[str, CriterionScope]) -> Iterator[Guard]:
+    for name, scope in scopes.items():
+        found = baseline.criteria.get(name)
+        if found is None:
+            known = ", ".join(map(repr, baseline.criteria))
+            yield Guard(
+                code="criterion-missing",
+                severity=Severity.HARD,
+                criterion=name,
+                message=f"Baseline {baseline.identifier} does not hold this criterion, only "
+                f"{known}: {_MEASURE}, or use the old name.",
+            )
+        elif found.structure != scope.structure:
+            yield Guard(
+                code="structure",
+                severity=Severity.HARD,
+                criterion=name,
+                message=f"Baseline {baseline.identifier} was measured with another definition of "
+                f"this criterion: {_redefined(found, scope)}. {_MEASURE.capitalize()}, or restore "
+                "the definition.",
+            )
+
+
+def _redefined(old: CriterionBaseline, new: CriterionScope) -> str:
+    then = [one for one in old.postconditions if one not in new.postconditions]
+    now = [one for one in new.postconditions if one not in old.postconditions]
+    if then or now:
+        return f"{_listed(then)} then, {_listed(now)} now"
+    if old.sampling != new.sampling:
+        return f"over the sampling {old.sampling!r} then, {new.sampling!r} now"
+    return f"structure {old.structure} then, {new.structure} now"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join(_short(part) for part in parts) or "nothing else"
+
+
+def _short(text: str, most: int = 120) -> str:
+    # The end of a function's description is its fingerprint, which is what differs.
+    return text if len(text) <= most else f"{text[: most - 21]}…{text[-20:]}"
+
+
+def _claims(old: Claim, new: Claim) -> Iterator[Guard]:
+    what = None
+    if old.population is not new.population:
+        what = f"{old.population} then, {new.population} now"
+    elif (
+        new.population is PopulationClaim.SUPERPOPULATION
+        and old.population_name != new.population_name
+    ):
+        what = f"the population {old.population_name!r} then, {new.population_name!r} now"
+    if what is not None:
+        yield Guard(
+            code="population-claim",
+            severity=Severity.HARD,
+            message=f"Baseline and run make claims about different things: {what}. "
+            f"{_MEASURE.capitalize()} under the new claim, which starts an epoch, or claim what "
+            "it claims.",
+        )
+    if old.estimand is not new.estimand:
+        yield Guard(
+            code="estimand",
+            severity=Severity.HARD,
+            message=f"Baseline and run estimate different rates: {old.estimand} then, "
+            f"{new.estimand} now. {_MEASURE.capitalize()}, or use its estimand.",
+        )
+
+
+def _denominators(analysis: Analysis) -> Iterator[Guard]:
+    if analysis is Analysis.PER_PROTOCOL:
+        yield Guard(
+            code="denominator-policy",
+            severity=Severity.HARD,
+            message="The baseline counts every trial, and this run leaves out those that never "
+            "reached the service: two different rates. Decide it by all trials "
+            f"({Analysis.INTENT_TO_TREAT}), or give the criterion a required rate.",
+        )
+
+
+def _samplings(
+    baseline: Baseline, scopes: Mapping[str, CriterionScope], claim: Claim
+) -> Iterator[Guard]:
+    """One guard a sampling: all its criteria share the inputs."""
+    pairs = {
+        (scope.sampling, old.sampling_fingerprint, scope.sampling_fingerprint): None
+        for name, scope in scopes.items()
+        if (old := baseline.criteria.get(name)) is not None
+    }
+    for sampling, then, now in pairs:
+        if then == now:
+            continue
+        if not then or not now:
+            which = "the baseline" if not then else "this run"
+            message = f"Inputs of {sampling!r}: {which} does not record what they were."
+            severity = Severity.MINOR
+        elif claim.population is PopulationClaim.SUPERPOPULATION:
+            message = (
+                f"Inputs of {sampling!r}: others than the baseline's ({then} then, {now} now), "
+                f"taken to represent {claim.population_name} as well as those did."
+            )
+            severity = Severity.MINOR
+        else:
+            message = (
+                f"Inputs of {sampling!r}: others than the baseline's ({then} then, {now} now), "
+                f"and the claim is about exactly these. {_MEASURE.capitalize()}, or restore them."
+            )
+            severity = Severity.HARD
+        yield Guard(code="sampling", severity=severity, message=message)
+
+
+def _covariates(
+    old: Mapping[str, str], new: Mapping[str, str], declared: Sequence[Covariate]
+) -> Iterator[Guard]:
+    for name in differing_covariates(old, new):
+        severity = covariate_severity(name, declared)
+        if name not in old or name not in new:
+            # What is not known is no mismatch, unless a match was declared indispensable.
+            critical = any(one.name == name and one.critical for one in declared)
+            severity = Severity.MAJOR if critical else Severity.MINOR
+        then, now = old.get(name, "not recorded"), new.get(name, "not declared")
+        yield Guard(
+            code="model" if severity is Severity.HARD else f"covariate:{name}",
+            severity=severity,
+            message=f"Covariate {name}: {then} when the baseline was measured, {now} now. The "
+            f"success rates may not be comparable; {_MEASURE} under these conditions, or run "
+            "under those.",
+        )
+
+
+def _factors(
+    baseline: Baseline, new: Mapping[str, str], profile: Mapping[str, str]
+) -> Iterator[Guard]:
+    old = baseline.factors
+    said = {name for name, then in baseline.covariates.items() if profile.get(name, then) != then}
+    for name in differing_covariates(old, new):
+        known = name in old and name in new
+        if known and name in said:
+            continue  # by the covariate of that name
+        severity = _by_name(name) if known else Severity.MINOR
+        then, now = old.get(name, "not recorded"), new.get(name, "not recorded")
+        yield Guard(
+            code="model" if severity is Severity.HARD else f"factor:{name}",
+            severity=severity,
+            message=f"Factor {name}: {then} when the baseline was measured, {now} now. "
+            f"{_ADVICE[severity]}",
+        )
+
+
+_ADVICE = {
+    Severity.HARD: f"These are two services: {_MEASURE} of this one, or test that one.",
+    Severity.MAJOR: f"The service may not be the one that was measured; {_MEASURE}.",
+    Severity.MINOR: f"Where it matters, {_MEASURE}.",
+}
+
+
+def _by_name(name: str) -> Severity:
+    word = name.casefold().replace("-", "_").replace(" ", "_")
+    if word in _MODEL:
+        return Severity.HARD
+    return Severity.MAJOR if word in _PLACE else Severity.MINOR
+
+
+def _age(baseline: Baseline, now: datetime) -> Iterator[Guard]:
+    if now < baseline.created_at:
+        yield Guard(
+            code="future",
+            severity=Severity.MINOR,
+            message=f"Baseline {baseline.identifier} was measured at {_date(baseline.created_at)}, "
+            f"which is after this run began ({_date(now)}). Check the clocks.",
+        )
+    expires, grace_ends = baseline.expires_at, baseline.grace_ends_at
+    if expires is None or grace_ends is None:
+        return
+    if now >= expires:
+        yield _expired(baseline, now, expires, grace_ends)
+        return
+    left = expires - now
+    for share, words in _BANDS:
+        if left * share <= expires - baseline.created_at:
+            yield Guard(
+                code="expiring",
+                severity=Severity.MINOR,
+                message=f"{words}: {baseline.identifier} is valid until {_date(expires)}, "
+                f"{_days(left)} from now. {_MEASURE.capitalize()} before that.",
+            )
+            return
+
+
+def _expired(baseline: Baseline, now: datetime, expires: datetime, grace_ends: datetime) -> Guard:
+    past = f"BASELINE EXPIRED: {baseline.identifier} was valid until {_date(expires)}"
+    advice = f"The service may have changed since; {_MEASURE}."
+    if now < grace_ends:
+        grace = f"its grace ends in {_days(grace_ends - now)}"
+        message, severity = f"{past}; {grace}. {advice}", Severity.MINOR
+    else:
+        ago = f"{_days(now - expires)} ago, beyond its grace of {baseline.grace_days:g} days"
+        message, severity = f"{past}, {ago}. {advice}", Severity.MAJOR
+    return Guard(code="expired", severity=severity, message=message)
+
+
+def _date(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _days(span: timedelta) -> str:
+    hours = span / timedelta(hours=1)
+    return f"{hours:.0f} h" if hours < 48 else f"{hours / 24:.0f} days"

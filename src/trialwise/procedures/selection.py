@@ -1,0 +1,169 @@
+"""Which baseline a run is compared with: the newest of its own index, else the nearest (§1.5.3).
+
+Choosing says nothing about admissibility: whatever differs is for the guardrails to weigh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from trialwise.errors import BaselineError, InvalidArgument
+from trialwise.model.baseline import Baseline, BaselineReference
+from trialwise.model.covariate import Covariate, differing_covariates
+from trialwise.model.evidence import Guard, Severity
+from trialwise.procedures.guardrails import covariate_severity
+
+__all__ = ["Selected", "reference_of", "select_baseline"]
+
+#: More than a person reads in an error message.
+_MOST_LISTED = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """A baseline, and how well it fits."""
+
+    baseline: Baseline
+    differing: tuple[str, ...] = ()
+    """Covariates whose values are not the run's; none where the index matches."""
+    others: int = 0
+    """Further baselines that fit as well and are older."""
+    warnings: tuple[Guard, ...] = ()
+
+
+def select_baseline(
+    candidates: Sequence[Baseline],
+    *,
+    contract: str,
+    profile: Mapping[str, str],
+    covariates: Iterable[Covariate] = (),
+    identifier: str | None = None,
+) -> Selected:
+    """The baseline whose index is the run's; where there is none, the one that differs least.
+
+    The graver differences count before the lighter ones, and the newest wins among equals.
+
+    Args:
+        candidates: Everything there is; other contracts' baselines are passed over.
+        contract: The contract's name.
+        profile: The covariates of the run with their values.
+        covariates: As the contract declares them: a critical one weighs more.
+        identifier: The one to take, whatever its index.
+
+    Raises:
+        BaselineError: There is none for the contract, or none of that identifier.
+    """
+    own = [one for one in candidates if one.contract == contract]
+    if not own:
+        raise BaselineError(_nothing(contract, candidates))
+    if identifier is not None:
+        own = [one for one in own if one.identifier == identifier]
+        if not own:
+            raise BaselineError(_not_there(identifier, contract, candidates))
+    declared = tuple(covariates)
+
+    def distance(baseline: Baseline) -> tuple[int, ...]:
+        found = [covariate_severity(name, declared) for name in _differing(baseline, profile)]
+        return tuple(found.count(severity) for severity in Severity)
+
+    least = min(map(distance, own))
+    nearest = sorted((one for one in own if distance(one) == least), key=_age, reverse=True)
+    chosen, *older = nearest
+    others = [one for one in older if not _supersedes(chosen, one)]
+    return Selected(
+        baseline=chosen,
+        differing=_differing(chosen, profile),
+        others=len(others),
+        warnings=(_several(chosen, others),) if others else (),
+    )
+
+
+def reference_of(
+    baseline: Baseline, criterion: str, profile: Mapping[str, str], *, file: str = ""
+) -> BaselineReference:
+    """What the verdict on a criterion keeps of its baseline (§8.4.3).
+
+    Args:
+        baseline: The one selected.
+        criterion: A criterion that it holds.
+        profile: The covariates of the run.
+        file: Where the baseline is kept.
+    """
+    found = baseline.criteria.get(criterion)
+    if found is None:
+        known = ", ".join(map(repr, baseline.criteria))
+        raise InvalidArgument("criterion", criterion, f"be one that the baseline holds: {known}")
+    return BaselineReference(
+        identifier=baseline.identifier,
+        file=file,
+        created_at=baseline.created_at,
+        trials=found.trials,
+        passed=found.passed,
+        covariates=baseline.covariates,
+        covariate_match=_match(baseline, profile),
+        factors=baseline.factors,
+        expires_at=baseline.expires_at,
+        epoch=baseline.epoch,
+    )
+
+
+def _match(baseline: Baseline, profile: Mapping[str, str]) -> str:
+    then, now = baseline.covariates, profile
+    differences = [
+        f"{name}: {then.get(name, 'not recorded')} then, {now.get(name, 'not declared')} now"
+        for name in _differing(baseline, profile)
+    ]
+    return "; ".join(differences) or "OK"
+
+
+def _differing(baseline: Baseline, profile: Mapping[str, str]) -> tuple[str, ...]:
+    return differing_covariates(baseline.covariates, profile)
+
+
+def _age(baseline: Baseline) -> tuple[object, ...]:
+    # The identifier comes last, so that the choice never depends on the order of a folder.
+    return baseline.created_at, baseline.epoch, baseline.identifier
+
+
+def _supersedes(newer: Baseline, older: Baseline) -> bool:
+    """Whether a refresh began a new reference state of the same index (§8.5)."""
+    return newer.epoch > older.epoch and newer.covariates == older.covariates
+
+
+def _several(chosen: Baseline, others: Sequence[Baseline]) -> Guard:
+    return Guard(
+        code="several-baselines",
+        severity=Severity.MINOR,
+        message=f"{len(others) + 1} baselines fit equally well; the newest, {_told(chosen)}, was "
+        f"taken, not {_listed(_told(one) for one in others)}. Delete what is superseded, or name "
+        "the one you mean.",
+    )
+
+
+def _nothing(contract: str, candidates: Sequence[Baseline]) -> str:
+    known = sorted({one.contract for one in candidates})
+    there = f"There are baselines of {_listed(map(repr, known))}." if known else "There is none."
+    return (
+        f"no baseline of the contract {contract!r}. {there} Measure one first: trialwise measure."
+    )
+
+
+def _not_there(identifier: str, contract: str, candidates: Sequence[Baseline]) -> str:
+    elsewhere = [one.contract for one in candidates if one.identifier == identifier]
+    own = sorted((one for one in candidates if one.contract == contract), key=_age, reverse=True)
+    belongs = f" It is one of {elsewhere[0]!r}." if elsewhere else ""
+    return (
+        f"no baseline {identifier!r} of the contract {contract!r}.{belongs} There are "
+        f"{_listed(_told(one) for one in own)}. Name one of these, or measure a new one."
+    )
+
+
+def _told(baseline: Baseline) -> str:
+    return f"{baseline.identifier} (epoch {baseline.epoch}, {baseline.created_at:%Y-%m-%d})"
+
+
+def _listed(parts: Iterable[str]) -> str:
+    every = list(parts)
+    more = len(every) - _MOST_LISTED
+    return ", ".join(every[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")

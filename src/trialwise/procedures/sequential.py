@@ -1,0 +1,166 @@
+"""Sequential: is the required rate met, or missed by the margin? Decided as soon as it may be."""
+
+from __future__ import annotations
+
+from trialwise.errors import InvalidArgument
+from trialwise.model.tally import Tally
+from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate, Procedure
+from trialwise.procedures.compliance import _observed
+from trialwise.stats._boundary import complement
+from trialwise.stats.sequential.characteristic import OperatingCharacteristic
+from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.stats.values import Interval
+
+__all__ = ["decide_sequential"]
+
+
+def decide_sequential(
+    criterion: str,
+    tally: Tally,
+    design: SequentialDesign,
+    *,
+    stopped: bool,
+    intent: Intent = Intent.VERIFICATION,
+) -> Finding:
+    """Read the verdict of a sequential design off the counts at which its stream ended.
+
+    The boundaries decide. A run that ended before they did is INCONCLUSIVE, and its interval is one
+    that holds whatever ended it; where the design itself stopped, interval and estimate account
+    for the stopping. Both error rates are the design's own, computed and not nominal.
+
+    Args:
+        criterion: The criterion's name.
+        tally: The counts up to the stop, no trial beyond it.
+        design: What the run was planned with.
+        stopped: Whether the design ended the stream, at a boundary or at its cap; False where a
+            budget, an abort or an interrupt came first.
+        intent: Kept on the finding; it softens the wording.
+
+    >>> design = SequentialDesign.optimal(0.90, 0.80, cap=50)
+    >>> finding = decide_sequential("answers", Tally(trials=13, passed=13), design, stopped=True)
+    >>> finding.decision, finding.decision_rule
+    (<Decision.PASS: 'PASS'>, 'sequential/optimal')
+    """
+    verdict = design.decide(tally.trials, tally.failed)
+    if stopped and verdict is None:
+        allowed = f"be False: the design has not decided after {tally.trials} trials"
+        raise InvalidArgument("stopped", stopped, allowed)
+    decision = verdict or Decision.INCONCLUSIVE
+    good = design.operating_characteristic(design.p0)
+    bad = design.operating_characteristic(design.p1)
+    observed = _observed(tally, design.p0) if tally.trials else ObservedRate.NOT_APPLICABLE
+    return Finding(
+        criterion=criterion,
+        procedure=Procedure.SEQUENTIAL,
+        rule=None,
+        decision_rule=f"sequential/{design.method}",
+        decision=decision,
+        tally=tally,
+        intent=intent,
+        alpha=design.alpha,
+        beta=design.beta,
+        design=design,
+        null=f"p ≥ {design.p0:g}, where a FAIL is rare",
+        alternative=f"p ≤ {design.p1:g}, where a PASS is rare",
+        power=1 - bad.passes,
+        interval=_interval(tally, design, is_stop=verdict is not None),
+        estimate=None if verdict is None else design.estimate(tally.trials, tally.failed),
+        observed_rate=observed,
+        caution=_caution(decision, tally, observed),
+        statement=_statement(verdict, tally, design, intent),
+        confidence_statement=_error_rates(design, good, bad),
+        planned_trials=design.cap,
+        caveats=() if design.always_decides else (_open_ends(design, good, bad),),
+    )
+
+
+def _interval(tally: Tally, design: SequentialDesign, *, is_stop: bool) -> Interval | None:
+    """Exact where the design stopped; elsewhere one that no reason for stopping can hurt."""
+    from trialwise.stats.confidence_sequence import anytime_interval
+
+    if tally.trials == 0:
+        return None
+    confidence = complement(design.alpha)
+    if is_stop:
+        return design.interval(tally.trials, tally.failed, confidence=confidence)
+    return anytime_interval(tally.passed, tally.trials, confidence=confidence)
+
+
+def _caution(decision: Decision, tally: Tally, observed: ObservedRate) -> Caution | None:
+    if tally.trials == 0:
+        return Caution.ZERO_EVALUABLE
+    if decision is Decision.INCONCLUSIVE:
+        return None
+    if decision is Decision.PASS:
+        return Caution.ADEQUATE_POWER
+    met = observed is not ObservedRate.BELOW_THRESHOLD
+    return Caution.STRANDS_DISAGREE if met else Caution.FAIL_CLEAR
+
+
+def _statement(
+    verdict: Decision | None, tally: Tally, design: SequentialDesign, intent: Intent
+) -> str:
+    n = tally.trials
+    good, bad = f"{design.p0:g}", f"{design.p1:g}"
+    if n == 0:
+        return "No trial was available to decide on."
+    count = f"{tally.passed} of {n} successes"
+    if verdict is None:
+        return (
+            f"The run ended after {n} of at most {design.cap} trials, before the design could "
+            f"decide between {good} and {bad} ({count})."
+        )
+    match verdict:
+        case Decision.PASS:
+            consistent, shown = "consistent", f"supports a rate of {good} against {bad} or less"
+            fact = f"{count}, {n - design.accept[n]} needed after {n}"
+        case Decision.FAIL:
+            consistent, shown = "inconsistent", f"speaks against a rate of {good} or more"
+            fact = f"{count}, {n - design.reject[n]} or fewer FAIL after {n}"
+        case Decision.INCONCLUSIVE:
+            passing = f"{n - design.accept[n]}" if design.accept[n] >= 0 else "no number"
+            failing = f"{n - design.reject[n]}" if design.reject[n] <= n else "no number"
+            return (
+                f"{n} trials did not decide between {good} and {bad} ({count}; {passing} would "
+                f"PASS, {failing} would FAIL)."
+            )
+    if intent is Intent.SMOKE:
+        return f"The observed rate is {consistent} with the target of {good} ({fact})."
+    return f"The evidence {shown} ({fact})."
+
+
+def _error_rates(
+    design: SequentialDesign, good: OperatingCharacteristic, bad: OperatingCharacteristic
+) -> str:
+    """What alpha and beta are a property of, with the values the boundaries really have."""
+    return (
+        f"P(FAIL) ≤ {_up(good.fails)} at every true rate of {design.p0:g} or more, and P(PASS) ≤ "
+        f"{_up(bad.passes)} at every true rate of {design.p1:g} or less: counted over every "
+        "way in which this design can end, for independent and stationary trials. It is not the "
+        "probability that this verdict is wrong."
+    )
+
+
+def _open_ends(
+    design: SequentialDesign, good: OperatingCharacteristic, bad: OperatingCharacteristic
+) -> str:
+    text = (
+        f"{design.cap} trials do not always decide: {_percent(good.inconclusive)} of runs at a "
+        f"true rate of {design.p0:g} and {_percent(bad.inconclusive)} of runs at {design.p1:g} end "
+        "INCONCLUSIVE"
+    )
+    short = design.shortfall
+    return f"{text}." if short is None else f"{text}; {short.smallest_cap} trials can decide all."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _up(probability: float) -> str:
+    """To four decimals and never below the truth, so that "at most" is said rightly."""
+    from decimal import ROUND_CEILING, Decimal
+
+    # What a sum of doubles leaves above a level is not part of the truth.
+    exact = Decimal(max(probability - 1e-12, 0.0))
+    return str(exact.quantize(Decimal("0.0001"), ROUND_CEILING))

@@ -1,0 +1,143 @@
+"""Whole files on disk: written beside their place and moved there, so that none is ever half one.
+
+One home for how the stores write and for what they say when the disk will not have it.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from trialwise.errors import TrialwiseError
+
+__all__ = ["StoreUnusable", "disk_trouble", "read_json", "sync_folder", "write_json"]
+
+_FULL = "Free some space and go on: whatever was kept before is still there."
+_FORBIDDEN = "Change its permissions, or use another folder."
+_BLOCKED = "A file stands where a folder is needed: move it, or use another folder."
+_REMEDIES = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EFBIG: _FULL,
+    errno.EACCES: _FORBIDDEN,
+    errno.EPERM: _FORBIDDEN,
+    errno.EROFS: _FORBIDDEN,
+    errno.ENOTDIR: _BLOCKED,
+    errno.EEXIST: _BLOCKED,
+}
+#: How wide a line of a file may be before a mapping is spread over several.
+_WIDTH = 100
+
+
+class StoreUnusable(TrialwiseError, OSError):
+    """A file or folder of a store cannot be used as it has to be.
+
+    Args:
+        path: Which.
+        doing: What was attempted, as the rest of a sentence starting "cannot".
+        reason: Why not: the system's error, or a text.
+    """
+
+    def __init__(self, path: Path, doing: str, reason: OSError | str) -> None:
+        number = None if isinstance(reason, str) else reason.errno
+        why = reason if isinstance(reason, str) else f"{reason.strerror}."
+        remedy = _REMEDIES.get(number) if number is not None else None
+        super().__init__(" ".join(filter(None, (f"{path}: cannot {doing}: {why}", remedy))))
+        self.path = path
+        self.doing = doing
+        self.reason = reason
+        self.errno = number
+
+    def __reduce__(self) -> tuple[type[StoreUnusable], tuple[Path, str, OSError | str]]:
+        return type(self), (self.path, self.doing, self.reason)
+
+
+@contextmanager
+def disk_trouble(path: Path, doing: str) -> Iterator[None]:
+    """Turn what the system says of a path into `StoreUnusable`."""
+    try:
+        yield
+    except StoreUnusable:
+        raise
+    except OSError as error:
+        raise StoreUnusable(path, doing, error) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Put a file in its place at once, or leave what was there."""
+    text = "".join(_spread(value, "")) + "\n"
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which only an escape can carry
+        data = json.dumps(value, allow_nan=False, indent=2).encode("ascii")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with disk_trouble(path, "write it"):
+        try:
+            with open(part, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+def read_json(path: Path, form: str) -> dict[str, Any]:
+    """The content of a file that `write_json` wrote.
+
+    Args:
+        path: The file.
+        form: The name and version its `format` must have.
+    """
+    with disk_trouble(path, "read it"):
+        data = path.read_bytes()
+    try:
+        value = json.loads(data)
+    except ValueError as error:
+        reason = f"it is not as it was written ({error}). Restore it from a copy."
+        raise StoreUnusable(path, "read it", reason) from None
+    found = value.get("format") if isinstance(value, dict) else None
+    if found != form:
+        reason = f"its format is {found!r} and not {form!r}, so another version wrote it."
+        raise StoreUnusable(path, "read it", reason)
+    content: dict[str, Any] = value
+    return content
+
+
+def _spread(value: Any, margin: str) -> Iterator[str]:
+    """JSON for people and for diffs: numbers side by side, everything else line by line."""
+    parts = value.values() if isinstance(value, dict) else value
+    flat = not isinstance(value, dict | list) or not any(
+        isinstance(part, dict | list) and part for part in parts
+    )
+    if flat:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        if not isinstance(value, dict) or len(margin) + len(text) <= _WIDTH:
+            yield text
+            return
+    inner = margin + "  "
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    between = f"{opening}\n{inner}"
+    for name in value if isinstance(value, dict) else range(len(value)):
+        yield between
+        if isinstance(value, dict):
+            yield f"{json.dumps(name, ensure_ascii=False)}: "
+        yield from _spread(value[name], inner)
+        between = f",\n{inner}"
+    yield f"\n{margin}{closing}"

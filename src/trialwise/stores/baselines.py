@@ -1,0 +1,347 @@
+"""Baselines on disk: one JSON file each, made to be read in a review and kept in git.
+
+A baseline decides later verdicts, so a file that is not as it was written is an error and never
+passed over: to find no baseline where there is a damaged one would be a quiet lie.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import fields, replace
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from trialwise.errors import BaselineError
+from trialwise.model.baseline import Baseline, CriterionBaseline
+from trialwise.model.claim import Claim
+from trialwise.stats._checks import check_count
+from trialwise.stores._names import safe_name
+
+__all__ = ["BaselineStore"]
+
+_FORMAT = "trialwise.baseline/1"
+_PER_LINE = 10
+_RESTORE = "Restore it from version control, or delete it and measure a new one"
+_CLAIM = tuple(one.name for one in fields(Claim))
+_CRITERION = tuple(one.name for one in fields(CriterionBaseline))
+#: Fields of a baseline that JSON holds as they are.
+_PLAIN = tuple(
+    one.name for one in fields(Baseline) if one.name not in ("created_at", "criteria", "claim")
+)
+
+
+class BaselineStore:
+    """A folder with a folder for each contract.
+
+    A file is written beside its place and moved there: a reader never sees half of one. What is
+    saved is never overwritten, since a verdict may have been decided against it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path_of(self, baseline: Baseline) -> Path:
+        """Where a baseline is kept, or would be."""
+        return self._contract(baseline.contract) / f"{safe_name(baseline.identifier)}.json"
+
+    def save(self, baseline: Baseline) -> Path:
+        """Keep a baseline; saving the same one twice changes nothing.
+
+        Raises:
+            BaselineError: Another one of that identifier is there, or the folder cannot be
+                written to.
+        """
+        path = self.path_of(baseline)
+        known = self._known(path)
+        if known is None:
+            with _accessing(path, "the baseline cannot be written"):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _write(path, _pretty(_document(baseline)) + "\n")
+        elif known != baseline:
+            raise BaselineError(
+                f"{path}: there is another baseline of this identifier, and a baseline is never "
+                "overwritten. Delete the file, or give the new one another identifier."
+            )
+        return path
+
+    def check_writable(self, contract: str) -> None:
+        """Find out before the trials are paid for whether a baseline could be kept.
+
+        Raises:
+            BaselineError: It could not.
+        """
+        folder = self._contract(contract)
+        with _accessing(folder, "no baseline could be written"):
+            folder.mkdir(parents=True, exist_ok=True)
+            probe = folder / ".writable"
+            probe.touch()
+            probe.unlink()
+
+    def load(self, path: Path) -> Baseline:
+        """Read a file.
+
+        Raises:
+            BaselineError: It is not there, not as it was written, or of another format.
+        """
+        with _accessing(path, "the baseline cannot be read"):
+            data = path.read_bytes()
+        return _read(path, data)
+
+    def all(self, contract: str | None = None) -> list[tuple[Path, Baseline]]:
+        """Every baseline, or every one of a contract, the oldest first.
+
+        Raises:
+            BaselineError: A file is not as it was written, or lies in the wrong folder.
+        """
+        if contract is None:
+            folders = [path for path in _entries(self._folder) if path.is_dir()]
+        else:
+            folders = [self._contract(contract)]
+        found: list[tuple[Path, Baseline]] = []
+        for path in [path for folder in folders for path in _entries(folder)]:
+            if path.suffix == ".json":
+                baseline = self.load(path)
+                self._check_place(path, baseline)
+                found.append((path, baseline))
+        return sorted(found, key=lambda one: (one[1].created_at, one[1].epoch, one[1].identifier))
+
+    def next_epoch(self, contract: str, profile: Mapping[str, str]) -> int:
+        """The epoch that a new measurement under this index begins, from 1."""
+        index = dict(profile)
+        known = [one.epoch for _, one in self.all(contract) if dict(one.covariates) == index]
+        return max(known, default=0) + 1
+
+    def promote(self, path: Path) -> Path:
+        """Take a baseline from elsewhere, such as a build's artefact, as the newest of its index.
+
+        Promoting one that is there already changes nothing.
+        """
+        baseline = self.load(path)
+        known = self._known(self.path_of(baseline))
+        next_epoch = self.next_epoch(baseline.contract, baseline.covariates)
+        return self.save(replace(baseline, epoch=next_epoch if known is None else known.epoch))
+
+    def prune(self, keep: int, *, contract: str | None = None) -> list[Path]:
+        """Delete all but the newest few of each index; the deleted files.
+
+        Args:
+            keep: How many to keep of each index, at least 1.
+            contract: Only this one's.
+        """
+        check_count("keep", keep, minimum=1)
+        indexes: dict[object, list[Path]] = {}
+        for path, baseline in self.all(contract):
+            index = (baseline.contract, frozenset(baseline.covariates.items()))
+            indexes.setdefault(index, []).append(path)
+        old = [path for paths in indexes.values() for path in paths[:-keep]]
+        for path in old:
+            with _accessing(path, "the baseline cannot be deleted"):
+                path.unlink(missing_ok=True)
+        return old
+
+    def _contract(self, contract: str) -> Path:
+        return self._folder / safe_name(contract)
+
+    def _known(self, path: Path) -> Baseline | None:
+        with _accessing(path, "the baseline cannot be looked up"):
+            return self.load(path) if path.exists() else None
+
+    def _check_place(self, path: Path, baseline: Baseline) -> None:
+        """A copy under another name would be counted twice, or for another contract."""
+        if path != self.path_of(baseline):
+            raise BaselineError(
+                f"{path}: this is the baseline {baseline.identifier!r} of the contract "
+                f"{baseline.contract!r}. Move it to {self.path_of(baseline)}, or delete it; a "
+                "renamed contract is measured anew."
+            )
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What lies in a folder, if there is one; hidden files, such as half-written ones, left out."""
+    with _accessing(folder, "the baselines cannot be listed"):
+        try:
+            return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        except FileNotFoundError:
+            return []
+
+
+def _write(path: Path, text: str) -> None:
+    """All of it or nothing, safe from a power cut."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+# To a document --------------------------------------------------------------------------------
+
+
+def _document(baseline: Baseline) -> dict[str, Any]:
+    claim = {name: getattr(baseline.claim, name) for name in _CLAIM}
+    document: dict[str, Any] = {
+        "format": _FORMAT,
+        "contract": baseline.contract,
+        "identifier": baseline.identifier,
+        "created_at": baseline.created_at.isoformat(),
+        "epoch": baseline.epoch,
+        "valid_days": baseline.valid_days,
+        "grace_days": baseline.grace_days,
+        "expires_at": _expires(baseline),
+        "covariates": dict(sorted(baseline.covariates.items())),
+        "factors": dict(sorted(baseline.factors.items())),
+        "claim": {name: None if value is None else str(value) for name, value in claim.items()},
+        "criteria": {name: _criterion(one) for name, one in baseline.criteria.items()},
+        "run_trials": dict(baseline.run_trials),
+        "latencies_s": {name: list(some) for name, some in baseline.latencies_s.items()},
+        "run_id": baseline.run_id,
+        "tool_version": baseline.tool_version,
+    }
+    return {**document, "checksum": _checksum(document)}
+
+
+def _criterion(one: CriterionBaseline) -> dict[str, Any]:
+    return {
+        "trials": one.trials,
+        "passed": one.passed,
+        "rate": round(one.rate, 6),
+        "condition": one.condition,
+        "transform": one.transform,
+        "no_value": one.no_value,
+        "structure": one.structure,
+        "postconditions": list(one.postconditions),
+        "sampling": one.sampling,
+        "sampling_fingerprint": one.sampling_fingerprint,
+    }
+
+
+def _expires(baseline: Baseline) -> str | None:
+    return None if baseline.expires_at is None else baseline.expires_at.isoformat()
+
+
+def _checksum(document: Mapping[str, Any]) -> str:
+    """Over the values, so that neither line ends nor formatting count."""
+    rest = {key: value for key, value in document.items() if key != "checksum"}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return f"sha256:{sha256(text.encode('ascii')).hexdigest()}"
+
+
+def _pretty(value: Any, indent: str = "") -> str:
+    """JSON with two spaces a level, and numbers in lines of ten: a latency a line is unreadable."""
+    deeper = indent + "  "
+    if isinstance(value, dict) and value:
+        lines = [f"{deeper}{_quoted(key)}: {_pretty(part, deeper)}" for key, part in value.items()]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    if isinstance(value, list) and value:
+        parts = [_pretty(part, deeper) for part in value]
+        if isinstance(value[0], float):
+            parts = [
+                ", ".join(parts[start : start + _PER_LINE])
+                for start in range(0, len(parts), _PER_LINE)
+            ]
+        return "[\n" + ",\n".join(deeper + part for part in parts) + f"\n{indent}]"
+    return _quoted(value)
+
+
+def _quoted(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    # Half a surrogate pair, as from an environment variable that is no UTF-8, stays escaped.
+    return text if text.isascii() or _is_unicode(text) else json.dumps(value)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# From a document ------------------------------------------------------------------------------
+
+
+def _read(path: Path, data: bytes) -> Baseline:
+    with _refusing(path, "it is not a whole JSON document"):
+        document = json.loads(data.decode("utf-8"), object_pairs_hook=_unique)
+    if not isinstance(document, dict) or "format" not in document:
+        raise BaselineError(f"{path}: this is not a baseline. {_RESTORE}.")
+    if document["format"] != _FORMAT:
+        raise BaselineError(
+            f"{path}: its format is {document['format']!r}, and this version of trialwise reads "
+            f"{_FORMAT!r}. Use the version that wrote it, or measure a new baseline."
+        )
+    with _refusing(path, "it is not as it was written"):
+        if document.get("checksum") != _checksum(document):
+            raise ValueError("the checksum does not fit the contents")
+        baseline = _baseline(document)
+        # Whatever was derived is derived again, and keys that are not known are found.
+        _check_same(_document(baseline), document)
+    return baseline
+
+
+def _baseline(document: Mapping[str, Any]) -> Baseline:
+    criteria = {
+        name: CriterionBaseline(**{key: one[key] for key in _CRITERION})
+        for name, one in document["criteria"].items()
+    }
+    claim = Claim(**{key: document["claim"][key] for key in _CLAIM})
+    created_at = datetime.fromisoformat(document["created_at"])
+    kept = {key: document[key] for key in _PLAIN}
+    return Baseline(created_at=created_at, criteria=criteria, claim=claim, **kept)
+
+
+def _check_same(written: Mapping[str, Any], read: Mapping[str, Any], where: str = "") -> None:
+    for key in sorted({*written, *read} - {"checksum"}):
+        name = f"{where}{key!r}"
+        if key not in read:
+            raise ValueError(f"{name} is missing")
+        if key not in written:
+            raise ValueError(f"{name} is not known")
+        if isinstance(written[key], dict):
+            _check_same(written[key], read[key], f"{name} → ")
+        elif written[key] != read[key]:
+            raise ValueError(f"{name} is {read[key]!r}, which does not fit the rest")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is repeated")
+    return found
+
+
+@contextmanager
+def _refusing(path: Path, problem: str) -> Iterator[None]:
+    """Whatever is wrong with a file, in words that say which file and what to do."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        detail = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise BaselineError(f"{path}: {problem} ({detail}). {_RESTORE}.") from None
+
+
+@contextmanager
+def _accessing(path: Path, problem: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise BaselineError(
+            f"{path}: {problem}: {reason}. Check the path and its permissions."
+        ) from None

@@ -1,0 +1,378 @@
+"""Runs on disk: one folder each, with the plan, every trial and, once it is judged, the record.
+
+    .trialwise/runs/2026-11-15T06-25-24Z-support-agent-3f9c/
+        plan.json       written before the first trial
+        journal.jsonl   one line a trial, as it completes
+        record.json     plan and verdict; absent while a run goes on, and after a kill
+
+Trials stand in the journal alone. A folder is made by one process, which holds its journal; so
+runs of several processes in one store do not meet.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from trialwise.errors import InvalidArgument, JournalDamaged, JournalInUse, RunNotFound
+from trialwise.model.codec import from_plain, plan_differences, plan_hash, to_plain
+from trialwise.model.plan import Plan
+from trialwise.model.run import RunRecord, RunSummary
+from trialwise.model.trial import Trial
+from trialwise.model.verdict import Verdict
+from trialwise.stores._files import (
+    StoreUnusable,
+    disk_trouble,
+    read_json,
+    sync_folder,
+    write_json,
+)
+from trialwise.stores._names import safe_name
+from trialwise.stores.journal import Journal, count_journal, read_journal
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+__all__ = ["RunStore", "StoreUnusable", "StoredRun"]
+
+PLAN_FORMAT = "trialwise.plan-record/1"
+RECORD_FORMAT = "trialwise.run/1"
+#: In names of folders: it sorts, and no file system minds it.
+_TIME = "%Y-%m-%dT%H-%M-%SZ"
+_TIME_LENGTH = len("2026-11-15T06-25-24Z")
+#: With 65,536 suffixes a second, more collisions than this are a broken source of chance.
+_ATTEMPTS = 100
+
+T = TypeVar("T")
+
+
+def _suffix() -> str:
+    return secrets.token_hex(2)
+
+
+class StoredRun:
+    """One run's folder: for reading, or with its journal open where it was created or resumed.
+
+    Args:
+        path: The folder.
+        plan: What to go on by, where it is not the stored plan.
+        journal: Open for appending; None for reading.
+    """
+
+    def __init__(
+        self, path: Path, *, plan: Plan | None = None, journal: Journal | None = None
+    ) -> None:
+        self.path = path
+        self._head = read_json(path / "plan.json", PLAN_FORMAT)
+        self._plan = plan
+        self._journal = journal
+
+    @property
+    def run_id(self) -> str:
+        """Its name, by which it is opened."""
+        return self.path.resolve().name
+
+    @property
+    def started_at(self) -> datetime:
+        """When it was created, however often it was resumed."""
+        return self._read("started_at", datetime)
+
+    @property
+    def plan_hash(self) -> str:
+        """What its plan was known by when it was created."""
+        return self._read("plan_hash", str)
+
+    @property
+    def plan(self) -> Plan:
+        """Of a resumed run the plan it was resumed with, which may differ in pace and budget."""
+        if self._plan is None:
+            self._plan = self._read("plan", Plan)
+        return self._plan
+
+    @property
+    def journal(self) -> Journal:
+        """Where completed trials go: `trial.to_dict() | {"x": trial.experiment}`, each once."""
+        if self._journal is None:
+            raise RunNotFound(f"{self.path.name} was opened to be read; resume it to add trials")
+        return self._journal
+
+    def trials(self) -> tuple[Trial, ...]:
+        """Every trial in the journal, in issue order, experiment by experiment.
+
+        Raises:
+            JournalDamaged: A line is not as written, is no trial of the plan, or contradicts an
+                earlier one.
+        """
+        path = self.path / "journal.jsonl"
+        plan = self.plan
+        criteria = {
+            one.name: tuple(c.criterion for c in plan.criteria_of(one.name))
+            for one in plan.experiments
+        }
+        found: dict[str, dict[int, Trial]] = {name: {} for name in criteria}
+        for number, line in enumerate(read_journal(path), start=1):
+            trial = _trial(line, criteria)
+            if trial is None or trial != found[trial.experiment].setdefault(trial.index, trial):
+                raise JournalDamaged(path, line=number)
+        return tuple(trials[index] for trials in found.values() for index in sorted(trials))
+
+    def write_record(self, verdict: Verdict) -> Path:
+        """Keep the verdict beside the trials it was reached by; one written before is replaced."""
+        if self._journal is not None:
+            self._journal.sync()
+            trials = len(self._journal)
+        else:
+            trials = count_journal(self.path / "journal.jsonl")
+        path = self.path / "record.json"
+        head = {name: self._head[name] for name in ("run_id", "started_at", "plan_hash")}
+        parts = {"trials": trials, "plan": to_plain(self.plan), "verdict": to_plain(verdict)}
+        write_json(path, {"format": RECORD_FORMAT, **head, **parts})
+        return path
+
+    def record(self) -> RunRecord:
+        """The run as it was judged.
+
+        Raises:
+            RunNotFound: It was not judged.
+            JournalDamaged: The journal no longer holds every trial that was judged.
+        """
+        path = self.path / "record.json"
+        if not path.exists():
+            raise RunNotFound(
+                f"{self.path}: the run has no verdict: it is still going on, or it was stopped "
+                f"after {count_journal(self.path / 'journal.jsonl')} trials. They are kept: run "
+                f"the same contract with resume={self.run_id!r} to go on from there."
+            )
+        kept = read_json(path, RECORD_FORMAT)
+        trials = self.trials()
+        if len(trials) != kept["trials"]:
+            raise JournalDamaged(self.path / "journal.jsonl", line=len(trials) + 1)
+        return RunRecord(
+            run_id=self.run_id,
+            plan=_read(path, Plan, kept["plan"]),
+            trials=trials,
+            verdict=_read(path, Verdict, kept["verdict"]),
+        )
+
+    def close(self) -> None:
+        """Let go of the journal; closing twice is harmless."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+
+    def __enter__(self) -> StoredRun:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _read(self, name: str, cls: type[T]) -> T:
+        return _read(self.path / "plan.json", cls, self._head.get(name))
+
+
+class RunStore:
+    """A folder of runs.
+
+    Args:
+        folder: Made with the first run.
+        suffix: What tells apart runs that start in one second.
+    """
+
+    def __init__(
+        self, folder: Path = Path(".trialwise"), *, suffix: Callable[[], str] = _suffix
+    ) -> None:
+        self._runs = folder / "runs"
+        self._suffix = suffix
+
+    def create(self, plan: Plan, started_at: datetime) -> StoredRun:
+        """A new run with its journal open and its plan on disk.
+
+        Args:
+            plan: What will be run.
+            started_at: Now, with its zone.
+        """
+        if started_at.tzinfo is None:
+            raise InvalidArgument("started_at", started_at, "name its time zone")
+        path = self._new_folder(f"{started_at.astimezone(UTC):{_TIME}}-{safe_name(plan.contract)}")
+        # The journal first: nobody can resume a run before its maker holds it.
+        journal = Journal(path / "journal.jsonl")
+        try:
+            head = {
+                "format": PLAN_FORMAT,
+                "run_id": path.name,
+                "started_at": started_at.isoformat(),
+                "plan_hash": plan_hash(plan),
+                "plan": to_plain(plan),
+            }
+            write_json(path / "plan.json", head)
+            return StoredRun(path, plan=plan, journal=journal)
+        except BaseException:
+            journal.close()
+            raise
+
+    def open(self, run: str | PathLike[str]) -> StoredRun:
+        """A run, for reading.
+
+        Args:
+            run: Its name, its folder, or a file in its folder.
+
+        Raises:
+            RunNotFound: There is none; names near to it are given.
+        """
+        with disk_trouble(self._runs, "look for a run"):
+            path = self._folder_of(Path(run))
+            if not (path / "plan.json").is_file():
+                raise RunNotFound(self._missing(Path(run)))
+        return StoredRun(path)
+
+    def load(self, run: str | PathLike[str]) -> RunRecord:
+        """A judged run with its trials; see `StoredRun.record`."""
+        return self.open(run).record()
+
+    def list(self) -> tuple[RunSummary, ...]:
+        """Every run, newest first, without reading a journal."""
+        return tuple(self._newest())
+
+    def latest(self, contract: str | None = None, *, unfinished: bool = False) -> StoredRun:
+        """The newest run, for reading.
+
+        Args:
+            contract: Only runs of this one.
+            unfinished: Only runs that can be gone on with; else only runs with a verdict.
+
+        Raises:
+            RunNotFound: There is none.
+        """
+        for one in self._newest():
+            fits = one.is_unfinished if unfinished else one.is_judged
+            if fits and contract in (None, one.contract):
+                return self.open(one.run_id)
+        which = "unfinished run" if unfinished else "run with a verdict"
+        whose = "" if contract is None else f" of {contract!r}"
+        raise RunNotFound(f"{self._runs}: no {which}{whose} is kept here")
+
+    def resumable(self, plan: Plan) -> StoredRun | None:
+        """The newest unfinished run of a plan that no process holds, with its journal open."""
+        wanted = plan_hash(plan)
+        for one in self._newest():
+            if one.plan_hash == wanted and one.is_unfinished:
+                try:
+                    return self.resume(one.run_id, plan)
+                except (JournalInUse, RunNotFound):  # another process was quicker
+                    continue
+        return None
+
+    def resume(self, run: str | PathLike[str], plan: Plan) -> StoredRun:
+        """A run to go on with, its journal open.
+
+        Args:
+            run: Its name, its folder, or a file in its folder.
+            plan: May differ from the stored one in what `plan_hash` does not count.
+
+        Raises:
+            RunNotFound: There is none, it is finished, or its plan is another.
+            JournalInUse: Another process is running it.
+        """
+        stored = self.open(run)
+        journal = Journal(stored.path / "journal.jsonl")
+        try:
+            if not _summary(stored.path).is_unfinished:
+                raise RunNotFound(f"{stored.run_id} is finished; start a new run")
+            if stored.plan_hash != plan_hash(plan):
+                changed = plan_differences(stored.plan, plan) or ("made by another version",)
+                raise RunNotFound(
+                    f"{stored.run_id} cannot be resumed with this plan: its trials belong to "
+                    f"another. What differs: {'; '.join(changed)}. Undo that, or start a new run."
+                )
+        except BaseException:
+            journal.close()
+            raise
+        return StoredRun(stored.path, plan=plan, journal=journal)
+
+    def _new_folder(self, stem: str) -> Path:
+        with disk_trouble(self._runs, "keep a run there"):
+            self._runs.mkdir(parents=True, exist_ok=True)
+            for _ in range(_ATTEMPTS):
+                path = self._runs / f"{stem}-{self._suffix()}"
+                try:
+                    path.mkdir()
+                except FileExistsError:
+                    continue
+                sync_folder(self._runs)
+                return path
+        raise StoreUnusable(self._runs, "name a run", f"every suffix of {stem} is taken.")
+
+    def _newest(self) -> Iterator[RunSummary]:
+        # Names sort by the second; within one, what is written down decides.
+        names = sorted(self._names(), reverse=True)
+        for _, same in groupby(names, lambda name: name[:_TIME_LENGTH]):
+            runs = [_summary(self._runs / name) for name in same]
+            yield from sorted(runs, key=_started, reverse=True)
+
+    def _names(self) -> Iterator[str]:
+        with disk_trouble(self._runs, "list the runs"):
+            if self._runs.is_dir():
+                for path in self._runs.iterdir():
+                    if (path / "plan.json").is_file():
+                        yield path.name
+
+    def _folder_of(self, run: Path) -> Path:
+        if run.is_file():
+            return run.parent
+        return self._runs / run.name if run.name == str(run) else run
+
+    def _missing(self, run: Path) -> str:
+        from difflib import get_close_matches
+
+        names = sorted(self._names(), reverse=True)
+        if not names:
+            return f"{self._runs}: no run is kept here; is this the project's folder?"
+        holding = [name for name in names if run.name and run.name in name]
+        near = (holding or get_close_matches(run.name, names, cutoff=0.5))[:3] or names[:1]
+        label = "The newest is" if near == names[:1] and not holding else "Near it:"
+        return f"{self._runs}: no run {str(run)!r}. {label} {', '.join(near)}"
+
+
+def _summary(path: Path) -> RunSummary:
+    judged = (path / "record.json").exists()
+    file, form = ("record.json", RECORD_FORMAT) if judged else ("plan.json", PLAN_FORMAT)
+    try:
+        kept = read_json(path / file, form)
+        verdict = kept["verdict"] if judged else {"decision": None, "stop": None}
+        told = {name: kept[name] for name in ("plan_hash", "started_at")}
+        told |= {name: verdict[name] for name in ("decision", "stop")}
+        told |= {"contract": kept["plan"]["contract"], "trials": kept.get("trials")}
+        return from_plain(RunSummary, {"run_id": path.name, **told})
+    except (StoreUnusable, InvalidArgument, KeyError, TypeError) as error:
+        return RunSummary(run_id=path.name, damage=str(error))
+
+
+def _started(run: RunSummary) -> float:
+    return 0.0 if run.started_at is None else run.started_at.timestamp()
+
+
+def _trial(line: dict[str, Any], criteria: dict[str, tuple[str, ...]]) -> Trial | None:
+    """The trial of one line, or None where it is none of the plan's."""
+    try:
+        names = criteria[line["x"]]
+        trial = Trial.from_dict(line, experiment=line["x"], criteria=names)
+        return trial if len(line["ok"]) == len(names) else None
+    except (LookupError, TypeError, ValueError):
+        return None
+
+
+def _read(path: Path, cls: type[T], data: Any) -> T:
+    try:
+        return from_plain(cls, data)
+    except InvalidArgument as error:
+        raise StoreUnusable(path, "read it", f"{error}.") from None
