@@ -17,7 +17,7 @@ from trialwise.model.verdict import (
 from trialwise.stats.envelopes import Direction, Envelope, Envelopes, envelope, type_one_envelopes
 from trialwise.stats.refusal import Refusal
 
-__all__ = ["combine", "compose", "envelopes_of"]
+__all__ = ["combine", "compose"]
 
 _DIRECTIONS: dict[Procedure, Direction] = {
     Procedure.COMPLIANCE: "compliance",
@@ -82,7 +82,7 @@ def compose(
         if decision is not None and dimension not in left_out
     ]
     decision = combine(enforced) or Decision.PASS
-    envelopes = envelopes_of(findings)
+    envelopes = _envelopes(findings)
     sequential = [f for f in _streams(findings) if f.procedure is Procedure.SEQUENTIAL]
     return Verdict(
         decision=decision,
@@ -99,7 +99,7 @@ def compose(
     )
 
 
-def envelopes_of(findings: Iterable[Finding]) -> Envelopes:
+def _envelopes(findings: Iterable[Finding]) -> Envelopes:
     """The two Type-I envelopes of a contract's findings, by direction (§1.4.6)."""
     return type_one_envelopes(
         (direction, part.alpha)

@@ -10,8 +10,8 @@ from typing import Any, TextIO
 
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Verdict
-from trialwise.procedures.composite import combine, envelopes_of
-from trialwise.stats.envelopes import Envelopes, across_suite_envelope
+from trialwise.procedures.composite import combine
+from trialwise.reporters.suite import SuiteEnvelope, suite_envelopes
 
 __all__ = ["Result", "SuiteResult"]
 
@@ -83,11 +83,9 @@ class SuiteResult:
         return found
 
     @property
-    def envelopes(self) -> Envelopes:
-        """The across-suite bounds on a false verdict, by direction (companion §7.3)."""
-        return across_suite_envelope(
-            envelopes_of(one.verdict.findings) for one in self.results.values()
-        )
+    def envelopes(self) -> tuple[SuiteEnvelope, ...]:
+        """The across-suite bounds on a wrong verdict, by kind of error (companion §7.3)."""
+        return suite_envelopes(one.record for one in self.results.values())
 
     def show(self, *, stream: TextIO | None = None) -> None:
         """Print the summary of every contract and of the suite."""

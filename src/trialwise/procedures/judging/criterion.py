@@ -21,7 +21,14 @@ from trialwise.procedures.claims import decide_claimed
 from trialwise.procedures.compliance import judge_compliance
 from trialwise.procedures.composite import combine
 from trialwise.procedures.judging.containment import contain
-from trialwise.procedures.judging.evidence import Row, enrich, tally_of
+from trialwise.procedures.judging.evidence import (
+    Row,
+    breakdown_of,
+    counts_of,
+    enrich,
+    per_protocol_of,
+    tally_of,
+)
 from trialwise.procedures.judging.partial import certain_finding, short_finding
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
@@ -224,7 +231,7 @@ def _over_inputs(
     if worst:
         statement += f"; {decision}: {named}{more}"
     levels = "" if criterion.alpha is None else _multiplicity(criterion.alpha, len(parts))
-    tally = tally_of(rows, len(rows), sum(row.passed for row in rows))
+    tally = counts_of(rows)
     return replace(
         first,
         decision=decision,
@@ -238,6 +245,8 @@ def _over_inputs(
         estimate=None,
         diagnostics=None,
         intent_to_treat=tally,
+        per_protocol=per_protocol_of(rows),
+        breakdown=breakdown_of(rows),
         planned_trials=criterion.trials * len(parts),
         statement=f"{statement}.{levels}",
         stop=next((part.stop for part in parts if part.stop is not None), None),

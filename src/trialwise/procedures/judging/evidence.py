@@ -22,7 +22,15 @@ from trialwise.stats.intervals import clopper_pearson, wilson_interval
 from trialwise.stats.regression import RegressionCutoff
 from trialwise.stats.values import Interval
 
-__all__ = ["NO_FAILURE_OBSERVED", "Row", "enrich", "tally_of"]
+__all__ = [
+    "NO_FAILURE_OBSERVED",
+    "Row",
+    "breakdown_of",
+    "counts_of",
+    "enrich",
+    "per_protocol_of",
+    "tally_of",
+]
 
 _UNTESTABLE = frozenset({FailReason.TRANSFORM, FailReason.NO_VALUE})
 
@@ -97,19 +105,26 @@ def enrich(
         label=_label(finding, criterion),
         advice=finding.advice or _advice(finding, criterion, stop),
         confidence_statement=finding.confidence_statement or _confidence(finding),
-        intent_to_treat=_counts(rows),
-        per_protocol=_counts([row for row in rows if not row.trial.is_excused]),
-        breakdown=_breakdown(rows),
+        intent_to_treat=counts_of(rows),
+        per_protocol=per_protocol_of(rows),
+        breakdown=breakdown_of(rows),
         diagnostics=_diagnostics(rows),
         caveats=(*criterion.caveats, *finding.caveats, *_disclosures(rows)),
     )
 
 
-def _counts(rows: Sequence[Row]) -> Tally:
+def counts_of(rows: Sequence[Row]) -> Tally:
+    """Every trial (intent-to-treat)."""
     return tally_of(rows, len(rows), sum(row.passed for row in rows))
 
 
-def _breakdown(rows: Sequence[Row]) -> Breakdown:
+def per_protocol_of(rows: Sequence[Row]) -> Tally:
+    """The trials in which the service had a fair chance."""
+    return counts_of([row for row in rows if not row.trial.is_excused])
+
+
+def breakdown_of(rows: Sequence[Row]) -> Breakdown:
+    """Failures by reason, trials by error class."""
     reasons = Counter(row.outcome.result.reason for row in rows)
     errors = Counter(row.trial.error_class for row in rows)
     return Breakdown(

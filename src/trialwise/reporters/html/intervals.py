@@ -1,0 +1,203 @@
+"""Every criterion's interval on one scale, against what was required of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from trialwise.model.verdict import Decision, Finding
+from trialwise.reporters.html.parts import Outline, shape, tone
+from trialwise.reporters.page.axis import part, round_steps
+from trialwise.reporters.page.markup import Markup, element, joined
+from trialwise.reporters.plan.figures import percent
+from trialwise.reporters.wording import counted, ends, interval_of, observed_percent, rate_of
+
+__all__ = ["interval_figure"]
+
+#: Inputs of one criterion that are drawn, the worst first; the heat map holds the others.
+MOST_INPUTS = 16
+HEIGHT = 30
+_MIDDLE = HEIGHT / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """One line of the chart."""
+
+    name: str
+    finding: Finding
+    rate: float
+    low: float
+    high: float
+    is_input: bool = False
+
+    @property
+    def references(self) -> list[float]:
+        """The rates it is held against."""
+        return [rate for rate in (required_of(self.finding), _other(self.finding)) if rate]
+
+
+def required_of(finding: Finding) -> float | None:
+    """The rate a criterion is held against: required, or its baseline's."""
+    threshold = finding.threshold
+    if threshold is None:
+        return None
+    if threshold.required_rate is None and threshold.baseline is not None:
+        return threshold.baseline.passed / threshold.baseline.trials
+    return threshold.required_rate
+
+
+def interval_figure(findings: Sequence[Finding], outline: Outline) -> Markup:
+    """The chart, or nothing where no trial gave a rate."""
+    strips = [strip for finding in findings for strip in _strips(finding)]
+    if not strips:
+        return Markup("")
+    low = _lowest(strips)
+    rows = [_row(strip, low) for strip in strips]
+    left_out = sum(max(0, len(f.by_input) - MOST_INPUTS) for f in findings)
+    rest = f" {counted(left_out, 'further input')} not drawn." if left_out else ""
+    summary = (
+        "Dots are observed rates, lines their intervals, upright strokes what is required; dashed "
+        f"ones the rate it must be told from.{rest}"
+    )
+    axis = [
+        element("span", percent(round(tick, 4)), style=f"left:{_at(tick, low)}")
+        for tick in _ticks(low)
+    ]
+    rows.append(
+        element("li", element("span", *axis, class_="xticks"), class_="axis", aria_hidden="true")
+    )
+    return element(
+        "figure",
+        element(
+            "figcaption", outline.heading("Rates against requirements"), element("p", summary)
+        ),
+        element("ol", *rows, class_="strips"),
+        class_="figure",
+    )
+
+
+def _strips(finding: Finding) -> Iterator[Strip]:
+    strip = _strip(finding, finding.criterion)
+    if strip is not None:
+        yield strip
+    inputs = [(part, _strip(part, part.input_id or "")) for part in finding.by_input]
+    order = (Decision.FAIL, None, Decision.INCONCLUSIVE, Decision.PASS)
+    drawn = [one for _, one in inputs if one is not None]
+    drawn.sort(key=lambda one: (order.index(one.finding.decision), one.rate))
+    yield from drawn[:MOST_INPUTS]
+
+
+def _strip(finding: Finding, name: str) -> Strip | None:
+    rate, interval = rate_of(finding), interval_of(finding)
+    if rate is None:
+        return None
+    low, high = (rate, rate) if interval is None else (interval.low, interval.high)
+    return Strip(
+        name=name,
+        finding=finding,
+        rate=rate,
+        low=low,
+        high=high,
+        is_input=finding.input_id is not None,
+    )
+
+
+def _other(finding: Finding) -> float | None:
+    return finding.threshold.alternative_rate if finding.threshold is not None else None
+
+
+def _lowest(strips: Sequence[Strip]) -> float:
+    """Where the scale begins: at 0, or where nothing below it is lost."""
+    least = min(min(strip.low, strip.rate, *strip.references) for strip in strips)
+    return 0.0 if least < 0.4 else math.floor(20 * (least - 0.02)) / 20
+
+
+def _ticks(low: float) -> list[float]:
+    return round_steps(low, 1.0, most=6)
+
+
+def _row(strip: Strip, low: float) -> Markup:
+    kind = tone(strip.finding.decision)
+    interval = interval_of(strip.finding)
+    said = observed_percent(strip.rate)
+    return element(
+        "li",
+        element("span", element("bdi", strip.name), class_="name"),
+        element("span", _picture(strip, low, kind), class_="picture"),
+        element(
+            "span",
+            element("b", said),
+            f" {ends(interval)}" if interval is not None else None,
+            element("span", f" of {counted(strip.finding.tally.trials, 'trial')}", class_="of"),
+            class_="value",
+        ),
+        class_=f"strip {kind}{' input' if strip.is_input else ''}",
+    )
+
+
+def _picture(strip: Strip, low: float, kind: str) -> Markup:
+    grid = [element("line", **_upright(tick, low, 0, HEIGHT), class_="grid") for tick in _ticks(low)]
+    required, other = required_of(strip.finding), _other(strip.finding)
+    marks = []
+    if other is not None:
+        marks.append(element("line", **_upright(other, low, 4, HEIGHT - 4), class_="other"))
+    if required is not None:
+        marks.append(element("line", **_upright(required, low, 2, HEIGHT - 2), class_="need"))
+    whisker = [
+        element(
+            "line",
+            x1=_at(strip.low, low),
+            x2=_at(strip.high, low),
+            y1=_MIDDLE,
+            y2=_MIDDLE,
+            class_="whisker",
+        ),
+        *(
+            element("line", **_upright(end, low, _MIDDLE - 5, _MIDDLE + 5), class_="whisker")
+            for end in (strip.low, strip.high)
+        ),
+    ]
+    dot = element(
+        "svg",
+        element("g", shape(kind), transform="translate(-6.8 -6.8) scale(.85)"),
+        x=_at(strip.rate, low),
+        y=_MIDDLE,
+        class_="point",
+    )
+    return element(
+        "svg",
+        element("title", _said(strip)),
+        *grid,
+        *marks,
+        joined(whisker if strip.high > strip.low else []),
+        dot,
+        width="100%",
+        height=HEIGHT,
+        class_="hit",
+        aria_hidden="true",
+        focusable="false",
+    )
+
+
+def _said(strip: Strip) -> str:
+    finding = strip.finding
+    word = finding.label or (finding.decision.value if finding.decision else "REFUSED")
+    interval = interval_of(finding)
+    parts = [f"{strip.name}: {word}", f"rate {observed_percent(strip.rate)}"]
+    if interval is not None:
+        parts.append(f"interval {ends(interval)} %")
+    required = required_of(finding)
+    if required is not None:
+        parts.append(f"held against {percent(round(required, 4))}")
+    return ", ".join(parts)
+
+
+def _upright(value: float, low: float, top: float, bottom: float) -> dict[str, object]:
+    where = _at(value, low)
+    return {"x1": where, "x2": where, "y1": top, "y2": bottom}
+
+
+def _at(value: float, low: float) -> str:
+    return f"{100 * part(value, low, 1.0):.2f}%"

@@ -1,0 +1,75 @@
+"""The trials a finding rests on, and the bounds they ran between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trialwise.model.options import Analysis
+from trialwise.model.plan import CriterionPlan, Limits
+from trialwise.model.run import RunRecord
+from trialwise.model.trial import Trial
+from trialwise.model.verdict import Finding
+
+__all__ = ["Bounds", "bounds_of", "outcomes_of", "plan_of", "trials_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """When a stream of trials is decided: at most so many failures PASS, so many or more FAIL."""
+
+    cap: int
+    accept: tuple[int, ...]
+    """After n trials, −1 where none is few enough, n = 0 … cap."""
+    reject: tuple[int, ...]
+    """After n trials, more than n where none is enough."""
+
+
+def bounds_of(limits: Limits) -> Bounds | None:
+    """The bounds of a sequential or a fixed design; None where only the last trial decides.
+
+    A fixed design that is not stopped early has them too: beyond them its verdict is certain.
+
+    >>> bounds = bounds_of(Limits(cap=50, cutoff=46))
+    >>> bounds.accept[46], bounds.accept[45], bounds.reject[10]
+    (0, -1, 5)
+    """
+    if limits.design is not None:
+        return Bounds(cap=limits.cap, accept=limits.design.accept, reject=limits.design.reject)
+    cutoff = limits.cutoff
+    if cutoff is None:
+        return None
+    return Bounds(
+        cap=limits.cap,
+        accept=tuple(max(-1, n - cutoff) for n in range(limits.cap + 1)),
+        reject=(limits.cap - cutoff + 1,) * (limits.cap + 1),
+    )
+
+
+def plan_of(record: RunRecord, finding: Finding) -> CriterionPlan | None:
+    """How a criterion was planned; None for a finding that has no plan."""
+    plans = record.plan.criteria
+    return next((one for one in plans if one.criterion == finding.criterion), None)
+
+
+def trials_of(record: RunRecord, finding: Finding) -> list[Trial]:
+    """The trials that a finding counts, in issue order, excused ones included."""
+    plan = plan_of(record, finding)
+    experiment = finding.experiment or (plan.experiment if plan else "")
+    mine = [
+        trial
+        for trial in record.trials
+        if trial.experiment == experiment and finding.input_id in (None, trial.input_id)
+    ]
+    mine.sort(key=lambda trial: trial.index)
+    return mine[: (finding.intent_to_treat or finding.tally).trials]
+
+
+def outcomes_of(record: RunRecord, finding: Finding) -> Sequence[bool]:
+    """Whether each trial passed that the analysis counts, in issue order."""
+    leaves_out = record.plan.analysis is Analysis.PER_PROTOCOL
+    return [
+        trial.outcome(finding.criterion).passed
+        for trial in trials_of(record, finding)
+        if not (leaves_out and trial.is_excused)
+    ]

@@ -1,0 +1,1 @@
+"""What every page of a report shares: safe markup, axes and colours."""

@@ -1,0 +1,97 @@
+"""Markup that is safe by construction: only what was made here is markup, all else is text.
+
+A service may answer anything, and a report shows it. Text is escaped where it enters an element,
+and characters that would hide, reorder or break it are shown by name instead of obeyed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import escape as escape_markup
+
+__all__ = ["Markup", "element", "escape", "joined", "safe", "shortened", "visible"]
+
+#: Controls, soft hyphen, bidirectional and zero-width marks, line separators, lone surrogates,
+#: noncharacters and the invisible tag characters. Joiners stay: scripts and emoji need them.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
+)
+_VOID = frozenset({"br", "hr", "input", "link", "meta"})
+
+
+class Markup(str):
+    """A piece of a page: text that needs no further escaping."""
+
+    __slots__ = ()
+
+
+def visible(text: str) -> str:
+    """The text with every character shown that would hide or reorder others.
+
+    >>> visible("\\x1b[31mred\\u202egnp.exe")
+    '␛[31mred⟨U+202E⟩gnp.exe'
+    """
+    return _HIDDEN.sub(_shown, text.replace("\r\n", "\n"))
+
+
+def _shown(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+
+
+def escape(text: str) -> str:
+    """Text without markup, fit for content and for a quoted attribute.
+
+    >>> escape("</script>")
+    '&lt;/script&gt;'
+    """
+    return escape_markup(visible(text), quote=True)
+
+
+def safe(value: object) -> Markup:
+    """Markup as it is, nothing for None, anything else as escaped text."""
+    if isinstance(value, Markup):
+        return value
+    return Markup("" if value is None else escape(str(value)))
+
+
+def joined(parts: Iterable[object], between: str = "") -> Markup:
+    """Pieces one after the other."""
+    return Markup(escape(between).join(safe(part) for part in parts))
+
+
+def element(name: str, /, *content: object, **attributes: object) -> Markup:
+    """An element with its content; a trailing underscore of an attribute is dropped.
+
+    Attributes that are None or False are left out, True is an empty value.
+
+    >>> element("a", "R&D", href="#x", class_="quiet", aria_label="Department")
+    '<a href="#x" class="quiet" aria-label="Department">R&amp;D</a>'
+    """
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{"" if value is True else escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    if name in _VOID:
+        return Markup(f"<{name}{given}/>")
+    return Markup(f"<{name}{given}>{joined(content)}</{name}>")
+
+
+def shortened(text: str, limit: int) -> str:
+    """The beginning and the end of a text that is too long, with what is left out counted.
+
+    >>> shortened("abcdefghij" * 5, 20)
+    'abcdefghijabc … [30 characters left out] … defghij'
+    """
+    if len(text) <= limit:
+        return text
+    # What matters in a reply is at its ends more often than in the middle; most is said first.
+    tail = limit // 3 + limit % 3 // 2
+    head = limit - tail
+    end = text[len(text) - tail :]
+    return f"{text[:head]} … [{len(text) - limit:,} characters left out] … {end}"

@@ -1,0 +1,285 @@
+"""A run at one moment, in a few lines: what is counted, how it stands, what is left.
+
+Pure, so that the live display and the log say the same and both can be tested without a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from trialwise.engine.events import (
+    CriterionDecided,
+    CriterionStanding,
+    Event,
+    RunEnded,
+    RunStarted,
+    TrialDone,
+)
+from trialwise.model.evidence import Spending
+from trialwise.model.plan import CriterionPlan, Plan
+from trialwise.model.verdict import Decision
+from trialwise.reporters.layout import cells, clipped, padded
+from trialwise.reporters.plan.figures import duration, money
+from trialwise.reporters.terminal import Capabilities, Style
+from trialwise.reporters.wording import ends, observed_percent, style_of
+from trialwise.stats.intervals import wilson_interval
+
+__all__ = ["Snapshot", "headline", "open_end", "status_block"]
+
+_INDENT, _GAP = "  ", "  "
+#: With more criteria than this only those still open are shown.
+_FEW = 8
+_NAME, _LONGEST_NAME = 10, 24
+#: How far ahead a verdict is looked for; farther off it is not worth a word.
+_AHEAD = 99
+_NOTE = "95 % Wilson intervals, descriptive"
+_BAR = 12
+#: Below this an interval has no room, nor has the note that says what it is.
+_WIDE = 56
+#: Which figures are shown, as far as there is room.
+_CHOICES = (("rate", "interval", "count"), ("rate", "interval"), ("rate", "count"), ("rate",))
+_NARROW_CHOICES = (("rate", "count"), ("rate",))
+
+_Line: TypeAlias = list[tuple[str, Style | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """One criterion's line in the display."""
+
+    name: str
+    verdict: str
+    """So far."""
+    style: Style
+    rate: str
+    interval: str
+    count: str
+    hint: str
+    """What would decide it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What is known of a run so far."""
+
+    plan: Plan
+    standings: tuple[CriterionStanding, ...]
+    spending: Spending = field(default_factory=Spending)
+    in_flight: int = 0
+    resumed: int = 0
+    done: int = 0
+    """Trials completed since this process began the run."""
+    elapsed_s: float = 0.0
+
+    @classmethod
+    def at_start(cls, event: RunStarted) -> Snapshot:
+        """A run before its first trial."""
+        plan = event.plan
+        inputs = {one.name: len(one.input_ids) for one in plan.experiments}
+        standings = tuple(
+            CriterionStanding(
+                criterion=one.criterion,
+                trials=0,
+                passed=0,
+                planned=one.trials * (inputs[one.experiment] if one.each_input else 1),
+            )
+            for one in plan.criteria
+        )
+        spending = Spending(trials=event.resumed)
+        return cls(plan=plan, standings=standings, spending=spending, resumed=event.resumed)
+
+    def after(self, event: Event, *, elapsed_s: float) -> Snapshot:
+        """The run after one more event."""
+        known = replace(self, elapsed_s=elapsed_s)
+        if isinstance(event, TrialDone):
+            return replace(
+                known,
+                standings=event.standings,
+                spending=event.spending,
+                in_flight=event.in_flight,
+                done=self.done + 1,
+            )
+        if isinstance(event, CriterionDecided):
+            new = event.standing
+            changed = tuple(new if x.criterion == new.criterion else x for x in self.standings)
+            return replace(known, standings=changed)
+        if isinstance(event, RunEnded):
+            return replace(known, spending=event.spending, in_flight=0)
+        return known
+
+    @property
+    def trials(self) -> int:
+        """Counted so far, those of an earlier start included."""
+        return self.spending.trials
+
+    @property
+    def most_trials(self) -> int:
+        """The most the run can take."""
+        budget = self.plan.options.budget.trials
+        planned = self.plan.max_trials
+        return planned if budget is None else min(planned, budget)
+
+    @property
+    def remaining_trials(self) -> int:
+        """The most still to come: what the criterion that asks for most lacks, by experiment."""
+        missing: dict[str, int] = {}
+        standing = {one.criterion: one for one in self.standings}
+        for plan in self.plan.criteria:
+            one = standing.get(plan.criterion)
+            if one is None or one.decision is not None or plan.rides_along:
+                continue
+            lacks = max(0, one.planned - one.trials)
+            missing[plan.experiment] = max(missing.get(plan.experiment, 0), lacks)
+        return min(sum(missing.values()), max(0, self.most_trials - self.trials))
+
+    @property
+    def time_left_s(self) -> float | None:
+        """At most so long at the pace so far; None before the first trial."""
+        if not self.done or self.elapsed_s <= 0:
+            return None
+        left = self.remaining_trials * self.elapsed_s / self.done
+        budget = self.plan.options.budget.seconds
+        return left if budget is None else max(0.0, min(left, budget - self.elapsed_s))
+
+
+def headline(snapshot: Snapshot) -> Iterator[str]:
+    """Facts about the whole run, most wanted first."""
+    yield f"{snapshot.trials:,}/{snapshot.most_trials:,} trials"
+    yield duration(snapshot.elapsed_s) if snapshot.elapsed_s >= 1 else "0 s"
+    left = snapshot.time_left_s
+    if left is not None:
+        yield f"at most {duration(max(left, 1.0))} left"
+    if snapshot.spending.usd is not None:
+        yield money(snapshot.spending.usd)
+
+
+def open_end(plan: CriterionPlan, standing: CriterionStanding) -> str:
+    """How soon a criterion may be decided: if all trials pass from here, or if all fail.
+
+    Where every input has a verdict of its own there is no such number.
+    """
+    if plan.each_input or plan.rides_along:
+        return ""
+    limits = plan.limits
+    trials, failures = standing.trials, standing.trials - standing.passed
+    ahead = range(1, min(_AHEAD, limits.cap - trials) + 1)
+    soonest = (
+        (Decision.PASS, (m for m in ahead if limits.decide(trials + m, failures) == "PASS")),
+        (Decision.FAIL, (m for m in ahead if limits.decide(trials + m, failures + m) == "FAIL")),
+    )
+    ways = [(decision, next(found, None)) for decision, found in soonest]
+    return " or ".join(f"{decision} in {m}" for decision, m in ways if m is not None)
+
+
+def status_block(snapshot: Snapshot, able: Capabilities) -> list[tuple[str, str]]:
+    """The lines of the live display, each as it is measured and as it is written."""
+    width = max(1, able.width - 1)  # a full line would leave the cursor on the next one
+    plans = {one.criterion: one for one in snapshot.plan.criteria}
+    shown, notes = _selected(snapshot.standings, able.height - 3)
+    rows = [_row(plans.get(one.criterion), one, able) for one in shown]
+    lines = [_head(snapshot, able, width), *_table(rows, able, width)]
+    if any(row.interval for row in rows) and width >= _WIDE:
+        notes.append(_NOTE)
+    if notes:
+        lines.append([(able.shown(f"{_INDENT}{able.dot.join(notes)}"), Style.FAINT)])
+    return [_drawn(line, able, width) for line in lines[: max(1, able.height - 1)]]
+
+
+def _drawn(line: _Line, able: Capabilities, width: int) -> tuple[str, str]:
+    plain = written = ""
+    for text, style in line:
+        piece = clipped(text, width - cells(plain))
+        plain += piece
+        written += able.painted(piece, style)
+    return plain, written
+
+
+def _head(snapshot: Snapshot, able: Capabilities, width: int) -> _Line:
+    name = able.shown(snapshot.plan.contract, max(8, width // 3))
+    facts = [able.shown(fact) for fact in headline(snapshot)]
+    budget = snapshot.plan.options.budget.usd
+    if budget is not None and snapshot.spending.usd is not None:
+        facts[-1] += f" of {money(budget)}"
+    if snapshot.in_flight:
+        facts.append(f"{snapshot.in_flight} in flight")
+    # Facts are dropped from the end: the last ones are the least wanted.
+    while len(facts) > 1 and cells(f"{name}{_GAP}{able.dot.join(facts)}") > width:
+        facts.pop()
+    told = able.dot.join(facts)
+    line: _Line = [(name, Style.STRONG)]
+    if cells(name) + cells(told) + _BAR + 2 * len(_GAP) <= width:
+        line.append((f"{_GAP}{_bar(snapshot, able)}", Style.FAINT))
+    return [*line, (f"{_GAP}{told}", None)]
+
+
+def _bar(snapshot: Snapshot, able: Capabilities) -> str:
+    most = snapshot.most_trials
+    full = min(_BAR, _BAR * snapshot.trials // most) if most else _BAR
+    return able.shown("█" * full + "░" * (_BAR - full))
+
+
+def _selected(
+    standings: Sequence[CriterionStanding], room: int
+) -> tuple[Sequence[CriterionStanding], list[str]]:
+    """The criteria worth a line, and what is said of the others."""
+    most = max(1, min(_FEW, room))
+    if len(standings) <= most:
+        return standings, []
+    still_open = [one for one in standings if one.decision is None]
+    counts = [
+        f"{sum(one.decision is decision for one in standings)} {decision}"
+        for decision in Decision
+        if any(one.decision is decision for one in standings)
+    ]
+    if len(still_open) > most:
+        counts.append(f"{len(still_open) - most} more open")
+    return still_open[:most], counts
+
+
+def _row(plan: CriterionPlan | None, standing: CriterionStanding, able: Capabilities) -> _Row:
+    trials, passed, decision = standing.trials, standing.passed, standing.decision
+    hint = open_end(plan, standing) if plan is not None and decision is None and trials else ""
+    waiting = "open" if trials else "waiting"
+    return _Row(
+        name=able.shown(standing.criterion),
+        verdict=waiting if decision is None else decision.value,
+        style=Style.FAINT if decision is None else style_of(decision),
+        rate=observed_percent(passed / trials) if trials else "",
+        interval=ends(wilson_interval(passed, trials)) if trials else "",
+        count=f"{passed:,}/{trials:,}" if trials else "",
+        hint=hint,
+    )
+
+
+def _table(rows: Sequence[_Row], able: Capabilities, width: int) -> Iterator[_Line]:
+    """Aligned rows; a column that does not fit is left out of all of them."""
+    longest = min(max((cells(row.name) for row in rows), default=0), _LONGEST_NAME)
+    verdict = max((len(row.verdict) for row in rows), default=0)
+    columns, room = _columns(rows, longest, verdict, width)
+    name = max(1, min(longest, room))
+    for row in rows:
+        figures = "".join(
+            f"{_GAP}{padded(getattr(row, column), one, right=True)}" for column, one in columns
+        )
+        start = f"{_INDENT}{padded(able.shown(row.name, name), name)}{_GAP}"
+        hint = f"{_GAP}{row.hint}" if row.hint else ""
+        if cells(start) + verdict + len(figures) + len(hint) > width:
+            hint = ""
+        mark = padded(row.verdict, verdict)
+        yield [(start, None), (mark, row.style), (figures, None), (hint, Style.FAINT)]
+
+
+def _columns(
+    rows: Sequence[_Row], name: int, verdict: int, width: int
+) -> tuple[list[tuple[str, int]], int]:
+    """The columns that fit, with their widths, and the room they leave for a name."""
+    fixed = len(_INDENT) + len(_GAP) + verdict
+    found: list[tuple[str, int]] = []
+    for choice in _CHOICES if width >= _WIDE else _NARROW_CHOICES:
+        found = [(one, max((len(getattr(row, one)) for row in rows), default=0)) for one in choice]
+        room = width - fixed - sum(len(_GAP) + size for _, size in found)
+        if room >= min(name, _NAME):
+            return found, room
+    return [], width - fixed

@@ -1,0 +1,167 @@
+"""A suite as a whole: what it concludes, what that costs in certainty, and what it took."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from trialwise.errors import InvalidArgument
+from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.run import RunRecord
+from trialwise.model.verdict import Decision, Procedure
+from trialwise.procedures.composite import combine
+from trialwise.stats.envelopes import Envelope, envelope
+
+__all__ = [
+    "Status",
+    "SuiteEnvelope",
+    "checked",
+    "exit_code_of",
+    "status_of",
+    "suite_decision",
+    "suite_envelopes",
+    "suite_spending",
+    "suite_status",
+]
+
+
+class Status(StrEnum):
+    """What a line shows: a decision, or that there is none because the design was refused."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    REFUSED = "REFUSED"
+
+
+def checked(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
+    """The records of a suite: at least one, since what was not run is never PASS."""
+    if not records:
+        raise InvalidArgument("records", [], "hold a run: what was not run is never PASS")
+    return tuple(records)
+
+
+def suite_status(records: Iterable[RunRecord]) -> Status:
+    """FAIL beats refused beats INCONCLUSIVE beats PASS.
+
+    A failure was shown whatever else could not be run; without one, a contract that was not run
+    leaves the suite without a decision.
+    """
+    found = {status_of(record.verdict.decision) for record in records}
+    decided = combine(Decision(status) for status in found if status is not Status.REFUSED)
+    if Status.REFUSED in found and decided is not Decision.FAIL:
+        return Status.REFUSED
+    return status_of(decided)
+
+
+def suite_decision(records: Iterable[RunRecord]) -> Decision | None:
+    """The suite's decision, or None where a contract was refused and none FAILs."""
+    status = suite_status(records)
+    return None if status is Status.REFUSED else Decision(status)
+
+
+def exit_code_of(records: Sequence[RunRecord]) -> int:
+    """The code a process ends with after these runs: one code, one meaning."""
+    if any(record.verdict.stop is StopReason.INTERRUPTED for record in records):
+        return 130
+    codes = {Status.PASS: 0, Status.FAIL: 1, Status.REFUSED: 2, Status.INCONCLUSIVE: 3}
+    return codes[suite_status(records)]
+
+
+def status_of(decision: Decision | None) -> Status:
+    """What is shown for a decision."""
+    return Status.REFUSED if decision is None else Status(decision.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteEnvelope:
+    """The union bound on one kind of wrong verdict somewhere in a suite (companion §7.3)."""
+
+    error: str
+    meaning: str
+    levels: int
+    """How many decisions can make the error; every input where each is judged."""
+    raw: float
+    """The sum of their levels: at 1 or more it bounds nothing."""
+    capped: float
+
+
+#: Each kind of error, what it is, and which findings can make it at which level.
+_ERRORS: tuple[tuple[str, str, Procedure, str], ...] = (
+    (
+        "false-compliance",
+        "some PASS although its rate does not exceed the required one",
+        Procedure.COMPLIANCE,
+        "alpha",
+    ),
+    (
+        "false-degradation-signal",
+        "some FAIL although nothing has degraded from its baseline",
+        Procedure.REGRESSION,
+        "alpha",
+    ),
+    (
+        "false-rejection",
+        "some sequential FAIL although its rate is as required",
+        Procedure.SEQUENTIAL,
+        "alpha",
+    ),
+    (
+        "false-acceptance",
+        "some sequential PASS although its rate is the margin or more below",
+        Procedure.SEQUENTIAL,
+        "beta",
+    ),
+)
+
+
+def suite_envelopes(records: Iterable[RunRecord]) -> tuple[SuiteEnvelope, ...]:
+    """The envelopes of all contracts together, by kind of error and never added up across kinds.
+
+    A refused contract decided nothing and adds nothing.
+    """
+    findings = [
+        part
+        for record in records
+        if record.verdict.decision is not None
+        for finding in record.verdict.findings
+        for part in finding.by_input or (finding,)
+    ]
+    found = []
+    for error, meaning, procedure, level in _ERRORS:
+        levels = [getattr(one, level) for one in findings if one.procedure is procedure]
+        bound = envelope(value for value in levels if value is not None)
+        if isinstance(bound, Envelope):
+            found.append(
+                SuiteEnvelope(
+                    error=error,
+                    meaning=meaning,
+                    levels=len(bound.alphas),
+                    raw=bound.raw,
+                    capped=bound.capped,
+                )
+            )
+    return tuple(found)
+
+
+def suite_spending(records: Sequence[RunRecord]) -> Spending:
+    """What all runs took together; money is known only where some run knows it."""
+    spent = [record.verdict.spending for record in records]
+    return Spending(
+        trials=sum(one.trials for one in spent),
+        attempts=sum(one.attempts for one in spent),
+        seconds=math.fsum(one.seconds for one in spent),
+        tokens=sum(one.tokens for one in spent),
+        usd=_known(one.usd for one in spent),
+        setup_s=math.fsum(one.setup_s for one in spent),
+        setup_tokens=sum(one.setup_tokens for one in spent),
+        setup_usd=_known(one.setup_usd for one in spent),
+        abandoned=sum(one.abandoned for one in spent),
+    )
+
+
+def _known(amounts: Iterable[float | None]) -> float | None:
+    given = [amount for amount in amounts if amount is not None]
+    return math.fsum(given) if given else None

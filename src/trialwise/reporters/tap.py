@@ -1,0 +1,98 @@
+"""TAP version 14: one test point for each line of the report, its numbers as YAML below it.
+
+INCONCLUSIVE and refused are `not ok` without a directive, since SKIP and TODO are green. The
+points are flat, not subtests, so that readers of version 13 see every one of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from trialwise.model.run import RunRecord
+from trialwise.reporters.digest import (
+    MOST_GROUPS,
+    Entry,
+    FailureGroup,
+    digest,
+    facts,
+    run_notes,
+    suite_line,
+)
+from trialwise.reporters.layout import visible
+from trialwise.reporters.suite import checked, suite_status
+
+__all__ = ["render_tap"]
+
+#: What readers of version 13, which know no escapes, would take for a directive.
+_DIRECTIVE = re.compile(r"#(?=\s*(?:skip|todo))", re.IGNORECASE)
+
+
+def render_tap(records: Sequence[RunRecord]) -> str:
+    """The runs of a suite as TAP.
+
+    Args:
+        records: One run for each contract.
+    """
+    runs = [(record, digest(record)) for record in checked(records)]
+    lines = ["TAP version 14", f"1..{sum(len(entries) for _, entries in runs)}"]
+    number = 0
+    for record, entries in runs:
+        for entry in entries:
+            number += 1
+            lines += _point(number, entry)
+        for note in run_notes(record.verdict):
+            lines.append(f"# note: {_description(note)}")
+    lines.append(f"# suite: {suite_status(records)} ({suite_line(records)})")
+    return "\n".join(lines) + "\n"
+
+
+def _point(number: int, entry: Entry) -> Iterator[str]:
+    yield f"{'not ok' if entry.is_red else 'ok'} {number} - {_description(entry.title)}"
+    yield "  ---"
+    yield f"  message: {_scalar(entry.statement)}"
+    for key, value in facts(entry).items():
+        if value is not None:
+            yield f"  {key}: {_scalar(value)}"
+    if entry.advice:
+        yield f"  advice: {_scalar(entry.advice)}"
+    yield from _sequence("notes", [_scalar(note) for note in entry.notes])
+    yield from _sequence("failures", [_group(one) for one in entry.failures[:MOST_GROUPS]])
+    yield "  ..."
+
+
+def _sequence(key: str, items: list[str]) -> Iterator[str]:
+    if items:
+        yield f"  {key}:"
+    for item in items:
+        yield f"    - {item}"
+
+
+def _group(group: FailureGroup) -> str:
+    values = {
+        "count": group.count,
+        "what": group.title,
+        "explanation": group.explanation,
+        "evidence": group.evidence,
+        "input": group.input_id,
+        "trial": group.trial,
+        "seed": group.seed,
+    }
+    return "{" + ", ".join(f"{key}: {_scalar(value)}" for key, value in values.items()) + "}"
+
+
+def _description(text: str) -> str:
+    """A description without anything that a reader would take for a directive."""
+    shown = _DIRECTIVE.sub(r"\\x23", visible(text))
+    return shown.replace("\\", "\\\\").replace("#", "\\#")
+
+
+def _scalar(value: object) -> str:
+    """A value that YAML 1.1 and 1.2 read alike: text in quotes, floats with a point."""
+    if isinstance(value, bool | int):
+        return json.dumps(value)
+    if isinstance(value, float):
+        mantissa, e, exponent = repr(value).partition("e")
+        return f"{mantissa}{'' if '.' in mantissa else '.0'}{e}{exponent}"
+    return json.dumps(visible(str(value)), ensure_ascii=False)

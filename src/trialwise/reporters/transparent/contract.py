@@ -1,0 +1,264 @@
+"""What is said once of a whole run: its composite, conditions, guardrails and numerical sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from trialwise.model.claim import PopulationClaim, TargetEstimand
+from trialwise.model.evidence import ExperimentSummary
+from trialwise.model.verdict import Dimension, Finding, Intent, Procedure, Verdict
+from trialwise.reporters.plan.figures import duration, money
+from trialwise.reporters.transparent.sheet import Rows, Section
+from trialwise.reporters.wording import STOPS, badge, counted
+from trialwise.stats.envelopes import horizon_false_alarm
+
+__all__ = ["closing_sections", "opening_sections"]
+
+_INTENTS = {
+    Intent.VERIFICATION: "VERIFICATION: the design was admitted as evidence",
+    Intent.SMOKE: "SMOKE: a sentinel; a PASS is a directional signal, not evidence",
+}
+_ANALYSES = {
+    "intent-to-treat": "intent-to-treat: every trial counts",
+    "per-protocol": "per-protocol: decided without trials that the service had no fair chance in",
+}
+
+
+def opening_sections(verdict: Verdict) -> Iterator[Section]:
+    """The composite verdict, and what it was reached under."""
+    yield Section("COMPOSITE VERDICT", _composite(verdict))
+    for experiment in verdict.experiments:
+        yield Section(f"SAMPLING: {experiment.name}", _experiment(experiment))
+    conditions = [
+        *_mapped("Covariate", verdict.covariates),
+        *_mapped("Factor", verdict.factors),
+    ]
+    if conditions:
+        yield Section("CONDITIONS", conditions)
+    if verdict.guards:
+        yield Section("GUARDRAILS", _guards(verdict))
+    told = {guard.message for guard in verdict.guards}
+    caveats = [("Caveat", caveat) for caveat in verdict.caveats if caveat not in told]
+    if caveats:
+        yield Section("CAVEATS", caveats)
+
+
+def closing_sections(verdict: Verdict) -> Iterator[Section]:
+    """What bounds a series of such runs, and what reproduces the numbers of this one."""
+    if verdict.horizon is not None:
+        yield Section("MONITORING HORIZON (§8.5)", _horizon(verdict))
+    yield Section("REPRODUCIBILITY", _reproducibility(verdict))
+    yield Section("CONFORMANCE STATUS", _conformance(verdict))
+
+
+def _composite(verdict: Verdict) -> Rows:
+    named = ", ".join(trigger.name for trigger in verdict.triggers)
+    decided = str(verdict.decision) if verdict.decision else "none: the design was refused"
+    rows = [("Contract verdict", f"{decided} (triggered by {named})" if named else decided)]
+    if verdict.refusals:
+        rows.append(("Refused because", ", ".join(verdict.refusals)))
+    rows += [
+        ("Per criterion" if place == 0 else "", _line(finding))
+        for place, finding in enumerate(verdict.findings)
+    ]
+    rows += _dimensions(verdict)
+    rows += _envelopes(verdict)
+    rows += [
+        ("Intent", _INTENTS[verdict.intent]),
+        ("Analysis", _ANALYSES.get(verdict.analysis, verdict.analysis)),
+        *_claim(verdict),
+    ]
+    return rows + _run(verdict)
+
+
+def _line(finding: Finding) -> str:
+    return f"{finding.criterion}: {badge(finding)} ({mode_of(finding)})"
+
+
+def mode_of(finding: Finding) -> str:
+    """Inferential or observational, and where the threshold comes from."""
+    if finding.procedure is Procedure.OBSERVATIONAL:
+        return "observational"
+    origin = "" if finding.threshold is None else f", {finding.threshold.origin}"
+    return f"inferential{origin}, {finding.procedure.lower()}"
+
+
+def _dimensions(verdict: Verdict) -> Rows:
+    if not verdict.latency:
+        return []
+    parts = (
+        (Dimension.FUNCTIONAL, verdict.functional_decision),
+        (Dimension.LATENCY, verdict.latency_decision),
+    )
+    told = [
+        f"{dimension} {decision}{' (advisory)' if dimension in verdict.advisory else ''}"
+        for dimension, decision in parts
+        if decision is not None
+    ]
+    return [("Dimensions", ", ".join(told))] if told else []
+
+
+def _envelopes(verdict: Verdict) -> Rows:
+    """The union bounds by direction: what each bounds is another event (§1.4.6)."""
+    regression, compliance = _of(Procedure.REGRESSION), _of(Procedure.COMPLIANCE)
+    sequential = _of(Procedure.SEQUENTIAL)
+    kinds = (
+        ("False degradation", "Σα", verdict.false_degradation_envelope, regression),
+        ("False compliance", "Σα", verdict.false_compliance_envelope, compliance),
+        ("False rejection", "Σα", verdict.false_rejection_envelope, sequential),
+        ("False acceptance", "Σβ", verdict.false_acceptance_envelope, sequential),
+    )
+    rows = [
+        (label, f"at most {symbol} = {value:g} ({_names(verdict, chosen)}), disclosed")
+        for label, symbol, value, chosen in kinds
+        if value is not None
+    ]
+    silent = _names(verdict, _of(Procedure.OBSERVATIONAL))
+    if rows and silent:
+        rows.append(("", f"{silent}: observational, part of none of these"))
+    return rows
+
+
+def _of(procedure: Procedure) -> Callable[[Finding], bool]:
+    return lambda finding: finding.procedure is procedure
+
+
+def _names(verdict: Verdict, chosen: Callable[[Finding], bool]) -> str:
+    return ", ".join(
+        f"{one.criterion} × {len(one.by_input)} inputs" if one.by_input else one.criterion
+        for one in verdict.findings
+        if chosen(one)
+    )
+
+
+def _claim(verdict: Verdict) -> Rows:
+    claim = verdict.claim
+    several = len(verdict.experiments) > 1
+    rows = [
+        (
+            "Claim" if place == 0 else "",
+            f"{f'{one.name}: this' if several else 'This'} is {claim.about(one.inputs)}.",
+        )
+        for place, one in enumerate(verdict.experiments)
+    ]
+    if not rows and claim.population is not PopulationClaim.FIXED_INPUTS:
+        rows.append(("Claim", claim.population.value))
+    if claim.estimand is not TargetEstimand.CALL_WEIGHTED:
+        rows.append(("Target estimand", claim.estimand.value))
+    if claim.estimator is not None:
+        rows.append(("Estimator", claim.estimator.value))
+    if claim.representativeness:
+        rows.append(("Representativeness", f"{claim.representativeness} (recorded, not checked)"))
+    return rows
+
+
+def _run(verdict: Verdict) -> Rows:
+    rows: Rows = []
+    if verdict.run_id:
+        rows.append(("Run", verdict.run_id))
+    if verdict.started_at is not None:
+        rows.append(("Started", verdict.started_at.isoformat(" ", "seconds")))
+    spent = verdict.spending
+    if spent.trials:
+        rows.append(("Stopped", f"{STOPS[verdict.stop]}. {verdict.aborted}".strip().rstrip(".")))
+        parts = [counted(spent.trials, "trial"), counted(spent.attempts, "attempt")]
+        parts.append(duration(spent.seconds))
+        parts += [counted(spent.tokens, "token")] if spent.tokens else []
+        parts += [money(spent.usd)] if spent.usd is not None else []
+        rows.append(("Spent", ", ".join(parts)))
+    setup = [duration(spent.setup_s)] if spent.setup_s else []
+    setup += [counted(spent.setup_tokens, "token")] if spent.setup_tokens else []
+    setup += [money(spent.setup_usd)] if spent.setup_usd is not None else []
+    if setup:
+        rows.append(("Spent on setup", ", ".join(setup)))
+    if spent.abandoned:
+        rows.append(("Abandoned", f"{counted(spent.abandoned, 'trial')} once all was certain"))
+    return rows
+
+
+def _experiment(one: ExperimentSummary) -> Rows:
+    repeated = ", ".join(f"{n} tried {times} ×" for times, n in one.repetitions.items())
+    rows = [
+        ("Sampling", f"{one.identifier} {one.version}".strip()),
+        ("Role", one.role),
+        ("Description", one.description),
+        ("Inputs", f"{one.inputs:,} distinct"),
+        ("Trials", f"{one.trials:,} of at most {one.planned:,}; {STOPS[one.stop]}"),
+        ("Repetitions per input", repeated),
+        ("Draw", f"{one.draw}, {one.sampling_mode}"),
+        ("Fingerprint", one.fingerprint),
+    ]
+    return [row for row in rows if row[1]]
+
+
+def _mapped(kind: str, values: Mapping[str, str]) -> Rows:
+    return [
+        (kind if place == 0 else "", f"{name} = {value}")
+        for place, (name, value) in enumerate(values.items())
+    ]
+
+
+def _guards(verdict: Verdict) -> Rows:
+    rows: Rows = []
+    for guard in verdict.guards:
+        about = f"{guard.criterion}: " if guard.criterion else ""
+        admitted = " Admitted by override." if guard.overridden else ""
+        severity = guard.severity.value.replace("-", " ").capitalize()
+        rows.append((severity, f"{about}{guard.message} [{guard.code}]{admitted}"))
+    return rows
+
+
+def _horizon(verdict: Verdict) -> Rows:
+    """The calibration of many runs beside that of one: H·Σα whatever their dependence."""
+    assert verdict.horizon is not None
+    alarms = (verdict.false_degradation_envelope, verdict.false_rejection_envelope)
+    per_run = min(1.0, sum(value for value in alarms if value is not None))
+    rows = [("Horizon", f"H = {counted(verdict.horizon, 'run')} against one reference state")]
+    if 0 < per_run < 1:
+        monitor = horizon_false_alarm(per_run, verdict.horizon)
+        bound, independent = monitor.bonferroni_bound_capped, monitor.independent_probability
+        rows += [
+            ("Per-run nominal Σα", f"{per_run:g}, of the criteria that can raise a false alarm"),
+            ("Expected false alarms", f"{monitor.expected_false_alarms:g} in the horizon"),
+            ("At least one, at most", f"{verdict.horizon_false_alarm or bound:g}, any dependence"),
+            ("At least one", f"{independent:.4f} if runs were independent, for context"),
+        ]
+    elif verdict.horizon_false_alarm is not None:
+        rows.append(("At least one, at most", f"{verdict.horizon_false_alarm:g}"))
+    epochs = {
+        one.threshold.baseline.epoch
+        for one in verdict.findings
+        if one.threshold is not None and one.threshold.baseline is not None
+    }
+    if epochs:
+        rows.append(("Reference-state epoch", ", ".join(map(str, sorted(epochs)))))
+    return rows
+
+
+def _reproducibility(verdict: Verdict) -> Rows:
+    made = verdict.reproducibility
+    rows = [
+        ("referenceDataVersion", made.reference_data_version),
+        ("quantileSource", made.quantile_source),
+        ("intervalImplementation", made.interval_implementation),
+        ("sortStable", str(made.sort_stable).lower()),
+        ("tiePolicy", made.tie_policy),
+        ("exactBoundary", made.exact_boundary),
+        ("toolVersion", made.tool_version),
+        ("pythonVersion", made.python_version),
+        ("seed", "" if made.seed is None else str(made.seed)),
+        ("planHash", made.plan_hash),
+    ]
+    return [row for row in rows if row[1]]
+
+
+def _conformance(verdict: Verdict) -> Rows:
+    """The two statuses of §10.6, which are not interchangeable."""
+    version = verdict.reproducibility.reference_data_version
+    consumed = version != type(verdict.reproducibility)().reference_data_version
+    checked = f"see {version}" if consumed else "not checked in this run"
+    return [
+        ("formulaValueFixtures", f"{checked}; `trialwise conformance DIR` checks a published set"),
+        ("calibrationFixtures", "not-published"),
+        ("calibrationClaimPermitted", "false"),
+    ]

@@ -1,0 +1,53 @@
+"""What a challenge sampling says of a guardrail, and how far that reaches (companion §1.4.5b)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trialwise.model.verdict import Finding
+from trialwise.reporters.transparent.sheet import Rows, Section, number
+from trialwise.stats.containment import GuardrailBound, StratifiedContainment
+from trialwise.stats.containment_residual import ResidualHarm
+from trialwise.stats.values import Undefined
+
+__all__ = ["guardrail_sections"]
+
+
+def guardrail_sections(finding: Finding) -> Iterator[Section]:
+    """The guardrail's bound with its strata and residual, where the claim reaches that far."""
+    if finding.containment is None:
+        return
+    rows = _bound(finding.containment)
+    if finding.containment_strata is not None:
+        rows += _strata(finding.containment_strata)
+    if finding.residual is not None:
+        rows += _residual(finding.residual)
+    yield Section("GUARDRAIL BOUND", rows)
+
+
+def _bound(bound: GuardrailBound) -> Rows:
+    counts = f"{bound.correct} of {bound.presented} = {bound.observed:.6f}"
+    level = f"at confidence {bound.confidence:g}, {bound.rule}"
+    return [
+        (bound.quantity.capitalize(), counts),
+        ("Lower bound", f"{number(bound.lower)} {level}"),
+        ("Error, at most", number(bound.error_upper)),
+        ("Reach", bound.statement),
+    ]
+
+
+def _strata(found: StratifiedContainment) -> Rows:
+    rows = [
+        (
+            "By stratum" if place == 0 else "",
+            f"{name}: {bound.correct} of {bound.presented}, at least {number(bound.lower)}",
+        )
+        for place, (name, bound) in enumerate(found.strata)
+    ]
+    return [*rows, ("Weakest stratum", found.weakest), ("", found.statement)]
+
+
+def _residual(found: ResidualHarm) -> Rows:
+    if isinstance(found.bound, Undefined):
+        return [("Residual harm", f"not bounded: {found.statement}")]
+    return [("Residual harm", f"at most {number(found.bound)}. {found.statement}")]

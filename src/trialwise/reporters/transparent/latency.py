@@ -1,0 +1,103 @@
+"""The latency dimension: percentiles of the successful trials, by rank (companion §12)."""
+
+from __future__ import annotations
+
+from trialwise.model.verdict import LatencyFinding, Verdict
+from trialwise.reporters.transparent.sheet import Rows, Section, number
+from trialwise.reporters.wording import badge, counted, latency_marks, seconds
+from trialwise.stats.latency import SUPPORTED_PERCENTILES, emission_minimum
+from trialwise.stats.latency_baseline import OrderStatisticBound
+from trialwise.stats.latency_limits import LatencyLimitDecision
+from trialwise.stats.latency_precedence import PrecedenceThreshold
+
+__all__ = ["latency_section"]
+
+_INDICATIVE = "a directional signal, not a statistically reliable estimate"
+_COVERAGE = (
+    "of the baseline's own percentile; a test's exceeds the bound more often than α even if "
+    "nothing changed (§12.4.3)"
+)
+
+
+def latency_section(verdict: Verdict) -> Section:
+    """Every constraint with the ranks and counts it was decided on."""
+    rows: Rows = []
+    for finding in verdict.latency:
+        rows += _constraint(finding, verdict)
+    rows.append(("", "Latencies of successful trials only; distribution-free, no model."))
+    return Section("LATENCY", rows)
+
+
+def _constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:
+    marks = latency_marks(finding, verdict)
+    qualified = f" ({', '.join(marks)})" if marks else ""
+    rows = [
+        (finding.constraint, f"{badge(finding)}{qualified}. {finding.statement}"),
+        ("  rule", f"{finding.decision_rule}, α = {finding.alpha:g}"),
+        ("  observed", _observed(finding)),
+    ]
+    if finding.threshold is not None:
+        rows.append(("  threshold", seconds(finding.threshold)))
+    rows += _evidence(finding)
+    if "indicative" in marks and finding.percentile in SUPPORTED_PERCENTILES:
+        fewest = emission_minimum(finding.percentile)
+        few = f"n = {finding.trials}, at least {fewest} recommended: {_INDICATIVE}"
+        rows.append(("  indicative", few))
+    if finding.refusals:
+        rows.append(("  refused because", ", ".join(finding.refusals)))
+    return rows
+
+
+def _observed(finding: LatencyFinding) -> str:
+    of = f"{counted(finding.trials, 'successful trial')}"
+    if finding.observed is None:
+        return f"no latency, {of}"
+    return f"Q({finding.percentile:g}) = {seconds(finding.observed)} by nearest rank, {of}"
+
+
+def _evidence(finding: LatencyFinding) -> Rows:
+    evidence = finding.evidence
+    if isinstance(evidence, LatencyLimitDecision):
+        return _limit(evidence) if finding.rule == "exact" else []
+    if isinstance(evidence, OrderStatisticBound):
+        return _bound(evidence)
+    return _precedence(evidence) if isinstance(evidence, PrecedenceThreshold) else []
+
+
+def _limit(evidence: LatencyLimitDecision) -> Rows:
+    rows = []
+    if evidence.within is not None:
+        needed = "no count would do" if evidence.y_min is None else f"{evidence.y_min} needed"
+        rows.append(("  within the limit", f"{evidence.within} of {evidence.trials}, {needed}"))
+    if evidence.clopper_pearson_lower is not None:
+        share = number(evidence.clopper_pearson_lower)
+        rows.append(("  share within, at least", f"{share} at 1 − α, exact"))
+    if evidence.false_compliance is not None:
+        rows.append(("  achieved size", f"{number(evidence.false_compliance)}, exact"))
+    return rows
+
+
+def _bound(evidence: OrderStatisticBound) -> Rows:
+    baseline = f"Q = {seconds(evidence.baseline_percentile)} of {evidence.trials} latencies"
+    rows = [("  baseline", baseline)]
+    if evidence.saturated:
+        rows.append(("  saturated", "no rank of this baseline bounds the percentile (§12.5.2.1)"))
+        return rows
+    rows.append(("  rank", f"{evidence.rank} of {evidence.trials}"))
+    if evidence.achieved_coverage is not None:
+        coverage = number(evidence.achieved_coverage)
+        rows.append(("  achieved coverage", f"{coverage} {_COVERAGE}"))
+    return rows
+
+
+def _precedence(evidence: PrecedenceThreshold) -> Rows:
+    latencies = f"{evidence.baseline_trials} latencies"
+    rows = [("  baseline", f"Q = {seconds(evidence.baseline_percentile)} of {latencies}")]
+    if evidence.saturated:
+        rows.append(("  saturated", "no rank of this baseline keeps α"))
+    if evidence.rank is not None:
+        rows.append(("  rank", f"{evidence.rank} of {evidence.baseline_trials}"))
+    if evidence.breach_probability is not None:
+        value = number(evidence.breach_probability)
+        rows.append(("  achieved size", f"{value} = P(breach) if nothing changed, exact"))
+    return rows

@@ -1,0 +1,136 @@
+"""The digest: red exactly where the verdict is no PASS, failures grouped by what they say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trialwise.model.evidence import Guard, Severity, Spending
+from trialwise.model.outcome import CheckResult
+from trialwise.model.run import RunRecord
+from trialwise.model.verdict import Decision, Dimension, LatencyFinding
+from trialwise.procedures.composite import compose
+from trialwise.reporters.digest import Kind, digest, failure_lines, run_notes, suite_line
+from trialwise.reporters.suite import Status, suite_spending, suite_status
+
+Runs = dict[str, RunRecord]
+DECISIONS = st.sampled_from(Decision)
+
+
+@given(
+    functional=st.lists(DECISIONS, min_size=1, max_size=4),
+    timing=st.lists(DECISIONS, max_size=3),
+    advisory=st.frozensets(st.sampled_from(Dimension)),
+)
+def test_a_line_is_red_exactly_where_the_verdict_is_no_pass(
+    runs: Runs, functional: list[Decision], timing: list[Decision], advisory: frozenset[Dimension]
+) -> None:
+    """Whatever is decided, enforced or advisory; and no run line where another says it."""
+    record = runs["pass"]
+    (finding,) = record.verdict.findings
+    findings = [
+        replace(finding, criterion=f"c{i}", decision=decision)
+        for i, decision in enumerate(functional)
+    ]
+    latency = [
+        LatencyFinding(
+            constraint=f"p{i}",
+            decision_rule="latency/raw-percentile",
+            decision=decision,
+            percentile=0.5,
+            alpha=0.05,
+            trials=10,
+        )
+        for i, decision in enumerate(timing)
+    ]
+    verdict = compose(findings, latency, advisory=advisory)
+    entries = digest(replace(record, verdict=verdict))
+
+    assert any(entry.is_red for entry in entries) is (verdict.decision is not Decision.PASS)
+    assert len(functional) + len(timing) == len(entries)
+
+
+def test_lines_stand_in_the_contracts_order(runs: Runs) -> None:
+    """A criterion, then its inputs; latency last."""
+    kinds = [entry.kind for entry in digest(runs["inputs"])]
+
+    assert [Kind.CRITERION, Kind.INPUT, Kind.INPUT, Kind.INPUT] == kinds
+    assert Kind.LATENCY is digest(runs["fail"])[-1].kind
+
+
+@pytest.mark.parametrize(
+    ("said", "groups"),
+    [
+        (["found 1", "found 22"], [2]),
+        (["'a' is missing", "'b' is missing", "too long"], [2, 1]),
+        (['"a" and 1', '"bc" and 2'], [2]),
+        (["it isn't there, can't be", "it wasn't there, can't be"], [1, 1]),
+        (["late", "early", "late"], [2, 1]),
+    ],
+)
+def test_failures_are_grouped_by_what_they_say(
+    runs: Runs, said: list[str], groups: list[int]
+) -> None:
+    """Numbers and quoted text vary within one reason; the most frequent comes first."""
+    record = runs["pass"]
+    trials = list(record.trials)
+    for place, explanation in enumerate(said):
+        outcome = replace(trials[place].outcomes[0], result=CheckResult.fail(explanation))
+        trials[place] = replace(trials[place], outcomes=(outcome,))
+    (entry,) = digest(replace(record, trials=tuple(trials)))
+
+    assert groups == [group.count for group in entry.failures]
+
+
+def test_many_reasons_are_counted_beyond_the_first_five(runs: Runs) -> None:
+    """Seven reasons: five told with an example, two trials left."""
+    record = runs["pass"]
+    trials = list(record.trials)
+    for place, letter in enumerate("abcdefg"):
+        outcome = replace(trials[place].outcomes[0], result=CheckResult.fail(f"says {letter}"))
+        trials[place] = replace(trials[place], outcomes=(outcome,))
+    (entry,) = digest(replace(record, trials=tuple(trials)))
+
+    assert 11 == len(failure_lines(entry))
+    assert "2 x other reasons" == failure_lines(entry)[-1]
+
+
+def test_a_refused_line_claims_nothing(runs: Runs) -> None:
+    """Nothing was decided, so there is nobody it speaks of."""
+    (entry,) = digest(runs["refused"])
+
+    assert (Status.REFUSED, "") == (entry.status, entry.claim)
+
+
+def test_notes_of_a_run_are_said_once(runs: Runs) -> None:
+    """A guard that is also a caveat, and one that belongs to a criterion."""
+    verdict = replace(
+        runs["fail"].verdict,
+        guards=(
+            Guard(code="a", severity=Severity.MAJOR, message="whole", overridden=True),
+            Guard(code="b", severity=Severity.MAJOR, message="part", criterion="grounded"),
+        ),
+        caveats=("whole", "part", "else"),
+        aborted="Stopped.",
+    )
+
+    assert ("Stopped.", "whole (major-caveat, overridden)", "else") == run_notes(verdict)
+    assert "part" in digest(replace(runs["fail"], verdict=verdict))[1].notes
+
+
+def test_a_suite_in_figures(suite: list[RunRecord]) -> None:
+    """An advisory breach is counted apart; inputs are part of their criterion."""
+    expected = "2 PASS, 2 FAIL, 1 REFUSED, 1 advisory FAIL, 3 contracts, 120 trials, 51 s, $0.61"
+
+    assert expected == suite_line(suite)
+    assert Status.FAIL is suite_status(suite)
+
+
+def test_money_is_known_where_some_run_knows_it(runs: Runs) -> None:
+    """$0.41 and nothing said are $0.41; nothing said twice is nothing."""
+    assert 0.41 == suite_spending([runs["fail"], runs["pass"]]).usd
+    assert suite_spending([runs["pass"], runs["pass"]]).usd is None
+    assert Spending() == suite_spending([runs["refused"]])
