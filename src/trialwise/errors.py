@@ -9,6 +9,9 @@
     ├── JournalDamaged                         a journal whose earlier lines are not as written
     └── JournalInUse                           a journal that another process is writing
 
+Adapters derive their own from `TrialwiseError` beside what raises them: `ServiceError` (engine),
+`StoreUnusable` (stores), `ReportNotWritten` (reporters), `SuiteError` (front).
+
 A design that cannot support its claim is not an exception inside the statistics: the result
 carries a refusal beside an undefined cutoff, because the caller decides what a refusal means.
 Planning a run decides it: there a refusal is `DesignRefused`, raised before the first trial.

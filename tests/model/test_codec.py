@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum, StrEnum
-from functools import cache, partial
+from functools import cache
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, SupportsIndex, Union, get_args, get_origin, get_type_hints
 
@@ -192,7 +192,7 @@ def any_composed(origin: Any, arguments: tuple[Any, ...]) -> st.SearchStrategy[A
     """Any value of a type that is put together from others."""
     if origin is Literal:
         return st.sampled_from(arguments)
-    parts = [st.deferred(partial(any_of, one)) for one in arguments if one is not Ellipsis]
+    parts = [any_of(one) for one in arguments if one is not Ellipsis]
     if origin in (Union, UnionType):
         return st.one_of(*parts)
     if origin is frozenset:

@@ -6,19 +6,17 @@ JSON returns unchanged are written, so that a replayed reply equals the recorded
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from trialwise.engine.ports import ServiceError
+from trialwise.model.lines import is_whole, parse_lines, seal, unplain
 from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply, Usage
 from trialwise.services.failures import HttpFailure, RecordedFailure, RecordingError
 
 #: How every line begins; also the version of the form.
 PREFIX = '{"recording":1,'
-#: Python refuses to read back a number of more than 4,300 digits.
-_LONGEST_BITS = 14_000
 
 
 def input_hash(value: Any) -> str:
@@ -27,35 +25,23 @@ def input_hash(value: Any) -> str:
     >>> input_hash({"a": 1, "b": 2}) == input_hash({"b": 2, "a": 1})
     True
     """
+    from hashlib import sha256
+
     check_plain("the input", value, ErrorClass.PRE_VALIDATION)
-    return _digest(_dump(value, sort_keys=True))
+    text = _dump(value, sort_keys=True)
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def check_plain(place: str, value: Any, error_class: ErrorClass) -> None:
     """Refuse what JSON would lose or change, and say where it stands."""
-    try:
-        _check_plain(place, value, error_class)
-    except RecursionError:
-        raise _unrecordable(place, "nested too deeply or within itself", error_class) from None
-
-
-def _check_plain(place: str, value: Any, error_class: ErrorClass) -> None:
-    if value is None or isinstance(value, (str, int)):
-        if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
-            raise _unrecordable(place, "a number of thousands of digits", error_class)
-    elif isinstance(value, float):
-        if not math.isfinite(value):
-            raise _unrecordable(place, f"{value}", error_class)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            _check_plain(f"{place}[{index}]", item, error_class)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                raise _unrecordable(place, f"a dict with the key {key!r}", error_class)
-            _check_plain(f"{place}[{key!r}]", item, error_class)
-    else:
-        raise _unrecordable(place, f"a {type(value).__name__}", error_class)
+    found = unplain(value, place)
+    if found is not None:
+        where, what = found
+        raise RecordingError(
+            f"{where} is {what}, which a recording cannot hold: "
+            "only text, finite numbers, booleans, None, lists and dicts with text keys",
+            error_class,
+        )
 
 
 def encode_reply(reply: Reply) -> dict[str, Any]:
@@ -118,44 +104,27 @@ def decode_error(fields: Mapping[str, Any]) -> Exception:
 def encode_line(fields: Mapping[str, Any]) -> bytes:
     """One line, with a checksum over all of it."""
     body = PREFIX + _dump(fields)[1:]
-    return f'{body[:-1]},"checksum":"{_digest(body)}"}}\n'.encode(errors="surrogatepass")
+    return seal(body.encode(errors="surrogatepass"))
 
 
 def decode_line(line: bytes, number: int) -> dict[str, Any]:
     """What a line holds; a line that is not as it was written is refused."""
-    import json
-
-    body, mark, end = line.decode(errors="surrogatepass").rpartition(',"checksum":"')
-    if not body.startswith(PREFIX) or not mark:
+    if not line.startswith(PREFIX.encode()):
         raise RecordingError(
             f"line {number} of the recording is not one of a recording", ErrorClass.PRE_VALIDATION
         )
-    if end != _digest(f"{body}}}") + '"}':
+    if not is_whole(line):
         raise RecordingError(
             f"line {number} of the recording was changed or damaged: its checksum does not match",
             ErrorClass.PRE_VALIDATION,
         )
-    fields: dict[str, Any] = json.loads(f"{body}}}")
-    return fields
-
-
-def _unrecordable(place: str, what: str, error_class: ErrorClass) -> RecordingError:
-    return RecordingError(
-        f"{place} is {what}, which a recording cannot hold: "
-        "only text, finite numbers, booleans, None, lists and dicts with text keys",
-        error_class,
-    )
+    return parse_lines([line])[0]
 
 
 def _dump(value: Any, *, sort_keys: bool = False) -> str:
     import json
 
+    # As it was said, so that a recording can be read: only ASCII would hide most languages.
     return json.dumps(
         value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys
     )
-
-
-def _digest(text: str) -> str:
-    from hashlib import sha256
-
-    return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]

@@ -7,8 +7,11 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
+from types import CoroutineType
 from typing import Any
 
+from trialwise.engine.cancellation import is_unasked
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
@@ -17,6 +20,11 @@ from trialwise.services._threads import DaemonThreads
 __all__ = ["CallableService"]
 
 _FIELDS = ("input", "index", "seed")
+#: What of a trial a parameter is given.
+_PARTS: dict[str, Callable[[TrialContext], Any]] = {
+    "trial": lambda trial: trial,
+    **{field: attrgetter(field) for field in _FIELDS},
+}
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -65,7 +73,9 @@ class CallableService:
                 raise InvalidArgument("function", function, "return its reply, not yield it")
         self._function = function
         self._is_async = any(map(inspect.iscoroutinefunction, (function, own_call)))
-        self._positional, self._named = _arguments(function)
+        positional, named = _arguments(function)
+        self._positional = [_PARTS[part] for part in positional]
+        self._named = [(name, _PARTS[part]) for name, part in named]
         self._abandon_on_cancel = abandon_on_cancel
         self._in_thread = in_thread
         self._threads = DaemonThreads()
@@ -79,7 +89,7 @@ class CallableService:
             value, started, ended = await self._threads.run(
                 partial(self._timed, trial), abandon_on_cancel=self._abandon_on_cancel
             )
-        if inspect.isawaitable(value):
+        if type(value) is CoroutineType or inspect.isawaitable(value):
             value = await _awaited(value)
             ended = self._clock()
         return _reply(value, max(0.0, ended - started))
@@ -89,8 +99,8 @@ class CallableService:
         self._threads.close()
 
     def _timed(self, trial: TrialContext) -> tuple[Any, float, float]:
-        positional = [_part(trial, field) for field in self._positional]
-        named = {name: _part(trial, field) for name, field in self._named}
+        positional = [part(trial) for part in self._positional]
+        named = {name: part(trial) for name, part in self._named}
         started = self._clock()
         try:
             value = self._function(*positional, **named)
@@ -103,10 +113,6 @@ class CallableService:
         return f"CallableService({name})"
 
 
-def _part(trial: TrialContext, field: str) -> Any:
-    return trial if field == "trial" else getattr(trial, field)
-
-
 def _reply(value: Any, latency_s: float) -> Reply:
     if not isinstance(value, Reply):
         return Reply(value=value, latency_s=latency_s)
@@ -115,33 +121,14 @@ def _reply(value: Any, latency_s: float) -> Reply:
 
 
 async def _awaited(awaitable: Awaitable[Any]) -> Any:
-    from anyio import get_cancelled_exc_class
-
     try:
         return await awaitable
     except SystemExit as stop:
         raise _exited(stop) from stop
-    except get_cancelled_exc_class() as error:
-        if _is_cancelled():
-            raise
-        # Let through, it would silently end the trial, and nobody asked for that.
-        raise RuntimeError("the service cancelled itself") from error
-
-
-def _is_cancelled() -> bool:
-    """Whether somebody really cancelled the current task."""
-    import asyncio
-    import math
-
-    from anyio import current_effective_deadline
-
-    if current_effective_deadline() == -math.inf:
-        return True
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        return True
-    return task is None or task.cancelling() > 0
+    except BaseException as error:
+        if is_unasked(error):
+            raise RuntimeError("the service cancelled itself") from error
+        raise
 
 
 def _exited(stop: SystemExit) -> RuntimeError:

@@ -58,6 +58,8 @@ class HttpFailure(ServiceError):
 class RecordingError(ServiceError):
     """A recording cannot be written, cannot be read or holds no reply to this trial."""
 
+    stops_run = True
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (str(self), self.error_class)
 

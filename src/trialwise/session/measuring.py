@@ -93,8 +93,8 @@ def measure(
         whole,
         options_of(options, settings),
         space.baselines,
+        now=space.clock.now() if kept is None else kept.started_at,
         seed=None if kept is None else kept.plan.seed,
-        clock=space.clock,
         measuring=True,
     )
     files = BaselineStore(space.baselines)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from trialwise.engine.ports import Clock, Service, SystemClock
+from trialwise.engine.ports import Service, SystemClock
 from trialwise.errors import InvalidArgument
 from trialwise.model.baseline import Baseline
 from trialwise.model.contract import Contract
@@ -66,8 +66,8 @@ def prepare(
     options: RunOptions,
     baselines: Path,
     *,
+    now: datetime | None = None,
     seed: int | None = None,
-    clock: Clock | None = None,
     measuring: bool = False,
 ) -> Plan:
     """Resolve a contract with everything that the outside contributes.
@@ -76,14 +76,14 @@ def prepare(
         contract: With its samplings.
         options: How the run is made.
         baselines: The folder they are kept in.
-        seed: Of a run that is gone on with; else the options', else a new one.
-        clock: When the run starts.
+        now: When the run started, where it is gone on with: its conditions are those of then.
+        seed: Of such a run; else the options', else a new one.
         measuring: Whether a baseline is measured.
     """
     from trialwise.checks._definition import scopes_of
 
     scopes = scopes_of(contract)
-    now = (clock or SystemClock()).now()
+    now = now or SystemClock().now()
     profile = resolve_covariates(contract.covariates, now, os.environ)
     found = Baselines()
     if not measuring and _needs_baseline(contract):

@@ -73,8 +73,8 @@ def run(
         whole,
         options_of(options, settings),
         space.baselines,
+        now=space.clock.now() if kept is None else kept.started_at,
         seed=None if kept is None else kept.plan.seed,
-        clock=space.clock,
     )
     with space.execute(whole, plan, kept) as done:
         result = _judged(plan, done)

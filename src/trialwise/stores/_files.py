@@ -30,6 +30,8 @@ _REMEDIES = {
     errno.ENOTDIR: _BLOCKED,
     errno.EEXIST: _BLOCKED,
 }
+# Made once: a record of many findings has a million parts.
+_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 #: How wide a line of a file may be before a mapping is spread over several.
 _WIDTH = 100
 
@@ -122,22 +124,21 @@ def read_json(path: Path, form: str) -> dict[str, Any]:
 
 def _spread(value: Any, margin: str) -> Iterator[str]:
     """JSON for people and for diffs: numbers side by side, everything else line by line."""
+    if not isinstance(value, dict | list):
+        yield _ENCODE(value)
+        return
+    named = isinstance(value, dict)
     parts = value.values() if isinstance(value, dict) else value
-    flat = not isinstance(value, dict | list) or not any(
-        isinstance(part, dict | list) and part for part in parts
-    )
-    if flat:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        if not isinstance(value, dict) or len(margin) + len(text) <= _WIDTH:
+    if not any(isinstance(part, dict | list) and part for part in parts):
+        text = _ENCODE(value)
+        if not named or len(margin) + len(text) <= _WIDTH:
             yield text
             return
     inner = margin + "  "
-    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    opening, closing = "{}" if named else "[]"
     between = f"{opening}\n{inner}"
-    for name in value if isinstance(value, dict) else range(len(value)):
-        yield between
-        if isinstance(value, dict):
-            yield f"{json.dumps(name, ensure_ascii=False)}: "
+    for name in value if named else range(len(value)):
+        yield f"{between}{_ENCODE(name)}: " if named else between
         yield from _spread(value[name], inner)
         between = f",\n{inner}"
     yield f"\n{margin}{closing}"
