@@ -16,7 +16,7 @@ from trialwise.model.reply import Reply, Setup, Usage
 )
 def test_setup_takes_amounts(wrong: dict[str, Any]) -> None:
     """Finite, and not below nothing."""
-    with pytest.raises(InvalidArgument, match="seconds|cost_usd"):
+    with pytest.raises(InvalidArgument, match=r"seconds|cost_usd"):
         Setup(**wrong)
 
 

@@ -73,7 +73,7 @@ Service = Callable[[Random, str], Answer]
 
 
 def criterion(name: str, **question: Any) -> Criterion:
-    return Criterion(name, lambda text: bool(text), **question)
+    return Criterion(name, bool, **question)
 
 
 def sampling_of(ids: Sequence[str], role: SamplingRole = SamplingRole.REPRESENTATIVE) -> Sampling:
@@ -505,7 +505,10 @@ def hostile() -> RunRecord:
             error=HOSTILE,
             attempts=2,
             attempt_errors=(HOSTILE,),
-            tool_calls=({"name": HOSTILE, "server": HOSTILE, "args": {HOSTILE: HOSTILE}}, {1: 2}),
+            tool_calls=(
+                {"name": HOSTILE, "server": HOSTILE, "args": {HOSTILE: HOSTILE}},
+                {"unnamed": HOSTILE},
+            ),
         )
 
     return record_of(plan, run(plan, answer), run_id=HOSTILE, message=HOSTILE, plan_hash=HOSTILE)

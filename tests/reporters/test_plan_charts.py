@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialwise.reporters.page.axis import round_steps
 from trialwise.reporters.plan.charts import Chart, Guide, Point, Series, render_terminal
 from trialwise.reporters.plan.svg import (
     BOTTOM,
@@ -17,7 +18,6 @@ from trialwise.reporters.plan.svg import (
     RIGHT,
     TOP,
     WIDTH,
-    _round_steps,
     render_svg,
     render_svg_file,
 )
@@ -249,7 +249,7 @@ def test_ticks_are_round_and_within() -> None:
 @given(st.floats(-1e3, 1e3), st.floats(1e-3, 1e4))
 def test_ticks_of_any_range_are_few_and_even(low: float, width: float) -> None:
     """Three to nine, evenly spaced, between the ends."""
-    ticks = _round_steps(low, low + width)
+    ticks = round_steps(low, low + width)
 
     assert 3 <= len(ticks) <= 9
     assert low - 1e-6 * width <= ticks[0] < ticks[-1] <= low + width * (1 + 1e-6)

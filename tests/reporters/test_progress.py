@@ -346,6 +346,20 @@ def test_a_decision_is_drawn_at_once() -> None:
     assert "PASS" == rows[1].split()[1]
 
 
+def test_a_line_that_got_shorter_leaves_no_rest() -> None:
+    """What would have decided a criterion is gone once it is decided."""
+    heard: list[Event] = []
+    for event in Played(TWO, {"valid-json": 1.0}).events():
+        heard.append(event)
+        if isinstance(event, CriterionDecided):
+            break
+    before, after = shown(drawn(heard[:-1])).seen[1], shown(drawn(heard)).seen[1]
+
+    assert "FAIL in" in shown(drawn(heard[:-3])).seen[1]
+    assert before.split()[1] == after.split()[1] == "PASS"
+    assert after.endswith(f"{len(heard) - 2}/{len(heard) - 2}")
+
+
 @pytest.mark.parametrize("columns", [120, 80, 60, 40, 20, 8])
 def test_it_fits_every_width(columns: int) -> None:
     """No line reaches the last column, so that none wraps: the screen checks each sign."""
@@ -476,6 +490,36 @@ def test_each_input_is_planned_over_all_inputs() -> None:
         snapshot = snapshot.after(event, elapsed_s=1)
     assert 21 == snapshot.remaining_trials
     assert "" == open_end(plan.criteria[0], snapshot.standings[0])
+
+
+def test_a_criterion_that_rides_along_asks_for_nothing() -> None:
+    """Once the others are decided the run is over, whatever was only observed."""
+    plan = planned(criterion("answers"), criterion("no-pii", never_fails=True))
+    snapshot = Snapshot.at_start(RunStarted(run_id="r", plan=plan))
+    standing = CriterionStanding(
+        criterion="answers", trials=14, passed=14, planned=156, decision=Decision.PASS
+    )
+    decided = CriterionDecided(standing=standing, stop=StopReason.DECIDED)
+
+    observed = CriterionStanding(criterion="no-pii", trials=14, passed=13, planned=156)
+
+    assert 156 == snapshot.remaining_trials
+    assert 0 == snapshot.after(decided, elapsed_s=1).remaining_trials
+    assert "1 failed so far" == open_end(plan.criteria[1], observed)
+
+
+def test_what_is_only_observed_has_no_interval() -> None:
+    """It makes no claim about a population, not even a descriptive one."""
+    plan = planned(criterion("no-pii", never_fails=True, trials=50))
+    snapshot = Snapshot.at_start(RunStarted(run_id="r", plan=plan))
+    for event in before_end(Played(plan, {"no-pii": 1.0}).events(), 9)[1:]:
+        snapshot = snapshot.after(event, elapsed_s=1)
+    text = "\n".join(plain for plain, _ in status_block(snapshot, LIVE))
+
+    assert "100.0 %" in text
+    assert "9/9" in text
+    assert "[" not in text
+    assert "Wilson" not in text
 
 
 def test_before_the_first_trial_there_is_no_pace() -> None:
