@@ -14,8 +14,11 @@ __all__ = ["cli", "main"]
 
 #: Where each command lives and what it does in a line: a help page must not import them all.
 _COMMANDS = {
+    "check": ("trialwise.cli.check", "Say what a suite would do, without a trial."),
     "conformance": ("trialwise.cli.conformance", "Check the statistics against reference cases."),
+    "measure": ("trialwise.cli.measure", "Measure baselines."),
     "plan": ("trialwise.cli.plan.command", "Plan a test: its errors, trials, money and time."),
+    "run": ("trialwise.cli.run", "Run a suite and conclude over its contracts."),
 }
 
 

@@ -202,10 +202,17 @@ class Contract:
 
     def with_inputs(self, sampling: Any) -> Contract:
         """The same promise, tried on other inputs."""
+        return self._changed(sampling=sampling)
+
+    def with_service(self, service: Any) -> Contract:
+        """The same promise of another service, such as a recording of this one."""
+        return self._changed(service=service)
+
+    def _changed(self, **changes: Any) -> Contract:
         from dataclasses import fields
 
-        given = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
-        return Contract(**{**given, "sampling": sampling})
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        return Contract(**{**given, **changes})
 
 
 def _samplings(given: object) -> dict[str, Sampling]:

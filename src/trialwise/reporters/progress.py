@@ -278,8 +278,9 @@ def _opening(event: RunStarted) -> Iterator[str]:
     smoke = ", smoke" if plan.intent is Intent.SMOKE else ""
     budget = "".join(f", {limit}" for limit in _budget(plan.options.budget))
     again = f", {counted(event.resumed, 'trial')} already run" if event.resumed else ""
+    named = f"run {event.run_id}: " if event.run_id else ""
     yield (
-        f"run {event.run_id}: at most {counted(plan.max_trials, 'trial')} of "
+        f"{named}at most {counted(plan.max_trials, 'trial')} of "
         f"{counted(inputs, 'input')}, seed {plan.seed}{smoke}{budget}{again}"
     )
     for criterion in plan.criteria:

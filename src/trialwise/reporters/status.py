@@ -158,9 +158,13 @@ def headline(snapshot: Snapshot) -> Iterator[str]:
 def open_end(plan: CriterionPlan, standing: CriterionStanding) -> str:
     """How soon a criterion may be decided: if all trials pass from here, or if all fail.
 
-    Where every input has a verdict of its own there is no such number.
+    Where every input has a verdict of its own there is no such number; what only observes the
+    trials of the others is told by its failures.
     """
-    if plan.each_input or plan.rides_along:
+    if plan.rides_along:
+        failed = standing.trials - standing.passed
+        return f"{failed} failed so far" if failed else "no failure so far"
+    if plan.each_input:
         return ""
     limits = plan.limits
     trials, failures = standing.trials, standing.trials - standing.passed
@@ -240,16 +244,17 @@ def _selected(
 
 def _row(plan: CriterionPlan | None, standing: CriterionStanding, able: Capabilities) -> _Row:
     trials, passed, decision = standing.trials, standing.passed, standing.decision
-    hint = open_end(plan, standing) if plan is not None and decision is None and trials else ""
     waiting = "open" if trials else "waiting"
+    # What is only observed claims no rate, and inputs judged one by one have no common one.
+    described = trials and plan is not None and plan.alpha is not None and not plan.each_input
     return _Row(
         name=able.shown(standing.criterion),
         verdict=waiting if decision is None else decision.value,
         style=Style.FAINT if decision is None else style_of(decision),
         rate=observed_percent(passed / trials) if trials else "",
-        interval=ends(wilson_interval(passed, trials)) if trials else "",
+        interval=ends(wilson_interval(passed, trials)) if described else "",
         count=f"{passed:,}/{trials:,}" if trials else "",
-        hint=hint,
+        hint=open_end(plan, standing) if plan is not None and decision is None and trials else "",
     )
 
 
@@ -276,9 +281,9 @@ def _columns(
 ) -> tuple[list[tuple[str, int]], int]:
     """The columns that fit, with their widths, and the room they leave for a name."""
     fixed = len(_INDENT) + len(_GAP) + verdict
-    found: list[tuple[str, int]] = []
     for choice in _CHOICES if width >= _WIDE else _NARROW_CHOICES:
-        found = [(one, max((len(getattr(row, one)) for row in rows), default=0)) for one in choice]
+        sizes = {one: max((len(getattr(row, one)) for row in rows), default=0) for one in choice}
+        found = [(one, size) for one, size in sizes.items() if size]
         room = width - fixed - sum(len(_GAP) + size for _, size in found)
         if room >= min(name, _NAME):
             return found, room

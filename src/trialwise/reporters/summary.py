@@ -194,14 +194,14 @@ class _Page:
         return shown + where
 
     def _joined(self, facts: Iterable[str], column: int) -> list[str]:
-        """Facts with dots between them, broken only there."""
-        lines = [""]
+        """Facts with dots between them, broken there as long as each fits a line."""
+        lines: list[str] = []
         for fact in map(self.able.shown, facts):
-            longer = f"{lines[-1]}{self.able.dot}{fact}" if lines[-1] else fact
-            if not lines[-1] or column + cells(longer) <= self.width:
+            longer = f"{lines[-1]}{self.able.dot}{fact}" if lines else fact
+            if lines and column + cells(longer) <= self.width:
                 lines[-1] = longer
             else:
-                lines.append(fact)
+                lines += self._lines(fact, column)
         return lines
 
     # --- Notes --------------------------------------------------------------------------------

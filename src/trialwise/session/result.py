@@ -53,13 +53,18 @@ class Result:
     def show(self, *, transparent: bool = False, stream: TextIO | None = None) -> None:
         """Print the summary, or the full statistical analysis."""
         out = sys.stdout if stream is None else stream
-        out.write(self.transparent() if transparent else _summary([self.verdict], out, self.path))
+        if transparent:
+            from trialwise.reporters.terminal import capabilities_of
 
-    def transparent(self) -> str:
+            out.write(self.transparent(unicode=capabilities_of(out).unicode))
+        else:
+            out.write(_summary([self.verdict], out, self.path))
+
+    def transparent(self, *, unicode: bool = True) -> str:
         """The full statistical analysis as text."""
         from trialwise.reporters.transparent import render_transparent
 
-        return render_transparent(self.verdict, title=self.verdict.contract)
+        return render_transparent(self.verdict, title=self.verdict.contract, unicode=unicode)
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain values, fit for JSON."""

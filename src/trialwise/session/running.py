@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from trialwise import __version__
 from trialwise.engine.events import Listener, VerdictReached
@@ -22,7 +22,10 @@ from trialwise.session.result import Result, SuiteResult
 from trialwise.session.settings import RunSettings, options_of
 from trialwise.session.workspace import Execution, Workspace
 
-__all__ = ["reproducibility", "run", "run_all"]
+if TYPE_CHECKING:
+    from trialwise.stores.runs import StoredRun
+
+__all__ = ["reproducibility", "run", "run_all", "run_prepared"]
 
 
 def run(
@@ -76,7 +79,21 @@ def run(
         now=space.clock.now() if kept is None else kept.started_at,
         seed=None if kept is None else kept.plan.seed,
     )
-    with space.execute(whole, plan, kept) as done:
+    return run_prepared(whole, plan, space, kept)
+
+
+def run_prepared(
+    contract: Contract, plan: Plan, space: Workspace, kept: StoredRun | None = None
+) -> Result:
+    """Run and judge a plan that was admitted, in a workspace.
+
+    Args:
+        contract: That the plan was made of.
+        plan: What to run.
+        space: Where it is kept and who hears of it.
+        kept: The stored run to go on with.
+    """
+    with space.execute(contract, plan, kept) as done:
         result = _judged(plan, done)
         if done.stored is not None:
             done.stored.write_record(result.verdict)

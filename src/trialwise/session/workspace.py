@@ -99,16 +99,20 @@ class Workspace:
         self, contract: Contract, plan: Plan, kept: StoredRun | None
     ) -> Iterator[Execution]:
         """Run a plan; while the context is open its record may be written."""
-        if self.store is None:
-            yield self._run(contract, plan, None)
-            return
-        from trialwise.stores.runs import RunStore
+        try:
+            if self.store is None:
+                yield self._run(contract, plan, None)
+                return
+            from trialwise.stores.runs import RunStore
 
-        runs = RunStore(self.store)
-        with (
-            runs.create(plan, self.clock.now()) if kept is None else runs.resume(kept.run_id, plan)
-        ) as stored:
-            yield self._run(contract, plan, stored)
+            runs = RunStore(self.store)
+            now = self.clock.now()
+            with (
+                runs.create(plan, now) if kept is None else runs.resume(kept.run_id, plan)
+            ) as stored:
+                yield self._run(contract, plan, stored)
+        finally:
+            self._close_listeners()
 
     def _run(self, contract: Contract, plan: Plan, stored: StoredRun | None) -> Execution:
         started_at = self.clock.now() if stored is None else stored.started_at
@@ -125,6 +129,13 @@ class Workspace:
             redact=self.redact,
         )
         return Execution(outcome=outcome, run_id=run_id, started_at=started_at, stored=stored)
+
+    def _close_listeners(self) -> None:
+        """Let a display clean up after itself, whatever ended the run."""
+        for one in self.listeners:
+            close = getattr(one, "close", None)
+            if callable(close):
+                close()
 
     def on_event(self, event: Event) -> None:
         """Tell everybody."""

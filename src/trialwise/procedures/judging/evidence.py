@@ -27,6 +27,7 @@ __all__ = [
     "Row",
     "breakdown_of",
     "counts_of",
+    "disclosures_of",
     "enrich",
     "per_protocol_of",
     "tally_of",
@@ -94,7 +95,7 @@ def enrich(
         finding,
         experiment=criterion.experiment,
         category=criterion.category,
-        planned_trials=criterion.trials,
+        planned_trials=None if criterion.rides_along else criterion.trials,
         stop=stop,
         threshold=criterion.threshold,
         beta=finding.beta if finding.beta is not None else criterion.beta,
@@ -109,7 +110,7 @@ def enrich(
         per_protocol=per_protocol_of(rows),
         breakdown=breakdown_of(rows),
         diagnostics=_diagnostics(rows),
-        caveats=(*criterion.caveats, *finding.caveats, *_disclosures(rows)),
+        caveats=(*criterion.caveats, *finding.caveats, *disclosures_of(rows)),
     )
 
 
@@ -140,14 +141,16 @@ def _diagnostics(rows: Sequence[Row]) -> Diagnostics:
     return diagnose([row.passed for row in rows], sum(row.is_untestable for row in rows))
 
 
-def _disclosures(rows: Sequence[Row]) -> tuple[str, ...]:
+def disclosures_of(rows: Sequence[Row]) -> tuple[str, ...]:
+    """What the counts do not show by themselves: passes that took a retry."""
     retried = sum(row.needed_retry for row in rows)
     if not retried:
         return ()
     passed = sum(row.passed for row in rows)
+    trials = "1 passing trial" if retried == 1 else f"{retried} passing trials"
     disclosed = (
-        f"{retried} passing trials needed a retry after an infrastructure error; counted as "
-        f"failures they would leave {passed - retried} of {len(rows)}"
+        f"{trials} needed a retry after an infrastructure error; counted as failed, "
+        f"{passed - retried} of {len(rows)} would be left"
     )
     return (disclosed,)
 

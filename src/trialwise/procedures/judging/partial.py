@@ -31,15 +31,13 @@ def certain_finding(
     to another one, so there is none.
     """
     assert criterion.cutoff is not None
-    left = criterion.trials - tally.trials
+    missing = criterion.trials - tally.trials
+    left = "the trial left" if missing == 1 else f"the {missing} trials left"
     needed = f"{criterion.cutoff} of {criterion.trials} needed"
     if decision is Decision.PASS:
-        why = f"{tally.passed} successes are in, {needed}: the {left} trials left cannot undo that"
+        why = f"{tally.passed} successes are in, {needed}: {left} cannot undo that"
     else:
-        why = (
-            f"{tally.failed} failures are in, {needed}: the {left} trials left cannot make up for "
-            "them"
-        )
+        why = f"{tally.failed} failures are in, {needed}: {left} cannot make up for them"
     observed = _observed(criterion, tally)
     short = (
         Caution.FAIL_CLEAR if observed is ObservedRate.BELOW_THRESHOLD else Caution.STRANDS_DISAGREE

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Decision, Intent
+from trialwise.model.verdict import Decision
 from trialwise.reporters.attention import attention
 from trialwise.reporters.html.parts import (
     Outline,
+    Tone,
     details,
     facts,
     glyph,
@@ -22,29 +23,29 @@ from trialwise.reporters.html.words import (
     error_rates,
     headline,
     is_measured,
+    is_soft,
     meaning,
 )
 from trialwise.reporters.page.markup import Markup, element
 from trialwise.reporters.plan.figures import duration, kept, level, money, probability
 from trialwise.reporters.wording import counted
 
-__all__ = ["banner", "key_figures", "verdict_tone"]
+__all__ = ["banner"]
 
 #: Notes that stand open; the others take a click.
 MOST_NOTES = 4
 
 
-def verdict_tone(record: RunRecord) -> str:
+def _tone(record: RunRecord) -> Tone:
     """The class that colours the whole run."""
     return "none" if is_measured(record) else tone(record.verdict.decision)
 
 
 def banner(record: RunRecord, outline: Outline) -> Markup:
     """Decision, meaning and key figures; below them claims, disclaimers and error rates."""
-    kind, word = verdict_tone(record), headline(record)
-    decision = record.verdict.decision
-    hollow = " hollow" if decision is Decision.PASS and word != "PASS" else ""
-    smoke = record.verdict.intent is Intent.SMOKE
+    kind, word = _tone(record), headline(record)
+    smoke = is_soft(record)
+    hollow = " hollow" if kind == "pass" and (smoke or word != Decision.PASS) else ""
     identity = outline.claim("verdict")
     below = outline.below
     top = element(
@@ -63,7 +64,7 @@ def banner(record: RunRecord, outline: Outline) -> Markup:
         ),
         class_=f"decision {kind}{hollow}",
     )
-    notes = attention(record.verdict)
+    notes = [] if is_measured(record) else attention(record.verdict)
     more = notes[MOST_NOTES:]
     columns = [
         element("div", below.heading("What it says"), listed(claims(record))),
@@ -72,7 +73,7 @@ def banner(record: RunRecord, outline: Outline) -> Markup:
     return element(
         "section",
         top,
-        key_figures(record),
+        facts(_figures(record), class_="figures"),
         element(
             "div",
             below.heading("Needs attention"),
@@ -90,17 +91,13 @@ def banner(record: RunRecord, outline: Outline) -> Markup:
     )
 
 
-def key_figures(record: RunRecord) -> Markup:
-    """The run in a few numbers."""
-    return facts(_figures(record), class_="figures")
-
-
 def _figures(record: RunRecord) -> Iterator[tuple[str, object]]:
+    """The run in a few numbers."""
     verdict, spent = record.verdict, record.verdict.spending
-    decided = [*verdict.findings, *verdict.latency]
-    passed = sum(one.decision is Decision.PASS for one in decided)
+    decisions = [one.decision for one in verdict.findings]
+    decisions += [one.decision for one in verdict.latency]
     if not is_measured(record):
-        yield "criteria passed", f"{passed} of {len(decided)}"
+        yield "criteria passed", f"{decisions.count(Decision.PASS)} of {len(decisions)}"
     yield "trials", f"{len(record.trials):,}"
     if verdict.experiments:
         yield "inputs", f"{sum(one.inputs for one in verdict.experiments):,}"
@@ -120,7 +117,7 @@ def _errors(record: RunRecord, outline: Outline) -> Markup:
     for one in rates:
         exact = "–" if one.exact is None else probability(one.exact)
         above = one.exact is not None and not kept(one.exact, one.nominal)
-        held = element("b", f"{exact}, above", class_="alarm") if above else exact
+        held = element("b", f"{exact}, more than allowed", class_="alarm") if above else exact
         rows.append((element("bdi", one.criterion), one.event, level(one.nominal), held))
     columns = ("criterion", "error", "allowed", "actual")
     caption = "How often the rules err"

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from trialwise.model.plan import CriterionPlan
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Finding, ObservedRate, Procedure
 from trialwise.reporters.html.curves import behaviours_of, trials_plot, verdicts_plot
 from trialwise.reporters.html.intervals import interval_figure
-from trialwise.reporters.html.parts import Outline, badge, details, facts, listed, prose, table
+from trialwise.reporters.html.parts import (
+    Outline,
+    Room,
+    badge,
+    details,
+    facts,
+    listed,
+    prose,
+    table,
+)
 from trialwise.reporters.html.paths import path_plot
 from trialwise.reporters.html.plots import Plot, render_plot
 from trialwise.reporters.html.streams import bounds_of, outcomes_of, plan_of
-from trialwise.reporters.html.words import REASONS, needs, question, stopped
+from trialwise.reporters.html.words import REASONS, is_soft, needs, question, shown, stopped
 from trialwise.reporters.page.markup import Markup, element, joined
 from trialwise.reporters.plan.figures import percent, probability
 from trialwise.reporters.wording import counted, ends, interval_of, observed_percent, rate_of
 from trialwise.stats.sequential.design import SequentialDesign
 
 __all__ = ["criteria_sections"]
-
-#: Criteria whose charts are drawn, so that a page stays small; those that did not pass first.
-MOST_DRAWN = 12
 
 _CAUTIONS = {
     Caution.ADEQUATE_POWER: "the evidence suffices",
@@ -38,7 +45,7 @@ _OBSERVED = {
 }
 
 
-def criteria_sections(record: RunRecord, outline: Outline) -> Markup:
+def criteria_sections(record: RunRecord, outline: Outline, room: Room) -> Markup:
     """The overview of all criteria, then each in detail."""
     findings = record.verdict.findings
     if not findings:
@@ -46,11 +53,11 @@ def criteria_sections(record: RunRecord, outline: Outline) -> Markup:
     names = {one.criterion: outline.claim(f"criterion {one.criterion}") for one in findings}
     overview = outline.section(
         "Criteria",
-        _table(findings, names),
-        interval_figure(findings, outline.below),
+        _table(record, names),
+        interval_figure(record, outline.below),
         note="Each criterion is decided on its own; the run is the worst of them.",
     )
-    blocks = _Blocks(record, names, outline.below)
+    blocks = _Blocks(record, names, outline.below, room.charted)
     detailed = outline.section(
         "In detail",
         *(blocks.made(one) for one in findings),
@@ -59,15 +66,15 @@ def criteria_sections(record: RunRecord, outline: Outline) -> Markup:
     return joined([overview, detailed])
 
 
-def _table(findings: Sequence[Finding], names: dict[str, str]) -> Markup:
+def _table(record: RunRecord, names: dict[str, str]) -> Markup:
     rows = []
-    for one in findings:
+    for one in record.verdict.findings:
         rate, interval = rate_of(one), interval_of(one)
         link = element("a", element("bdi", one.criterion), href=f"#{names[one.criterion]}")
         rows.append(
             (
                 link,
-                badge(one.decision, one.label),
+                badge(*shown(record, one), soft=is_soft(record)),
                 "–" if rate is None else observed_percent(rate),
                 "–" if interval is None else ends(interval),
                 needs(one) or "–",
@@ -85,13 +92,16 @@ def _table(findings: Sequence[Finding], names: dict[str, str]) -> Markup:
 class _Blocks:
     """Makes the block of each criterion, and draws no design twice."""
 
-    def __init__(self, record: RunRecord, names: dict[str, str], outline: Outline) -> None:
+    def __init__(
+        self, record: RunRecord, names: dict[str, str], outline: Outline, charted: int
+    ) -> None:
         self.record = record
         self.names = names
         self.outline = outline
         self.drawn: dict[object, str] = {}
+        # What did not pass is looked at first.
         ranked = sorted(record.verdict.findings, key=lambda one: one.decision == "PASS")
-        self.with_charts = {one.criterion for one in ranked[:MOST_DRAWN]}
+        self.charted = {one.criterion for one in ranked[:charted]}
 
     def made(self, finding: Finding) -> Markup:
         """One criterion: its verdict, its rule and its charts."""
@@ -102,7 +112,7 @@ class _Blocks:
             self.outline.heading(
                 element("bdi", finding.criterion),
                 " ",
-                badge(finding.decision, finding.label),
+                badge(*shown(self.record, finding), soft=is_soft(self.record)),
                 id=f"{identity}-h",
             ),
             prose(finding.statement, class_="statement"),
@@ -112,7 +122,7 @@ class _Blocks:
                 *(render_plot(plot, below) for plot in self._plots(finding)),
                 class_="plots",
             ),
-            element("p", *self._same(finding), class_="note"),
+            self._elsewhere(finding),
             details("Rule and evidence", facts(_evidence(finding)), open_=False),
             _notes(finding),
             id=identity,
@@ -122,17 +132,17 @@ class _Blocks:
 
     def _plots(self, finding: Finding) -> Iterator[Plot]:
         plan = plan_of(self.record, finding)
-        if plan is None or finding.criterion not in self.with_charts:
+        if plan is None or finding.criterion not in self.charted:
             return
         bounds = bounds_of(plan.limits)
         inferential = plan.procedure is not Procedure.OBSERVATIONAL
         if bounds is not None and inferential:
             # Of many paths the one that decided is worth a look: the worst input's.
-            shown = min(finding.by_input, key=_passing_rate) if finding.by_input else finding
-            outcomes = outcomes_of(self.record, shown)
+            worst = min(finding.by_input, key=_passing_rate) if finding.by_input else finding
+            outcomes = outcomes_of(self.record, worst)
             if outcomes:
-                yield path_plot(shown, bounds, outcomes)
-        key = (plan.limits, plan.threshold.required_rate, plan.threshold.alternative_rate)
+                yield path_plot(worst, bounds, outcomes)
+        key = _design(plan)
         if key in self.drawn:
             return
         curve = behaviours_of(self.record, plan, finding)
@@ -143,19 +153,27 @@ class _Blocks:
         if plan.limits.design is not None or plan.limits.curtailed:
             yield trials_plot(plan, finding, curve)
 
-    def _same(self, finding: Finding) -> Iterator[object]:
+    def _elsewhere(self, finding: Finding) -> Markup | None:
         """A word on charts that are not here."""
         plan = plan_of(self.record, finding)
         if plan is None:
-            return
-        if finding.criterion not in self.with_charts:
-            yield f"Charts are drawn for {MOST_DRAWN} criteria of a run, those that did not pass first."
-        key = (plan.limits, plan.threshold.required_rate, plan.threshold.alternative_rate)
-        first = self.drawn.get(key)
-        if first is not None and first != finding.criterion:
-            yield "The rule is the same as that of "
-            yield element("a", element("bdi", first), href=f"#{self.names[first]}")
-            yield ", whose curves hold here too."
+            return None
+        if finding.criterion not in self.charted:
+            said = f"Charts are drawn for {len(self.charted)} criteria, what did not pass first."
+            return element("p", said, class_="note")
+        first = self.drawn.get(_design(plan))
+        if first is None or first == finding.criterion:
+            return None
+        link = element("a", element("bdi", first), href=f"#{self.names[first]}")
+        same = ("The rule is the same as that of ", link, ", whose curves hold here too.")
+        return element("p", *same, class_="note")
+
+
+def _design(plan: CriterionPlan) -> tuple[object, ...]:
+    """What the curves of a criterion depend on."""
+    threshold, baseline = plan.threshold, plan.threshold.baseline
+    counts = None if baseline is None else (baseline.passed, baseline.trials)
+    return plan.limits, threshold.required_rate, threshold.alternative_rate, counts
 
 
 def _passing_rate(finding: Finding) -> float:

@@ -47,7 +47,7 @@ def behaviour(limits: Limits, rate: float) -> Behaviour | None:
     failures' part is its mirror image.
 
     >>> result = behaviour(Limits(cap=2, cutoff=2), 0.5)
-    >>> result.passes, result.mean_trials
+    >>> round(result.passes, 9), round(result.mean_trials, 9)
     (0.25, 1.5)
     """
     if limits.design is not None:
@@ -124,9 +124,7 @@ def verdicts_plot(criterion: CriterionPlan, finding: Finding, curve: Sequence[Be
     low, high = curve[0].rate, curve[-1].rate
     bands = [Area(name="PASS", ink="pass", upper=first, lower=((low, 0.0), (high, 0.0)))]
     if any(one.inconclusive > 1e-9 for one in curve):
-        bands.append(
-            Area(name="INCONCLUSIVE", ink="open", upper=second, lower=first, hatched=True)
-        )
+        bands.append(Area(name="INCONCLUSIVE", ink="open", upper=second, lower=first, hatched=True))
     bands.append(Area(name="FAIL", ink="fail", upper=((low, 1.0), (high, 1.0)), lower=second))
     return Plot(
         heading="Verdicts by true rate",
@@ -148,7 +146,7 @@ def trials_plot(criterion: CriterionPlan, finding: Finding, curve: Sequence[Beha
     """The average sample number: how many trials the design takes, by true rate."""
     low, high = curve[0].rate, curve[-1].rate
     taken = finding.tally.trials
-    most = max(taken, *(one.mean_trials for one in curve))
+    most = max(0 if criterion.each_input else taken, *(one.mean_trials for one in curve))
     at = {one.rate: one for one in curve}
     said = [
         f"{mean_trials(at[rate].mean_trials)} at {percent(round(rate, 6))}"
@@ -251,9 +249,7 @@ def _hits(curve: Sequence[Behaviour], said: Callable[[Behaviour], str]) -> tuple
     )
 
 
-def _few(
-    criterion: CriterionPlan, finding: Finding, curve: Sequence[Behaviour]
-) -> list[Behaviour]:
+def _few(criterion: CriterionPlan, finding: Finding, curve: Sequence[Behaviour]) -> list[Behaviour]:
     """Every fourth rate and those that are referred to."""
     kept = set(_references(criterion, finding))
     return [one for k, one in enumerate(curve) if k % 4 == 0 or one.rate in kept]

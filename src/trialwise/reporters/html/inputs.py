@@ -10,14 +10,15 @@ from dataclasses import dataclass, field
 from trialwise.model.plan import ExperimentPlan
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
-from trialwise.reporters.html.parts import Outline, details
-from trialwise.reporters.page.markup import Markup, element, joined
+from trialwise.reporters.html.parts import Outline, Room, details
+from trialwise.reporters.page.markup import Markup, element, joined, shortened
 from trialwise.reporters.wording import counted, observed_percent, seconds
 
 __all__ = ["inputs_section"]
 
-#: Inputs shown at once, and behind a click; the rest is counted.
+#: Inputs shown at once; further ones take a click, and what is left is counted.
 FIRST, MOST = 20, 120
+_NAME = 80
 #: Steps of the colour, from no failure to nothing but failures.
 _STEPS = (0.0, 0.02, 0.10, 0.25, 0.50, 0.75)
 
@@ -50,9 +51,9 @@ class InputRow:
         return self.passed.get(criterion, 0) / self.trials
 
 
-def inputs_section(record: RunRecord, outline: Outline) -> Markup:
+def inputs_section(record: RunRecord, outline: Outline, room: Room) -> Markup:
     """The heat map of every experiment, or nothing without trials."""
-    maps = [made for one in record.plan.experiments if (made := _heat_map(record, one))]
+    maps = [made for one in record.plan.experiments if (made := _heat_map(record, one, room))]
     if not maps:
         return Markup("")
     note = (
@@ -62,7 +63,7 @@ def inputs_section(record: RunRecord, outline: Outline) -> Markup:
     return outline.section("Inputs", *maps, note=note)
 
 
-def _heat_map(record: RunRecord, experiment: ExperimentPlan) -> Markup:
+def _heat_map(record: RunRecord, experiment: ExperimentPlan, room: Room) -> Markup:
     criteria = [one.criterion for one in record.plan.criteria_of(experiment.name)]
     rows = _rows(record.trials, experiment.name)
     if not rows or not criteria:
@@ -70,24 +71,26 @@ def _heat_map(record: RunRecord, experiment: ExperimentPlan) -> Markup:
     rows.sort(key=lambda row: (min(map(row.rate, criteria)), sum(map(row.rate, criteria))))
     caption = f"Inputs of {experiment.identifier} by criterion"
     shown = _table(caption, criteria, rows[:FIRST])
-    more = rows[FIRST:MOST]
+    most = max(FIRST, min(MOST, room.cells // len(criteria)))
+    more = rows[FIRST:most]
     untried = len(experiment.input_ids) - len(rows)
     notes = []
-    if len(rows) > MOST:
-        worst = min(min(map(row.rate, criteria)) for row in rows[MOST:])
-        left = counted(len(rows) - MOST, "further input")
-        notes.append(f"{left} not listed; none of them below {observed_percent(worst)}.")
+    if len(rows) > most:
+        worst = observed_percent(_worst(rows[most:], criteria))
+        left = counted(len(rows) - most, "further input")
+        notes.append(f"{left} not listed; none of them below {worst}.")
     if untried > 0:
         notes.append(f"{counted(untried, 'input')} not tried.")
+    further = None
+    if more:
+        said = (
+            f"{counted(len(more), 'more input')}, from {observed_percent(_worst(more, criteria))}"
+        )
+        further = details(said, _table(f"{caption}, continued", criteria, more))
     return joined(
         [
             shown,
-            details(
-                f"{counted(len(more), 'more input')}, from {observed_percent(_worst(more, criteria))}",
-                _table(f"{caption}, continued", criteria, more),
-            )
-            if more
-            else None,
+            further,
             *(element("p", note, class_="note") for note in notes),
         ]
     )
@@ -108,7 +111,10 @@ def _rows(trials: Sequence[Trial], experiment: str) -> list[InputRow]:
 def _table(caption: str, criteria: Sequence[str], rows: Sequence[InputRow]) -> Markup:
     times, costs = any(row.latencies for row in rows), any(row.has_cost for row in rows)
     heads = [element("th", "input", scope="col")]
-    heads += [element("th", element("bdi", name), scope="col", class_="num") for name in criteria]
+    heads += [
+        element("th", element("bdi", shortened(name, _NAME)), scope="col", class_="num")
+        for name in criteria
+    ]
     heads.append(element("th", "trials", scope="col", class_="num"))
     if times:
         heads.append(element("th", "median latency", scope="col", class_="num"))
@@ -120,7 +126,7 @@ def _table(caption: str, criteria: Sequence[str], rows: Sequence[InputRow]) -> M
     body = [
         element(
             "tr",
-            element("th", element("bdi", row.input_id), scope="row"),
+            element("th", element("bdi", shortened(row.input_id, _NAME)), scope="row"),
             *_cells(row, criteria, times=times, places=places if costs else None),
         )
         for row in rows
@@ -152,7 +158,7 @@ def _cells(
             observed_percent(rate),
             element("small", f"{failed:,} failed" if failed else ""),
             class_=f"num step{_step(1 - rate)} hit",
-            title=f"{row.input_id}, {name}: {passed:,} of {counted(row.trials, 'trial')} passed",
+            title=f"{passed:,} of {counted(row.trials, 'trial')} passed",
         )
     yield element("td", f"{row.trials:,}", class_="num")
     if times:

@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
-from trialwise.reporters.html.parts import Outline, shape, tone
+from trialwise.reporters.html.parts import Outline, Tone, shape, tone
+from trialwise.reporters.html.words import is_soft, shown
 from trialwise.reporters.page.axis import part, round_steps
 from trialwise.reporters.page.markup import Markup, element, joined
 from trialwise.reporters.plan.figures import percent
@@ -48,13 +50,14 @@ def required_of(finding: Finding) -> float | None:
     return threshold.required_rate
 
 
-def interval_figure(findings: Sequence[Finding], outline: Outline) -> Markup:
+def interval_figure(record: RunRecord, outline: Outline) -> Markup:
     """The chart, or nothing where no trial gave a rate."""
+    findings = record.verdict.findings
     strips = [strip for finding in findings for strip in _strips(finding)]
     if not strips:
         return Markup("")
     low = _lowest(strips)
-    rows = [_row(strip, low) for strip in strips]
+    rows = [_row(strip, low, record) for strip in strips]
     left_out = sum(max(0, len(f.by_input) - MOST_INPUTS) for f in findings)
     rest = f" {counted(left_out, 'further input')} not drawn." if left_out else ""
     summary = (
@@ -62,7 +65,12 @@ def interval_figure(findings: Sequence[Finding], outline: Outline) -> Markup:
         f"ones the rate it must be told from.{rest}"
     )
     axis = [
-        element("span", percent(round(tick, 4)), style=f"left:{_at(tick, low)}")
+        element(
+            "span",
+            percent(round(tick, 4)),
+            class_="start" if tick == low else "end" if tick == 1 else None,
+            style=f"left:{_at(tick, low)}",
+        )
         for tick in _ticks(low)
     ]
     rows.append(
@@ -70,9 +78,7 @@ def interval_figure(findings: Sequence[Finding], outline: Outline) -> Markup:
     )
     return element(
         "figure",
-        element(
-            "figcaption", outline.heading("Rates against requirements"), element("p", summary)
-        ),
+        element("figcaption", outline.heading("Rates against requirements"), element("p", summary)),
         element("ol", *rows, class_="strips"),
         class_="figure",
     )
@@ -118,8 +124,10 @@ def _ticks(low: float) -> list[float]:
     return round_steps(low, 1.0, most=6)
 
 
-def _row(strip: Strip, low: float) -> Markup:
-    kind = tone(strip.finding.decision)
+def _row(strip: Strip, low: float, record: RunRecord) -> Markup:
+    decision, label = shown(record, strip.finding)
+    kind = tone(decision)
+    hollow = " hollow" if decision is Decision.PASS and (label or is_soft(record)) else ""
     interval = interval_of(strip.finding)
     said = observed_percent(strip.rate)
     return element(
@@ -133,12 +141,14 @@ def _row(strip: Strip, low: float) -> Markup:
             element("span", f" of {counted(strip.finding.tally.trials, 'trial')}", class_="of"),
             class_="value",
         ),
-        class_=f"strip {kind}{' input' if strip.is_input else ''}",
+        class_=f"strip {kind}{hollow}{' input' if strip.is_input else ''}",
     )
 
 
-def _picture(strip: Strip, low: float, kind: str) -> Markup:
-    grid = [element("line", **_upright(tick, low, 0, HEIGHT), class_="grid") for tick in _ticks(low)]
+def _picture(strip: Strip, low: float, kind: Tone) -> Markup:
+    grid = [
+        element("line", **_upright(tick, low, 0, HEIGHT), class_="grid") for tick in _ticks(low)
+    ]
     required, other = required_of(strip.finding), _other(strip.finding)
     marks = []
     if other is not None:

@@ -12,7 +12,17 @@ from trialwise.model.run import RunRecord
 from trialwise.model.verdict import LatencyFinding
 from trialwise.reporters.html.parts import Outline, badge, tone
 from trialwise.reporters.html.parts import table as made_table
-from trialwise.reporters.html.plots import Area, Axis, Hit, Line, Mark, Place, Plot, render_plot
+from trialwise.reporters.html.plots import (
+    INKS,
+    Area,
+    Axis,
+    Hit,
+    Line,
+    Mark,
+    Place,
+    Plot,
+    render_plot,
+)
 from trialwise.reporters.page.axis import round_above
 from trialwise.reporters.page.markup import Markup, joined
 from trialwise.reporters.plan.charts import Guide
@@ -28,7 +38,7 @@ __all__ = ["latency_section"]
 
 #: Fewer latencies are a list, not a distribution.
 FEWEST = 5
-STEPS, COLUMNS = 250, 80
+STEPS, COLUMNS = 200, 60
 BAND = 0.95
 #: A longer reach than this between the shortest and the longest is read on a logarithmic axis.
 REACH = 25
@@ -36,7 +46,7 @@ REACH = 25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """The latencies of one experiment's successful trials, ascending, with what is asked of them."""
+    """The latencies of an experiment's successful trials, ascending, and what is asked of them."""
 
     experiment: str
     latencies: Sequence[float]
@@ -73,7 +83,7 @@ def _findings(record: RunRecord) -> Markup:
         )
     if not rows:
         return Markup("")
-    columns = ("percentile", "verdict", "observed", "limit", "trials", "why", "errs")
+    columns = ("percentile", "verdict", "observed", "limit", "trials", "why", "error rate")
     return made_table(
         "Latency findings", columns, rows, words=(0, 1, 5, 6), wide=True, hide_caption=True
     )
@@ -141,8 +151,8 @@ def _plot(timing: Timing, *, several: bool) -> Plot:
             Mark(
                 x=one.observed,
                 y=one.percentile,
-                label=f"{one.constraint} {seconds(one.observed)}",
-                ink=_ink(one),
+                label=one.constraint,
+                ink=INKS[tone(one.decision)],
             )
             for one in timing.findings
             if one.observed is not None
@@ -158,11 +168,6 @@ def _plot(timing: Timing, *, several: bool) -> Plot:
     )
 
 
-def _ink(one: LatencyFinding) -> str:
-    kind = tone(one.decision)
-    return "quiet" if kind == "none" else kind
-
-
 def _axis(timing: Timing) -> Axis:
     limits = [one.threshold for one in timing.findings if one.threshold is not None]
     values = [*timing.latencies, *timing.baseline, *limits]
@@ -176,7 +181,11 @@ def _axis(timing: Timing) -> Axis:
 def _steps(ordered: Sequence[float], end: float) -> tuple[Place, ...]:
     """The empirical distribution as a line of steps, thinned where no eye could tell."""
     count = len(ordered)
-    ranks = range(count) if count <= STEPS else [round(k * (count - 1) / (STEPS - 1)) for k in range(STEPS)]
+    ranks = (
+        range(count)
+        if count <= STEPS
+        else [round(k * (count - 1) / (STEPS - 1)) for k in range(STEPS)]
+    )
     places: list[Place] = [(ordered[0], 0.0)]
     for rank in ranks:
         places += [(ordered[rank], places[-1][1]), (ordered[rank], (rank + 1) / count)]
@@ -211,7 +220,12 @@ def _hits(ordered: Sequence[float], axis: Axis) -> tuple[Hit, ...]:
 
 def _rows(ordered: Sequence[float]) -> tuple[tuple[str, ...], ...]:
     summary = latency_summary(ordered)
-    levels = (("50 %", summary.p50), ("90 %", summary.p90), ("95 %", summary.p95), ("99 %", summary.p99))
+    levels = (
+        ("50 %", summary.p50),
+        ("90 %", summary.p90),
+        ("95 %", summary.p95),
+        ("99 %", summary.p99),
+    )
     rows = [
         (name, f"– ({value.reason})" if isinstance(value, Undefined) else seconds(value))
         for name, value in levels

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
 from trialwise.model.verdict import Decision
 from trialwise.reporters.page.markup import Markup, element, joined
 
 __all__ = [
     "Outline",
+    "Room",
+    "Tone",
     "badge",
     "details",
     "facts",
@@ -25,14 +28,45 @@ __all__ = [
 _DEEPEST = 6
 _NAME_LENGTH = 40
 
+Tone: TypeAlias = Literal["pass", "fail", "open", "none"]
+"""How a decision is coloured and shaped."""
+
+_TONES: dict[Decision, Tone] = {
+    Decision.PASS: "pass",
+    Decision.FAIL: "fail",
+    Decision.INCONCLUSIVE: "open",
+}
 #: A shape for every decision, so that none is told by its colour alone: a disc with a tick, a
 #: square with a cross, a diamond with a bar, a ring for what is no decision.
-_SHAPES = {
+_SHAPES: dict[Tone, tuple[str, str]] = {
     "pass": ("M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1Z", "m4.7 8.3 2.3 2.3 4.3-5"),
     "fail": ("M1.5 1.5h13v13h-13Z", "m5 5 6 6m0-6-6 6"),
     "open": ("M8 .3 15.7 8 8 15.7.3 8Z", "M4.8 8h6.4"),
     "none": ("M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1Z", ""),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """How much of a page one run may take, so that the whole stays under a megabyte."""
+
+    size: int = 900_000
+    """In bytes; the failing trials take what the rest leaves of it."""
+    trials: int = 250
+    """Failing trials."""
+    charted: int = 12
+    """Criteria whose charts are drawn."""
+    cells: int = 1200
+    """Of the heat maps."""
+
+    def shared(self, runs: int) -> Room:
+        """The room of each of several runs."""
+        return Room(
+            size=self.size // runs,
+            trials=max(5, self.trials // runs),
+            charted=max(1, self.charted // runs),
+            cells=max(60, self.cells // runs),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,20 +124,19 @@ def _note(note: object) -> Markup:
     return Markup("") if note is None else element("p", note, class_="note")
 
 
-def tone(decision: Decision | None) -> str:
+def tone(decision: Decision | None) -> Tone:
     """The class that colours a decision."""
-    tones = {Decision.PASS: "pass", Decision.FAIL: "fail", Decision.INCONCLUSIVE: "open"}
-    return "none" if decision is None else tones[decision]
+    return "none" if decision is None else _TONES[decision]
 
 
-def shape(kind: str) -> Markup:
+def shape(kind: Tone) -> Markup:
     """The shape of a tone, drawn in a square of 16 by 16."""
     ground, sign = _SHAPES[kind]
     drawn = element("path", d=ground, class_="ground")
     return joined([drawn, element("path", d=sign, class_="sign") if sign else None])
 
 
-def glyph(kind: str) -> Markup:
+def glyph(kind: Tone) -> Markup:
     """The shape of a tone beside words that say the same."""
     return element(
         "svg",
@@ -115,11 +148,18 @@ def glyph(kind: str) -> Markup:
     )
 
 
-def badge(decision: Decision | None, label: str = "") -> Markup:
-    """A decision as a word with its shape; a label that softens it leaves the shape hollow."""
+def badge(decision: Decision | None, label: str = "", *, soft: bool = False) -> Markup:
+    """A decision as a word with its shape; what softens it leaves the shape hollow.
+
+    Args:
+        decision: None where nothing was decided.
+        label: What to say instead of the decision.
+        soft: Whether a PASS is a sentinel's and no evidence.
+    """
     kind = tone(decision)
     word = label or ("REFUSED" if decision is None else decision.value)
-    hollow = " hollow" if decision is not None and word != decision.value else ""
+    softened = decision is Decision.PASS and (soft or word != decision.value)
+    hollow = " hollow" if softened else ""
     return element("span", glyph(kind), word, class_=f"badge {kind}{hollow}")
 
 

@@ -7,16 +7,16 @@ from itertools import accumulate, pairwise
 
 from trialwise.model.verdict import Decision, Finding
 from trialwise.reporters.html.parts import tone
-from trialwise.reporters.html.plots import Area, Axis, Hit, Line, Mark, Place, Plot
+from trialwise.reporters.html.plots import INKS, Area, Axis, Hit, Line, Mark, Place, Plot
 from trialwise.reporters.html.streams import Bounds
 from trialwise.reporters.wording import counted, observed_percent
 
 __all__ = ["path_plot"]
 
 #: Where a bound or a path has more corners than this, fewer are drawn: no eye tells them apart.
-CORNERS = 300
-COLUMNS = 90
-ROWS = 24
+CORNERS = 160
+COLUMNS = 60
+ROWS = 20
 #: Bounds reach this much further than the trials that were needed.
 AHEAD = 1.6
 
@@ -32,7 +32,8 @@ def path_plot(finding: Finding, bounds: Bounds, outcomes: Sequence[bool]) -> Plo
     failures = [0, *accumulate(int(not passed) for passed in outcomes)]
     taken = len(outcomes)
     last = min(bounds.cap, max(20, round(AHEAD * taken)))
-    top = max(failures[-1] + 1, _reachable(bounds, last), 4)
+    reach = max(failures[-1] + 1, _reachable(bounds, last), 4)
+    top = reach + reach // 12
     places = _spread(range(last + 1), CORNERS)
     return Plot(
         heading="Path to the verdict",
@@ -59,16 +60,13 @@ def path_plot(finding: Finding, bounds: Bounds, outcomes: Sequence[bool]) -> Plo
                 x=taken,
                 y=failures[-1],
                 label=_end(finding, taken),
-                ink=_INKS[tone(finding.decision)],
+                ink=INKS[tone(finding.decision)],
             ),
         ),
         hits=_hits(bounds, failures),
         columns=("after trial", "failures", "rate", "PASS at most", "FAIL from"),
         rows=tuple(_row(n, failures[n], bounds) for n in _spread(range(1, taken + 1), ROWS)),
     )
-
-
-_INKS = {"pass": "pass", "fail": "fail", "open": "open", "none": "quiet"}
 
 
 def _reachable(bounds: Bounds, last: int) -> int:

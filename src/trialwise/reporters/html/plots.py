@@ -12,18 +12,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from trialwise.reporters.html.parts import Outline, details, table
+from trialwise.reporters.html.parts import Outline, Tone, details, table
 from trialwise.reporters.page.axis import part, round_steps
 from trialwise.reporters.page.markup import Markup, element
 from trialwise.reporters.plan.charts import Guide
 from trialwise.reporters.plan.figures import duration, money, percent
 
-__all__ = ["Area", "Axis", "Hit", "Line", "Mark", "Plot", "render_plot"]
+__all__ = ["INKS", "Area", "Axis", "Hit", "Line", "Mark", "Plot", "render_plot"]
 
 Unit: TypeAlias = Literal["rate", "count", "seconds", "usd"]
-Ink: TypeAlias = Literal["one", "two", "quiet", "pass", "fail", "open"]
+Ink: TypeAlias = Literal["one", "quiet", "pass", "fail", "open"]
 Place: TypeAlias = tuple[float, float]
 
+INKS: dict[Tone, Ink] = {"pass": "pass", "fail": "fail", "open": "open", "none": "quiet"}
+"""The colour of a mark that stands for a decision."""
 #: The side of the square that shapes are drawn in.
 SIDE = 1000
 #: The narrowest plot, in letters: labels that are nearer than their length get lines of their own.
@@ -142,13 +144,13 @@ class Plot:
 def render_plot(plot: Plot, outline: Outline) -> Markup:
     """The chart as a figure with its key, its values on demand and a table of them."""
     upright = sorted((g for g in plot.guides if g.axis == "x"), key=lambda g: g.value)
-    rows = _staggered([(plot.x.place(g.value), len(g.label)) for g in upright])
-    above = LINE * (max(rows) + 1) if rows else 0
+    lines = _staggered([(plot.x.place(g.value), len(g.label)) for g in upright])
+    above = LINE * (max(row for row, _ in lines) + 1) if lines else 0
     # The words about the picture are in the caption; what is in the picture is decoration.
     frame = element(
         "div",
         _y_ticks(plot),
-        element("div", _shapes(plot), *_labels(plot, upright, rows), class_="shapes"),
+        element("div", _shapes(plot), *_labels(plot, upright, lines), class_="shapes"),
         _x_ticks(plot),
         element("div", plot.x.label, class_="xlabel"),
         class_="plot",
@@ -169,7 +171,9 @@ def render_plot(plot: Plot, outline: Outline) -> Markup:
             element("p", class_="readout", aria_live="polite"),
             class_="frame",
         ),
-        details("Values as a table", table(plot.heading, plot.columns, plot.rows, hide_caption=True)),
+        details(
+            "Values as a table", table(plot.heading, plot.columns, plot.rows, hide_caption=True)
+        ),
         class_="figure",
     )
 
@@ -254,14 +258,16 @@ def _guide(plot: Plot, guide: Guide) -> Markup:
     return element("path", d=f"M0 {_down(plot.y.place(guide.value))}H{SIDE}", class_="guide")
 
 
-def _labels(plot: Plot, upright: Sequence[Guide], rows: Sequence[int]) -> Iterator[Markup]:
+def _labels(
+    plot: Plot, upright: Sequence[Guide], lines: Sequence[tuple[int, str]]
+) -> Iterator[Markup]:
     """Words on guides and marks; upright guides have theirs above the chart, in lines."""
-    for guide, row in zip(upright, rows, strict=True):
+    for guide, (row, side) in zip(upright, lines, strict=True):
         place = plot.x.place(guide.value)
         yield element(
             "span",
             guide.label,
-            class_=f"tag upright {_side(place)}",
+            class_=f"tag upright {side}",
             style=f"left:{100 * place:.2f}%;height:{LINE * (row + 1):.1f}em",
         )
     yield from (
@@ -289,24 +295,36 @@ def _labels(plot: Plot, upright: Sequence[Guide], rows: Sequence[int]) -> Iterat
 
 
 def _side(place: float) -> str:
-    """On which side of its line a label has room."""
+    """On which side of its dot a label has room."""
     return "before" if place > 0.55 else "after"
 
 
-def _staggered(labels: Sequence[tuple[float, int]]) -> list[int]:
-    """The line of each label, so that none runs into the one before it in the same line.
+def _staggered(labels: Sequence[tuple[float, int]]) -> list[tuple[int, str]]:
+    """The line of each label above a chart, from the bottom, and its side.
 
-    >>> _staggered([(0.1, 9), (0.2, 9), (0.5, 9)])
-    [0, 1, 0]
+    Labels stand before their guides where there is room, a later one above those it would touch:
+    then no guide runs through a label of another. Otherwise everything is mirrored.
+
+    >>> _staggered([(0.5, 9), (0.6, 9), (1.0, 9)])
+    [(0, 'before'), (1, 'before'), (0, 'before')]
+    >>> _staggered([(0.0, 9), (0.1, 9)])
+    [(1, 'after'), (0, 'after')]
     """
-    ends: list[float] = []
-    rows = []
-    for place, letters in labels:
-        width = (letters + 2) / LETTERS
-        start = place - width if _side(place) == "before" else place
-        row = next((r for r, end in enumerate(ends) if end <= start), len(ends))
-        ends[row : row + 1] = [start + width]
-        rows.append(row)
+    spans = [(place, (letters + 2) / LETTERS) for place, letters in labels]
+    too_far_left = max((width - place for place, width in spans), default=0.0)
+    too_far_right = max((place + width - 1 for place, width in spans), default=0.0)
+    # The ticks' own column is free above the chart.
+    if too_far_left - 0.2 <= max(too_far_right, 0.0):
+        return [(row, "before") for row in _lines(spans)]
+    mirrored = _lines([(1 - place, width) for place, width in reversed(spans)])
+    return [(row, "after") for row in reversed(mirrored)]
+
+
+def _lines(spans: Sequence[tuple[float, float]]) -> list[int]:
+    rows: list[int] = []
+    for number, (place, width) in enumerate(spans):
+        touched = [rows[k] for k in range(number) if spans[k][0] > place - width]
+        rows.append(max(touched, default=-1) + 1)
     return rows
 
 

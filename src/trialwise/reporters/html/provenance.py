@@ -10,7 +10,7 @@ from trialwise.model.evidence import Diagnostics, ExperimentSummary
 from trialwise.model.options import Budget
 from trialwise.model.run import RunRecord
 from trialwise.reporters.html.parts import Outline, details, facts, listed, table
-from trialwise.reporters.page.markup import Markup, element
+from trialwise.reporters.page.markup import Markup, element, verbatim
 from trialwise.reporters.plan.figures import duration, money
 from trialwise.reporters.wording import STOPS, counted, observed_percent
 
@@ -105,7 +105,9 @@ def provenance_section(record: RunRecord, outline: Outline) -> Markup:
 
 
 def _block(title: str, pairs: Iterable[tuple[object, object]], outline: Outline) -> Markup:
-    listed_facts = facts(((element("bdi", k), element("bdi", v)) for k, v in pairs if v), "facts two")
+    listed_facts = facts(
+        ((element("bdi", k), element("bdi", v)) for k, v in pairs if v), "facts two"
+    )
     if not listed_facts:
         return Markup("")
     heading = outline.heading(element("bdi", title)) if title else None
@@ -181,9 +183,16 @@ def _budget(budget: Budget) -> str:
 def reproducibility_section(record: RunRecord, report: str, outline: Outline) -> Markup:
     """The numerical ingredients, and the whole analysis as text."""
     found = record.verdict.reproducibility
-    pairs = [(one.name.replace("_", " "), _plain(getattr(found, one.name))) for one in fields(found)]
+    pairs = [
+        (one.name.replace("_", " "), _plain(getattr(found, one.name))) for one in fields(found)
+    ]
     whole = element(
-        "pre", report, class_="report", tabindex="0", role="region", aria_label="Full analysis"
+        "pre",
+        verbatim(report),
+        class_="report",
+        tabindex="0",
+        role="region",
+        aria_label="Full analysis",
     )
     lines = counted(report.count("\n"), "line")
     return outline.section(

@@ -12,11 +12,11 @@ from hashlib import sha256
 
 from trialwise.model.run import RunRecord
 from trialwise.reporters.digest import digest
-from trialwise.reporters.html.banner import banner, verdict_tone
+from trialwise.reporters.html.banner import banner
 from trialwise.reporters.html.criteria import criteria_sections
 from trialwise.reporters.html.inputs import inputs_section
 from trialwise.reporters.html.latency import latency_section
-from trialwise.reporters.html.parts import Outline, badge, facts, glyph, table, tone
+from trialwise.reporters.html.parts import Outline, Room, badge, facts, glyph, table, tone
 from trialwise.reporters.html.provenance import (
     provenance_section,
     qualifications_section,
@@ -24,11 +24,11 @@ from trialwise.reporters.html.provenance import (
 )
 from trialwise.reporters.html.reasons import reasons_figure
 from trialwise.reporters.html.spending import spending_section
-from trialwise.reporters.html.trials import Room, trials_section
-from trialwise.reporters.html.words import headline, is_measured, meaning
+from trialwise.reporters.html.trials import trials_section
+from trialwise.reporters.html.words import MEASURED, headline, is_measured, is_soft, meaning
 from trialwise.reporters.page.markup import Markup, element, joined
 from trialwise.reporters.page.palette import palette_css
-from trialwise.reporters.plan.figures import duration, money
+from trialwise.reporters.plan.figures import duration, level, money
 from trialwise.reporters.suite import (
     checked,
     suite_decision,
@@ -62,21 +62,18 @@ def render_html(record: RunRecord | Sequence[RunRecord], *, title: str | None = 
 
 def _single(record: RunRecord, name: str) -> tuple[Markup, Markup]:
     outline = Outline(level=1)
-    header = _masthead(outline.heading(element("bdi", name)), _dateline([record]))
-    content = _contract(record, outline.below, Room())
-    contents = _contents(outline)
+    title = outline.heading(element("bdi", name))
+    header = _masthead("Run report", title, _dateline([record]))
+    first, *rest = _contract(record, outline.below, Room())
     # The verdict comes before the list of what else there is.
-    first, *rest = content
-    return header, joined([first, contents, *rest])
+    return header, joined([first, _contents(outline, joined(rest)), *rest])
 
 
 def _suite(records: Sequence[RunRecord], name: str) -> tuple[Markup, Markup]:
     outline = Outline(level=1)
-    header = _masthead(outline.heading(element("bdi", name)), _dateline(records))
-    room = Room(
-        trials=max(5, Room().trials // len(records)),
-        characters=Room().characters // len(records),
-    )
+    title = outline.heading(element("bdi", name))
+    header = _masthead("Suite report", title, _dateline(records))
+    room = Room().shared(len(records))
     articles, names = [], []
     for number, record in enumerate(records, start=1):
         inner = Outline(level=2, prefix=f"c{number}-", taken=outline.taken)
@@ -99,18 +96,22 @@ def _contract(record: RunRecord, outline: Outline, room: Room) -> list[Markup]:
     """Everything about one run, the most important first."""
     reasons = reasons_figure(digest(record), outline.below)
     report = render_transparent(record.verdict, title=_name(record))
-    return [
+    before = [
         banner(record, outline),
-        criteria_sections(record, outline),
+        criteria_sections(record, outline, room),
         latency_section(record, outline),
         outline.section("Failures", reasons) if reasons else Markup(""),
-        inputs_section(record, outline),
-        trials_section(record, outline, room),
+        inputs_section(record, outline, room),
+    ]
+    after = [
         spending_section(record, outline),
         qualifications_section(record, outline),
         provenance_section(record, outline),
         reproducibility_section(record, report, outline),
     ]
+    taken = sum(len(part.encode()) for part in (*before, *after))
+    left = max(room.size - taken, room.size // 10)
+    return [*before, trials_section(record, outline, room.trials, left), *after]
 
 
 def _overview(records: Sequence[RunRecord], names: Sequence[str], outline: Outline) -> Markup:
@@ -124,7 +125,9 @@ def _overview(records: Sequence[RunRecord], names: Sequence[str], outline: Outli
     rows = [
         (
             element("a", element("bdi", _name(one)), href=f"#{identity}"),
-            badge(one.verdict.decision, "" if not is_measured(one) else "MEASURED"),
+            badge(None, MEASURED)
+            if is_measured(one)
+            else badge(one.verdict.decision, headline(one), soft=is_soft(one)),
             meaning(one),
             f"{len(one.trials):,}",
             duration(one.verdict.spending.seconds) if one.verdict.spending.seconds else "–",
@@ -135,7 +138,7 @@ def _overview(records: Sequence[RunRecord], names: Sequence[str], outline: Outli
     columns = ("contract", "verdict", "meaning", "trials", "time", "cost")
     identity = outline.claim("suite")
     kind = tone(decision)
-    bounds = [f"{one.meaning}: at most {one.capped:.3g}" for one in suite_envelopes(records)]
+    bounds = [f"{one.meaning}: at most {level(one.capped)}" for one in suite_envelopes(records)]
     together = f"Over all contracts together: {'; '.join(bounds)}." if bounds else None
     return element(
         "section",
@@ -171,7 +174,7 @@ def _overview(records: Sequence[RunRecord], names: Sequence[str], outline: Outli
         ),
         table("Contracts", columns, rows, words=(0, 1, 2), wide=True, hide_caption=True),
         element("p", together, class_="note") if together else None,
-        class_="banner",
+        class_="banner suite",
         id=identity,
         aria_labelledby=f"{identity}-h",
     )
@@ -194,24 +197,28 @@ def _dateline(records: Sequence[RunRecord]) -> Markup:
     return element("p", *(element("span", part) for part in parts if part), class_="dateline")
 
 
-def _masthead(heading: Markup, dateline: Markup) -> Markup:
+def _masthead(kind: str, heading: Markup, dateline: Markup) -> Markup:
     toggle = element(
-        "button", "Theme: system", type="button", class_="theme", hidden=True, data_theme_toggle=True
+        "button",
+        "Theme: system",
+        type="button",
+        class_="theme",
+        hidden=True,
+        data_theme_toggle=True,
     )
     return element(
         "header",
-        element("div", element("p", "Run report", class_="eyebrow"), toggle, class_="bar"),
+        element("div", element("p", kind, class_="eyebrow"), toggle, class_="bar"),
         heading,
         dateline,
         class_="masthead",
     )
 
 
-def _contents(outline: Outline) -> Markup:
-    links = [
-        element("li", element("a", title, href=f"#{identity}"))
-        for title, identity in outline.contents
-    ]
+def _contents(outline: Outline, content: Markup) -> Markup:
+    """Links to the sections in the order in which they stand, whichever was made first."""
+    order = sorted(outline.contents, key=lambda one: content.find(f'<section id="{one[1]}"'))
+    links = [element("li", element("a", title, href=f"#{identity}")) for title, identity in order]
     return element("nav", element("ol", *links), aria_label="Sections", class_="contents")
 
 

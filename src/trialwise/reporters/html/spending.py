@@ -129,7 +129,9 @@ def _spread(count: int, most: int) -> list[int]:
     return [round(k * (count - 1) / (most - 1)) for k in range(most)]
 
 
-def _row(trials: Sequence[Trial], sums: Sequence[float], k: int, *, spends: bool) -> tuple[str, ...]:
+def _row(
+    trials: Sequence[Trial], sums: Sequence[float], k: int, *, spends: bool
+) -> tuple[str, ...]:
     row = (duration(trials[k].started_s), f"{k + 1:,}")
     return (*row, money(sums[k])) if spends else row
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
@@ -17,11 +16,11 @@ from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.reporters.html.parts import Outline, details, facts, glyph, listed
 from trialwise.reporters.html.words import REASONS
-from trialwise.reporters.page.markup import Markup, element, joined, shortened
+from trialwise.reporters.page.markup import Markup, element, joined, shortened, verbatim
 from trialwise.reporters.plan.figures import duration, money
 from trialwise.reporters.wording import counted, seconds
 
-__all__ = ["Room", "trials_section"]
+__all__ = ["trials_section"]
 
 #: Passing trials shown beside the failing ones, spread over the run.
 PASSING = 6
@@ -30,20 +29,19 @@ _REPLY, _EVIDENCE, _EXPLANATION, _ARGUMENTS, _NAME = 1200, 500, 400, 240, 80
 _CALLS, _ATTEMPTS = 20, 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
-    """How much a page may give to the trials of one run."""
+def trials_section(record: RunRecord, outline: Outline, most: int, size: int) -> Markup:
+    """The failing trials with a filter and a sample of the passing ones, or nothing.
 
-    trials: int = 250
-    characters: int = 480_000
-
-
-def trials_section(record: RunRecord, outline: Outline, room: Room) -> Markup:
-    """The failing trials with a filter, and a sample of the passing ones; nothing without trials."""
+    Args:
+        record: The run.
+        outline: Where the section stands.
+        most: How many failing trials may be shown.
+        size: How many bytes they may take.
+    """
     if not record.trials:
         return Markup("")
     failing = [trial for trial in record.trials if not trial.passed]
-    cards = _fitting(_in_turn(failing), room, record)
+    cards = _fitting(_in_turn(failing), record, most, size)
     shown = sorted(cards, key=lambda pair: (pair[0].experiment, pair[0].index))
     criteria = [one.criterion for one in record.plan.criteria]
     content = [
@@ -70,16 +68,16 @@ def _in_turn(failing: Iterable[Trial]) -> Iterator[Trial]:
 
 
 def _fitting(
-    trials: Iterable[Trial], room: Room, record: RunRecord
+    trials: Iterable[Trial], record: RunRecord, most: int, size: int
 ) -> list[tuple[Trial, Markup]]:
     order = {one.criterion: place for place, one in enumerate(record.plan.criteria)}
     several = len(record.plan.experiments) > 1
     cards: list[tuple[Trial, Markup]] = []
-    left = room.characters
+    left = size
     for trial in trials:
         card = _card(trial, order, several=several)
         left -= len(card.encode())
-        if left < 0 or len(cards) == room.trials:
+        if left < 0 or len(cards) == most:
             break
         cards.append((trial, card))
     return cards
@@ -89,8 +87,8 @@ def _left_out(failing: int, shown: int) -> Markup:
     if shown == failing:
         return Markup("")
     said = (
-        f"{shown:,} of {failing:,} failing trials are shown, chosen so that every input and kind of "
-        "failure is among them; the run's journal holds them all."
+        f"{shown:,} of {failing:,} failing trials are shown, chosen so that every input and every "
+        "kind of failure has its turn; the run's journal holds them all."
     )
     return element("p", said, class_="note")
 
@@ -169,7 +167,7 @@ def _body(trial: Trial, failed: Sequence[Outcome]) -> Iterator[Markup]:
         yield _quoted("Reply", trial.reply, _REPLY)
     if trial.tool_calls:
         yield _calls(trial.tool_calls)
-    yield facts(_about(trial))
+    yield facts(_about(trial), "facts meta")
 
 
 def _about(trial: Trial) -> Iterator[tuple[str, object]]:
@@ -194,7 +192,7 @@ def _about(trial: Trial) -> Iterator[tuple[str, object]]:
 def _quoted(name: str, text: str, limit: int) -> Markup:
     if not text:
         return Markup("")
-    quote = element("pre", shortened(text, limit), dir="auto")
+    quote = element("pre", verbatim(shortened(text, limit)), dir="auto")
     return element("div", element("p", name, class_="label"), quote, class_="quoted")
 
 
@@ -217,8 +215,12 @@ def _call(call: Mapping[str, Any]) -> Markup:
         element("b", element("bdi", _short(str(name)) if name is not None else "unnamed call")),
         f" on {_short(str(server))}" if server is not None else None,
         f" · {seconds(took)}" if isinstance(took, int | float) and took >= 0 else None,
-        element("code", shortened(_plain(given), _ARGUMENTS), dir="auto") if given else None,
-        element("code", shortened(_plain(rest), _ARGUMENTS), dir="auto") if rest else None,
+        element("code", verbatim(shortened(_plain(given), _ARGUMENTS)), dir="auto")
+        if given
+        else None,
+        element("code", verbatim(shortened(_plain(rest), _ARGUMENTS)), dir="auto")
+        if rest
+        else None,
     )
 
 
@@ -254,7 +256,7 @@ def _passing(record: RunRecord) -> Markup:
                 "div",
                 _quoted("Reply", trial.reply or "", _REPLY),
                 _calls(trial.tool_calls) if trial.tool_calls else None,
-                facts(_about(trial)),
+                facts(_about(trial), "facts meta"),
                 class_="inside",
             ),
             class_="trial",

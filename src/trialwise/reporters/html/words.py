@@ -6,7 +6,7 @@ speaks of, what a PASS of its kind never claims, and the error rates that its ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trialwise.model.evidence import StopReason
@@ -20,6 +20,7 @@ from trialwise.stats.regression import RegressionCutoff
 from trialwise.stats.sequential.design import SequentialDesign
 
 __all__ = [
+    "MEASURED",
     "REASONS",
     "ErrorRate",
     "claims",
@@ -27,14 +28,19 @@ __all__ = [
     "error_rates",
     "headline",
     "is_measured",
+    "is_soft",
     "meaning",
     "needs",
     "question",
+    "shown",
     "stopped",
 ]
 
 #: Criteria named in a sentence; the others are counted.
 NAMED = 3
+
+MEASURED = "MEASURED"
+"""What a run is called that decided nothing on purpose."""
 
 REASONS = {
     "condition": "condition not met",
@@ -71,10 +77,20 @@ def is_measured(record: RunRecord) -> bool:
     return record.plan.purpose == "measure"
 
 
+def shown(record: RunRecord, finding: Finding) -> tuple[Decision | None, str]:
+    """The decision that a criterion is shown with, and the word for it."""
+    return (None, MEASURED) if is_measured(record) else (finding.decision, finding.label)
+
+
+def is_soft(record: RunRecord) -> bool:
+    """Whether a PASS of the run is a sentinel's and no evidence."""
+    return record.verdict.intent is Intent.SMOKE
+
+
 def headline(record: RunRecord) -> str:
     """The word a reader looks for."""
     if is_measured(record):
-        return "MEASURED"
+        return MEASURED
     decision = record.verdict.decision
     if decision is None:
         return "REFUSED"
@@ -93,7 +109,7 @@ def meaning(record: RunRecord) -> str:
             f"{counted(len(record.trials), 'trial')} were run to measure a baseline. Nothing was "
             "decided."
         )
-    smoke = verdict.intent is Intent.SMOKE
+    smoke = is_soft(record)
     match verdict.decision:
         case None:
             return (
@@ -132,16 +148,32 @@ def _count(verdict: Verdict) -> str:
 
 
 def _triggers(verdict: Verdict) -> str:
+    inputs = {one.criterion: one.by_input for one in verdict.findings if one.by_input}
     names = [
-        f"latency {one.name}" if one.kind == "latency" else one.name for one in verdict.triggers
+        f"latency {one.name}"
+        if one.kind == "latency"
+        else one.name + _inputs(inputs.get(one.name, ()), verdict.decision)
+        for one in verdict.triggers
     ]
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more
 
 
+def _inputs(parts: Sequence[Finding], decision: Decision | None) -> str:
+    """Which inputs decided, where each is judged on its own."""
+    worst = [part.input_id or "" for part in parts if part.decision is decision]
+    if not worst:
+        return ""
+    more = f" and {len(worst) - NAMED} more" if len(worst) > NAMED else ""
+    return f" on {', '.join(worst[:NAMED])}{more}"
+
+
 def claims(record: RunRecord) -> Iterator[str]:
     """Whom the verdict speaks of, what counted, and what it was run for."""
     verdict = record.verdict
+    if verdict.decision is None:
+        yield "Nothing was run, so nothing is claimed."
+        return
     for one in verdict.experiments:
         about = verdict.claim.about(one.inputs)
         which = f"On {one.identifier}: this is" if len(verdict.experiments) > 1 else "This is"
@@ -166,20 +198,26 @@ def disclaimers(record: RunRecord) -> Iterator[str]:
     verdict = record.verdict
     findings = verdict.findings
     passed = {one.procedure for one in findings if one.decision is Decision.PASS}
-    if verdict.intent is Intent.SMOKE:
+    if verdict.decision is None:
+        yield "A refusal says nothing about the service; it is about the design."
+        return
+    if is_measured(record):
+        yield "A baseline is an observation: what it means is decided when a test is held to it."
+        return
+    if is_soft(record):
         yield (
             "A smoke run verifies nothing: a PASS is a direction, not a determination of "
             "compliance; a FAIL is to be taken seriously."
         )
     if Procedure.REGRESSION in passed:
         yield "No degradation signal is no proof of equivalence with the baseline."
-    if Procedure.OBSERVATIONAL in passed and not is_measured(record):
+    if Procedure.OBSERVATIONAL in passed:
         yield "No failure observed makes no claim about how often failures happen."
     if any(one.caution is Caution.STRANDS_DISAGREE for one in findings):
         yield "A FAIL although the observed rate is high enough means not shown, not disproved."
     if verdict.decision is Decision.INCONCLUSIVE:
         yield "INCONCLUSIVE is no weak PASS: with more trials it may turn out either way."
-    if any(one.alpha is not None for one in findings) and verdict.decision is not None:
+    if any(one.alpha is not None for one in findings):
         yield (
             "No error rate here is the probability that this verdict is wrong; each says how often "
             "the rule errs in the long run, for independent and stationary trials."
@@ -242,7 +280,7 @@ def stopped(finding: Finding) -> str:
         case None:
             return "not run" if not trials else ""
         case StopReason.DECIDED:
-            return f"decided{'' if finding.by_input else f' after {trials:,}'}{most}"
+            return "every input decided" if finding.by_input else f"decided after {trials:,}{most}"
         case StopReason.CURTAILED:
             return f"verdict certain after {trials:,}{most.replace(' at most', '')}"
         case StopReason.COMPLETE:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from html import escape as escape_markup
 
-__all__ = ["Markup", "element", "escape", "joined", "safe", "shortened", "visible"]
+__all__ = ["Markup", "element", "escape", "joined", "safe", "shortened", "verbatim", "visible"]
 
 #: Controls, soft hyphen, bidirectional and zero-width marks, line separators, lone surrogates,
 #: noncharacters and the invisible tag characters. Joiners stay: scripts and emoji need them.
@@ -18,6 +18,10 @@ _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
 )
+#: Controls whose names are known to more people, and to more fonts, than their numbers.
+_CONTROLS = {0x00: "NUL", 0x07: "BEL", 0x08: "BS", 0x0D: "CR", 0x1B: "ESC", 0x7F: "DEL"}
+#: The space between a number and its unit, and after a sign of its own.
+_UNIT = re.compile(r"(?<=\d) (?=%|(?:ms|s|min|h)\b)|(?<=[±≥≤]) (?=\d)")
 _VOID = frozenset({"br", "hr", "input", "link", "meta"})
 
 
@@ -31,32 +35,38 @@ def visible(text: str) -> str:
     """The text with every character shown that would hide or reorder others.
 
     >>> visible("\\x1b[31mred\\u202egnp.exe")
-    '␛[31mred⟨U+202E⟩gnp.exe'
+    '⟨ESC⟩[31mred⟨U+202E⟩gnp.exe'
     """
     return _HIDDEN.sub(_shown, text.replace("\r\n", "\n"))
 
 
 def _shown(match: re.Match[str]) -> str:
     code = ord(match.group())
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+    return f"⟨{_CONTROLS.get(code) or f'U+{code:04X}'}⟩"
 
 
-def escape(text: str) -> str:
-    """Text without markup, fit for content and for a quoted attribute.
+def escape(text: str, *, quote: bool = False) -> str:
+    """Text without markup, as content or, with `quote`, as the value of an attribute.
 
-    >>> escape("</script>")
-    '&lt;/script&gt;'
+    >>> escape("</script>"), escape('"', quote=True)
+    ('&lt;/script&gt;', '&quot;')
     """
-    return escape_markup(visible(text), quote=True)
+    return escape_markup(visible(text), quote=quote)
 
 
 def safe(value: object) -> Markup:
-    """Markup as it is, nothing for None, anything else as escaped text."""
+    """Markup as it is, nothing for None, anything else as escaped text.
+
+    A number and its unit are not parted at the end of a line.
+    """
     if isinstance(value, Markup):
         return value
-    return Markup("" if value is None else escape(str(value)))
+    return Markup("" if value is None else _UNIT.sub("\u00a0", escape(str(value))))
+
+
+def verbatim(text: str) -> Markup:
+    """Text that somebody may copy: escaped, and otherwise as it is."""
+    return Markup(escape(text))
 
 
 def joined(parts: Iterable[object], between: str = "") -> Markup:
@@ -73,13 +83,17 @@ def element(name: str, /, *content: object, **attributes: object) -> Markup:
     '<a href="#x" class="quiet" aria-label="Department">R&amp;D</a>'
     """
     given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{"" if value is True else escape(str(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
         for key, value in attributes.items()
         if value is not None and value is not False
     )
     if name in _VOID:
         return Markup(f"<{name}{given}/>")
     return Markup(f"<{name}{given}>{joined(content)}</{name}>")
+
+
+def _value(value: object) -> str:
+    return "" if value is True else escape(str(value), quote=True)
 
 
 def shortened(text: str, limit: int) -> str:

@@ -5,14 +5,14 @@ Drawn by hand: two kinds of chart, lines and stacked shares, do not pay for a li
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from trialwise.reporters.page.axis import part, round_above
 from trialwise.reporters.plan.figures import mean_trials, percent
 
-__all__ = ["Chart", "Guide", "Ink", "Point", "Series", "part", "render_terminal", "tick"]
+__all__ = ["Chart", "Guide", "Ink", "Point", "Series", "render_terminal", "tick"]
 
 Unit: TypeAlias = Literal["rate", "share", "count"]
 Kind: TypeAlias = Literal["lines", "shares"]
@@ -85,7 +85,7 @@ class Chart:
             return 0.0, 1.0
         values = [point.y for series in self.series for point in series.points]
         values += [guide.value for guide in self.guides if guide.axis == "y"]
-        return 0.0, _round_above(max(values))
+        return 0.0, round_above(max(values))
 
 
 def render_terminal(chart: Chart, *, unicode: bool = True) -> list[str]:
@@ -173,22 +173,8 @@ def _axis(chart: Chart, margin: int, unicode: bool) -> Iterator[str]:
     yield " " * (margin + 1) + chart.x_label
 
 
-def part(value: float, low: float, high: float) -> float:
-    """How far between two ends, 0 to 1."""
-    return min(1.0, max(0.0, (value - low) / (high - low))) if high > low else 0.5
-
-
 def tick(value: float, unit: Unit) -> str:
     """A value of an axis."""
     if unit == "count":
         return f"{value:.0f}" if value == round(value) else mean_trials(value)
     return percent(float(f"{value:.4g}"))
-
-
-def _round_above(value: float) -> float:
-    """The next of 1, 2, 2.5, 4, 5, 8 times a power of ten."""
-    if value <= 0:
-        return 1.0
-    scale = 10.0 ** math.floor(math.log10(value))
-    steps = (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 5, 6, 8, 10)
-    return scale * next((step for step in steps if value <= scale * step), 10)

@@ -6,22 +6,20 @@ Written by hand on the same blocks as the terminal's; everything that is not mar
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape as escape_markup
 
+from trialwise.reporters.page.markup import escape, safe
+from trialwise.reporters.page.palette import palette_css
 from trialwise.reporters.plan.charts import Chart
 from trialwise.reporters.plan.page import Block, Page, Prose, Row, Table, Tone
 from trialwise.reporters.plan.svg import SVG_STYLE, render_svg
 
 __all__ = ["render_plan_html"]
 
-_STYLE = """\
-:root{color-scheme:light dark;--page:#f4f5f7;--card:#fff;--text:#1c2430;--quiet:#5b6675;
---edge:#d5dae1;--accent:#0b66a8;--wash:#e8f1f8;--alarm:#a33a0a;--alarm-wash:#fbeee6}
-@media (prefers-color-scheme:dark){:root{--page:#0e1319;--card:#141a22;--text:#e6eaf0;
---quiet:#9aa5b4;--edge:#2c3440;--accent:#5ab0ea;--wash:#13283a;--alarm:#f0a07a;
---alarm-wash:#33201a}}
+_STYLE = (
+    palette_css()
+    + """\
 *{box-sizing:border-box}
-body{margin:0;background:var(--page);color:var(--text);
+body{margin:0;background:var(--page);color:var(--ink);
 font:16px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
 main{max-width:52rem;margin:0 auto;padding:2rem 1.25rem 3rem}
 h1{font-size:1.6rem;line-height:1.25;margin:0 0 1rem}
@@ -37,23 +35,18 @@ caption{text-align:left;font-weight:600;font-size:1.05rem;padding:0 0 .5rem}
 th,td{padding:.3rem .6rem;text-align:right;white-space:nowrap;border-top:1px solid var(--edge)}
 thead th{border-top:0;color:var(--quiet);font-weight:500;vertical-align:bottom;white-space:pre}
 th:first-child{text-align:left}tbody th{font-weight:500}
-tr.chosen{background:var(--wash)}tr.broken th,tr.broken td{color:var(--alarm)}
-tr.broken{background:var(--alarm-wash)}tr.limit th,tr.limit td{color:var(--quiet);font-style:italic}
+tr.chosen{background:var(--wash)}tr.broken th,tr.broken td{color:var(--fail)}
+tr.broken{background:var(--fail-wash)}tr.limit th,tr.limit td{color:var(--quiet);font-style:italic}
 p{margin:.4rem 0}.note{color:var(--quiet);font-size:.92rem}
 summary{cursor:pointer;color:var(--accent)}
 figure{margin:0}.tw-chart{width:100%;height:auto;display:block}
 footer{color:var(--quiet);font-size:.85rem;margin-top:1.5rem}
-@media print{:root{--page:#fff;--card:#fff;--text:#000;--quiet:#333;--edge:#bbb;--wash:#f2f2f2;
---accent:#000;--alarm:#000;--alarm-wash:#fff}body{font-size:11pt}main{max-width:none;padding:0}
+@media print{body{font-size:11pt}main{max-width:none;padding:0}
 section,.advice{break-inside:avoid;border-radius:0}.scroll{overflow:visible}}
 """
+)
 
 _TONES: dict[Tone, str] = {"plain": "", "chosen": "recommended", "broken": "", "limit": ""}
-
-
-def escape(text: str) -> str:
-    """Text without markup; a number and its unit are not parted at the end of a line."""
-    return escape_markup(text, quote=True).replace(" %", "\u00a0%").replace("± ", "±\u00a0")
 
 
 def render_plan_html(page: Page) -> str:
@@ -62,19 +55,17 @@ def render_plan_html(page: Page) -> str:
     Args:
         page: What to show.
     """
-    facts = "".join(
-        f"<dt>{escape(label)}</dt><dd>{escape(value)}</dd>" for label, value in page.facts
-    )
+    facts = "".join(f"<dt>{safe(label)}</dt><dd>{safe(value)}</dd>" for label, value in page.facts)
     parts = [
         "<!DOCTYPE html>",
         '<html lang="en">',
         '<head><meta charset="utf-8"/>',
         '<meta name="viewport" content="width=device-width, initial-scale=1"/>',
         '<meta name="generator" content="trialwise"/>',
-        f"<title>{escape(page.title)}</title>",
+        f"<title>{safe(page.title)}</title>",
         f"<style>{_STYLE}{SVG_STYLE}</style></head>",
-        f"<body><main><h1>{escape(page.title)}</h1>",
-        f'<p class="advice"><strong>Recommendation.</strong> {escape(page.recommendation)}</p>',
+        f"<body><main><h1>{safe(page.title)}</h1>",
+        f'<p class="advice"><strong>Recommendation.</strong> {safe(page.recommendation)}</p>',
         f'<section aria-label="What was asked"><dl>{facts}</dl></section>',
     ]
     for number, block in enumerate(page.blocks, start=1):
@@ -96,35 +87,35 @@ def _block(block: Block, number: int) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    label = escape(table.heading)
+    label = escape(table.heading, quote=True)
     yield f'<section><div class="scroll" role="region" aria-label="{label}" tabindex="0"><table>'
-    yield f"<caption>{escape(table.heading)}</caption>"
-    heads = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
+    yield f"<caption>{safe(table.heading)}</caption>"
+    heads = "".join(f'<th scope="col">{safe(column)}</th>' for column in table.columns)
     yield f"<thead><tr>{heads}</tr></thead><tbody>"
     yield from (_row(row) for row in table.rows)
     yield "</tbody></table></div>"
-    yield from (f'<p class="note">{escape(note)}</p>' for note in table.notes)
+    yield from (f'<p class="note">{safe(note)}</p>' for note in table.notes)
     yield "</section>"
 
 
 def _row(row: Row) -> str:
     name, *values = row.cells
-    cells = "".join(f"<td>{escape(value)}</td>" for value in values)
+    cells = "".join(f"<td>{safe(value)}</td>" for value in values)
     title = f' title="{_TONES[row.tone]}"' if _TONES[row.tone] else ""
-    return f'<tr class="{row.tone}"{title}><th scope="row">{escape(name)}</th>{cells}</tr>'
+    return f'<tr class="{row.tone}"{title}><th scope="row">{safe(name)}</th>{cells}</tr>'
 
 
 def _prose(block: Prose) -> Iterator[str]:
-    yield f"<section><h2>{escape(block.heading)}</h2>"
-    yield from (f"<p>{escape(paragraph)}</p>" for paragraph in block.paragraphs)
+    yield f"<section><h2>{safe(block.heading)}</h2>"
+    yield from (f"<p>{safe(paragraph)}</p>" for paragraph in block.paragraphs)
     if block.details:
-        yield f"<details><summary>{escape(block.details_heading)}</summary>"
-        yield from (f"<p>{escape(paragraph)}</p>" for paragraph in block.details)
+        yield f"<details><summary>{safe(block.details_heading)}</summary>"
+        yield from (f"<p>{safe(paragraph)}</p>" for paragraph in block.details)
         yield "</details>"
     yield "</section>"
 
 
 def _chart(chart: Chart, number: int) -> Iterator[str]:
-    yield f"<section><h2>{escape(chart.heading)}</h2><figure>"
+    yield f"<section><h2>{safe(chart.heading)}</h2><figure>"
     yield render_svg(chart, identity=f"chart-{number}")
-    yield f'<figcaption class="note">{escape(chart.description)}</figcaption></figure></section>'
+    yield f'<figcaption class="note">{safe(chart.description)}</figcaption></figure></section>'

@@ -6,11 +6,12 @@ says its values on hover.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from trialwise.reporters.plan.charts import Chart, Point, Series, part, tick
+from trialwise.reporters.page.axis import part, round_steps
+from trialwise.reporters.page.palette import palette_css
+from trialwise.reporters.plan.charts import Chart, Ink, Point, Series, tick
 from trialwise.reporters.plan.figures import probability
 
 __all__ = ["SVG_STYLE", "render_svg", "render_svg_file"]
@@ -22,24 +23,18 @@ CAPTION = 26
 #: The name of the SVG vocabulary; nothing is fetched from there.
 NAMESPACE = "http://www.w3.org/2000/svg"
 
-SVG_STYLE = """\
-.tw-chart{--ink:#1c2430;--faint:#d5dae1;--soft:#5b6675;--paper:#ffffff;
---pass:#2a8c82;--open:#b9c0ca;--fail:#d3692f;
---one:#0b66a8;--two:#c2410c;--three:#6d4fa3;--four:#2a8c82;--bound:#1c2430;
-font:12px/1.3 system-ui,-apple-system,"Segoe UI",sans-serif}
-@media (prefers-color-scheme:dark){.tw-chart{--ink:#e6eaf0;--faint:#39424f;--soft:#9aa5b4;
---paper:#141a22;--pass:#2f9488;--open:#6b7684;--fail:#c8703f;
---one:#5ab0ea;--two:#f08a52;--three:#b79be8;--four:#3fb3a6;--bound:#e6eaf0}}
-@media print{.tw-chart{--ink:#000;--faint:#ccc;--soft:#333;--paper:#fff;--pass:#2a8c82;
---open:#b9c0ca;--fail:#d3692f;--one:#0b66a8;--two:#c2410c;--three:#6d4fa3;--four:#2a8c82;
---bound:#000}}
-.tw-chart text{fill:var(--ink)}.tw-chart .soft{fill:var(--soft)}
-.tw-chart .grid{stroke:var(--faint)}.tw-chart .guide{stroke:var(--ink);stroke-dasharray:4 3}
-.tw-chart .halo{stroke:var(--paper);stroke-width:3;stroke-opacity:.55}
+SVG_STYLE = (
+    palette_css(".tw-chart")
+    + """\
+.tw-chart{--bound:var(--ink);font:12px/1.3 system-ui,-apple-system,"Segoe UI",sans-serif}
+.tw-chart text{fill:var(--ink)}.tw-chart .soft{fill:var(--quiet)}
+.tw-chart .grid{stroke:var(--grid)}.tw-chart .guide{stroke:var(--ink);stroke-dasharray:4 3}
+.tw-chart .halo{stroke:var(--card);stroke-width:3;stroke-opacity:.55}
 .tw-chart .line{fill:none;stroke-width:2.2}.tw-chart .hit{fill:transparent}
 .tw-chart .hit:hover{fill:var(--ink);fill-opacity:.18}
 .tw-chart .dot{fill-opacity:0;stroke-opacity:0}.tw-chart .dot:hover,.tw-chart .mark{fill-opacity:1}
 """
+)
 
 _DASHES = {"two": "7 4", "three": "2 3", "four": "10 3 2 3"}
 
@@ -76,7 +71,7 @@ def render_svg_file(charts: Sequence[Chart]) -> str:
     parts = [
         f'<svg xmlns="{NAMESPACE}" class="tw-chart" {size}>',
         f"<style>{SVG_STYLE}</style>",
-        f'<rect width="{WIDTH}" height="{height}" style="fill:var(--paper)"/>',
+        f'<rect width="{WIDTH}" height="{height}" style="fill:var(--card)"/>',
     ]
     for i, chart in enumerate(charts):
         where = f'x="{LEFT}" y="{i * step + 18}" font-size="14" font-weight="600"'
@@ -93,7 +88,7 @@ def _svg_grid(chart: Chart) -> Iterator[str]:
         yield f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
         text = escape(tick(value, chart.y_unit))
         yield f'<text class="soft" x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{text}</text>'
-    for value in _round_steps(*chart.x_range):
+    for value in round_steps(*chart.x_range):
         text = escape(tick(value, chart.x_unit))
         where = f'x="{_x(chart, value):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle"'
         yield f'<text class="soft" {where}>{text}</text>'
@@ -109,8 +104,13 @@ def _svg_bands(chart: Chart) -> Iterator[str]:
         xs = [_x(chart, point.x) for point in series.points]
         outline = [(x, _y(chart, y)) for x, y in zip(xs, above, strict=True)]
         outline += [(x, _y(chart, y)) for x, y in zip(xs[::-1], below[::-1], strict=True)]
-        yield f'<polygon style="fill:var(--{series.ink})" points="{_path(outline)}"/>'
+        yield f'<polygon style="fill:{_band(series.ink)}" points="{_path(outline)}"/>'
         below = above
+
+
+def _band(ink: Ink) -> str:
+    """The ground of a band is paler than its ink."""
+    return f"var(--{ink}-fill)"
 
 
 def _svg_lines(chart: Chart) -> Iterator[str]:
@@ -156,7 +156,7 @@ def _svg_key(chart: Chart) -> Iterator[str]:
     for series in chart.series:
         gap = 20
         if chart.kind == "shares":
-            fill = f'style="fill:var(--{series.ink})"'
+            fill = f'style="fill:{_band(series.ink)}"'
             yield f'<rect x="{x:.1f}" y="9" width="14" height="12" {fill}/>'
         elif series.connected:
             gap = 28
@@ -209,14 +209,3 @@ def _y(chart: Chart, value: float) -> float:
 
 def _path(places: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-
-
-def _round_steps(low: float, high: float) -> list[float]:
-    """A few round values between two ends."""
-    if high <= low:
-        return [low]
-    scale = 10.0 ** math.floor(math.log10(high - low))
-    span = (high - low) / scale  # from 1 up to 10
-    step = scale * next(part for part in (0.25, 0.5, 1.0, 2.0) if span < 8 * part)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [i * step for i in range(first, last + 1)]

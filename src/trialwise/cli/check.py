@@ -1,0 +1,65 @@
+"""`trialwise check`: everything that can be known without a trial."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trialwise.cli.exits import ExitCode
+from trialwise.cli.selecting import choose, load, selection, size_options
+
+__all__ = ["command"]
+
+
+@click.command("check")
+@selection
+@size_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output instead.")
+def command(
+    names: tuple[str, ...],
+    file: Path | None,
+    tags: tuple[str, ...],
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """Check a suite and say what it would do: rules in counts, chances, cost.
+
+    No service is called. Exits 2 where the file is wrong or a design cannot support its claim.
+
+    \b
+    Examples:
+      trialwise check
+      trialwise check support-agent --trials 200
+    """
+    from trialwise.cli.planning import expense_of, prepare_all
+    from trialwise.model.codec import to_plain
+    from trialwise.procedures.forecast import forecast
+    from trialwise.reporters.rules import render_rules
+    from trialwise.session.workspace import Workspace
+
+    suite = load(file)
+    chosen = choose(suite, names, tags)
+    space = Workspace(store=suite.runs_folder, baselines=suite.baselines_folder)
+    prepared = prepare_all(chosen, space, given)
+    if as_json:
+        plans = [
+            {
+                "contract": one.plan.contract,
+                "max_trials": one.plan.max_trials,
+                "criteria": to_plain(forecast(one.plan)),
+                "guards": to_plain(one.plan.guards),
+            }
+            for one in prepared
+        ]
+        click.echo(json.dumps({"schema": "trialwise.check/1", "contracts": plans}, indent=2))
+        return ExitCode.PASS
+    for one in prepared:
+        click.echo(render_rules(one.plan, expense=expense_of(suite, one.plan)))
+        for guard in one.plan.guards:
+            click.echo(f"  {guard.severity}: {guard.message}")
+    count = "the contract" if len(prepared) == 1 else f"all {len(prepared)} contracts"
+    click.echo(f"{suite.path}: {count} can support what is claimed; nothing was run")
+    return ExitCode.PASS

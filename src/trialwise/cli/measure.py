@@ -1,0 +1,62 @@
+"""`trialwise measure`: write baselines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trialwise.cli.exits import ExitCode
+from trialwise.cli.selecting import choose, load, option_changes, selection, size_options
+
+__all__ = ["command"]
+
+
+@click.command("measure")
+@selection
+@size_options
+@click.option("--identifier", help="What to call the baseline; by default contract and time.")
+@click.option("--valid-days", type=float, help="How long it is taken to stay representative.")
+@click.option("--grace-days", type=float, default=0.0, help="How long after that it is admitted.")
+@click.option("--resume", is_flag=True, help="Go on with a measurement that was stopped.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing while running.")
+def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **given: Any) -> int:
+    """Measure baselines: run every planned trial and write the counts to a file.
+
+    Nothing is decided. The file is made to be read, reviewed and kept in git.
+
+    \b
+    Examples:
+      trialwise measure --trials 1000
+      trialwise measure support-agent --trials 500 --valid-days 30
+    """
+    from trialwise.session.measuring import measure
+
+    suite = load(file)
+    chosen = choose(suite, names, tags)
+    if given["identifier"] and len(chosen) > 1:
+        raise click.UsageError("--identifier names one baseline: choose one contract")
+    for one in chosen:
+        options = option_changes(one.options, given)
+        if options.trials is None:
+            options = replace(options, max_trials=None)
+        done = measure(
+            one.contract,
+            options=options,
+            identifier=given["identifier"],
+            valid_days=given["valid_days"],
+            grace_days=given["grace_days"],
+            store=suite.runs_folder,
+            baselines=suite.baselines_folder,
+            resume=given["resume"],
+            progress=not given["quiet"],
+            redact=suite.redaction,
+        )
+        rates = ", ".join(
+            f"{name} {found.passed} of {found.trials}"
+            for name, found in done.baseline.criteria.items()
+        )
+        click.echo(f"{one.name}: {rates}; wrote {done.path}")
+    return ExitCode.PASS

@@ -1,0 +1,200 @@
+"""`trialwise run`: the main job."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trialwise.cli.exits import ExitCode
+from trialwise.cli.selecting import choose, load, selection, size_options
+
+if TYPE_CHECKING:
+    from trialwise.cli.planning import Prepared
+    from trialwise.front import Suite
+    from trialwise.model.run import RunRecord
+    from trialwise.session.workspace import Workspace
+
+__all__ = ["command"]
+
+
+@click.command("run")
+@selection
+@size_options
+@click.option(
+    "--resume",
+    is_flag=False,
+    flag_value="",
+    default=None,
+    metavar="[RUN]",
+    help="Go on with what was killed, interrupted or out of budget.",
+)
+@click.option("--record", type=click.Path(path_type=Path), help="Write every reply to a file.")
+@click.option("--replay", type=click.Path(path_type=Path), help="Take the replies from a file.")
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a report, by extension: .html .json .junit.xml .md .tap .txt; may be repeated.",
+)
+@click.option("--html", type=click.Path(path_type=Path), help="Write the HTML report there.")
+@click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML there.")
+@click.option("--summary", type=click.Path(path_type=Path), help="Append Markdown to this file.")
+@click.option("--annotations", type=click.Choice(["github"]), help="Print workflow commands.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output instead.")
+@click.option("--transparent", is_flag=True, help="Print the full statistical analysis, too.")
+@click.option("--fail-on-inconclusive", is_flag=True, help="Exit 1 where the suite is undecided.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing while running.")
+def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **given: Any) -> int:
+    """Run the contracts of a suite and conclude over all of them.
+
+    The suite is trialwise.yaml in this folder or above. Everything is checked and planned before
+    the first trial: what cannot support its claim is refused with exit code 2, and nothing is run.
+
+    \b
+    Examples:
+      trialwise run
+      trialwise run support-agent --max-usd 2 -o report.html -o results.junit.xml
+      trialwise run --resume
+    """
+    from trialwise.cli.planning import prepare_all
+
+    suite = load(file)
+    chosen = choose(suite, names, tags)
+    space = _workspace(suite, given)
+    prepared = prepare_all(chosen, space, given)
+    if not given["quiet"]:
+        _announce(suite, prepared)
+    records, interrupted = _run(prepared, space, given)
+    code = _exit_code(records, interrupted, strict=given["fail_on_inconclusive"])
+    _report(suite, records, given, code)
+    return code
+
+
+def _workspace(suite: Suite, given: dict[str, Any]) -> Workspace:
+    from trialwise.reporters.progress import open_progress
+    from trialwise.reporters.terminal import capabilities_of
+    from trialwise.session.workspace import Workspace
+
+    resume = given["resume"]
+    shown = open_progress(
+        sys.stderr, quiet=given["quiet"], capabilities=capabilities_of(sys.stderr)
+    )
+    return Workspace(
+        store=suite.runs_folder,
+        baselines=suite.baselines_folder,
+        resume=False if resume is None else resume or True,
+        listeners=() if shown is None else (shown,),
+        redact=suite.redaction,
+    )
+
+
+def _announce(suite: Suite, prepared: Sequence[Prepared]) -> None:
+    from trialwise.cli.planning import expense_of
+    from trialwise.reporters.rules import render_rules
+
+    for one in prepared:
+        if one.finished is None:
+            text = render_rules(one.plan, expense=expense_of(suite, one.plan))
+            click.echo(text, err=True)
+
+
+def _run(
+    prepared: Sequence[Prepared], space: Workspace, given: dict[str, Any]
+) -> tuple[list[RunRecord], bool]:
+    """Run one contract after another; Ctrl-C ends the suite and keeps what there is."""
+    from trialwise.errors import RunInterrupted
+    from trialwise.session.result import Result
+    from trialwise.session.running import run_prepared
+
+    records: list[RunRecord] = []
+    for one in prepared:
+        if one.finished is not None:
+            click.echo(f"{one.plan.contract}: finished before, kept", err=True)
+            records.append(one.finished)
+            continue
+        contract = _with_recording(one, given)
+        try:
+            records.append(run_prepared(contract, one.plan, space, one.kept).record)
+        except RunInterrupted as stopped:
+            click.echo(f"\n{stopped}", err=True)
+            if isinstance(stopped.result, Result):
+                records.append(stopped.result.record)
+            return records, True
+    return records, False
+
+
+def _with_recording(one: Prepared, given: dict[str, Any]) -> Any:
+    from trialwise.services import RecordingService, ReplayService
+    from trialwise.session.preparing import open_service
+
+    if given["replay"] is not None and given["record"] is not None:
+        raise click.UsageError("--record and --replay exclude each other")
+    if given["replay"] is not None:
+        return one.contract.with_service(ReplayService(given["replay"]))
+    if given["record"] is not None:
+        service = open_service(one.contract, one.plan.options)
+        return one.contract.with_service(RecordingService(service, given["record"]))
+    return one.contract
+
+
+def _exit_code(records: Sequence[RunRecord], interrupted: bool, *, strict: bool) -> int:
+    from trialwise.model.evidence import StopReason
+    from trialwise.reporters.suite import exit_code_of
+
+    if interrupted or not records:
+        return ExitCode.INTERRUPTED
+    code = exit_code_of(records)
+    broken = any(record.verdict.stop is StopReason.SERVICE for record in records)
+    if code == ExitCode.INCONCLUSIVE and broken:
+        return ExitCode.ERROR
+    return ExitCode.FAIL if strict and code == ExitCode.INCONCLUSIVE else code
+
+
+def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code: int) -> None:
+    if not records:
+        return
+    from trialwise.reporters.formats import Format, render_report, write_report
+
+    locations = {
+        record.run_id: str(suite.runs_folder / "runs" / record.run_id) for record in records
+    }
+    known: dict[str, Any] = {
+        "name": suite.folder.name,
+        "file": suite.path.name,
+        "exit_code": code,
+        "locations": locations,
+    }
+    paths = [report.path for report in suite.reports]
+    paths += [path for path in (*given["outputs"], given["html"], given["junit"]) if path]
+    written = [str(write_report(path, records, **known)) for path in paths]
+    if given["summary"] is not None:
+        with given["summary"].open("a", encoding="utf-8") as stream:
+            stream.write(render_report(records, Format.MARKDOWN, **known))
+    if given["annotations"] == "github":
+        from trialwise.reporters.annotations import render_github
+
+        click.echo(render_github(records, file=suite.path.name), nl=False)
+    if given["as_json"]:
+        click.echo(render_report(records, Format.JSON, **known), nl=False)
+        return
+    _print_summary(records, written or [*locations.values()], transparent=given["transparent"])
+
+
+def _print_summary(
+    records: Sequence[RunRecord], reports: Sequence[str], *, transparent: bool
+) -> None:
+    from trialwise.reporters.formats import render_analysis
+    from trialwise.reporters.summary import render_summary
+    from trialwise.reporters.terminal import capabilities_of
+
+    if transparent:
+        click.echo(render_analysis(records))
+    verdicts = [record.verdict for record in records]
+    able = capabilities_of(sys.stdout)
+    click.echo(render_summary(verdicts, capabilities=able, reports=reports), nl=False)

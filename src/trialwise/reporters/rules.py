@@ -1,0 +1,97 @@
+"""What a run will do, before its first trial: rules in counts, chances, the most it can cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from textwrap import wrap
+
+from trialwise.model.plan import Plan
+from trialwise.procedures.forecast import Chance, Forecast, forecast
+
+__all__ = ["Expense", "render_rules"]
+
+_WIDTH = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expense:
+    """What one trial is expected to take, and how that is known."""
+
+    trial_usd: float | None = None
+    trial_s: float | None = None
+    known_from: str = ""
+
+
+def render_rules(plan: Plan, *, expense: Expense | None = None, width: int = _WIDTH) -> str:
+    """The rules of a plan in counts, each with its exact chances, as text.
+
+    Args:
+        plan: What will be run.
+        expense: Of one trial, where it is known.
+        width: Columns.
+    """
+    lines = [f"{plan.contract}: {_size(plan)}, seed {plan.seed}"]
+    lines += [*_wrapped(f"This is {_about(plan)}.", "  ", width)]
+    for one in forecast(plan):
+        lines += _criterion(one, width)
+    lines += [*_wrapped(_cost(plan, expense), "  ", width)]
+    return "\n".join(lines) + "\n"
+
+
+def _size(plan: Plan) -> str:
+    sizes = [f"{one.trials} of {one.name}" for one in plan.experiments]
+    return "at most " + (
+        f"{plan.max_trials} trials"
+        if len(sizes) == 1
+        else f"{plan.max_trials} trials ({', '.join(sizes)})"
+    )
+
+
+def _about(plan: Plan) -> str:
+    inputs = sum(len(one.input_ids) for one in plan.experiments)
+    return plan.claim.about(inputs)
+
+
+def _criterion(one: Forecast, width: int) -> Iterator[str]:
+    each = f" (each of {one.streams} inputs)" if one.streams > 1 else ""
+    yield from _wrapped(f"{one.criterion}{each}: {one.rule}.", "  ", width)
+    for chance in one.chances:
+        yield from _wrapped(_chance(chance), "    ", width)
+
+
+def _chance(chance: Chance) -> str:
+    parts = [f"PASS {chance.passes:.1%}", f"FAIL {chance.fails:.1%}"]
+    if chance.inconclusive > 0:
+        parts.append(f"INCONCLUSIVE {chance.inconclusive:.1%}")
+    text = f"at {chance.rate:g} ({chance.meaning}): {', '.join(parts)}"
+    return text if chance.mean_trials is None else f"{text}; {chance.mean_trials:.1f} trials"
+
+
+def _cost(plan: Plan, expense: Expense | None) -> str:
+    budget = plan.options.budget
+    limits = [
+        text
+        for text in (
+            f"{budget.trials} trials" if budget.trials is not None else "",
+            f"{budget.seconds:g} s" if budget.seconds is not None else "",
+            f"{budget.tokens:,} tokens" if budget.tokens is not None else "",
+            f"${budget.usd:,.2f}" if budget.usd is not None else "",
+        )
+        if text
+    ]
+    said = []
+    if expense is not None and expense.trial_usd is not None:
+        most = plan.max_trials * expense.trial_usd
+        said.append(f"at most about ${most:,.2f}")
+    if expense is not None and expense.trial_s is not None:
+        most = plan.max_trials * expense.trial_s / plan.options.concurrency
+        said.append(f"at most about {most:,.0f} s")
+    known = f" ({expense.known_from})" if said and expense is not None else ""
+    cost = f"It can cost {' and '.join(said)}{known}." if said else "What a trial costs is unknown."
+    return f"{cost} Budget: {', '.join(limits)}." if limits else f"{cost} No budget is set."
+
+
+def _wrapped(text: str, indent: str, width: int) -> Iterator[str]:
+    more = indent + "  "
+    yield from wrap(text, width=width, initial_indent=indent, subsequent_indent=more)
