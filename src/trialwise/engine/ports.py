@@ -6,13 +6,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from trialwise.errors import TrialwiseError
 from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply
 
-__all__ = ["Clock", "Service", "ServiceError", "SystemClock", "TrialContext", "TrialLog"]
+__all__ = ["Clock", "Service", "ServiceError", "SystemClock", "Timer", "TrialContext", "TrialLog"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,11 @@ class ServiceError(TrialwiseError):
         message: What happened, for a person.
         error_class: How the trial is classed.
     """
+
+    stops_run: ClassVar[bool] = False
+    """Whether no later trial can do better, so that the run ends here."""
+    retry_after_s: float | None = None
+    """How long the other side asked to be left alone."""
 
     def __init__(self, message: str, error_class: ErrorClass) -> None:
         super().__init__(message)
@@ -81,6 +86,14 @@ class Clock(Protocol):
         ...
 
 
+class Timer(Clock, Protocol):
+    """A clock that can be waited for."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, by the monotonic clock."""
+        ...
+
+
 class SystemClock:
     """The machine's own clocks."""
 
@@ -89,3 +102,9 @@ class SystemClock:
     def now(self) -> datetime:
         """The local date and time, with its zone."""
         return datetime.now().astimezone()
+
+    async def sleep(self, seconds: float) -> None:
+        """Let the event loop go on with something else."""
+        from anyio import sleep
+
+        await sleep(seconds)

@@ -16,6 +16,9 @@ __all__ = ["Check", "Criterion", "Origin"]
 Check: TypeAlias = Postcondition | Callable[..., object]
 """A postcondition, or a plain function that the engine wraps into one."""
 
+#: How a decision that may stop early finds its boundaries, the usual way first.
+METHODS = ("optimal", "calibrated", "wald", "fixed")
+
 
 class Origin(StrEnum):
     """Who set a threshold (§7.4)."""
@@ -61,6 +64,8 @@ class Criterion:
     """A fixed number of trials for this criterion (per input with `each_input`)."""
     max_trials: int | None = None
     """The most trials of a sequential decision (per input with `each_input`)."""
+    method: str = METHODS[0]
+    """How that decision finds its boundaries; the others are for comparison and compatibility."""
     margin: float = 0.10
     """How far below the required or the baseline's rate counts as bad."""
     confidence: float = 0.95
@@ -119,6 +124,10 @@ class Criterion:
         if self.max_trials is not None and self.at_least is None:
             allowed = "go with at_least: only a required rate is decided early"
             raise InvalidArgument("max_trials", self.max_trials, allowed)
+        check_choice("method", self.method, METHODS)
+        if self.method != METHODS[0] and (self.at_least is None or self.trials is not None):
+            allowed = f"be {METHODS[0]} except with at_least and without trials"
+            raise InvalidArgument("method", self.method, allowed)
         if self.min_probes is not None and not self.never_fails:
             raise InvalidArgument("min_probes", self.min_probes, "go with never_fails")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -83,15 +83,24 @@ class CallableService:
 
     async def call(self, trial: TrialContext) -> Reply:
         """The function's reply to one trial; the wait for a thread is not part of its latency."""
-        if self._is_async or not self._in_thread:
-            value, started, ended = self._timed(trial)
-        else:
-            value, started, ended = await self._threads.run(
-                partial(self._timed, trial), abandon_on_cancel=self._abandon_on_cancel
-            )
-        if type(value) is CoroutineType or inspect.isawaitable(value):
-            value = await _awaited(value)
-            ended = self._clock()
+        try:
+            if self._is_async or not self._in_thread:
+                value, started, ended = self._timed(trial)
+            else:
+                value, started, ended = await self._threads.run(
+                    partial(self._timed, trial), abandon_on_cancel=self._abandon_on_cancel
+                )
+            # The plain case first: looking closer takes longer than many a function.
+            if type(value) is CoroutineType or inspect.isawaitable(value):
+                value = await value
+                ended = self._clock()
+        except SystemExit as stop:
+            # Leaving the interpreter is a failure of the service, not the end of the run.
+            raise RuntimeError(f"the service called sys.exit({stop.code!r})") from stop
+        except BaseException as error:
+            if is_unasked(error):
+                raise RuntimeError("the service cancelled itself") from error
+            raise
         return _reply(value, max(0.0, ended - started))
 
     async def aclose(self) -> None:
@@ -102,10 +111,7 @@ class CallableService:
         positional = [part(trial) for part in self._positional]
         named = {name: part(trial) for name, part in self._named}
         started = self._clock()
-        try:
-            value = self._function(*positional, **named)
-        except SystemExit as stop:
-            raise _exited(stop) from stop
+        value = self._function(*positional, **named)
         return value, started, self._clock()
 
     def __repr__(self) -> str:
@@ -118,22 +124,6 @@ def _reply(value: Any, latency_s: float) -> Reply:
         return Reply(value=value, latency_s=latency_s)
     # A reply that says how long it took knows better: it may come from a remote measurement.
     return value if value.latency_s else replace(value, latency_s=latency_s)
-
-
-async def _awaited(awaitable: Awaitable[Any]) -> Any:
-    try:
-        return await awaitable
-    except SystemExit as stop:
-        raise _exited(stop) from stop
-    except BaseException as error:
-        if is_unasked(error):
-            raise RuntimeError("the service cancelled itself") from error
-        raise
-
-
-def _exited(stop: SystemExit) -> RuntimeError:
-    """Leaving the interpreter is a failure of the service, not the end of the run."""
-    return RuntimeError(f"the service called sys.exit({stop.code!r})")
 
 
 def _arguments(function: Callable[..., Any]) -> tuple[list[str], list[tuple[str, str]]]:

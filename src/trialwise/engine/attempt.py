@@ -1,0 +1,129 @@
+"""One trial's call: its time limit, its retries, and the class of whatever went wrong.
+
+An attempt is a transport try inside a trial: however many there are, they make one trial, and the
+record says how many.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from anyio import move_on_after
+
+from trialwise.engine.cancellation import is_unasked
+from trialwise.engine.excerpts import Excerpts, error_text
+from trialwise.engine.pacing import retry_delay
+from trialwise.engine.ports import Service, ServiceError, Timer, TrialContext
+from trialwise.model.outcome import ErrorClass
+from trialwise.model.reply import Reply
+
+__all__ = ["Caller", "Response"]
+
+
+class Response(NamedTuple):
+    """What came of a trial's call."""
+
+    reply: Reply | None
+    error_class: ErrorClass = ErrorClass.NONE
+    error: str = ""
+    """Why there is no reply."""
+    attempts: int = 1
+    attempt_errors: tuple[str, ...] = ()
+    """What the attempts before the last one said."""
+
+
+class Caller:
+    """Calls a service until there is a reply or no use in trying again.
+
+    Args:
+        service: What is under test.
+        timeout_s: The most seconds of one attempt.
+        retries: Further attempts after an infrastructure error, and after no other.
+        clock: For the waits in between.
+        excerpts: How messages are kept.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        timeout_s: float | None,
+        retries: int,
+        clock: Timer,
+        excerpts: Excerpts,
+    ) -> None:
+        self._service = service
+        self._timeout_s = timeout_s
+        self._retries = retries
+        self._clock = clock
+        self._excerpts = excerpts
+
+    async def respond(self, index: int, given: Any, seed: int) -> Response:
+        """The response to one trial.
+
+        Raises:
+            ServiceError: One that ends the run; any other is a response.
+        """
+        earlier: tuple[str, ...] = ()
+        while True:
+            # A service that changes its input must not change the next trial's.
+            context = TrialContext(index=index, input=_fresh(given), seed=seed)
+            try:
+                call = self._service.call if self._timeout_s is None else self._call_in_time
+                reply = _checked(await call(context))
+                return Response(reply, ErrorClass.NONE, "", len(earlier) + 1, earlier)
+            except (Exception, SystemExit) as caught:
+                error = _innermost(caught)
+            except BaseException as caught:
+                if not is_unasked(caught):
+                    raise
+                error = RuntimeError("the service cancelled itself")
+            message = self._excerpts.text(error_text(error))
+            delay = self._delay(error, seed, len(earlier) + 1)
+            if delay is None:
+                error_class = getattr(error, "error_class", ErrorClass.NONE)
+                return Response(None, error_class, message, len(earlier) + 1, earlier)
+            earlier += (message,)
+            await self._clock.sleep(delay)
+
+    async def _call_in_time(self, context: TrialContext) -> Reply:
+        assert self._timeout_s is not None
+        with move_on_after(self._timeout_s) as scope:
+            reply = await self._service.call(context)
+            # A service may not let itself be cancelled, and then be late; one whose reply is in
+            # time by its own measure is not late because the event loop was busy.
+            if not scope.cancel_called or _checked(reply).latency_s <= self._timeout_s:
+                return reply
+        raise ServiceError(f"no reply within {self._timeout_s:g} s", ErrorClass.TIMEOUT)
+
+    def _delay(self, error: BaseException, seed: int, attempts: int) -> float | None:
+        """Seconds until the next attempt, or None where there is none."""
+        if not isinstance(error, ServiceError):
+            return None
+        if error.stops_run:
+            raise error
+        if error.error_class is not ErrorClass.INFRASTRUCTURE or attempts > self._retries:
+            return None
+        return retry_delay(error, seed=seed, attempt=attempts)
+
+
+def _checked(reply: object) -> Reply:
+    if isinstance(reply, Reply):
+        return reply
+    raise TypeError(f"the service returned {type(reply).__name__}, expected a Reply")
+
+
+def _fresh(given: Any) -> Any:
+    """An input whose lists and dicts are the trial's own."""
+    if type(given) is dict:
+        return {key: _fresh(value) for key, value in given.items()}
+    if type(given) is list:
+        return [_fresh(value) for value in given]
+    return given
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """The one error of a group: a service may have run its call in a task group."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

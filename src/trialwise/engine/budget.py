@@ -1,0 +1,96 @@
+"""What a run takes, counted as it goes, and the limits that end it cleanly."""
+
+from __future__ import annotations
+
+from trialwise.engine.ports import Clock
+from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.options import Budget
+from trialwise.model.trial import Trial
+
+__all__ = ["Meter"]
+
+#: Ten trials of $0.10 use up $1, although their sum in binary falls a little short of it.
+_NEARLY = 1 - 1e-9
+
+
+class Meter:
+    """The spending of a run against its budget.
+
+    Setup counts toward the budget, since it is paid like the rest; it is kept apart in the
+    spending. Trials from before a restart count as well, except for their seconds.
+
+    Args:
+        budget: The limits.
+        clock: For the seconds; the meter starts with its making.
+    """
+
+    def __init__(self, budget: Budget, clock: Clock) -> None:
+        self._budget = budget
+        self._clock = clock
+        self.began_s = clock.monotonic()
+        self.is_limited = budget != Budget()
+        self.trials = 0
+        self.attempts = 0
+        self.tokens = 0
+        self.usd: float | None = None
+        self.setup_s = 0.0
+        self.setup_tokens = 0
+        self.setup_usd: float | None = None
+        self.abandoned = 0
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began, by the monotonic clock."""
+        return self._clock.monotonic() - self.began_s
+
+    def add(self, trial: Trial) -> None:
+        """Count a completed trial."""
+        self.trials += 1
+        self.attempts += trial.attempts
+        if trial.usage is not None:
+            self.tokens += trial.usage.total_tokens
+        if trial.cost_usd is not None:
+            self.usd = (self.usd or 0.0) + trial.cost_usd
+        if trial.setup_s is not None:
+            self.setup_s += trial.setup_s
+        if trial.setup_usage is not None:
+            self.setup_tokens += trial.setup_usage.total_tokens
+        if trial.setup_cost_usd is not None:
+            self.setup_usd = (self.setup_usd or 0.0) + trial.setup_cost_usd
+
+    def exhausted(self, in_flight: int) -> tuple[StopReason, str] | None:
+        """Which limit forbids another start, in words too; None where none does.
+
+        Args:
+            in_flight: Trials started and not completed: they are paid already.
+        """
+        budget = self._budget
+        if budget.trials is not None and self.trials + in_flight >= budget.trials:
+            return StopReason.TRIALS_BUDGET, f"the budget of {budget.trials} trials is used up"
+        if budget.seconds is not None and self.seconds >= budget.seconds:
+            return StopReason.TIME_BUDGET, f"the budget of {budget.seconds:g} s is used up"
+        if budget.tokens is not None and self.tokens + self.setup_tokens >= budget.tokens:
+            return StopReason.TOKEN_BUDGET, f"the budget of {budget.tokens} tokens is used up"
+        usd = (self.usd or 0.0) + (self.setup_usd or 0.0)
+        if budget.usd is not None and usd >= budget.usd * _NEARLY:
+            return StopReason.MONEY_BUDGET, f"the budget of ${budget.usd:g} is used up"
+        return None
+
+    def spending(self) -> Spending:
+        """What was taken so far."""
+        return Spending(
+            trials=self.trials,
+            attempts=self.attempts,
+            seconds=round(self.seconds, 6),
+            tokens=self.tokens,
+            usd=_nanodollars(self.usd),
+            setup_s=round(self.setup_s, 6),
+            setup_tokens=self.setup_tokens,
+            setup_usd=_nanodollars(self.setup_usd),
+            abandoned=self.abandoned,
+        )
+
+
+def _nanodollars(usd: float | None) -> float | None:
+    """A sum without the noise of its additions."""
+    return None if usd is None else round(usd, 9)

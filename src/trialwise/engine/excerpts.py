@@ -1,0 +1,119 @@
+"""What of a reply is kept for people to read: shortened, without secrets, and JSON everywhere.
+
+One home, so that no text gets from a service into a record past the redaction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from trialwise.model.lines import LARGEST
+from trialwise.model.outcome import CheckResult
+from trialwise.model.reply import Reply
+from trialwise.stats._checks import check_count
+
+__all__ = ["Excerpts", "error_text"]
+
+
+#: The most characters of a message, an explanation, or a text in a tool call.
+_LONGEST_TEXT = 4000
+
+
+class Excerpts:
+    """Texts as records hold them.
+
+    >>> excerpts = Excerpts(reply_limit=6, redact=lambda text: text.replace("hunter2", "***"))
+    >>> excerpts.reply(Reply(value="hunter2 is it"))
+    '*** i…'
+
+    Args:
+        reply_limit: The most characters of a reply; 0 keeps none of it.
+        redact: Takes secrets out of a text, before it is shortened: half of one is not recognised.
+    """
+
+    def __init__(self, *, reply_limit: int, redact: Callable[[str], str] | None) -> None:
+        self._reply_limit = check_count("reply_limit", reply_limit)
+        self._redact = redact
+
+    def text(self, text: str, limit: int = _LONGEST_TEXT) -> str:
+        """A text as a record may hold it."""
+        if self._redact is not None:
+            text = self._redact(text)
+        if len(text) > limit:
+            text = text[: limit - 1] + "…"
+        return text if text.isascii() else _encodable(text)
+
+    def reply(self, reply: Reply) -> str | None:
+        """A reply's text."""
+        if not self._reply_limit:
+            return None
+        value = reply.value
+        return self.text(value if isinstance(value, str) else _shown(value), self._reply_limit)
+
+    def tool_calls(self, reply: Reply) -> tuple[Mapping[str, Any], ...]:
+        """The tool calls a reply reports, or none where JSON cannot carry them."""
+        calls = reply.details.get("tool_calls")
+        if not isinstance(calls, list | tuple) or not all(isinstance(c, Mapping) for c in calls):
+            return ()
+        try:
+            return tuple(self._plain(call) for call in calls)
+        except (_NotPlain, RecursionError):
+            return ()
+
+    def result(self, result: CheckResult) -> CheckResult:
+        """A failed postcondition's result."""
+        explanation, evidence = self.text(str(result.explanation)), self.text(str(result.evidence))
+        if (explanation, evidence) == (result.explanation, result.evidence):
+            return result
+        return replace(result, explanation=explanation, evidence=evidence)
+
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if value is None or (isinstance(value, int) and -LARGEST < value < LARGEST):
+            return value
+        if isinstance(value, float) and math.isfinite(value):
+            return value
+        if isinstance(value, list | tuple):
+            return [self._plain(item) for item in value]
+        if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+            return {self.text(key): self._plain(item) for key, item in value.items()}
+        raise _NotPlain
+
+
+class _NotPlain(Exception):
+    """A value that JSON cannot carry."""
+
+
+def error_text(error: BaseException) -> str:
+    """What an exception says, with its kind where that is not ours."""
+    from trialwise.errors import TrialwiseError
+
+    try:
+        said = str(error)
+    except Exception:  # its own __str__ may raise anything
+        said = ""
+    # A failure that is played back names the kind it had.
+    kind = getattr(error, "original_type", "").rpartition(".")[2]
+    if not kind and isinstance(error, TrialwiseError):
+        return said
+    return ": ".join(filter(None, (kind or type(error).__name__, said)))
+
+
+def _shown(value: object) -> str:
+    try:
+        return str(value)
+    except Exception as error:  # a reply's own __str__ may raise anything
+        return f"<{type(value).__name__}, whose text raised {type(error).__name__}>"
+
+
+def _encodable(text: str) -> str:
+    """Text that UTF-8 can carry: half a surrogate pair becomes a replacement character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

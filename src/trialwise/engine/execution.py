@@ -1,0 +1,249 @@
+"""One experiment under way: workers that start trials, wait for them and count them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from anyio import CancelScope, Event, create_task_group, get_cancelled_exc_class, to_thread
+from anyio.lowlevel import checkpoint
+
+from trialwise.engine.attempt import Caller
+from trialwise.engine.budget import Meter
+from trialwise.engine.events import CriterionDecided, TrialDone
+from trialwise.engine.events import Event as RunEvent
+from trialwise.engine.ledger import Ledger
+from trialwise.engine.pacing import Pacer
+from trialwise.engine.ports import Clock, ServiceError
+from trialwise.engine.progress import Progress
+from trialwise.engine.scheduler import Scheduler
+from trialwise.engine.scoring import Scorer
+from trialwise.model.evidence import StopReason
+from trialwise.model.options import AbortRule
+from trialwise.model.outcome import ErrorClass
+from trialwise.model.trial import Trial
+
+__all__ = ["Execution", "Halt", "Means"]
+
+#: A service that never waits would keep everything else from running, an interrupt included.
+_TURN_EVERY_S = 0.01
+_LOG_FAILED = "the trial log cannot be written: {}"
+
+
+class Halt:
+    """Why a run ends before its plan, once something has said so."""
+
+    def __init__(self) -> None:
+        self.reason: StopReason | None = None
+        self.message = ""
+
+    def because(self, reason: StopReason, message: str) -> None:
+        """Ask for the end; the first reason stays."""
+        if self.reason is None:
+            self.reason, self.message = reason, message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What all experiments of a run share."""
+
+    caller: Caller
+    clock: Clock
+    meter: Meter
+    ledger: Ledger
+    pacer: Pacer | None
+    abort: AbortRule
+    halt: Halt
+    emit: Callable[[RunEvent], None] | None
+    """None where nobody listens: then no event is even made."""
+    progress: Sequence[Progress]
+    """Of every criterion of the run."""
+
+
+class Execution:
+    """Runs the trials that a scheduler gives out.
+
+    Args:
+        scheduler: Of one experiment.
+        scorer: Of the same.
+        inputs: Their values, by position.
+        means: What is shared with the other experiments.
+    """
+
+    def __init__(
+        self, scheduler: Scheduler, scorer: Scorer, inputs: Sequence[Any], means: Means
+    ) -> None:
+        self._scheduler = scheduler
+        self._scorer = scorer
+        self._inputs = inputs
+        self._means = means
+        self._monotonic = means.clock.monotonic
+        self._turned_s = self._monotonic()
+        self._scope: CancelScope | None = None
+        self._change: Event | None = None
+        self._error: BaseException | None = None
+        # Those before a restart are left out: what was wrong then may be mended.
+        self._completed = 0
+        self._excused = 0
+
+    async def run(self) -> None:
+        """Run until the experiment is finished or the run is halted."""
+        try:
+            if self._scheduler.concurrency == 1:
+                await self._work()
+            else:
+                await self._work_side_by_side()
+        finally:
+            self._means.meter.abandoned += self._scheduler.in_flight
+            self._scheduler.in_flight = 0
+            self._sync()
+
+    async def _work_side_by_side(self) -> None:
+        async with create_task_group() as group:
+            self._scope = group.cancel_scope
+            for _ in range(self._scheduler.concurrency):
+                group.start_soon(self._worker)
+        if self._error is not None:
+            raise self._error
+
+    async def _worker(self) -> None:
+        """Work; an error is kept for the caller, who would get it in a group otherwise."""
+        try:
+            await self._work()
+        except get_cancelled_exc_class():
+            raise
+        except BaseException as error:
+            self._error = self._error or error
+            self._let_go()
+
+    async def _work(self) -> None:
+        scheduler, halt, pacer = self._scheduler, self._means.halt, self._means.pacer
+        while halt.reason is None and not scheduler.is_settled:
+            index = scheduler.peek()
+            if index is None:
+                if scheduler.is_issued:
+                    return
+                await self._wait_for_change()
+            elif not self._is_affordable():
+                self._tell_change()
+            elif pacer is not None and not pacer.admit():
+                await pacer.pause()
+            else:
+                scheduler.take()
+                await self._trial(index)
+
+    def _is_affordable(self) -> bool:
+        meter = self._means.meter
+        spent = meter.exhausted(self._scheduler.in_flight) if meter.is_limited else None
+        if spent is not None:
+            self._means.halt.because(*spent)
+        return spent is None
+
+    async def _trial(self, index: int) -> None:
+        scheduler = self._scheduler
+        position = scheduler.order[index]
+        given, seed = self._inputs[position], scheduler.seed_of(index)
+        started = self._monotonic()
+        try:
+            response = await self._means.caller.respond(index, given, seed)
+        except ServiceError as error:
+            self._give_up(str(error))
+            return
+        trial = self._scorer.trial(
+            index,
+            scheduler.experiment.input_ids[position],
+            seed,
+            response,
+            given=given,
+            started_s=round(started - self._means.meter.began_s, 6),
+        )
+        try:
+            # Durable before it counts.
+            self._means.ledger.append(trial)
+        except OSError as error:
+            self._give_up(_LOG_FAILED.format(error))
+            return
+        self._count(trial)
+        await self._rest()
+
+    def _count(self, trial: Trial) -> None:
+        scheduler, means = self._scheduler, self._means
+        settled = scheduler.add(trial)
+        means.meter.add(trial)
+        if means.emit is not None:
+            self._tell(means.emit, trial, settled)
+        self._completed += 1
+        if trial.error_class is not ErrorClass.NONE:
+            self._excused += trial.is_excused
+        if scheduler.is_settled:
+            self._let_go()
+        elif self._excused:
+            self._check_error_rate()
+        self._tell_change()
+
+    def _tell(
+        self, emit: Callable[[RunEvent], None], trial: Trial, settled: Sequence[Progress]
+    ) -> None:
+        means = self._means
+        emit(
+            TrialDone(
+                trial=trial,
+                standings=tuple(one.standing() for one in means.progress),
+                spending=means.meter.spending(),
+                in_flight=self._scheduler.in_flight,
+            )
+        )
+        for one in settled:
+            emit(CriterionDecided(standing=one.standing(), stop=one.stop))
+
+    def _check_error_rate(self) -> None:
+        rule = self._means.abort
+        if self._completed < rule.after:
+            return
+        if self._excused > rule.max_error_rate * self._completed:
+            self._means.halt.because(
+                StopReason.ERROR_RATE,
+                f"{self._excused} of {self._completed} trials of "
+                f"{self._scheduler.experiment.name!r} never reached the service, more than the "
+                f"{rule.max_error_rate:.0%} allowed",
+            )
+            self._let_go()
+
+    async def _rest(self) -> None:
+        """What is due between two trials: a sync, and a turn for everything else."""
+        now = self._monotonic()
+        if self._means.ledger.is_due(now):
+            if self._scope is None:
+                self._sync()
+            else:
+                # The others' latencies must not wait for the disk.
+                await to_thread.run_sync(self._sync)
+        if now - self._turned_s >= _TURN_EVERY_S:
+            self._turned_s = now
+            await checkpoint()
+
+    def _sync(self) -> None:
+        try:
+            self._means.ledger.sync()
+        except OSError as error:
+            self._means.halt.because(StopReason.SERVICE, _LOG_FAILED.format(error))
+
+    def _give_up(self, message: str) -> None:
+        self._means.halt.because(StopReason.SERVICE, message)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Cancel what is in flight: no result of it is needed."""
+        if self._scope is not None:
+            self._scope.cancel()
+
+    async def _wait_for_change(self) -> None:
+        if self._change is None:
+            self._change = Event()
+        await self._change.wait()
+
+    def _tell_change(self) -> None:
+        if self._change is not None:
+            self._change.set()
+            self._change = None

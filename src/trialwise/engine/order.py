@@ -1,0 +1,56 @@
+"""Which input each trial of an experiment gets: a function of the plan alone.
+
+So a run that was cut off goes on exactly where it was, and a stranger can check the order.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from random import Random
+
+from trialwise.engine.seeds import derive_seed
+from trialwise.model.claim import SamplingMode
+from trialwise.model.plan import ExperimentPlan
+from trialwise.stats.sequential.order import issue_order
+
+__all__ = ["issue_places"]
+
+_AT_MOST_ONCE = frozenset({SamplingMode.WITHOUT_REPLACEMENT, SamplingMode.EXHAUSTIVE})
+
+
+def issue_places(experiment: ExperimentPlan, *, seed: int, each_input: bool) -> Sequence[int]:
+    """The positions of the inputs in the order their trials are issued.
+
+    An input with two repetitions stands for two draws: balanced orders hold it twice as often as
+    its neighbour, independent ones draw it with twice the chance. Where every input is judged on
+    its own, repetitions have no meaning: the order goes in blocks that hold each input once, so
+    that trial `index` is trial `index // inputs` of its input.
+
+    Args:
+        experiment: Its inputs, their repetitions, how many trials, how they are drawn.
+        seed: The run's.
+        each_input: Whether a criterion judges every input on its own.
+    """
+    inputs, trials = len(experiment.input_ids), experiment.trials
+    own_seed = derive_seed("order", seed, experiment.name)
+    if experiment.sampling_mode in _AT_MOST_ONCE:
+        return issue_order(inputs, min(trials, inputs), seed=own_seed)
+    if each_input:
+        return _blocks(inputs, trials, own_seed)
+    # Every repetition is a slot of its own; equal slots make unequal inputs.
+    ends = list(accumulate(experiment.repetitions))
+    slots = issue_order(ends[-1], trials, seed=own_seed, draw=experiment.draw)
+    return slots if ends[-1] == inputs else tuple(bisect_right(ends, slot) for slot in slots)
+
+
+def _blocks(inputs: int, trials: int, seed: int) -> Sequence[int]:
+    if inputs == 1:
+        return (0,) * trials
+    source, block = Random(seed), list(range(inputs))
+    order: list[int] = []
+    while len(order) < trials:
+        source.shuffle(block)
+        order += block
+    return order[:trials]

@@ -1,0 +1,157 @@
+"""Which trial comes next, and when an experiment needs no further one.
+
+Nothing here waits or calls: a scheduler is told what was started and what came back. The same
+results in whatever order lead to the same decisions, because every stream counts in issue order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from trialwise.engine.order import issue_places
+from trialwise.engine.progress import Progress
+from trialwise.engine.seeds import trial_seeds
+from trialwise.errors import InvalidArgument
+from trialwise.model.evidence import StopReason
+from trialwise.model.options import Analysis
+from trialwise.model.plan import ExperimentPlan, Plan
+from trialwise.model.trial import Trial
+
+__all__ = ["Scheduler"]
+
+_NONE: Sequence[Progress] = ()
+
+
+class Scheduler:
+    """The trials of one experiment: issued, in flight, counted.
+
+    Args:
+        plan: The run's.
+        experiment: One of its experiments.
+        done: Trials of the experiment from before a restart: counted first, and never run again.
+    """
+
+    def __init__(self, plan: Plan, experiment: ExperimentPlan, done: Iterable[Trial] = ()) -> None:
+        criteria = plan.criteria_of(experiment.name)
+        self.experiment = experiment
+        self.order = issue_places(
+            experiment, seed=plan.seed, each_input=any(one.each_input for one in criteria)
+        )
+        self.seed_of = trial_seeds(plan.seed, experiment.name)
+        self.concurrency = min(plan.options.concurrency, max(1, len(self.order)))
+        self.progress = tuple(
+            Progress(one, inputs=len(experiment.input_ids), concurrency=self.concurrency)
+            for one in criteria
+        )
+        deciding = [one for one in self.progress if not one.plan.rides_along]
+        self._pooled = [one for one in deciding if not one.each_input]
+        self._by_input = [one for one in deciding if one.each_input]
+        self._open_pooled = len(self._pooled)
+        self._open = sum(one.open_streams for one in deciding)
+        self.runs_all = (
+            plan.purpose == "measure"
+            or not deciding
+            or any(one.experiment == experiment.name for one in plan.latency)
+        )
+        self._leaves_out = plan.analysis is Analysis.PER_PROTOCOL
+        self.trials: list[Trial] = []
+        """Completed, in the order they came back."""
+        self.in_flight = 0
+        self._next = 0
+        self._skipped = 0
+        self._done: frozenset[int] = frozenset()
+        self._resume(sorted(done, key=lambda trial: trial.index))
+
+    def _resume(self, done: Sequence[Trial]) -> None:
+        for trial in done:
+            if not self._is_ours(trial):
+                allowed = "be trials of this plan, each once: its order and seeds give others"
+                raise InvalidArgument("done", f"trial {trial.index}", allowed)
+            self._count(trial)
+        self._done = frozenset(trial.index for trial in done)
+        if len(self._done) < len(done):
+            raise InvalidArgument("done", len(done), "hold every trial once")
+
+    def _is_ours(self, trial: Trial) -> bool:
+        if not 0 <= trial.index < len(self.order) or len(trial.outcomes) != len(self.progress):
+            return False
+        expected = self.experiment.input_ids[self.order[trial.index]]
+        return trial.input_id == expected and trial.seed == self.seed_of(trial.index)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no further trial is needed; what is in flight can be let go."""
+        return self._open == 0 and not self.runs_all
+
+    @property
+    def is_issued(self) -> bool:
+        """Whether every trial of the plan has been started or passed over."""
+        return self._next >= len(self.order)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the experiment ended as planned: settled, or all of it run."""
+        return self.is_settled or len(self.trials) + self._skipped >= len(self.order)
+
+    @property
+    def stop(self) -> StopReason:
+        """Why a finished experiment needs no further trial."""
+        reasons = {one.stop for one in self.progress if not one.plan.rides_along}
+        ran_all = len(self.trials) >= len(self.order)
+        if self.runs_all or (ran_all and StopReason.COMPLETE in reasons):
+            return StopReason.COMPLETE
+        for reason in (StopReason.DECIDED, StopReason.CURTAILED):
+            if reason in reasons:
+                return reason
+        return StopReason.COMPLETE
+
+    def peek(self) -> int | None:
+        """The index of the trial to start next, or None where none should start now."""
+        while self._next < len(self.order):
+            if self._next not in self._done:
+                position = self.order[self._next]
+                if self._needs(position):
+                    return self._next if self._wants(self._next, position) else None
+                self._skipped += 1
+            self._next += 1
+        return None
+
+    def take(self) -> None:
+        """Start the trial that `peek` gave."""
+        self._next += 1
+        self.in_flight += 1
+
+    def add(self, trial: Trial) -> Sequence[Progress]:
+        """Count a completed trial; the criteria that it settled."""
+        self.in_flight -= 1
+        return self._count(trial)
+
+    def _count(self, trial: Trial) -> Sequence[Progress]:
+        self.trials.append(trial)
+        index, position = trial.index, self.order[trial.index]
+        is_left_out = self._leaves_out and trial.is_excused
+        settled = _NONE
+        for progress, outcome in zip(self.progress, trial.outcomes, strict=True):
+            passed = None if is_left_out else outcome.result.passed
+            if progress.add(index, position, passed):
+                self._settle(progress)
+                if progress.is_settled:
+                    settled = (*settled, progress)
+        return settled
+
+    def _settle(self, progress: Progress) -> None:
+        if not progress.plan.rides_along:
+            self._open -= 1
+            self._open_pooled -= not progress.each_input
+
+    def _needs(self, position: int) -> bool:
+        """Whether a trial of an input can still change anything."""
+        if self._open_pooled or self.runs_all:
+            return True
+        return any(one.needs(position) for one in self._by_input)
+
+    def _wants(self, index: int, position: int) -> bool:
+        """Whether a trial will probably be needed; always, where nothing else is under way."""
+        if self.concurrency == 1 or self.runs_all or self.in_flight == 0:
+            return True
+        return any(one.wants(index, position) for one in (*self._pooled, *self._by_input))
