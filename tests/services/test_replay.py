@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from trialwise.engine.ports import Service, ServiceError, TrialContext
 from trialwise.model.outcome import ErrorClass
-from trialwise.model.reply import Reply, Usage
+from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.services import (
     CallableService,
     ChatService,
@@ -96,6 +96,7 @@ async def test_a_line_holds_the_trial_and_its_reply(tmp_path: Path) -> None:
     """Readable JSON; the input only by its hash."""
     file = tmp_path / "recording.jsonl"
     reply = Reply(
+        setup=Setup(seconds=1.5, usage=Usage(input_tokens=9), cost_usd=0.25),
         value="x",
         latency_s=0.5,
         usage=Usage(input_tokens=1, output_tokens=2),

@@ -61,8 +61,8 @@ class CheckResult:
 
     @classmethod
     def ok(cls) -> CheckResult:
-        """The postcondition holds."""
-        return cls(passed=True)
+        """The postcondition holds; there is nothing to tell one such result from another."""
+        return _OK
 
     @classmethod
     def fail(
@@ -74,6 +74,9 @@ class CheckResult:
     ) -> CheckResult:
         """The postcondition does not hold, and why."""
         return cls(passed=False, reason=reason, explanation=explanation, evidence=evidence)
+
+
+_OK = CheckResult(passed=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,34 +69,57 @@ class Trial:
         >>> Trial.from_dict(trial.to_dict(), experiment="inputs", criteria=()) == trial
         True
         """
+        outcomes = self.outcomes
         line: dict[str, Any] = {"i": self.index, "in": self.input_id, "seed": self.seed}
         # One character a criterion: most trials pass, and a journal may hold 100,000 of them.
-        line["ok"] = "".join("1" if o.result.passed else "0" for o in self.outcomes)
-        failures = [
-            [k, o.result.reason, o.postcondition, o.result.explanation, o.result.evidence]
-            for k, o in enumerate(self.outcomes)
-            if not o.result.passed
-        ]
-        if failures:
-            line["failed"] = failures
+        line["ok"] = "".join(["1" if one.result.passed else "0" for one in outcomes])
+        if "0" in line["ok"]:
+            line["failed"] = [
+                [
+                    k,
+                    one.result.reason,
+                    one.postcondition,
+                    one.result.explanation,
+                    one.result.evidence,
+                ]
+                for k, one in enumerate(outcomes)
+                if not one.result.passed
+            ]
+        if self.latency_s is not None:
+            line["latency_s"] = self.latency_s
+        if self.started_s:
+            line["at"] = self.started_s
+        if self.reply is not None:
+            line["reply"] = self.reply
+        if self.error_class is not ErrorClass.NONE or self.attempts > 1:
+            line |= self._troubles()
+        if self.usage is not None or self.cost_usd is not None or self.setup_s is not None:
+            line |= self._expenses()
+        if self.error:
+            line["error"] = self.error
+        if self.tool_calls:
+            line["tool_calls"] = [dict(call) for call in self.tool_calls]
+        if self.exit_code is not None:
+            line["exit"] = self.exit_code
+        return line
+
+    def _troubles(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
         if self.error_class is not ErrorClass.NONE:
-            line["class"] = self.error_class.value
-        rare = (
-            ("error", self.error or None),
-            ("latency_s", self.latency_s),
+            found["class"] = self.error_class.value
+        if self.attempts > 1:
+            found |= {"attempts": self.attempts, "attempt_errors": list(self.attempt_errors)}
+        return found
+
+    def _expenses(self) -> dict[str, Any]:
+        found = (
             ("usage", _pair(self.usage)),
             ("cost_usd", self.cost_usd),
             ("setup_s", self.setup_s),
             ("setup_usage", _pair(self.setup_usage)),
             ("setup_cost_usd", self.setup_cost_usd),
-            ("attempts", self.attempts if self.attempts > 1 else None),
-            ("attempt_errors", list(self.attempt_errors) or None),
-            ("at", self.started_s or None),
-            ("reply", self.reply),
-            ("tool_calls", [dict(call) for call in self.tool_calls] or None),
-            ("exit", self.exit_code),
         )
-        return line | {key: value for key, value in rare if value is not None}
+        return {name: value for name, value in found if value is not None}
 
     @classmethod
     def from_dict(

@@ -12,7 +12,7 @@ from typing import Any
 from trialwise.engine.ports import ServiceError
 from trialwise.model.lines import is_whole, parse_lines, seal, unplain
 from trialwise.model.outcome import ErrorClass
-from trialwise.model.reply import Reply, Usage
+from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.services.failures import HttpFailure, RecordedFailure, RecordingError
 
 #: How every line begins; also the version of the form.
@@ -49,26 +49,46 @@ def encode_reply(reply: Reply) -> dict[str, Any]:
     details = dict(reply.details)
     check_plain("the reply's value", reply.value, ErrorClass.INFRASTRUCTURE)
     check_plain("the reply's details", details, ErrorClass.INFRASTRUCTURE)
-    usage = reply.usage
+    setup = reply.setup
     return {
         "value": reply.value,
         "latency_s": reply.latency_s,
-        "usage": usage and {"input": usage.input_tokens, "output": usage.output_tokens},
+        "usage": _encode_usage(reply.usage),
         "cost_usd": reply.cost_usd,
         "exit_code": reply.exit_code,
+        "setup": setup
+        and {
+            "seconds": setup.seconds,
+            "usage": _encode_usage(setup.usage),
+            "cost_usd": setup.cost_usd,
+        },
         "details": details,
     }
 
 
+def _encode_usage(usage: Usage | None) -> dict[str, int] | None:
+    return usage and {"input": usage.input_tokens, "output": usage.output_tokens}
+
+
+def _decode_usage(fields: Mapping[str, int] | None) -> Usage | None:
+    return fields and Usage(input_tokens=fields["input"], output_tokens=fields["output"])
+
+
 def decode_reply(fields: Mapping[str, Any]) -> Reply:
     """The reply a line holds."""
-    usage = fields["usage"]
+    setup = fields["setup"]
     return Reply(
         value=fields["value"],
         latency_s=fields["latency_s"],
-        usage=usage and Usage(input_tokens=usage["input"], output_tokens=usage["output"]),
+        usage=_decode_usage(fields["usage"]),
         cost_usd=fields["cost_usd"],
         exit_code=fields["exit_code"],
+        setup=setup
+        and Setup(
+            seconds=setup["seconds"],
+            usage=_decode_usage(setup["usage"]),
+            cost_usd=setup["cost_usd"],
+        ),
         details=fields["details"],
     )
 

@@ -35,16 +35,24 @@ def drive(plan: Plan, contract: Contract, service: Service, **arguments: Any) ->
     """
     import anyio
 
-    async def whole() -> RunOutcome:
+    outcomes: list[RunOutcome] = []
+
+    async def whole() -> None:
         from trialwise.engine.runner import run_plan
 
         interrupted = anyio.Event()
         with _gentle_interrupts(interrupted):
-            return await run_plan(plan, contract, service, interrupted=interrupted, **arguments)
+            outcomes.append(
+                await run_plan(plan, contract, service, interrupted=interrupted, **arguments)
+            )
 
-    if not _inside_event_loop():
-        return anyio.run(whole)
-    return _in_thread(lambda: anyio.run(whole))
+    # The outcome is not the task's result: asyncio prints its task when it puts the signal
+    # handlers back, and with it every trial of the run.
+    if _inside_event_loop():
+        _in_thread(lambda: anyio.run(whole))
+    else:
+        anyio.run(whole)
+    return outcomes[0]
 
 
 @contextmanager
@@ -78,9 +86,9 @@ def _inside_event_loop() -> bool:
     return True
 
 
-def _in_thread(work: Callable[[], RunOutcome]) -> RunOutcome:
-    """The result of work done in a new thread, or what it raised."""
+def _in_thread(work: Callable[[], None]) -> None:
+    """Do some work in a new thread and wait for it; what it raises is raised here."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(work).result()
+        pool.submit(work).result()

@@ -175,14 +175,7 @@ def _sequential(
         power=criterion.power,
         max_trials=limit,
     )
-    design = SequentialDesign.optimal(
-        required,
-        alternative,
-        alpha=criterion.alpha,
-        beta=criterion.beta,
-        cap=resolved_max_trials(question),
-        cache=situation.cache,
-    )
+    design = _stopping_rule(criterion, alternative, resolved_max_trials(question), situation)
     if not _can_pass(design) and situation.verifies:
         situation.refuse(
             criterion,
@@ -395,6 +388,24 @@ def _usual_size(criterion: Criterion, passed: int, trials: int, alternative: flo
 def _below(rate: float, margin: float) -> float:
     """A rate lower by the margin, in decimals, and never below 0."""
     return max(0.0, float(as_written(rate) - as_written(margin)))
+
+
+def _stopping_rule(
+    criterion: Criterion, alternative: float, cap: int, situation: Situation
+) -> SequentialDesign:
+    """The boundaries, by the criterion's own method."""
+    assert criterion.at_least is not None
+    rates = criterion.at_least, alternative
+    alpha, beta = criterion.alpha, criterion.beta
+    match criterion.method:
+        case "wald":
+            return SequentialDesign.wald(*rates, alpha=alpha, beta=beta, cap=cap)
+        case "calibrated":
+            return SequentialDesign.calibrated(*rates, alpha=alpha, beta=beta, cap=cap)
+        case "fixed":
+            return SequentialDesign.fixed(*rates, alpha=alpha, beta=beta, cap=cap)
+    cache = situation.cache
+    return SequentialDesign.optimal(*rates, alpha=alpha, beta=beta, cap=cap, cache=cache)
 
 
 def _can_pass(design: SequentialDesign) -> bool:

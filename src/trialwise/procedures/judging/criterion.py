@@ -78,7 +78,9 @@ def judge_criterion(
     for row in rows:
         by_input[row.trial.input_id].append(row)
     parts = tuple(
-        replace(_pooled(criterion, plan, experiment, mine, stop, renumber=True), input_id=name)
+        replace(
+            _pooled(criterion, plan, experiment, mine, stop, inputs=len(by_input)), input_id=name
+        )
         for name, mine in by_input.items()
     )
     return _over_inputs(criterion, rows, parts)
@@ -91,20 +93,24 @@ def _pooled(
     rows: Sequence[Row],
     stop: StopReason,
     *,
-    renumber: bool = False,
+    inputs: int = 1,
 ) -> Finding:
-    counted = _count(criterion, plan, rows, renumber=renumber)
+    counted = _count(criterion, plan, rows, inputs=inputs)
     finding = _decide(criterion, plan, experiment, counted, stop)
     reason = _reason(criterion, counted, stop)
     finding = enrich(finding, criterion, counted.rows, reason)
     return contain(finding, plan, experiment, counted.rows)
 
 
-def _count(criterion: CriterionPlan, plan: Plan, rows: Sequence[Row], *, renumber: bool) -> Counted:
-    """Run the stream through its limits, in issue order and up to the first gap."""
+def _count(criterion: CriterionPlan, plan: Plan, rows: Sequence[Row], *, inputs: int) -> Counted:
+    """Run the stream through its limits, in issue order and up to the first gap.
+
+    Where each input is judged, trials are issued in blocks of all inputs: a trial's block is its
+    place among its input's own.
+    """
     leaves_out = plan.analysis is Analysis.PER_PROTOCOL
     stream = Stream(criterion.limits)
-    places = range(len(rows)) if renumber else [row.trial.index for row in rows]
+    places = [row.trial.index // inputs for row in rows]
     if criterion.rides_along:
         kept = [row for row in rows if not (leaves_out and row.trial.is_excused)]
         passed = sum(row.passed for row in kept)

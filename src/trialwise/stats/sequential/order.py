@@ -51,6 +51,8 @@ def issue_order(
     if check_choice("draw", draw, DRAWS) == "independent":
         return tuple(source.randrange(size) for _ in range(count))
     whole, rest = divmod(count, size)
-    order = [*range(size)] * whole + source.sample(range(size), rest)
+    # A list of every input only where some are drawn more than once: there may be very many.
+    order = [*range(size)] * whole if whole else []
+    order += source.sample(range(size), rest)
     source.shuffle(order)
     return tuple(order)

@@ -1,0 +1,391 @@
+"""Deciding a stored run again: from its plan and its trials, as a stranger would.
+
+What trials cannot tell is taken as recorded: when the run began, how long it took, what cut it
+short. Everything else is derived again and compared, field by field: the rules that the plan
+decides by, the order and the seeds of the trials, why each experiment ended, what was spent, every
+finding and the verdict.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from trialwise import __version__
+from trialwise.errors import InvalidArgument
+from trialwise.model.codec import plan_hash, to_plain
+from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
+from trialwise.model.run import RunRecord
+from trialwise.model.trial import Trial
+from trialwise.procedures.judging.run import judge
+from trialwise.stats.compliance import ComplianceCutoff, compliance_cutoff
+from trialwise.stats.regression import RegressionCutoff, regression_cutoff
+from trialwise.stats.sequential.design import Method, SequentialDesign
+
+__all__ = ["Difference", "Verification", "verify"]
+
+#: Two machines may round a sum or a logarithm differently; no decision hangs on the ninth digit.
+_NEARLY = 1e-9
+#: Money is kept to the nanodollar and times to the microsecond, whatever the order of addition.
+_ROUNDED = {"usd": 2e-9, "setup_usd": 2e-9, "setup_s": 2e-6}
+#: Sentences for people: another version may have put them otherwise and decided alike.
+_WORDING = frozenset(
+    {
+        "advice",
+        "alternative",
+        "caveats",
+        "confidence_statement",
+        "null",
+        "statement",
+        "warnings",
+    }
+)
+#: By which a part of a list is named rather than numbered.
+_NAMES = ("input_id", "criterion", "constraint", "name")
+_ABSENT = object()
+_LONGEST = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One field that is not what follows from the plan and the trials."""
+
+    path: str
+    """Such as `verdict.findings[answers].tally.passed`."""
+    stored: str
+    derived: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.stored} is stored, {self.derived} follows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What deciding a run again came to."""
+
+    run_id: str
+    contract: str
+    trials: int
+    tool_version: str
+    """That wrote the record."""
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def matches(self) -> bool:
+        """Whether the record says what follows from it, and nothing else."""
+        return not self.differences
+
+
+def verify(record: RunRecord, *, known_hash: str | None = None) -> Verification:
+    """Decide a run again and compare, field by field.
+
+    Numbers may differ by rounding. The wording of a record that another version wrote is not
+    compared: its decisions and numbers are.
+
+    Args:
+        record: The run as it is kept.
+        known_hash: What the plan was known by before the first trial, where that is kept apart.
+
+    >>> import trialwise as tw
+    >>> contract = tw.Contract(
+    ...     "sums", lambda question: "555",
+    ...     [tw.Criterion("answers", tw.contains("555"), at_least=0.9)],
+    ... )
+    >>> record = tw.run(contract, inputs=["What is 15 * 37?"], store=None).record
+    >>> verify(record).matches
+    True
+    """
+    differences = [
+        *_hash_differences(record, known_hash),
+        *_rule_differences(record.plan),
+        *_trial_differences(record),
+    ]
+    # What follows from trials of another plan is not worth comparing.
+    if not differences:
+        differences += _verdict_differences(record)
+    return Verification(
+        run_id=record.run_id,
+        contract=record.plan.contract,
+        trials=len(record.trials),
+        tool_version=record.verdict.reproducibility.tool_version,
+        differences=tuple(differences),
+    )
+
+
+def _hash_differences(record: RunRecord, known_hash: str | None) -> Iterator[Difference]:
+    derived = plan_hash(record.plan)
+    kept = {
+        "plan_hash": known_hash,
+        "verdict.reproducibility.plan_hash": record.verdict.reproducibility.plan_hash or None,
+    }
+    for path, value in kept.items():
+        if value is not None and value != derived:
+            yield Difference(path=path, stored=value, derived=derived)
+
+
+# --- The rules --------------------------------------------------------------------------------
+
+
+def _rule_differences(plan: Plan) -> Iterator[Difference]:
+    """Whether each criterion's rule is the one that its threshold and its levels lead to."""
+    for criterion in plan.criteria:
+        path = f"plan.criteria[{criterion.criterion}]"
+        if isinstance(criterion.design, SequentialDesign):
+            yield from _boundary_differences(path, criterion, criterion.design)
+            continue
+        derived = _derived_rule(criterion)
+        if derived is None:
+            continue
+        yield from _compare(f"{path}.design", to_plain(criterion.design), to_plain(derived))
+        if criterion.cutoff is not None and criterion.cutoff != derived.cutoff:
+            yield Difference(
+                path=f"{path}.cutoff",
+                stored=_shown(criterion.cutoff),
+                derived=_shown(derived.cutoff),
+            )
+
+
+def _derived_rule(criterion: CriterionPlan) -> ComplianceCutoff | RegressionCutoff | None:
+    threshold, design = criterion.threshold, criterion.design
+    rule, trials, alpha = criterion.rule, criterion.trials, criterion.alpha
+    if rule is None or alpha is None:
+        return None
+    if isinstance(design, ComplianceCutoff) and threshold.required_rate is not None:
+        return compliance_cutoff(threshold.required_rate, trials, alpha=alpha, rule=rule)
+    if isinstance(design, RegressionCutoff) and threshold.baseline is not None:
+        reference = threshold.baseline
+        return regression_cutoff(reference.passed, reference.trials, trials, alpha=alpha, rule=rule)
+    return None
+
+
+def _boundary_differences(
+    path: str, criterion: CriterionPlan, design: SequentialDesign
+) -> Iterator[Difference]:
+    """Whether the boundaries belong to the criterion and keep both errors, counted exactly."""
+    promised = {
+        "p0": criterion.threshold.required_rate,
+        "p1": criterion.threshold.alternative_rate,
+        "alpha": criterion.alpha,
+        "beta": criterion.beta,
+        "cap": criterion.trials,
+    }
+    for name, value in promised.items():
+        if getattr(design, name) != value:
+            yield Difference(
+                path=f"{path}.design.{name}",
+                stored=_shown(getattr(design, name)),
+                derived=_shown(value),
+            )
+    if design.method is Method.WALD:  # whose errors are promised approximately
+        return
+    at_p0, at_p1 = map(design.operating_characteristic, (design.p0, design.p1))
+    for name, error, level in (
+        (f"P(FAIL) at {design.p0:g}", at_p0.fails, design.alpha),
+        (f"P(PASS) at {design.p1:g}", at_p1.passes, design.beta),
+    ):
+        if error > level + _NEARLY:
+            yield Difference(
+                path=f"{path}.design", stored=f"{name} of at most {level:g}", derived=f"{error:.6g}"
+            )
+
+
+# --- The trials -------------------------------------------------------------------------------
+
+
+def _trial_differences(record: RunRecord) -> Iterator[Difference]:
+    """Whether each trial is one that the plan issues, with its input and seed, and only once."""
+    by_experiment: dict[str, list[Trial]] = {one.name: [] for one in record.plan.experiments}
+    for place, trial in enumerate(record.trials):
+        if trial.experiment in by_experiment:
+            by_experiment[trial.experiment].append(trial)
+        else:
+            known = ", ".join(by_experiment)
+            yield Difference(
+                path=f"trials[{place}].experiment",
+                stored=trial.experiment,
+                derived=f"one of {known}",
+            )
+    for experiment in record.plan.experiments:
+        yield from _issue_differences(record.plan, experiment, by_experiment[experiment.name])
+
+
+def _issue_differences(
+    plan: Plan, experiment: ExperimentPlan, trials: Sequence[Trial]
+) -> Iterator[Difference]:
+    from trialwise.engine.order import issue_places
+    from trialwise.engine.seeds import trial_seeds
+
+    criteria = plan.criteria_of(experiment.name)
+    places = issue_places(
+        experiment, seed=plan.seed, each_input=any(one.each_input for one in criteria)
+    )
+    seed_of = trial_seeds(plan.seed, experiment.name)
+    names = tuple(one.criterion for one in criteria)
+    seen: set[int] = set()
+    for trial in trials:
+        path = f"trials[{experiment.name} {trial.index}]"
+        if not 0 <= trial.index < len(places):
+            allowed = f"an index below {len(places)}"
+            yield Difference(path=path, stored=str(trial.index), derived=allowed)
+            continue
+        if trial.index in seen:
+            yield Difference(path=path, stored="twice", derived="once")
+        seen.add(trial.index)
+        expected = {
+            "input_id": experiment.input_ids[places[trial.index]],
+            "seed": seed_of(trial.index),
+            "outcomes": names,
+        }
+        found = {
+            "input_id": trial.input_id,
+            "seed": trial.seed,
+            "outcomes": tuple(one.criterion for one in trial.outcomes),
+        }
+        for name, value in expected.items():
+            if found[name] != value:
+                yield Difference(
+                    path=f"{path}.{name}", stored=_shown(found[name]), derived=_shown(value)
+                )
+
+
+# --- The verdict ------------------------------------------------------------------------------
+
+
+def _verdict_differences(record: RunRecord) -> Iterator[Difference]:
+    stored = record.verdict
+    stops = _stops(record)
+    reproducibility = replace(
+        stored.reproducibility, seed=record.plan.seed, plan_hash=plan_hash(record.plan)
+    )
+    try:
+        derived = judge(
+            record.plan,
+            record.trials,
+            stops=stops,
+            stop=_whole(stops.values()),
+            spending=_spending(record),
+            run_id=record.run_id,
+            started_at=stored.started_at,
+            message=stored.aborted,
+            reproducibility=reproducibility,
+        )
+    except (InvalidArgument, ArithmeticError, AssertionError, LookupError) as error:
+        # A plan that was changed by hand may ask for what no rule can decide.
+        why = f"nothing: the plan cannot be decided ({type(error).__name__}: {error})"
+        yield Difference(path="verdict", stored=_shown(stored.decision), derived=why)
+        return
+    same_version = reproducibility.tool_version == __version__
+    skipped = frozenset() if same_version else _WORDING
+    yield from _compare("verdict", to_plain(stored), to_plain(derived), skipped)
+
+
+def _stops(record: RunRecord) -> dict[str, StopReason]:
+    """Why each experiment ended: by its trials where they settle it, else as it is recorded."""
+    from trialwise.engine.scheduler import Scheduler
+
+    kept = {one.name: one.stop for one in record.verdict.experiments}
+    stops: dict[str, StopReason] = {}
+    for experiment in record.plan.experiments:
+        mine = [trial for trial in record.trials if trial.experiment == experiment.name]
+        scheduler = Scheduler(record.plan, experiment, mine)
+        scheduler.peek()  # passes over what no longer needed to be run
+        if scheduler.is_finished:
+            stops[experiment.name] = scheduler.stop
+        else:
+            stops[experiment.name] = kept.get(experiment.name, record.verdict.stop)
+    return stops
+
+
+def _whole(stops: Collection[StopReason]) -> StopReason:
+    """Why the run ended, by the ends of its experiments."""
+    for reason in stops:
+        if reason.is_premature:
+            return reason
+    early = (StopReason.DECIDED, StopReason.CURTAILED)
+    return next((one for one in early if one in stops), StopReason.COMPLETE)
+
+
+def _spending(record: RunRecord) -> Spending:
+    """What the trials took, added up again; the wall time is as recorded."""
+    stored, trials = record.verdict.spending, record.trials
+    derived = replace(
+        stored,
+        trials=len(trials),
+        attempts=sum(trial.attempts for trial in trials),
+        tokens=sum(trial.usage.total_tokens for trial in trials if trial.usage is not None),
+        usd=_sum([trial.cost_usd for trial in trials]),
+        setup_s=_sum([trial.setup_s for trial in trials]) or 0.0,
+        setup_tokens=sum(
+            trial.setup_usage.total_tokens for trial in trials if trial.setup_usage is not None
+        ),
+        setup_usd=_sum([trial.setup_cost_usd for trial in trials]),
+    )
+    same = {
+        name: getattr(stored, name)
+        for name, digits in _ROUNDED.items()
+        if _near(getattr(stored, name), getattr(derived, name), digits)
+    }
+    return replace(derived, **same)
+
+
+def _sum(amounts: Sequence[float | None]) -> float | None:
+    given = [amount for amount in amounts if amount is not None]
+    return math.fsum(given) if given else None
+
+
+def _near(one: float | None, other: float | None, apart: float = 0.0) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=_NEARLY, abs_tol=apart)
+
+
+# --- Field by field ---------------------------------------------------------------------------
+
+
+def _compare(
+    path: str, stored: Any, derived: Any, skipped: frozenset[str] = frozenset()
+) -> Iterator[Difference]:
+    if isinstance(stored, dict) and isinstance(derived, dict):
+        for name in {**stored, **derived}:
+            if name not in skipped:
+                yield from _compare(
+                    f"{path}.{name}",
+                    stored.get(name, _ABSENT),
+                    derived.get(name, _ABSENT),
+                    skipped,
+                )
+    elif isinstance(stored, list) and isinstance(derived, list):
+        if len(stored) != len(derived):
+            yield Difference(
+                path=path, stored=f"{len(stored)} items", derived=f"{len(derived)} items"
+            )
+            return
+        for place, (one, other) in enumerate(zip(stored, derived, strict=True)):
+            yield from _compare(f"{path}[{_name(other, place)}]", one, other, skipped)
+    elif not _same(stored, derived):
+        yield Difference(path=path, stored=_shown(stored), derived=_shown(derived))
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) or isinstance(other, float):
+        numbers = isinstance(one, int | float) and isinstance(other, int | float)
+        return numbers and _near(one, other)
+    return bool(one == other)
+
+
+def _name(part: Any, place: int) -> str:
+    if isinstance(part, dict):
+        for name in _NAMES:
+            if isinstance(part.get(name), str):
+                return str(part[name])
+    return str(place)
+
+
+def _shown(value: Any) -> str:
+    if value is _ABSENT:
+        return "nothing"
+    text = str(value) if isinstance(value, str) else repr(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
