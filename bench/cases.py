@@ -91,6 +91,27 @@ def _fisher(n: int, k: int, x: int) -> tuple[Benchmark, ...]:
     )
 
 
+def _trials(count: int, *, service: str = "trivial", level: int = 0) -> Benchmark:
+    kind = "async" if service == "trivial" else "sync"
+    return Benchmark(
+        name=f"{count:,} trials of a trivial {kind} function",
+        setup="from bench import engine",
+        expression=f"engine.run({count}, service=engine.{service})",
+        reference=f"{count:,} bare calls",
+        seconds_goal=25e-6 * count,
+        level=level,
+    )
+
+
+def _bare(count: int, *, level: int = 0) -> Benchmark:
+    return Benchmark(
+        name=f"{count:,} bare calls",
+        setup="from bench import engine",
+        expression=f"engine.bare_calls({count})",
+        level=level,
+    )
+
+
 _TEST = "from scipy.stats import binomtest; test = binomtest(90, 100)"
 _CONFINT = "from statsmodels.stats.proportion import proportion_confint"
 _BINOM = "from scipy.stats import binom"
@@ -109,6 +130,39 @@ GROUPS = (
             _start("trialwise --help", "-m", "trialwise.cli.main", "--help", goal=5),
             _start("import scipy.stats", level=1),
             _start("import statsmodels.stats.proportion", level=1),
+        ),
+    ),
+    Group(
+        title="A run of trials",
+        note="CPU of a whole run with its journal, its plan, its verdict and its record; the goal "
+        "is 25 µs a trial, and a straight line. The ratio is to the same calls in a bare loop.",
+        benchmarks=(
+            *(
+                one
+                for count, level in ((1000, 0), (10_000, 1), (100_000, 2))
+                for one in (_bare(count, level=level), _trials(count, level=level))
+            ),
+            _trials(10_000, service="trivial_sync", level=1),
+        ),
+    ),
+    Group(
+        title="Trials that wait",
+        note="Time by the clock: 200 trials of an async service that takes 50 ms, 50 at once.",
+        benchmarks=(
+            Benchmark(
+                name="a bare event loop",
+                setup="from bench import engine",
+                expression="engine.bare_waits(200, 50)",
+                waits=True,
+            ),
+            Benchmark(
+                name="a run, journal on",
+                setup="from bench import engine",
+                expression="engine.run(200, service=engine.waiting, concurrency=50)",
+                reference="a bare event loop",
+                ratio_goal=1.15,
+                waits=True,
+            ),
         ),
     ),
     Group(

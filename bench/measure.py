@@ -34,6 +34,8 @@ class Benchmark:
     seconds_goal: float | None = None
     level: int = 0
     """The least effort that includes it: 0 quick, 1 ordinary, 2 full."""
+    waits: bool = False
+    """Whether the clock's time counts, not CPU: what is measured is waiting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +112,9 @@ def _prepare(benchmark: Benchmark, least: float) -> tuple[Callable[[], float], o
     exec(benchmark.setup, names)
     call: Callable[[], object] = eval(f"lambda: {benchmark.expression}", names)
     value = call()
-    repeats = max(1, math.ceil(least / max(_call_cpu(call, 1), 1e-7))) if least else 1
-    return (lambda: _call_cpu(call, repeats)), value
+    timer = perf_counter if benchmark.waits else process_time
+    repeats = max(1, math.ceil(least / max(_call_time(call, 1, timer), 1e-7))) if least else 1
+    return (lambda: _call_time(call, repeats, timer)), value
 
 
 def _sample(samplers: dict[str, Callable[[], float]], effort: Effort) -> dict[str, list[float]]:
@@ -135,13 +138,13 @@ def _process_cpu(arguments: tuple[str, ...]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def _call_cpu(call: Callable[[], object], repeats: int) -> float:
-    """CPU seconds per call, collecting no garbage that other benchmarks left."""
+def _call_time(call: Callable[[], object], repeats: int, timer: Callable[[], float]) -> float:
+    """Seconds per call, collecting no garbage that other benchmarks left."""
     gc.disable()
     try:
-        begun = process_time()
+        begun = timer()
         for _ in range(repeats):
             call()
-        return (process_time() - begun) / repeats
+        return (timer() - begun) / repeats
     finally:
         gc.enable()

@@ -18,7 +18,8 @@ Recompute this page with `python -m bench --full --markdown docs/benchmarks.md` 
 environment. `make bench` prints the same table from a shorter look and without the largest design;
 `--quick` only proves that everything runs.
 
-Times are CPU time, of this process or of the processes it starts, not the clock's, and the machine
+Times are CPU time, of this process or of the processes it starts, not the clock's unless a table
+says so, and the machine
 is not reserved: other work may run beside. **The CPU ratios are what to trust**, because a
 benchmark and its reference take turns, round by round. Ratios and goals use the least time of all
 rounds, which is the work with the least disturbance; the median stands beside it.
@@ -39,7 +40,8 @@ _COMMENTARY = """\
 - A regression verdict spends most of its time on the exact false-alarm probability with the
   baseline's own sampling error. That grows with the square root of the baseline's trials, so a
   verdict against a far larger baseline than those above takes longer.
-- Nothing here times a run of trials, which costs what the system under test costs.
+- A run's own cost matters only where the service costs nothing: at 50 ms a trial it is a
+  thousandth of the time.
 """
 
 

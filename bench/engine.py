@@ -1,0 +1,71 @@
+"""Runs to be timed: trivial services, so that what is measured is the engine and its journal."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from pathlib import Path
+
+import trialwise as tw
+
+WAIT_S = 0.05
+
+
+async def trivial(_question: str) -> str:
+    """A service that costs nothing."""
+    return "good"
+
+
+def trivial_sync(_question: str) -> str:
+    """The same, as a plain function."""
+    return "good"
+
+
+async def waiting(_question: str) -> str:
+    """A service that takes as long as a quick model."""
+    await asyncio.sleep(WAIT_S)
+    return "good"
+
+
+def run(trials: int, *, service: object = trivial, concurrency: int = 1) -> float:
+    """A whole run, judged and kept; the rate, so that a benchmark has a number to agree on."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        criterion = tw.Criterion("good", tw.equals("good"), at_least=0.5, trials=trials)
+        contract = tw.Contract("bench", service, [criterion], sampling=["a", "b"])
+        result = tw.run(
+            contract, seed=1, store=folder, curtail=False, concurrency=concurrency, progress=False
+        )
+        rate = result.verdict.findings[0].tally.rate
+        assert rate is not None
+        return rate
+    finally:
+        shutil.rmtree(folder)
+
+
+def bare_calls(trials: int) -> float:
+    """The same calls in a bare event loop."""
+
+    async def whole() -> float:
+        passed = 0
+        for _ in range(trials):
+            passed += await trivial("a") == "good"
+        return passed / trials
+
+    return asyncio.run(whole())
+
+
+def bare_waits(trials: int, concurrency: int) -> float:
+    """The same waits in a bare event loop, so many at once."""
+
+    async def whole() -> float:
+        places = asyncio.Semaphore(concurrency)
+
+        async def one() -> bool:
+            async with places:
+                return await waiting("a") == "good"
+
+        return sum(await asyncio.gather(*(one() for _ in range(trials)))) / trials
+
+    return asyncio.run(whole())
