@@ -79,8 +79,10 @@ def test_a_text_is_split_before_it_is_filled(load: Load) -> None:
 
 def test_numbers_and_words_come_from_the_environment_too(load: Load) -> None:
     """A CI job may change a number without another file."""
-    text = "service: {command: [run, '{input}']}\n" + REST + (
-        "max_trials: ${N:-50}\ntimeout: ${T}\nintent: ${I:-smoke}\ncurtail: ${C}\n"
+    text = (
+        "service: {command: [run, '{input}']}\n"
+        + REST
+        + ("max_trials: ${N:-50}\ntimeout: ${T}\nintent: ${I:-smoke}\ncurtail: ${C}\n")
     )
     options = load(text, {"T": "2m", "C": "false"}).contracts[0].options
 
@@ -124,7 +126,7 @@ SUITES = [
     f"service: {{command: [run, '{{input}}', '${{KEY}}']}}\n{REST}",
     f"service: {{command: 'run {{input}} ${{KEY}}'}}\n{REST}",
     f"service: {{command: {{run: 'run {{input}}', env: {{KEY: 'x ${{KEY}}'}}}}}}\n{REST}",
-    f"service: {{http: {{url: 'http://h/', headers: {{Authorization: 'Bearer ${{KEY}}'}}}}}}\n{REST}",
+    f"service: {{http: {{url: 'http://h/', headers: {{X-Api-Key: '${{KEY}}'}}}}}}\n{REST}",
     f"service: {{http: {{url: 'http://h/', body: {{a: ['${{KEY}}']}}}}}}\n{REST}",
     f"service: {{chat: {{model: m, api_key_env: KEY}}}}\n{REST}",
     f"service: {{chat: {{model: m, api_key_env: null, extra: {{user: '${{KEY}}'}}}}}}\n{REST}",
@@ -153,14 +155,12 @@ def test_what_the_suite_took_is_redacted_wherever_it_turns_up(load: Load, text: 
         f"service: {{replay: '${{KEY}}'}}\n{REST}",
         f"service: {{command: [run, '{{input}}']}}\n{REST}timeout: '${{KEY}}'\n",
         f"service: {{command: [run, '{{input}}']}}\n{REST}seed: '${{KEY}}'\n",
-        f"service: {{command: [run, '{{input}}']}}\n{REST}".replace(
-            "[one]", "{jsonl: '${KEY}'}"
-        ),
+        f"service: {{command: [run, '{{input}}']}}\n{REST}".replace("[one]", "{jsonl: '${KEY}'}"),
         f"service: {{command: [run, '{{input}}']}}\n{REST}".replace(
             "[one]", "{files: 'x/${KEY}*'}"
         ),
         f"service: {{command: [run, '{{input}}']}}\n{REST}".replace(
-            "contains: \"1\"", "json_schema: '${KEY}'"
+            'contains: "1"', "json_schema: '${KEY}'"
         ),
     ],
 )
@@ -211,9 +211,13 @@ def test_factors_and_covariates_record_a_variable_only_on_purpose(
     load: Load, refused: Refused
 ) -> None:
     """`environment:` is how to say that a value may be written down."""
-    text = "service: {command: [run, '{input}']}\n" + REST + (
-        "factors: {model: {environment: MODEL}, temperature: 0.7, cached: true}\n"
-        "covariates: [{name: region, kind: region, environment: REGION}]\n"
+    text = (
+        "service: {command: [run, '{input}']}\n"
+        + REST
+        + (
+            "factors: {model: {environment: MODEL}, temperature: 0.7, cached: true}\n"
+            "covariates: [{name: region, kind: region, environment: REGION}]\n"
+        )
     )
     contract = load(text, {"MODEL": "m-1"}).contracts[0].contract
 

@@ -31,9 +31,11 @@ def test_a_mapping_takes_in_the_keys_of_a_file(load: Load, tmp_path: Path) -> No
         first="trials: 10\nretries: 1\n",
         second="trials: 20\nretries: 2\nconcurrency: 3\n",
     )
-    options = load(
-        f"include: [first.yaml, second.yaml]\n{BASE}criteria: [{CRITERION}]\nretries: 5\n"
-    ).contracts[0].options
+    options = (
+        load(f"include: [first.yaml, second.yaml]\n{BASE}criteria: [{CRITERION}]\nretries: 5\n")
+        .contracts[0]
+        .options
+    )
 
     assert (10, 5, 3) == (options.trials, options.retries, options.concurrency)
 

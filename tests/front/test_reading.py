@@ -147,7 +147,9 @@ def test_a_billion_laughs_is_a_clear_error() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 10)]
 
-    assert "more than 100,000 values, once aliases are followed" in problem("\n".join(lines)).message
+    assert (
+        "more than 100,000 values, once aliases are followed" in problem("\n".join(lines)).message
+    )
 
 
 def test_depth_counts_through_aliases() -> None:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from trialwise.front.values import duration, money, number, pace, rate
 
-SECONDS = {"ms": Fraction(1, 1000), "s": 1, "m": 60, "min": 60, "h": 3600}
+SECONDS = {unit: Fraction(size) for unit, size in (("s", 1), ("m", 60), ("min", 60), ("h", 3600))}
+SECONDS["ms"] = Fraction(1, 1000)
 decimals = st.decimals(min_value=0, max_value=10**6, places=4, allow_nan=False)
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
+from trialwise.engine.order import issue_places
 from trialwise.model.baseline import Baseline, BaselineReference, CriterionBaseline
 from trialwise.model.claim import Claim
 from trialwise.model.contract import Contract, Latency, LatencyConstraint
@@ -27,7 +28,6 @@ from trialwise.procedures.composite import compose
 from trialwise.procedures.design.run import design_run
 from trialwise.procedures.judging.run import judge
 from trialwise.procedures.streams import Stream
-from trialwise.stats.sequential.order import issue_order
 
 STARTED = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> \x1b[31mred\u202etxt.exe"
@@ -144,25 +144,25 @@ def _references(baseline: Baseline) -> dict[str, BaselineReference]:
 def run(plan: Plan, service: Service, *, stop_after: int | None = None) -> list[Trial]:
     """Trials in issue order until every criterion is settled or so many are in."""
     sampling = plan.experiments[0]
+    each_input = any(one.each_input for one in plan.criteria)
     streams = {
         (one.criterion, each): Stream(one.limits)
         for one in plan.criteria
         if not one.rides_along
         for each in (sampling.input_ids if one.each_input else (None,))
     }
-    order = issue_order(
-        len(sampling.input_ids), sampling.trials, seed=plan.seed, draw=sampling.draw
-    )
     trials: list[Trial] = []
-    for position in order:
-        if all(stream.is_settled for stream in streams.values()) or len(trials) == stop_after:
+    for index, place in enumerate(issue_places(sampling, seed=plan.seed, each_input=each_input)):
+        input_id = sampling.input_ids[place]
+        mine = {key: one for key, one in streams.items() if key[1] in (None, input_id)}
+        if len(trials) == stop_after:
             break
-        input_id = sampling.input_ids[position]
-        trial = _trial(plan, len(trials), input_id, service)
+        if all(stream.is_settled for stream in mine.values()):
+            continue
+        trial = _trial(plan, index, input_id, service)
         trials.append(trial)
-        for (name, each), stream in streams.items():
-            if each in (None, input_id):
-                stream.add(stream.next_place, passed=trial.outcome(name).passed)
+        for (name, _), stream in mine.items():
+            stream.add(stream.next_place, passed=trial.outcome(name).passed)
     return trials
 
 

@@ -213,7 +213,7 @@ class Execution:
     async def _rest(self) -> None:
         """What is due between two trials: a sync, and a turn for everything else."""
         now = self._monotonic()
-        if self._means.ledger.is_due(now):
+        if self._means.ledger.take_turn(now):
             if self._scope is None:
                 self._sync()
             else:

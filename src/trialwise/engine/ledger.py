@@ -34,15 +34,17 @@ class Ledger:
             self._log.append(record)
             self._is_behind = True
 
-    def is_due(self, now: float) -> bool:
-        """Whether the last sync is long enough ago for the next."""
-        return self._is_behind and now - self._synced_s >= _SYNC_EVERY_S
+    def take_turn(self, now: float) -> bool:
+        """Whether the caller is to sync: the last one is long enough ago, and nobody else will."""
+        if not self._is_behind or now - self._synced_s < _SYNC_EVERY_S:
+            return False
+        self._synced_s = now
+        return True
 
     def sync(self) -> None:
         """Make everything appended survive a power cut."""
         if self._log is not None and self._is_behind:
-            # Set first: while another thread syncs, no second one need follow.
+            # Set first: what is appended while this waits for the disk is for the next sync.
             self._is_behind = False
-            self._synced_s = self._clock.monotonic()
             self._log.sync()
             self._synced_s = self._clock.monotonic()

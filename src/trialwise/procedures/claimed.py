@@ -82,19 +82,20 @@ class _Case:
             caution=Caution.ADEQUATE_POWER if decision is Decision.PASS else short,
         )
 
-    def said(self, decision: Decision, observed: ObservedRate, fact: str) -> str:
+    def said(
+        self, decision: Decision, observed: ObservedRate, fact: str, *, rate: str = "above"
+    ) -> str:
         """The statement of a finding, softened for a smoke run (§5.7.4)."""
         if self.intent is Intent.SMOKE:
+            target = f"the target of {self.target}"
             if decision is Decision.PASS:
-                return f"The observed rate is consistent with the target of {self.target} ({fact})."
+                return f"The observed rate is consistent with {target} ({fact})."
             if observed is ObservedRate.BELOW_THRESHOLD:
-                return (
-                    f"The observed rate is inconsistent with the target of {self.target} ({fact})."
-                )
-            return f"The observed rate meets the target of {self.target}, not shown ({fact})."
+                return f"The observed rate is inconsistent with {target} ({fact})."
+            return f"The observed rate meets {target} but does not show it ({fact})."
         if decision is Decision.PASS:
-            return f"The evidence supports a rate above {self.target} ({fact})."
-        return f"A rate above {self.target} was not shown ({fact})."
+            return f"The evidence supports a rate {rate} {self.target} ({fact})."
+        return f"A rate {rate} {self.target} was not shown ({fact})."
 
 
 def decide_claimed(
@@ -340,7 +341,7 @@ def _corpus(case: _Case, alpha: float | None) -> Finding:
         p_value=_p_value(k, design),
         lower_bound=limits(side="lower").interval.low,
         interval=limits().interval,
-        statement=case.said(decision, observed, fact),
+        statement=case.said(decision, observed, fact, rate="of at least"),
         null=f"fewer than {design.required_successes} of the corpus's {N} inputs succeed",
         alternative=f"at least {design.required_successes} of them do",
         confidence_statement=(

@@ -87,7 +87,7 @@ def banner(record: RunRecord, outline: Outline) -> Markup:
         _errors(record, below),
         class_="banner",
         id=identity,
-        aria_labelledby=f"{identity}-h",
+        aria_labelledby=outline.landmark(identity),
     )
 
 

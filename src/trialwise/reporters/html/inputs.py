@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from trialwise.model.plan import ExperimentPlan
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
-from trialwise.reporters.html.parts import Outline, Room, details
+from trialwise.reporters.html.parts import Outline, Room, details, scrolling
 from trialwise.reporters.page.markup import Markup, element, joined, shortened
 from trialwise.reporters.wording import counted, observed_percent, seconds
 
@@ -131,20 +131,14 @@ def _table(caption: str, criteria: Sequence[str], rows: Sequence[InputRow]) -> M
         )
         for row in rows
     ]
-    return element(
-        "div",
-        element(
-            "table",
-            element("caption", caption, class_="heard"),
-            element("thead", element("tr", *heads)),
-            element("tbody", *body),
-            class_="heat",
-        ),
-        class_="scroll",
-        role="region",
-        aria_label=caption,
-        tabindex="0",
+    made = element(
+        "table",
+        element("caption", caption, class_="heard"),
+        element("thead", element("tr", *heads)),
+        element("tbody", *body),
+        class_="heat",
     )
+    return scrolling(caption, made)
 
 
 def _cells(

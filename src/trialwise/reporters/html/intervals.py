@@ -68,7 +68,7 @@ def interval_figure(record: RunRecord, outline: Outline) -> Markup:
         element(
             "span",
             percent(round(tick, 4)),
-            class_="start" if tick == low else "end" if tick == 1 else None,
+            class_=_edge(part(tick, low, 1.0)),
             style=f"left:{_at(tick, low)}",
         )
         for tick in _ticks(low)
@@ -202,6 +202,13 @@ def _said(strip: Strip) -> str:
     if required is not None:
         parts.append(f"held against {percent(round(required, 4))}")
     return ", ".join(parts)
+
+
+def _edge(place: float) -> str | None:
+    """How a label at an end of the scale keeps within it."""
+    if place < 0.04:
+        return "start"
+    return "end" if place > 0.96 else None
 
 
 def _upright(value: float, low: float, top: float, bottom: float) -> dict[str, object]:

@@ -153,6 +153,7 @@ def _plot(timing: Timing, *, several: bool) -> Plot:
                 y=one.percentile,
                 label=one.constraint,
                 ink=INKS[tone(one.decision)],
+                below=True,
             )
             for one in timing.findings
             if one.observed is not None

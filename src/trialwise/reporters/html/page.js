@@ -97,6 +97,7 @@
   };
   reachable();
   addEventListener("resize", reachable);
+  document.addEventListener("toggle", reachable, true);
 
   // Paper has no clicks: the analysis and the first failures are printed whole, the rest as lines.
   addEventListener("beforeprint", () => {

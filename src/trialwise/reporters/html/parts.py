@@ -20,6 +20,7 @@ __all__ = [
     "glyph",
     "listed",
     "prose",
+    "scrolling",
     "shape",
     "table",
     "tone",
@@ -50,7 +51,7 @@ _SHAPES: dict[Tone, tuple[str, str]] = {
 class Room:
     """How much of a page one run may take, so that the whole stays under a megabyte."""
 
-    size: int = 900_000
+    size: int = 800_000
     """In bytes; the failing trials take what the rest leaves of it."""
     trials: int = 250
     """Failing trials."""
@@ -78,6 +79,8 @@ class Outline:
     taken: set[str] = field(default_factory=set)
     contents: list[tuple[str, str]] = field(default_factory=list)
     """Titles and identities of the sections made so far."""
+    is_alone: bool = True
+    """Whether its sections are landmarks: where there are several runs they would share names."""
 
     def heading(self, *content: object, **attributes: object) -> Markup:
         """A heading of this level."""
@@ -117,7 +120,11 @@ class Outline:
         self.contents.append((title, identity))
         side = element("div", self.heading(title, id=f"{identity}-h"), _note(note), class_="side")
         body = element("div", *content, class_="body")
-        return element("section", side, body, id=identity, aria_labelledby=f"{identity}-h")
+        return element("section", side, body, id=identity, aria_labelledby=self.landmark(identity))
+
+    def landmark(self, identity: str) -> str | None:
+        """The heading that names a section, where it is a landmark."""
+        return f"{identity}-h" if self.is_alone else None
 
 
 def _note(note: object) -> Markup:
@@ -235,4 +242,10 @@ def table(
     )
     if not wide:
         return made
-    return element("div", made, class_="scroll", role="region", aria_label=caption, tabindex="0")
+    return scrolling(caption, made)
+
+
+def scrolling(caption: str, content: Markup) -> Markup:
+    """Content that may be wider than the page: it scrolls on its own, by keyboard too."""
+    # A group and no region: the page has enough landmarks.
+    return element("div", content, class_="scroll", role="group", aria_label=caption, tabindex="0")

@@ -111,6 +111,8 @@ class Mark:
     y: float
     label: str
     ink: Ink = "one"
+    below: bool = False
+    """Whether the label stands under the dot, where the chart rises over it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +162,7 @@ def render_plot(plot: Plot, outline: Outline) -> Markup:
         aria_label=f"{plot.heading}. {plot.summary}",
         data_chart=True,
     )
+    values = table(plot.heading, plot.columns, plot.rows, wide=True, hide_caption=True)
     return element(
         "figure",
         element("figcaption", outline.heading(plot.heading), element("p", plot.summary)),
@@ -171,9 +174,7 @@ def render_plot(plot: Plot, outline: Outline) -> Markup:
             element("p", class_="readout", aria_live="polite"),
             class_="frame",
         ),
-        details(
-            "Values as a table", table(plot.heading, plot.columns, plot.rows, hide_caption=True)
-        ),
+        details("Values as a table", values),
         class_="figure",
     )
 
@@ -284,7 +285,7 @@ def _labels(
         element(
             "span",
             mark.label,
-            class_=f"tag mark {_side(plot.x.place(mark.x))}",
+            class_=f"tag mark {_side(plot.x.place(mark.x))}{' below' if mark.below else ''}",
             style=(
                 f"left:{100 * plot.x.place(mark.x):.2f}%;bottom:{100 * plot.y.place(mark.y):.2f}%"
             ),

@@ -191,7 +191,7 @@ def reproducibility_section(record: RunRecord, report: str, outline: Outline) ->
         verbatim(report),
         class_="report",
         tabindex="0",
-        role="region",
+        role="group",
         aria_label="Full analysis",
     )
     lines = counted(report.count("\n"), "line")

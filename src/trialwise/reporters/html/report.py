@@ -76,7 +76,7 @@ def _suite(records: Sequence[RunRecord], name: str) -> tuple[Markup, Markup]:
     room = Room().shared(len(records))
     articles, names = [], []
     for number, record in enumerate(records, start=1):
-        inner = Outline(level=2, prefix=f"c{number}-", taken=outline.taken)
+        inner = Outline(level=2, prefix=f"c{number}-", taken=outline.taken, is_alone=False)
         identity = outline.claim(f"contract {number} {_name(record)}")
         names.append(identity)
         articles.append(
