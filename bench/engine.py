@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import shutil
 import tempfile
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import trialwise as tw
 
 WAIT_S = 0.05
+_STORE = Path(tempfile.mkdtemp())
+atexit.register(shutil.rmtree, _STORE, ignore_errors=True)
 
 
 async def trivial(_question: str) -> str:
@@ -30,18 +33,14 @@ async def waiting(_question: str) -> str:
 
 def run(trials: int, *, service: object = trivial, concurrency: int = 1) -> float:
     """A whole run, judged and kept; the rate, so that a benchmark has a number to agree on."""
-    folder = Path(tempfile.mkdtemp())
-    try:
-        criterion = tw.Criterion("good", tw.equals("good"), at_least=0.5, trials=trials)
-        contract = tw.Contract("bench", service, [criterion], sampling=["a", "b"])
-        result = tw.run(
-            contract, seed=1, store=folder, curtail=False, concurrency=concurrency, progress=False
-        )
-        rate = result.verdict.findings[0].tally.rate
-        assert rate is not None
-        return rate
-    finally:
-        shutil.rmtree(folder)
+    criterion = tw.Criterion("good", tw.equals("good"), at_least=0.5, trials=trials)
+    contract = tw.Contract("bench", service, [criterion], sampling=["a", "b"])
+    result = tw.run(
+        contract, seed=1, store=_STORE, curtail=False, concurrency=concurrency, progress=False
+    )
+    rate = result.verdict.findings[0].tally.rate
+    assert rate is not None
+    return rate
 
 
 def bare_calls(trials: int) -> float:

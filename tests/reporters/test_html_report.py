@@ -119,6 +119,15 @@ def test_the_page_can_be_read_by_everyone(page: str) -> None:
     assert ("skip", targets[0]) == (next(root.iter("a")).attrib["class"], main.attrib["id"])
 
 
+def test_the_sections_are_listed_in_the_order_they_stand(page: str) -> None:
+    """The list leads to every section but the verdict, which comes before it."""
+    root = tree(page)
+
+    (nav,) = root.iter("nav")
+    listed = [one.attrib["href"][1:] for one in nav.iter("a")]
+    assert listed == [one.attrib["id"] for one in root.iter("section")][1:]
+
+
 def test_every_chart_says_its_values_and_has_them_in_a_table(page: str) -> None:
     """A chart is focusable, is summed up in words, shows values where pointed at, has a table."""
     root = tree(page)

@@ -120,13 +120,13 @@ def run_all(
     return SuiteResult({one.name: run(one, options=options, **arguments) for one in several})
 
 
-def reproducibility(plan: Plan) -> Reproducibility:
+def reproducibility(plan: Plan, known_hash: str = "") -> Reproducibility:
     """The numerical ingredients of this machine, for the record."""
     return Reproducibility(
         tool_version=__version__,
         python_version=platform.python_version(),
         seed=plan.seed,
-        plan_hash=plan_hash(plan),
+        plan_hash=known_hash or plan_hash(plan),
     )
 
 
@@ -141,7 +141,7 @@ def _judged(plan: Plan, done: Execution) -> Result:
         run_id=done.run_id,
         started_at=done.started_at,
         message=outcome.message,
-        reproducibility=reproducibility(plan),
+        reproducibility=reproducibility(plan, "" if done.stored is None else done.stored.plan_hash),
     )
     record = RunRecord(run_id=done.run_id, plan=plan, trials=outcome.trials, verdict=verdict)
     return Result(record, done.path)

@@ -58,7 +58,7 @@ def inputs_section(record: RunRecord, outline: Outline, room: Room) -> Markup:
         return Markup("")
     note = (
         "Rate and failures of each input on all its trials, also those run after a criterion was "
-        "decided. Worst first; darker is worse."
+        "decided. Worst first; the stronger the colour, the worse."
     )
     return outline.section("Inputs", *maps, note=note)
 

@@ -188,7 +188,7 @@ def _dateline(records: Sequence[RunRecord]) -> Markup:
     first = records[0]
     when = first.verdict.started_at
     parts = [
-        element("time", when.strftime("%-d %B %Y, %H:%M %Z").strip(), datetime=when.isoformat())
+        element("time", f"{when.day} {when:%B %Y, %H:%M %Z}".strip(), datetime=when.isoformat())
         if when is not None
         else None,
         element("span", "run ", element("bdi", first.run_id)) if len(records) == 1 else None,
