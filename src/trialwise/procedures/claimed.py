@@ -24,7 +24,7 @@ from trialwise.model.verdict import (
     Procedure,
     PValue,
 )
-from trialwise.procedures.compliance import _observed, decide_compliance
+from trialwise.procedures.compliance import decide_compliance, observed_status
 from trialwise.stats._boundary import as_written, ceil_product, complement, settled
 from trialwise.stats._checks import check_open_rate
 from trialwise.stats.cluster_estimators import ClusterEstimate, call_weighted, prompt_weighted
@@ -272,7 +272,7 @@ def _weighted_observed(case: _Case, found: ClusterEstimate | StratifiedEstimate)
     elif found.estimand == "prompt-weighted":
         parts = [(Fraction(1), Fraction(*pair)) for pair in case.counts.values()]
     else:
-        return _observed(case.tally, case.required_rate)
+        return observed_status(case.tally, case.required_rate)
     gap = sum(w * rate for w, rate in parts) - as_written(case.required_rate) * sum(
         w for w, _ in parts
     )
@@ -330,7 +330,7 @@ def _corpus(case: _Case, alpha: float | None) -> Finding:
     if design.cutoff is None:
         reason = f"at least {design.minimum_trials} of the corpus's {N} are needed"
         return _undecidable(case, decided_by, level, reason)
-    observed = _observed(case.tally, case.required_rate)
+    observed = observed_status(case.tally, case.required_rate)
     decision = Decision.PASS if k >= design.cutoff else Decision.FAIL
     limits = partial(finite_corpus_interval, k, n, N, confidence=complement(level))
     fact = f"{k} of {n} successes, {design.cutoff} needed, in {n} of the corpus's {N} inputs"
@@ -366,7 +366,7 @@ def _whole_corpus(case: _Case, size: int) -> Finding:
     """Every input tried: a known rate, with nothing to infer."""
     k, needed = case.tally.passed, ceil_product(case.required_rate, size)
     decision = Decision.PASS if k >= needed else Decision.FAIL
-    observed = _observed(case.tally, case.required_rate)
+    observed = observed_status(case.tally, case.required_rate)
     return replace(
         case.finding("finite-corpus/exact-rate", decision, observed),
         design=exact_corpus_rate(k, size),
@@ -390,7 +390,7 @@ def _describe(case: _Case) -> Finding:
     decision = Decision.PASS if k >= needed else Decision.FAIL
     nothing = "none: nothing beyond the run is claimed"
     return replace(
-        case.finding(decided_by, decision, _observed(case.tally, case.required_rate)),
+        case.finding(decided_by, decision, observed_status(case.tally, case.required_rate)),
         caution=None,
         label=f"{decision} (this run only)",
         statement=(

@@ -105,7 +105,7 @@ def judge_compliance(
             caution=Caution.FEASIBILITY_REFUSED,
             intent=intent,
         )
-    observed = _observed(tally, required_rate)
+    observed = observed_status(tally, required_rate)
     passed = tally.passed >= design.cutoff
     met = observed is not ObservedRate.BELOW_THRESHOLD
     short = Caution.STRANDS_DISAGREE if met else Caution.FAIL_CLEAR
@@ -151,8 +151,8 @@ def _finding(
     )
 
 
-def _observed(tally: Tally, required_rate: float) -> ObservedRate:
-    """Compare in rationals: 49/50 is at 0.98, not beside it."""
+def observed_status(tally: Tally, required_rate: float) -> ObservedRate:
+    """Where the observed rate stands, compared in rationals: 49/50 is at 0.98, not beside it."""
     gap = tally.passed - as_written(required_rate) * tally.trials
     if gap == 0:
         return ObservedRate.AT_THRESHOLD

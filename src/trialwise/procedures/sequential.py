@@ -5,7 +5,7 @@ from __future__ import annotations
 from trialwise.errors import InvalidArgument
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate, Procedure
-from trialwise.procedures.compliance import _observed
+from trialwise.procedures.compliance import observed_status
 from trialwise.stats._boundary import complement
 from trialwise.stats.sequential.characteristic import OperatingCharacteristic
 from trialwise.stats.sequential.design import SequentialDesign
@@ -48,7 +48,7 @@ def decide_sequential(
     decision = verdict or Decision.INCONCLUSIVE
     good = design.operating_characteristic(design.p0)
     bad = design.operating_characteristic(design.p1)
-    observed = _observed(tally, design.p0) if tally.trials else ObservedRate.NOT_APPLICABLE
+    observed = observed_status(tally, design.p0) if tally.trials else ObservedRate.NOT_APPLICABLE
     return Finding(
         criterion=criterion,
         procedure=Procedure.SEQUENTIAL,

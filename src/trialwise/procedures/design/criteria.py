@@ -324,7 +324,8 @@ def _corpus(
         design=design,
         threshold=_threshold(criterion),
         category=criterion.category,
-        curtailed=situation.options.curtail,
+        # A rate of the whole corpus is known only once all of it was tried.
+        curtailed=situation.options.curtail and not whole,
     )
 
 

@@ -203,7 +203,7 @@ def _claimed(
         reasons, caveats = check_claim(
             contract.claim,
             inputs=len(experiment.input_ids),
-            trials=one.trials,
+            trials=one.trials * (len(experiment.input_ids) if one.each_input else 1),
             repetitions=experiment.repetitions,
             weights=experiment.weights,
             strata=experiment.strata,

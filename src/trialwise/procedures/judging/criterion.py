@@ -165,7 +165,7 @@ def _decide_whole(
     if _is_claimed(criterion, plan):
         return decide_claimed(
             name,
-            _by_input(rows),
+            _by_input(rows, leaves_out=plan.analysis is Analysis.PER_PROTOCOL),
             claim=plan.claim,
             required_rate=_required(criterion),
             alpha=criterion.alpha,
@@ -205,9 +205,11 @@ def _required(criterion: CriterionPlan) -> float:
     return criterion.threshold.required_rate
 
 
-def _by_input(rows: Sequence[Row]) -> dict[str, tuple[int, int]]:
+def _by_input(rows: Sequence[Row], *, leaves_out: bool) -> dict[str, tuple[int, int]]:
     counts: dict[str, tuple[int, int]] = {}
     for row in rows:
+        if leaves_out and row.trial.is_excused:
+            continue
         passed, trials = counts.get(row.trial.input_id, (0, 0))
         counts[row.trial.input_id] = passed + row.passed, trials + 1
     return counts

@@ -103,7 +103,7 @@ def enrich(
         alternative=finding.alternative or alternative,
         interval=finding.interval or _interval(finding, stop),
         power=finding.power if finding.power is not None else _power(finding, criterion),
-        label=_label(finding, criterion),
+        label=finding.label or _label(finding, criterion),
         advice=finding.advice or _advice(finding, criterion, stop),
         confidence_statement=finding.confidence_statement or _confidence(finding),
         intent_to_treat=counts_of(rows),
@@ -158,7 +158,7 @@ def disclosures_of(rows: Sequence[Row]) -> tuple[str, ...]:
 def _interval(finding: Finding, stop: StopReason) -> Interval | None:
     tally = finding.tally
     inferential = finding.procedure in (Procedure.COMPLIANCE, Procedure.REGRESSION)
-    if not tally.trials or not inferential or finding.alpha is None:
+    if not tally.trials or not inferential or finding.alpha is None or finding.rule is None:
         return None
     confidence = complement(finding.alpha)
     make = wilson_interval if finding.rule == "wilson" else clopper_pearson

@@ -202,22 +202,42 @@ def _tails(design: SequentialDesign, trials: int, failures: int) -> Callable[[fl
     verdict = design.decide(n, f)
     # Stages after a verdict of this one cannot matter to it.
     accept, reject = design.accept[: n + 1], design.reject[: n + 1]
+    middle = (design.p0 + design.p1) / 2
+    stops = stopping_probabilities(accept, reject, middle)
+    if verdict == "FAIL":
+        beyond = [stop for stop in stops.fails if stop[0] < n or stop[1] > f]
+    elif verdict == "PASS":
+        beyond = [stop for stop in stops.passes if stop[0] < n or stop[1] < f]
+    else:
+        beyond = stops.passes + [stop for stop in stops.inconclusive if stop[1] < f]
+    own = [stop for part in stops for stop in part if stop[:2] == (n, f)]
+    # How many paths lead to a stop does not depend on the rate, so one recursion serves all.
+    paths, own_paths = _log_paths(beyond, middle), _log_paths(own, middle)
 
     def tails(p: float) -> Tails:
-        stops = stopping_probabilities(accept, reject, p)
+        past, itself = _chance(paths, p), _chance(own_paths, p)
         if verdict == "FAIL":
-            worse = math.fsum(w for m, g, w in stops.fails if m < n or g > f)
-            own = math.fsum(w for m, g, w in stops.fails if m == n and g == f)
-            return Tails(1 - worse, worse + own)
-        better = math.fsum(w for m, g, w in stops.passes if verdict != "PASS" or m < n or g < f)
-        if verdict == "PASS":
-            own = math.fsum(w for m, g, w in stops.passes if m == n and g == f)
-        else:
-            better += math.fsum(w for _, g, w in stops.inconclusive if g < f)
-            own = math.fsum(w for _, g, w in stops.inconclusive if g == f)
-        return Tails(better + own, 1 - better)
+            return Tails(1 - past, past + itself)
+        return Tails(past + itself, 1 - past)
 
     return tails
+
+
+def _log_paths(stops: list[tuple[int, int, float]], p: float) -> list[tuple[float, int, int]]:
+    """(log of the number of paths, successes, failures) of stops with their chances at rate p."""
+    good, bad = math.log(p), math.log1p(-p)
+    return [
+        (math.log(chance) - (n - f) * good - f * bad, n - f, f) for n, f, chance in stops if chance
+    ]
+
+
+def _chance(paths: list[tuple[float, int, int]], p: float) -> float:
+    """The chance of ending on one of these paths at true rate p."""
+    if p in (0, 1):
+        # Only a path without the impossible outcome is left, and of those there is one a stop.
+        return float(any((failures if p else successes) == 0 for _, successes, failures in paths))
+    good, bad = math.log(p), math.log1p(-p)
+    return math.fsum([math.exp(ways + s * good + f * bad) for ways, s, f in paths])
 
 
 def _crossing(rises: Callable[[float], float], level: float) -> tuple[float, float]:

@@ -1,0 +1,209 @@
+"""What repeated inputs do to a claim about a population: exact, by the law of counts per input.
+
+Inputs are drawn from a population in which success rates follow a beta law with the required mean,
+so that the population just misses the requirement, and every one is tried r times. The correlation
+ρ of two trials of one input runs from 0, where repetitions are as good as inputs, to 1, where an
+input always or never succeeds. P(PASS) is then false compliance, summed over beta-binomial laws.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from functools import cache, reduce
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import betabinom, binom
+
+from trialwise.model.claim import Claim
+from trialwise.model.verdict import Decision, Procedure
+from trialwise.procedures.claims import check_claim, decide_claimed
+from trialwise.stats.cluster_stratified import Stratum, stratified
+from trialwise.stats.compliance import compliance_cutoff
+from trialwise.stats.values import RULES, Rule
+
+Law = NDArray[np.float64]
+
+CORRELATIONS = (0.0, 0.05, 0.1, 0.3, 0.5, 0.8, 0.95, 1.0)
+
+
+@cache
+def law_of(inputs: int, each: int, mean: float, rho: float) -> Law:
+    """P(k successes in all) over inputs × each trials."""
+    counts = np.arange(each + 1)
+    if rho == 0:
+        one = binom.pmf(counts, each, mean)
+    elif rho == 1:
+        one = np.where(counts == each, mean, np.where(counts == 0, 1 - mean, 0.0))
+    else:
+        size = (1 - rho) / rho
+        one = betabinom.pmf(counts, each, mean * size, (1 - mean) * size)
+    return reduce(np.convolve, [one] * inputs)
+
+
+def claim_over(estimator: str | None) -> Claim:
+    return Claim(
+        population="superpopulation",  # type: ignore[arg-type]
+        population_name="all questions",
+        estimand="prompt-weighted",  # type: ignore[arg-type]
+        estimator=estimator,  # type: ignore[arg-type]
+    )
+
+
+@cache
+def cutoff_over_inputs(inputs: int, each: int, required: float) -> int | None:
+    """The fewest successes with which the estimator over inputs PASSes, by its own verdicts."""
+    claim, low, high = claim_over("prompts"), 0, inputs * each + 1
+    while low < high:
+        middle = (low + high) // 2
+        base, rest = divmod(min(middle, inputs * each), inputs)
+        counts = {str(j): (base + (j < rest), each) for j in range(inputs)}
+        passed = decide_claimed("c", counts, claim, required).decision is Decision.PASS
+        low, high = (low, middle) if passed else (middle + 1, high)
+    return low if low <= inputs * each else None
+
+
+def false_compliance(
+    inputs: int, each: int, required: float, rho: float, cutoff: int | None
+) -> float:
+    if cutoff is None:
+        return 0.0
+    return float(law_of(inputs, each, required, rho)[cutoff:].sum())
+
+
+# The mistake
+
+
+@pytest.mark.parametrize("rule", ["wilson", "exact"])
+def test_three_cycled_inputs_make_a_twentieth_a_half(rule: Rule) -> None:
+    """34 times three inputs at 0.9: 5 % becomes a fifth at ρ = 0.1 and more than half at 0.5."""
+    cutoff = compliance_cutoff(0.9, 102, rule=rule).cutoff
+    errors = {rho: false_compliance(3, 34, 0.9, rho, cutoff) for rho in CORRELATIONS}
+
+    assert errors[0.0] <= 0.055
+    assert 0.18 < errors[0.1] < 0.26
+    assert 0.50 < errors[0.5] < 0.55
+    assert errors[1.0] == pytest.approx(0.9**3)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "each", "low", "high"),
+    [(10, 10, 0.17, 0.31), (20, 5, 0.09, 0.21), (50, 4, 0.09, 0.17)],
+)
+def test_more_inputs_help_and_do_not_suffice(
+    inputs: int, each: int, low: float, high: float
+) -> None:
+    """Ten inputs ten times: a quarter; fifty inputs four times still more than a tenth."""
+    cutoffs = [compliance_cutoff(0.9, inputs * each, rule=rule).cutoff for rule in RULES]
+    found = [
+        false_compliance(inputs, each, 0.9, rho, cutoff)
+        for cutoff, rho in itertools.product(cutoffs, (0.3, 0.5))
+    ]
+
+    assert low < min(found)
+    assert max(found) < high
+
+
+@pytest.mark.parametrize("rule", ["wilson", "exact"])
+def test_two_trials_an_input_are_where_the_plain_rule_may_still_be_read(rule: Rule) -> None:
+    """n = 2J, the companion's line: at ρ = 0.1 the error grows by a quarter; beyond it doubles."""
+    cutoff = compliance_cutoff(0.9, 100, rule=rule).cutoff
+    own, at_line = (false_compliance(50, 2, 0.9, rho, cutoff) for rho in (0.0, 0.1))
+    beyond = false_compliance(10, 10, 0.9, 0.1, cutoff)
+
+    assert at_line < 1.26 * own
+    assert beyond > 2 * own
+
+
+@pytest.mark.parametrize(("inputs", "trials"), [(3, 102), (10, 100), (20, 100), (50, 200)])
+def test_these_designs_are_refused(inputs: int, trials: int) -> None:
+    """Before the first trial, without an estimator over inputs."""
+    found = check_claim(
+        claim_over(None), inputs=inputs, trials=trials, procedure=Procedure.COMPLIANCE
+    )
+
+    assert found.refusals
+
+
+# The estimator over inputs
+
+
+@pytest.mark.parametrize("required", [0.8, 0.9, 0.95])
+@pytest.mark.parametrize("each", [2, 5, 10])
+def test_the_estimator_over_inputs_holds_at_every_correlation(required: float, each: int) -> None:
+    """At most the Wilson rule's own false compliance for as many single trials, or the level."""
+    for inputs in (25, 40, 52, 80):
+        cutoff = cutoff_over_inputs(inputs, each, required)
+        own = compliance_cutoff(required, inputs).achieved_size
+        for rho in CORRELATIONS:
+            error = false_compliance(inputs, each, required, rho, cutoff)
+            assert error <= max(0.05, own) + 1e-12
+            assert rho > 0.8 or error <= 0.05
+
+
+def test_where_inputs_always_or_never_succeed_it_is_wilsons_rule_on_inputs() -> None:
+    """ρ = 1: 25 inputs of 0.9 all succeed with probability 0.9^25, Wilson's own 7.2 %."""
+    cutoff = cutoff_over_inputs(25, 10, 0.9)
+
+    assert 250 == cutoff
+    assert false_compliance(25, 10, 0.9, 1.0, cutoff) == pytest.approx(0.9**25)
+
+
+def test_a_few_bad_inputs_do_not_fool_it() -> None:
+    """Rates of 1 and of 1 − s, the mean at 0.9: at most 7.2 % for every s and 10 to 120 inputs."""
+    worst = 0.0
+    for inputs in range(10, 121, 5):
+        cutoff = cutoff_over_inputs(inputs, 20, 0.9)
+        if cutoff is None:
+            continue
+        for bad in (0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0):
+            share = 0.1 / bad
+            one = (1 - share) * np.eye(21)[20] + share * binom.pmf(np.arange(21), 20, 1 - bad)
+            law = reduce(np.convolve, [one] * inputs)
+            worst = max(worst, float(law[cutoff:].sum()))
+
+    assert 0.05 < worst <= 0.9**25 + 1e-12
+
+
+def test_ten_inputs_show_nothing_about_others_however_often_they_are_tried() -> None:
+    """10/(10 + z²) = 0.79 is below 0.9 without a single failure."""
+    assert cutoff_over_inputs(10, 10, 0.9) is None
+    assert cutoff_over_inputs(10, 100, 0.9) is None
+
+
+# The estimator over strata, for fixed inputs
+
+
+@pytest.mark.parametrize(
+    ("weights", "trials", "required"),
+    [((0.5, 0.5), (40, 40), 0.9), ((0.8, 0.2), (40, 40), 0.9), ((1, 1, 1), (12, 8, 8), 0.8)],
+)
+def test_the_stratified_bound_is_near_its_level(
+    weights: Sequence[float], trials: Sequence[int], required: float
+) -> None:
+    """Approximate, as it says: at most 7 % over all rates with the required mean."""
+    outcomes = itertools.product(*(range(n + 1) for n in trials))
+    passes = np.zeros([n + 1 for n in trials])
+    for counts in outcomes:
+        strata = [
+            Stratum(name=str(j), weight=w, successes=k, trials=n)
+            for j, (w, k, n) in enumerate(zip(weights, counts, trials, strict=True))
+        ]
+        # A weighted mean at or below the requirement has no bound above it: most are skipped.
+        if sum(s.weight * int(s.successes) / int(s.trials) for s in strata) > required * sum(
+            weights
+        ):
+            passes[counts] = stratified(strata, confidence=0.9).interval.low >= required
+    total, worst = sum(weights), 0.0
+    for rates in itertools.product(np.linspace(0, 1, 41), repeat=len(weights) - 1):
+        known = sum(w * p for w, p in zip(weights, rates, strict=False))
+        last = (required * total - known) / weights[-1]
+        if 0 <= last <= 1:
+            chance = passes
+            for n, p in zip(trials, (*rates, last), strict=True):
+                chance = np.tensordot(binom.pmf(np.arange(n + 1), n, p), chance, axes=(0, 0))
+            worst = max(worst, float(chance))
+
+    assert 0.03 < worst < 0.07
