@@ -49,8 +49,8 @@ def command(
             {
                 "contract": one.plan.contract,
                 "max_trials": one.plan.max_trials,
-                "criteria": to_plain(forecast(one.plan)),
-                "guards": to_plain(one.plan.guards),
+                "criteria": [to_plain(criterion) for criterion in forecast(one.plan)],
+                "guards": [to_plain(guard) for guard in one.plan.guards],
             }
             for one in prepared
         ]

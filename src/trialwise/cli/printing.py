@@ -1,0 +1,48 @@
+"""Standard output as it is: what it cannot show is spelled out, and JSON stays JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from trialwise.reporters.terminal import Capabilities
+
+__all__ = ["near", "output_of", "say", "say_json"]
+
+
+def output_of(*, ascii_only: bool = False) -> Capabilities:
+    """What standard output can do, or less where somebody asks for less."""
+    from trialwise.reporters.terminal import capabilities_of
+
+    able = capabilities_of(sys.stdout)
+    return replace(able, unicode=False) if ascii_only else able
+
+
+def say(text: str) -> None:
+    """Print a text; no character is worth a traceback."""
+    encoding = sys.stdout.encoding or "ascii"
+    click.echo(text.encode(encoding, "backslashreplace").decode(encoding).removesuffix("\n"))
+
+
+def say_json(data: Any) -> None:
+    """Print plain values, or JSON text, as JSON."""
+    text = data if isinstance(data, str) else json.dumps(data, indent=2, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        text = json.dumps(json.loads(text) if isinstance(data, str) else data, indent=2)
+    click.echo(text.removesuffix("\n"))
+
+
+def near(path: Path) -> str:
+    """A path as somebody here would write it: from this folder, where it lies in it."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(path)

@@ -1,0 +1,72 @@
+"""`trialwise report`: reports of stored runs, written after the fact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trialwise.cli.exits import ExitCode
+from trialwise.cli.stored import chosen_runs, find_places, run_choice
+
+__all__ = ["command"]
+
+#: `trialwise.reporters.formats.Format`, which a help page need not import.
+_FORMATS = ("json", "junit", "html", "markdown", "tap", "transparent", "gitlab")
+
+
+@click.command("report")
+@run_choice
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a report, by extension: .html .json .junit.xml .md .tap .txt; may be repeated.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(_FORMATS, case_sensitive=False),
+    help="Print this report on standard output; markdown where neither it nor -o is given.",
+)
+def command(
+    names: tuple[str, ...],
+    every: bool,
+    store: Path | None,
+    outputs: tuple[Path, ...],
+    format_: str | None,
+) -> int:
+    """Write reports of stored runs; of the latest where none is named.
+
+    RUN is a run's name or folder, `latest`, or a contract, of which the latest run is meant.
+    Several runs make one report. Nothing is run. Exits 0 where the reports could be written,
+    whatever the verdicts were.
+
+    \b
+    Examples:
+      trialwise report -o report.html -o results.junit.xml
+      trialwise report --all --format markdown >> "$GITHUB_STEP_SUMMARY"
+      trialwise report support-agent -o gl-code-quality-report.json
+    """
+    from trialwise.cli.printing import near, say, say_json
+    from trialwise.reporters.formats import Format, format_of, render_report, write_report
+
+    # A name that asks for no report is told before anything is read.
+    for path in outputs:
+        format_of(path)
+    stored = chosen_runs(names, store, every=every)
+    records = [one.record() for one in stored]
+    suite = find_places().suite
+    known: dict[str, Any] = {"locations": {one.run_id: near(one.path) for one in stored}}
+    if suite is not None:
+        known |= {"name": suite.parent.name, "file": suite.name}
+    for path in outputs:
+        click.echo(f"wrote {write_report(path, records, **known)}", err=True)
+    if format_ is not None or not outputs:
+        kind = Format((format_ or "markdown").lower())
+        text = render_report(records, kind, **known)
+        (say_json if kind in (Format.JSON, Format.GITLAB) else say)(text)
+    return ExitCode.PASS

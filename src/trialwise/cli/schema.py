@@ -1,0 +1,63 @@
+"""`trialwise schema`: the JSON Schemas of what people write and of what programs read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from trialwise.cli.exits import ExitCode
+
+__all__ = ["command"]
+
+
+@click.command("schema")
+@click.option(
+    "--for",
+    "what",
+    type=click.Choice(["suite", "report"]),
+    default="suite",
+    show_default=True,
+    help="The suite file, or the JSON report.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write to a file instead.",
+)
+def command(what: str, output: Path | None) -> int:
+    """Print a JSON Schema (draft 2020-12).
+
+    Editors with a YAML language server complete and check a suite whose first line names the
+    file: `# yaml-language-server: $schema=trialwise.schema.json`. `trialwise init` writes both.
+
+    \b
+    Examples:
+      trialwise schema -o trialwise.schema.json
+      trialwise schema --for report > report.schema.json
+    """
+    from trialwise.cli.printing import say_json
+
+    text = _schema(what)
+    if output is None:
+        say_json(text)
+        return ExitCode.PASS
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise click.FileError(str(output), error.strerror or str(error)) from None
+    click.echo(f"wrote {output}", err=True)
+    return ExitCode.PASS
+
+
+def _schema(what: str) -> str:
+    if what == "suite":
+        from trialwise.front.schema import written_schema
+
+        return written_schema()
+    import json
+
+    from trialwise.reporters.json_report import report_schema
+
+    return json.dumps(report_schema(), indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,131 @@
+"""Where runs and baselines are kept, and which runs somebody means.
+
+Looking at what was stored must not need a suite that loads: its functions are not imported, and a
+mistake in it does not hide the record of an earlier run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from trialwise.stores.runs import RunStore, StoredRun
+
+__all__ = ["Places", "chosen_runs", "find_places", "run_choice"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where a project keeps things."""
+
+    suite: Path | None = None
+    """None: there is no suite here or above."""
+    runs: Path = Path(".trialwise")
+    baselines: Path = Path("baselines")
+
+
+def find_places() -> Places:
+    """The folders that the suite of this folder names; the usual ones where it names none."""
+    from trialwise.front import SuiteNotFound, find_suite
+
+    try:
+        suite = find_suite(Path.cwd())
+    except SuiteNotFound:
+        return Places()
+    named = _named_folders(suite)
+    return Places(
+        suite=suite,
+        runs=suite.parent / named.get("runs", ".trialwise"),
+        baselines=suite.parent / named.get("baselines", "baselines"),
+    )
+
+
+def run_choice(function: F) -> F:
+    """The arguments that choose stored runs."""
+    for decorate in (
+        click.option(
+            "--store",
+            type=_FOLDER,
+            help="The folder runs are kept in; the suite's, else .trialwise, where not given.",
+        ),
+        click.option("--all", "every", is_flag=True, help="The latest run of every contract."),
+        click.argument("names", nargs=-1, metavar="[RUN]...", shell_complete=_complete),
+    ):
+        function = decorate(function)
+    return function
+
+
+def chosen_runs(names: Sequence[str], store: Path | None, *, every: bool) -> list[StoredRun]:
+    """The runs that somebody means: by name, folder, contract, or the latest.
+
+    Raises:
+        RunNotFound: There is no such run; names near to it are given.
+    """
+    from trialwise.stores.runs import RunStore
+
+    if names and every:
+        raise click.UsageError("--all names every contract already: leave out RUN")
+    runs = RunStore(find_places().runs if store is None else store)
+    if every:
+        contracts = dict.fromkeys(one.contract for one in runs.list() if one.is_judged)
+        # The oldest of the latest first, as they were run.
+        names = list(contracts)[::-1]
+    return [_find(runs, name) for name in names or ["latest"]]
+
+
+def _find(runs: RunStore, name: str) -> StoredRun:
+    from trialwise.errors import RunNotFound
+
+    if name == "latest":
+        return runs.latest()
+    try:
+        return runs.open(name)
+    except RunNotFound as missing:
+        try:
+            return runs.latest(name)
+        except RunNotFound:
+            contracts = sorted({one.contract for one in runs.list() if one.is_judged})
+            known = f". Contracts with a verdict: {', '.join(contracts)}" if contracts else ""
+            raise RunNotFound(f"{missing}{known}") from None
+
+
+def _named_folders(suite: Path) -> dict[str, str]:
+    """What the suite's `store` says, as far as it can be read."""
+    from trialwise.front.context import Context
+
+    context = Context(suite, os.environ)
+    root = context.root()
+    if root is None or not root.is_mapping:
+        return {}
+    entry = context.entries(root).get("store")
+    if entry is None or not entry[1].is_mapping:
+        return {}
+    named: dict[str, str] = {}
+    for name, (_, node) in context.entries(entry[1]).items():
+        text = context.environment.filled(node, node.value) if type(node.value) is str else None
+        if text:
+            named[name] = text
+    return named
+
+
+def _complete(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem | str]:
+    from trialwise.stores.runs import RunStore
+
+    runs = RunStore(find_places().runs).list()
+    names = dict.fromkeys(
+        ["latest", *(one.contract for one in runs), *(one.run_id for one in runs)]
+    )
+    return [name for name in names if name and name.startswith(incomplete)]

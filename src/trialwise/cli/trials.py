@@ -1,0 +1,135 @@
+"""Single trials, for people who want to see what the service really said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trialwise.model.run import RunRecord
+    from trialwise.model.trial import Trial
+    from trialwise.reporters.terminal import Capabilities
+
+__all__ = ["chosen_trials", "render_trials", "trials_data"]
+
+SCHEMA = "trialwise.trials/1"
+
+
+def chosen_trials(record: RunRecord, *, limit: int | None, failing: bool) -> list[Trial]:
+    """The first trials of a run in issue order, or those that failed a criterion."""
+    trials = [trial for trial in record.trials if not (failing and trial.passed)]
+    return trials[:limit]
+
+
+def trials_data(
+    records: Sequence[RunRecord], *, limit: int | None, failing: bool
+) -> dict[str, Any]:
+    """Trials as plain values."""
+    return {
+        "schema": SCHEMA,
+        "runs": [
+            {
+                "contract": record.plan.contract,
+                "run_id": record.run_id,
+                "trials": len(record.trials),
+                "failed": sum(not trial.passed for trial in record.trials),
+                "shown": [
+                    _trial_data(trial)
+                    for trial in chosen_trials(record, limit=limit, failing=failing)
+                ],
+            }
+            for record in records
+        ],
+    }
+
+
+def render_trials(
+    record: RunRecord, trials: Sequence[Trial], able: Capabilities, *, failing: bool
+) -> str:
+    """Trials as text, each with what its criteria say and what came back.
+
+    Args:
+        record: The run.
+        trials: Those to show.
+        able: What the stream can do.
+        failing: Whether only failures were asked for.
+    """
+    from trialwise.reporters.terminal import Style
+    from trialwise.reporters.wording import counted
+
+    failed = sum(not trial.passed for trial in record.trials)
+    name = able.painted(able.shown(record.plan.contract), Style.STRONG)
+    whole = f"{failed} of {counted(len(record.trials), 'trial')} failed"
+    of = failed if failing else len(record.trials)
+    shown = f"; the first {len(trials)} are shown" if len(trials) < of else ""
+    lines = [f"{name}: {whole}{shown}"]
+    for trial in trials:
+        lines += ["", *_trial_lines(trial, able)]
+    return "\n".join(lines)
+
+
+def _trial_lines(trial: Trial, able: Capabilities) -> Iterator[str]:
+    from trialwise.reporters.plan.figures import duration, money
+    from trialwise.reporters.terminal import Style
+
+    mark = able.painted(*(("passed", Style.GOOD) if trial.passed else ("FAILED", Style.BAD)))
+    facts = [f"trial {trial.index}", f"input {trial.input_id}", f"seed {trial.seed}"]
+    facts += [] if trial.latency_s is None else [duration(trial.latency_s)]
+    facts += [] if trial.cost_usd is None else [money(trial.cost_usd)]
+    facts += [f"{trial.attempts} attempts"] if trial.attempts > 1 else []
+    yield f"{mark}  {able.shown(able.dot.join(facts))}"
+    if trial.error:
+        yield from _block(f"{trial.error_class} error", trial.error, able)
+    for outcome in trial.outcomes:
+        result = outcome.result
+        if not result.passed:
+            why = result.explanation or str(result.reason)
+            yield f"  {able.shown(outcome.criterion)}: {able.shown(why)}"
+            if result.evidence and result.evidence != trial.reply:
+                yield from _block("  evidence", result.evidence, able)
+    for call in trial.tool_calls:
+        yield f"  called {able.shown(str(call.get('name')))}: {able.shown(str(call.get('args')))}"
+    if trial.reply is not None:
+        yield from _block("reply", trial.reply, able)
+
+
+def _block(label: str, text: str, able: Capabilities) -> Iterator[str]:
+    """A text with its line breaks; whatever else could move a cursor is spelled out."""
+    lines = text.splitlines() or [""]
+    if len(lines) == 1:
+        yield f"  {label}: {able.shown(lines[0])}"
+        return
+    yield f"  {label}:"
+    yield from (f"    {able.shown(line)}".rstrip() for line in lines)
+
+
+def _trial_data(trial: Trial) -> dict[str, Any]:
+    usage = trial.usage
+    return {
+        "experiment": trial.experiment,
+        "trial": trial.index,
+        "input": trial.input_id,
+        "seed": trial.seed,
+        "passed": trial.passed,
+        "error_class": trial.error_class.value,
+        "error": trial.error,
+        "attempts": trial.attempts,
+        "attempt_errors": list(trial.attempt_errors),
+        "latency_s": trial.latency_s,
+        "cost_usd": trial.cost_usd,
+        "input_tokens": None if usage is None else usage.input_tokens,
+        "output_tokens": None if usage is None else usage.output_tokens,
+        "exit_code": trial.exit_code,
+        "criteria": {
+            one.criterion: {
+                "passed": one.passed,
+                "reason": None if one.result.reason is None else one.result.reason.value,
+                "postcondition": one.postcondition,
+                "explanation": one.result.explanation,
+                "evidence": one.result.evidence,
+            }
+            for one in trial.outcomes
+        },
+        "tool_calls": [dict(call) for call in trial.tool_calls],
+        "reply": trial.reply,
+    }
