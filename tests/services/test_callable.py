@@ -342,3 +342,43 @@ async def test_threads_do_not_pile_up_and_closing_twice_is_harmless() -> None:
 
     assert 1 == len(idents)
     assert "CallableService(Agent.answer)" == repr(CallableService(Agent().answer))
+
+
+@pytest.mark.parametrize("in_thread", [True, False])
+def test_a_sync_function_may_run_an_event_loop_of_its_own(in_thread: bool) -> None:
+    """Many a client's sync method is `asyncio.run` inside; so is many an agent."""
+
+    async def inner() -> str:
+        await anyio.sleep(0)
+        return "from inside"
+
+    services = [
+        CallableService(lambda _question: asyncio.run(inner()), in_thread=in_thread),
+        CallableService(lambda _question: anyio.run(inner), in_thread=in_thread),
+    ]
+
+    async def whole(service: CallableService) -> list[object]:
+        replies = [await service.call(TrialContext(index=0, input="q", seed=1)) for _ in range(3)]
+        await anyio.sleep(0)  # the outer loop is still there
+        return [reply.value for reply in replies]
+
+    for service in services:
+        assert ["from inside"] * 3 == anyio.run(whole, service)
+
+
+def test_what_one_trial_sets_is_not_there_for_the_next() -> None:
+    """Context variables are the caller's, fresh for every trial."""
+    variable: ContextVar[int] = ContextVar("variable", default=0)
+
+    def count(_question: str) -> int:
+        variable.set(variable.get() + 1)
+        return variable.get()
+
+    service = CallableService(count, in_thread=False)
+
+    async def whole() -> list[object]:
+        return [
+            (await service.call(TrialContext(index=0, input="q", seed=1))).value for _ in range(3)
+        ]
+
+    assert [1, 1, 1] == anyio.run(whole)

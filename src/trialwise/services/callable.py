@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import time
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
@@ -52,8 +54,8 @@ class CallableService:
     Args:
         function: What is under test.
         abandon_on_cancel: Whether cancelling a sync function returns at once.
-        in_thread: Whether a sync function gets a thread; without one it must never wait, since
-            nothing else runs meanwhile and nothing can cancel it.
+        in_thread: Whether a sync function gets a thread. Without one nothing else runs meanwhile
+            and nothing can cancel it; it may start an event loop of its own.
         clock: Seconds from any origin, for the latency.
     """
 
@@ -80,12 +82,16 @@ class CallableService:
         self._in_thread = in_thread
         self._threads = DaemonThreads()
         self._clock = clock
+        # Taken here, outside of any loop, since a loop's own variables would show.
+        self._context = copy_context()
 
     async def call(self, trial: TrialContext) -> Reply:
         """The function's reply to one trial; the wait for a thread is not part of its latency."""
         try:
-            if self._is_async or not self._in_thread:
+            if self._is_async:
                 value, started, ended = self._timed(trial)
+            elif not self._in_thread:
+                value, started, ended = self._timed_in_place(trial)
             else:
                 value, started, ended = await self._threads.run(
                     partial(self._timed, trial), abandon_on_cancel=self._abandon_on_cancel
@@ -113,6 +119,16 @@ class CallableService:
         started = self._clock()
         value = self._function(*positional, **named)
         return value, started, self._clock()
+
+    def _timed_in_place(self, trial: TrialContext) -> tuple[Any, float, float]:
+        """Call a sync function as if no event loop were running: many clients start their own."""
+        loop = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)
+        try:
+            # A copy each: what one trial sets must not be there for the next.
+            return self._context.copy().run(self._timed, trial)
+        finally:
+            asyncio._set_running_loop(loop)
 
     def __repr__(self) -> str:
         name = getattr(self._function, "__qualname__", None) or repr(self._function)
