@@ -84,7 +84,8 @@ def test_numbers_and_words_come_from_the_environment_too(load: Load) -> None:
         + REST
         + ("max_trials: ${N:-50}\ntimeout: ${T}\nintent: ${I:-smoke}\ncurtail: ${C}\n")
     )
-    options = load(text, {"T": "2m", "C": "false"}).contracts[0].options
+    suite = load(text, {"T": "2m", "C": "false", "I": "smoke"})
+    options = suite.contracts[0].options
 
     assert (50, 120.0, "SMOKE", False) == (
         options.max_trials,
@@ -92,6 +93,8 @@ def test_numbers_and_words_come_from_the_environment_too(load: Load) -> None:
         options.intent,
         options.curtail,
     )
+    # Neither is a secret, and `false` may stand in any reply.
+    assert "false smoke" == suite.redaction("false smoke")
 
 
 def test_a_name_takes_nothing_from_the_environment(refused: Refused) -> None:
@@ -194,6 +197,28 @@ def test_an_http_service_resolves_its_own_references(load: Load) -> None:
 
     assert {"X-A": "v ${KEY}", "X-B": "d"} == service._headers
     assert "http://localhost/" == service._url
+
+
+@pytest.mark.parametrize("environment", [{}, {"URL": "https://host-of-mine:1/v1"}])
+def test_a_variable_may_hold_the_beginning_of_a_url(
+    load: Load, environment: dict[str, str]
+) -> None:
+    """Scheme, host and all; the contract is called the same with and without it."""
+    suite = load("service: {http: '${URL:-http://localhost}/ask'}\n" + REST, environment)
+    service: Any = suite.contracts[0].contract.service
+
+    assert environment.get("URL", "http://localhost") + "/ask" == service._url
+    assert "URL" == suite.contracts[0].name
+    assert "host-of-mine" not in repr(suite)
+
+
+def test_what_a_variable_holds_is_no_reference(refused: Refused) -> None:
+    """Otherwise one variable could ask for another."""
+    error = refused(
+        "service: {http: '${URL}/ask'}\n" + REST, {"URL": "http://${KEY}", "KEY": SECRET}
+    )
+
+    assert "the value of ${URL} holds a reference" in str(error)
 
 
 def test_a_marked_text_is_its_value_and_prints_its_template() -> None:

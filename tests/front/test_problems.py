@@ -43,6 +43,17 @@ def test_a_whole_message(refused: Refused, tmp_path: Path) -> None:
     ) == str(error)
 
 
+def test_a_file_is_named_as_somebody_here_would_write_it(
+    refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the folder at hand, so that a terminal can open it."""
+    monkeypatch.chdir(tmp_path)
+
+    assert str(refused("[]")).startswith("trialwise.yaml: one problem")
+    monkeypatch.chdir(tmp_path.parent)
+    assert f"{tmp_path.name}/trialwise.yaml" == refused("[]").problems[0].file
+
+
 def test_a_long_line_is_shown_around_the_caret() -> None:
     """A report is read in a terminal."""
     shown, caret = excerpt("x" * 500 + "HERE" + "y" * 500, 500, 4)

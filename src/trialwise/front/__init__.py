@@ -1,0 +1,22 @@
+"""The suite file: found, read with positions, checked as a whole, and made into contracts.
+
+A name loads its module on first use; type checkers read `__init__.pyi`.
+"""
+
+from __future__ import annotations
+
+from trialwise._lazy import lazy_names
+
+#: Where each public name lives.
+_MODULES = {
+    "build": "load_suite",
+    "locate": "SUITE_NAMES find_suite",
+    "problems": "Problem SuiteError SuiteNotFound",
+    "redaction": "Redaction",
+    "reference": "suite_reference",
+    "schema": "suite_schema",
+    "suite": "Report Suite SuiteContract",
+}
+_EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
+
+__all__ = list(_EXPORTS)

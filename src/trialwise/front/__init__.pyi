@@ -1,0 +1,12 @@
+from trialwise.front.build import load_suite as load_suite
+from trialwise.front.locate import SUITE_NAMES as SUITE_NAMES
+from trialwise.front.locate import find_suite as find_suite
+from trialwise.front.problems import Problem as Problem
+from trialwise.front.problems import SuiteError as SuiteError
+from trialwise.front.problems import SuiteNotFound as SuiteNotFound
+from trialwise.front.redaction import Redaction as Redaction
+from trialwise.front.reference import suite_reference as suite_reference
+from trialwise.front.schema import suite_schema as suite_schema
+from trialwise.front.suite import Report as Report
+from trialwise.front.suite import Suite as Suite
+from trialwise.front.suite import SuiteContract as SuiteContract

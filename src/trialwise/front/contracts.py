@@ -1,0 +1,162 @@
+"""One contract of a suite: its own keys over those at the top, made into the model's nouns."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from trialwise.front.context import INVALID, Context, Invalid
+from trialwise.front.criteria import build_criteria, build_samplings, check_sampling
+from trialwise.front.functions import import_function
+from trialwise.front.making import made, part
+from trialwise.front.nodes import Node
+from trialwise.front.options import (
+    build_claim,
+    build_covariates,
+    build_factors,
+    build_latency,
+    build_options,
+    names_of,
+)
+from trialwise.front.problems import nearest
+from trialwise.front.records import Fields
+from trialwise.front.services import build_service, service_label
+from trialwise.front.suite import SuiteContract
+from trialwise.model.claim import Claim
+from trialwise.model.contract import Contract, Prevalence
+
+__all__ = ["Built", "Top", "build_contract"]
+
+#: A key of one's own takes the place of the other, too, that the top may hold.
+_INSTEAD = {
+    "trials": "max_trials",
+    "max_trials": "trials",
+    "inputs": "samplings",
+    "samplings": "inputs",
+}
+#: What one contract is called says nothing about the others.
+_NOT_SHARED = ("name", "description")
+
+
+class Built(NamedTuple):
+    """A contract, and the node that names it or else holds it."""
+
+    contract: SuiteContract
+    node: Node
+
+
+class Top:
+    """The top of a suite: what its contracts share, and the services built so far."""
+
+    def __init__(self, fields: Fields, context: Context) -> None:
+        self.fields = fields
+        self._context = context
+        self._services: dict[int, Any] = {}
+
+    def service(self, fields: Fields) -> Any:
+        """A service, built once however many contracts share it."""
+        key = id(fields)
+        if key not in self._services:
+            self._services[key] = build_service(fields, self._context)
+        return self._services[key]
+
+    def named_service(self, name: str, node: Node) -> Fields | Invalid:
+        """The service of a name."""
+        services = self.fields.get("services")
+        if isinstance(services, Fields) and name in services.nodes:
+            found: Fields | Invalid = services.get(name, INVALID)
+            return found
+        known = list(services.nodes) if isinstance(services, Fields) else []
+        close = nearest(name, known)
+        hint = f"did you mean `{close}`?" if close else "describe it under `services`"
+        if ":" in name:
+            hint = f'a function is written `{{python: "{name}"}}`'
+        return self._context.refuse(node, f"there is no service `{name}`; {hint}")
+
+
+def build_contract(own: Fields | None, top: Top, context: Context) -> Built | Invalid:
+    """A contract, or `INVALID` once its problems are reported.
+
+    Args:
+        own: Its own keys; None where the suite itself is the contract.
+        top: The top of the suite.
+        context: The suite being read.
+    """
+    before = len(context.problems)
+    fields = top.fields if own is None else _overlaid(own, top.fields)
+    service, label = _service(fields, top, context)
+    samplings = build_samplings(fields, context)
+    names = None if isinstance(samplings, Invalid) else list(samplings)
+    criteria = build_criteria(fields, names, context)
+    options = build_options(fields, names, context)
+    parts: dict[str, Any] = {
+        "claim": part(fields, "claim", build_claim, Claim(), context),
+        "latency": part(fields, "latency", build_latency, None, context),
+        "prevalence": part(fields, "prevalence", _prevalence, None, context),
+        "covariates": build_covariates(fields, context),
+        "factors": build_factors(fields, context),
+        "activity": _activity(fields, context),
+        "description": fields.get("description", ""),
+    }
+    if isinstance(latency := fields.get("latency"), Fields):
+        check_sampling(latency, names, "`latency`", context)
+    if len(context.problems) > before or not fields.sound:
+        return INVALID
+    # A service that several contracts share is reported once.
+    if service is INVALID or isinstance(options, Invalid) or isinstance(samplings, Invalid):
+        return INVALID
+    contract = made(
+        lambda: Contract(fields.get("name", label), service, criteria, sampling=samplings, **parts),
+        fields,
+        context,
+    )
+    if isinstance(contract, Invalid):
+        return contract
+    built = SuiteContract(
+        contract=contract,
+        options=options,
+        tags=names_of(fields, "tags"),
+        line=fields.node.line + 1,
+    )
+    return Built(built, fields.at("name"))
+
+
+def _overlaid(own: Fields, top: Fields) -> Fields:
+    fields = Fields(own.node)
+    # What is wrong at the top was reported there, and leaves nothing to build on.
+    fields.sound = own.sound and top.sound
+    for source, names in ((own, own.nodes), (top, _inherited(own, top))):
+        for name in names:
+            value = source.values.get(name, INVALID)
+            fields.put(name, source.keys[name], source.nodes[name], value)
+    return fields
+
+
+def _inherited(own: Fields, top: Fields) -> list[str]:
+    return [
+        name
+        for name in top.nodes
+        if name not in _NOT_SHARED and name not in own.nodes and _INSTEAD.get(name) not in own.nodes
+    ]
+
+
+def _service(fields: Fields, top: Top, context: Context) -> tuple[Any, str]:
+    """The service and what it is called."""
+    if "service" not in fields.nodes:
+        context.refuse(fields.node, "there is no `service`: say what is under test")
+    given = fields.get("service")
+    if isinstance(given, str):
+        found = top.named_service(given, fields.at("service"))
+        return (top.service(found) if isinstance(found, Fields) else found), given
+    if not isinstance(given, Fields):
+        return INVALID, ""
+    service = top.service(given)
+    return service, "" if service is INVALID else service_label(given)
+
+
+def _activity(fields: Fields, context: Context) -> Any:
+    where = fields.get("activity")
+    return None if where is None else import_function(fields.at("activity"), where, context)
+
+
+def _prevalence(given: Fields) -> Prevalence:
+    return Prevalence(**given.values)

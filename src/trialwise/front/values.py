@@ -1,0 +1,106 @@
+"""How people write rates, times, paces and money, read exactly: 90% is the double nearest to 9/10.
+
+Nothing here knows where a text was written, so that suite files and the command line can share it.
+A text that is none of these is None; the caller says where and what would have been one.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = [
+    "DURATION_PATTERN",
+    "MONEY_PATTERN",
+    "PACE_PATTERN",
+    "RATE_PATTERN",
+    "duration",
+    "money",
+    "number",
+    "pace",
+    "rate",
+]
+
+_NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
+RATE_PATTERN = rf"{_NUMBER} ?%?"
+DURATION_PATTERN = rf"{_NUMBER} ?(?:ms|s|m|min|h)"
+PACE_PATTERN = rf"{_NUMBER} ?/ ?(?:s|m|min|h)"
+MONEY_PATTERN = rf"\$? ?{_NUMBER}"
+
+#: Each unit as whole seconds times a power of ten.
+_UNITS = {"ms": (1, -3), "s": (1, 0), "m": (60, 0), "min": (60, 0), "h": (3600, 0)}
+#: Longer than any amount that somebody means.
+_LONGEST = 40
+
+
+def number(text: str) -> float | None:
+    """A number of at least 0, as written in decimals.
+
+    >>> number("2.5"), number("1e3"), number("-1"), number("nan")
+    (2.5, 1000.0, None, None)
+    """
+    return _scaled(text, 1, 0) if re.fullmatch(_NUMBER, text) else None
+
+
+def rate(text: str) -> float | None:
+    """A share of one, as a decimal or in per cent.
+
+    >>> rate("90%"), rate("0.9"), rate("99.9 %"), rate("90")
+    (0.9, 0.9, 0.999, None)
+    """
+    if not re.fullmatch(RATE_PATTERN, text):
+        return None
+    share = _scaled(text.rstrip("% "), 1, -2 if text.endswith("%") else 0)
+    return share if share is not None and share <= 1 else None
+
+
+def duration(text: str, *, bare: bool = False) -> float | None:
+    """Seconds above 0, from a number with its unit: ms, s, m or min, h.
+
+    Args:
+        text: As written.
+        bare: Whether a number alone counts as seconds.
+
+    >>> duration("500ms"), duration("2 min"), duration("1.1h"), duration("30")
+    (0.5, 120.0, 3960.0, None)
+    """
+    if bare and re.fullmatch(_NUMBER, text):
+        text += "s"
+    if not re.fullmatch(DURATION_PATTERN, text):
+        return None
+    digits = text.rstrip("mshin ")
+    seconds = _scaled(digits, *_UNITS[text[len(digits) :].strip()])
+    return seconds if seconds else None
+
+
+def pace(text: str) -> float | None:
+    """How often in a second, above 0, from a number per unit of time.
+
+    >>> pace("5/s"), pace("300/min"), pace("5")
+    (5.0, 5.0, None)
+    """
+    if not re.fullmatch(PACE_PATTERN, text):
+        return None
+    digits, _, unit = text.partition("/")
+    often = _scaled(digits.strip(), 1, 0)
+    return often / _UNITS[unit.strip()][0] if often else None
+
+
+def money(text: str) -> float | None:
+    """US dollars, with or without their sign.
+
+    >>> money("$2.50"), money("0.05"), money("2 EUR")
+    (2.5, 0.05, None)
+    """
+    if not re.fullmatch(MONEY_PATTERN, text):
+        return None
+    return _scaled(text.lstrip("$ "), 1, 0)
+
+
+def _scaled(digits: str, factor: int, power: int) -> float | None:
+    """The double nearest to digits × factor × 10^power."""
+    if len(digits) > _LONGEST:
+        return None
+    mantissa, _, exponent = digits.lower().partition("e")
+    whole, _, part = mantissa.partition(".")
+    value = float(f"{int(whole + part) * factor}e{int(exponent or 0) - len(part) + power}")
+    return value if value < float("inf") else None
