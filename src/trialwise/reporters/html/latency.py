@@ -172,9 +172,10 @@ def _plot(timing: Timing, *, several: bool) -> Plot:
 def _axis(timing: Timing) -> Axis:
     limits = [one.threshold for one in timing.findings if one.threshold is not None]
     values = [*timing.latencies, *timing.baseline, *limits]
-    most, least = max(values), min(value for value in values if value > 0) if any(values) else 1.0
+    most, least = max(values), min((value for value in values if value > 0), default=1.0)
     if most > REACH * least:
-        low = 10.0 ** math.floor(math.log10(least) * 2) if least < 1e-6 else least * 0.8
+        # What is shorter still than a millionth of the longest is drawn on the edge.
+        low = max(0.8 * least, most / 1e6)
         return Axis(low=low, high=most * 1.1, label="latency", unit="seconds", logarithmic=True)
     return Axis(low=0, high=round_above(most), label="latency", unit="seconds")
 

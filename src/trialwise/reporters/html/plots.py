@@ -17,6 +17,7 @@ from trialwise.reporters.page.axis import part, round_steps
 from trialwise.reporters.page.markup import Markup, element
 from trialwise.reporters.plan.charts import Guide
 from trialwise.reporters.plan.figures import duration, money, percent
+from trialwise.reporters.wording import seconds
 
 __all__ = ["INKS", "Area", "Axis", "Hit", "Line", "Mark", "Plot", "render_plot"]
 
@@ -32,6 +33,8 @@ SIDE = 1000
 LETTERS = 28
 #: How far apart the lines of labels above a chart are, in their own size.
 LINE = 1.3
+#: Room between the lowest of them and the highest tick beside it.
+GAP = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +64,9 @@ class Axis:
             case "rate":
                 return percent(float(f"{value:.4g}"))
             case "seconds":
-                return duration(value) if value else "0"
+                if value < 0.01:
+                    return seconds(float(f"{value:.3g}")) if value else "0"
+                return duration(value)
             case "usd":
                 return money(value)
             case "count":
@@ -147,7 +152,7 @@ def render_plot(plot: Plot, outline: Outline) -> Markup:
     """The chart as a figure with its key, its values on demand and a table of them."""
     upright = sorted((g for g in plot.guides if g.axis == "x"), key=lambda g: g.value)
     lines = _staggered([(plot.x.place(g.value), len(g.label)) for g in upright])
-    above = LINE * (max(row for row, _ in lines) + 1) if lines else 0
+    above = LINE * (max(row for row, _ in lines) + 1) + GAP if lines else 0
     # The words about the picture are in the caption; what is in the picture is decoration.
     frame = element(
         "div",
@@ -269,13 +274,13 @@ def _labels(
             "span",
             guide.label,
             class_=f"tag upright {side}",
-            style=f"left:{100 * place:.2f}%;height:{LINE * (row + 1):.1f}em",
+            style=f"left:{100 * place:.2f}%;height:{LINE * (row + 1) + GAP:.1f}em",
         )
     yield from (
         element(
             "span",
             guide.label,
-            class_="tag level",
+            class_="tag level under" if plot.y.place(guide.value) > 0.88 else "tag level",
             style=f"bottom:{100 * plot.y.place(guide.value):.2f}%",
         )
         for guide in plot.guides

@@ -191,7 +191,9 @@ def _dateline(records: Sequence[RunRecord]) -> Markup:
         element("time", f"{when.day} {when:%B %Y, %H:%M %Z}".strip(), datetime=when.isoformat())
         if when is not None
         else None,
-        element("span", "run ", element("bdi", first.run_id)) if len(records) == 1 else None,
+        element("span", "run ", element("bdi", first.run_id))
+        if len(records) == 1 and first.run_id
+        else None,
         f"trialwise {first.verdict.reproducibility.tool_version}".strip(),
     ]
     return element("p", *(element("span", part) for part in parts if part), class_="dateline")

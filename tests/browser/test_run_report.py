@@ -1,0 +1,256 @@
+"""The report of a run in a real browser: it renders, asks for nothing, and can be used by all."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.reporters.run_records import SHAPES, fixed_fail
+
+from trialwise.reporters.html import render_html
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
+
+SUITE = ("fixed-fail", "sequential-pass", "observational")
+PHONE, DESK = 390, 1280
+
+
+@dataclass
+class Visit:
+    """A page that was opened, with what the browser said about it."""
+
+    page: Any
+    address: str
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("reports")
+
+
+@pytest.fixture
+def visit(browser: Any, folder: Path) -> Open:
+    """Opens the report of a shape; `width` and what a browser context takes may be given."""
+
+    @contextmanager
+    def opened(shape: str, *, width: int = DESK, **context: Any) -> Iterator[Visit]:
+        file = folder / f"{shape}.html"
+        if not file.exists():
+            file.write_text(_rendered(shape), encoding="utf-8")
+        made = browser.new_context(viewport={"width": width, "height": 900}, **context)
+        page = made.new_page()
+        visited = Visit(page, file.as_uri())
+        page.on("console", lambda message: visited.complaints.append(message.text))
+        page.on("pageerror", lambda error: visited.complaints.append(str(error)))
+        page.on("request", lambda request: visited.requests.append(request.url))
+        page.on("dialog", lambda dialog: visited.complaints.append(dialog.message))
+        page.goto(visited.address)
+        yield visited
+        made.close()
+
+    return opened
+
+
+def _rendered(shape: str) -> str:
+    if shape == "suite":
+        return render_html([SHAPES[name]() for name in SUITE], title="Nightly")
+    return render_html(SHAPES[shape]())
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, "suite"])
+def test_the_page_renders_and_asks_the_network_for_nothing(visit: Open, shape: str) -> None:
+    """No console message, no error, no dialog, one request: the page itself. Nothing overflows."""
+    with visit(shape, width=PHONE) as seen:
+        assert seen.page.locator("main .decision").first.is_visible()
+        for width in (PHONE, 768, DESK):
+            seen.page.set_viewport_size({"width": width, "height": 900})
+            reach = seen.page.evaluate("document.documentElement.scrollWidth")
+            assert reach <= width
+
+    assert [] == seen.complaints
+    assert [seen.address] == seen.requests
+
+
+@pytest.mark.parametrize(
+    ("shape", "width", "scheme"),
+    [
+        ("each-input", DESK, "light"),
+        ("regression-inconclusive", PHONE, "dark"),
+        pytest.param("fixed-fail", DESK, "light", marks=pytest.mark.slow),
+        pytest.param("fixed-fail", PHONE, "dark", marks=pytest.mark.slow),
+        pytest.param("latency", DESK, "dark", marks=pytest.mark.slow),
+        pytest.param("hostile", DESK, "light", marks=pytest.mark.slow),
+        pytest.param("suite", DESK, "light", marks=pytest.mark.slow),
+        pytest.param("refused", PHONE, "dark", marks=pytest.mark.slow),
+    ],
+)
+def test_axe_finds_no_violation(visit: Open, shape: str, width: int, scheme: str) -> None:
+    """With everything unfolded, so that what is hidden at first is checked too."""
+    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+    with visit(shape, width=width, color_scheme=scheme) as seen:
+        seen.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        seen.page.evaluate(axe)
+        found = seen.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+
+    assert found["passes"]
+    told = [
+        (one["id"], [node["html"][:200] for node in one["nodes"][:3]])
+        for one in found["violations"]
+    ]
+    assert [] == told
+
+
+def test_hostile_strings_stay_text(visit: Open) -> None:
+    """Nothing a service said became an element, ran, or turned the writing round."""
+    with visit("hostile") as seen:
+        assert 0 == seen.page.locator("img").count()
+        assert 1 == seen.page.locator("script").count()
+        seen.page.locator("[data-trials] .trial summary").first.click()
+        said = seen.page.locator("[data-trials] .trial").first.inner_text()
+
+    assert "</script><script>alert(1)</script><img src=x onerror=alert(2)> ⟨ESC⟩[31mred" in said
+    assert "⟨U+202E⟩txt.exe" in said
+    assert [] == seen.complaints
+
+
+def test_the_page_itself_refuses_other_scripts_and_requests(visit: Open) -> None:
+    """Were something to slip through, the page's own policy would stop it."""
+    with visit("fixed-fail") as seen:
+        ran = seen.page.evaluate(
+            """() => {
+                const script = document.createElement("script");
+                script.textContent = "window.slipped = true";
+                document.body.append(script);
+                return window.slipped === true;
+            }"""
+        )
+        asked = seen.page.evaluate(
+            "fetch('http://127.0.0.1:9/').then(() => 'answered', () => 'refused')"
+        )
+
+    assert (False, "refused") == (ran, asked)
+    assert any("Content Security Policy" in complaint for complaint in seen.complaints)
+    assert [seen.address] == seen.requests
+
+
+def test_the_page_works_without_a_script(visit: Open) -> None:
+    """Everything is there and unfolds; what needs a script does not show."""
+    record = fixed_fail()
+    with visit("fixed-fail", java_script_enabled=False) as seen:
+        page = seen.page
+        assert page.locator("main .decision").is_visible()
+        assert not page.locator("[data-filter]").is_visible()
+        assert not page.locator("[data-theme-toggle]").is_visible()
+        trials = page.locator("[data-trials] .trial")
+        assert sum(not trial.passed for trial in record.trials) == trials.count()
+        trials.first.locator("summary").click()
+        assert trials.first.locator("pre").first.is_visible()
+        assert page.locator("rect.hit title").count() > 0
+
+
+def test_trials_are_filtered_by_criterion_and_reason(visit: Open) -> None:
+    """The list shrinks to what was asked for, and says how many there are."""
+    record = fixed_fail()
+    expected = sum(not trial.outcome("valid-json").passed for trial in record.trials)
+    late = sum(str(one.outcome("valid-json").result.reason) == "no-value" for one in record.trials)
+    with visit("fixed-fail") as seen:
+        form = seen.page.locator("[data-filter]")
+        shown = seen.page.locator("[data-trials] .trial:visible")
+        form.locator("select[name=criterion]").select_option(label="valid-json")
+        assert expected == shown.count()
+        assert f"{expected} trials shown" == form.locator("output").inner_text()
+        form.locator("select[name=reason]").select_option(label="no reply")
+        assert late == shown.count()
+        form.locator("select[name=criterion]").select_option("")
+        form.locator("select[name=reason]").select_option("")
+        assert sum(not trial.passed for trial in record.trials) == shown.count()
+
+
+def test_charts_say_their_values_to_pointer_and_keyboard(visit: Open) -> None:
+    """Pointing at a chart and the arrow keys both read it out."""
+    with visit("sequential-pass") as seen:
+        figure = seen.page.locator("figure", has=seen.page.locator("[data-chart]")).first
+        plot, readout = figure.locator("[data-chart]"), figure.locator(".readout")
+        assert not readout.is_visible()
+        plot.focus()
+        seen.page.keyboard.press("End")
+        assert "after 27 trials: 2 failures; PASS at 2 or fewer" in readout.inner_text()
+        seen.page.keyboard.press("ArrowLeft")
+        assert "after 26 trials" in readout.inner_text()
+        seen.page.keyboard.press("Home")
+        assert "after 1 trial:" in readout.inner_text()
+        seen.page.keyboard.press("Tab")
+        assert not readout.is_visible()
+        plot.locator("rect.hit").nth(4).hover()
+        assert "after 5 trials" in readout.inner_text()
+
+
+def test_the_first_key_leads_past_the_heading(visit: Open) -> None:
+    """The skip link comes first, shows itself, and leads to the verdict."""
+    with visit("fixed-fail") as seen:
+        page = seen.page
+        page.keyboard.press("Tab")
+        focused = page.locator(":focus")
+        assert "Skip to the verdict" == focused.inner_text()
+        assert focused.bounding_box()["x"] >= 0
+        page.keyboard.press("Enter")
+        assert "MAIN" == page.evaluate("document.activeElement.tagName")
+
+
+def ground(page: Any) -> str:
+    colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return colour
+
+
+def test_the_theme_follows_the_system_until_the_reader_chooses(visit: Open) -> None:
+    """Dark and light differ; the button goes from system to light to dark and back."""
+    with visit("fixed-fail", color_scheme="light") as seen:
+        light = ground(seen.page)
+    with visit("fixed-fail", color_scheme="dark") as seen:
+        button = seen.page.locator("[data-theme-toggle]")
+        dark = ground(seen.page)
+        assert light != dark
+        button.click()
+        assert ("Theme: light", light) == (button.inner_text(), ground(seen.page))
+        seen.page.reload()
+        assert ("Theme: light", light) == (button.inner_text(), ground(seen.page))
+        button.click()
+        assert ("Theme: dark", dark) == (button.inner_text(), ground(seen.page))
+        button.click()
+        assert ("Theme: system", dark) == (button.inner_text(), ground(seen.page))
+
+
+def test_paper_is_white_and_holds_what_failed(visit: Open) -> None:
+    """In print there are no controls, no dark ground, and failures are unfolded."""
+    with visit("fixed-fail", color_scheme="dark") as seen:
+        page = seen.page
+        page.emulate_media(media="print")
+        assert "rgb(255, 255, 255)" == ground(page)
+        for control in ("[data-theme-toggle]", "[data-filter]", "nav"):
+            assert not page.locator(control).is_visible()
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.locator("[data-trials] .trial pre").first.is_visible()
+        assert page.locator("pre.report").is_visible()
+        assert page.pdf().startswith(b"%PDF")
