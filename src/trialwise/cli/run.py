@@ -170,9 +170,14 @@ def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code:
         "exit_code": code,
         "locations": locations,
     }
-    paths = [report.path for report in suite.reports]
-    paths += [path for path in (*given["outputs"], given["html"], given["junit"]) if path]
-    written = [str(write_report(path, records, **known)) for path in paths]
+    wanted: list[tuple[Path, Format | None]] = [
+        (report.path, Format.MARKDOWN if report.format == "md" else Format(report.format))
+        for report in suite.reports
+    ]
+    wanted += [(path, None) for path in given["outputs"]]
+    named = ((given["html"], Format.HTML), (given["junit"], Format.JUNIT))
+    wanted += [(path, kind) for path, kind in named if path is not None]
+    written = [str(write_report(path, records, format_=kind, **known)) for path, kind in wanted]
     if given["summary"] is not None:
         with given["summary"].open("a", encoding="utf-8") as stream:
             stream.write(render_report(records, Format.MARKDOWN, **known))

@@ -140,6 +140,7 @@ def write_report(
     path: str | Path,
     records: Sequence[RunRecord],
     *,
+    format_: Format | None = None,
     name: str = "trialwise",
     file: str = "trialwise.yaml",
     exit_code: int | None = None,
@@ -151,8 +152,9 @@ def write_report(
     reader never sees half of it and an earlier report stays until the new one is complete.
 
     Args:
-        path: Where; its ending says which report.
+        path: Where.
         records: One run for each contract.
+        format_: Which report, where the file's ending does not say.
         name: The suite's.
         file: The suite file, which annotations point at.
         exit_code: What the process ends with, for the JSON report.
@@ -165,7 +167,7 @@ def write_report(
     place = Path(path)
     text = render_report(
         records,
-        format_of(place),
+        format_ or format_of(place),
         name=name,
         file=file,
         exit_code=exit_code,

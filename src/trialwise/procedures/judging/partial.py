@@ -34,10 +34,11 @@ def certain_finding(
     missing = criterion.trials - tally.trials
     left = "the trial left" if missing == 1 else f"the {missing} trials left"
     needed = f"{criterion.cutoff} of {criterion.trials} needed"
+    failures = "1 failure is in" if tally.failed == 1 else f"{tally.failed} failures are in"
     if decision is Decision.PASS:
         why = f"{tally.passed} successes are in, {needed}: {left} cannot undo that"
     else:
-        why = f"{tally.failed} failures are in, {needed}: {left} cannot make up for them"
+        why = f"{failures}, {needed}: {left} cannot make up for them"
     observed = _observed(criterion, tally)
     short = (
         Caution.FAIL_CLEAR if observed is ObservedRate.BELOW_THRESHOLD else Caution.STRANDS_DISAGREE

@@ -1,0 +1,147 @@
+"""Which trial of one run belongs to which of the other: one input, one repetition.
+
+Its own module because the pairing decides which test is valid. A number of trials that was settled
+before the first makes pairs of one input and repetition whatever the two orders were. Where a run
+stopped because of what it saw, only a common order leaves something to decide by: then the
+beginning that both have is a sequence whose end looked at nothing but its past.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trialwise.model.evidence import StopReason
+from trialwise.model.plan import ExperimentPlan, Plan
+from trialwise.model.run import RunRecord
+from trialwise.model.trial import Trial
+from trialwise.procedures.comparing.findings import PairingSummary
+from trialwise.stats.sequential.design import SequentialDesign
+
+__all__ = ["Pair", "Pairing", "pair_trials"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One input and repetition under both services."""
+
+    reference: Trial
+    candidate: Trial
+
+    @property
+    def is_excused(self) -> bool:
+        """Whether either trial never had a fair chance."""
+        return self.reference.is_excused or self.candidate.is_excused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """The pairs of one experiment, and all trials for where there are none."""
+
+    summary: PairingSummary
+    pairs: tuple[Pair, ...]
+    """In the reference's issue order."""
+    reference: tuple[Trial, ...]
+    candidate: tuple[Trial, ...]
+    stops: tuple[StopReason, StopReason]
+
+    @property
+    def repeats(self) -> bool:
+        """Whether an input makes more than one pair."""
+        return len({pair.reference.input_id for pair in self.pairs}) < len(self.pairs)
+
+
+def pair_trials(
+    reference: RunRecord, candidate: RunRecord, experiments: tuple[str, str]
+) -> Pairing:
+    """Pair the trials of an experiment of one run with those of another.
+
+    Args:
+        reference: The run of A.
+        candidate: The run of B.
+        experiments: Their names in the two plans, which may differ.
+    """
+    ours, theirs = (
+        tuple(trial for trial in record.trials if trial.experiment == name)
+        for record, name in zip((reference, candidate), experiments, strict=True)
+    )
+    plans = _planned(reference.plan, experiments[0]), _planned(candidate.plan, experiments[1])
+    stops = _stop(reference, experiments[0]), _stop(candidate, experiments[1])
+    same_inputs = plans[0].fingerprint == plans[1].fingerprint
+    inputs = {trial.index: trial.input_id for trial in ours}
+    shared = [trial for trial in theirs if trial.index in inputs]
+    same_order = same_inputs and all(inputs[one.index] == one.input_id for one in shared)
+    fixed = all(
+        _is_fixed(record.plan, name) and stop is StopReason.COMPLETE
+        for record, name, stop in zip((reference, candidate), experiments, stops, strict=True)
+    )
+    pairs: tuple[Pair, ...] = ()
+    if same_inputs:
+        pairs = _by_repetition(ours, theirs) if fixed else _beginning(ours, theirs)
+    if not (fixed or same_order):
+        pairs = ()
+    return Pairing(
+        summary=PairingSummary(
+            experiment=experiments[0],
+            pairs=len(pairs),
+            same_inputs=same_inputs,
+            same_order=same_order,
+            same_seeds=bool(pairs)
+            and all(one.reference.seed == one.candidate.seed for one in pairs),
+            fixed_size=fixed,
+            left_out=(len(ours) - len(pairs), len(theirs) - len(pairs)),
+            excused=sum(pair.is_excused for pair in pairs),
+        ),
+        pairs=pairs,
+        reference=ours,
+        candidate=theirs,
+        stops=stops,
+    )
+
+
+def _planned(plan: Plan, name: str) -> ExperimentPlan:
+    return next(one for one in plan.experiments if one.name == name)
+
+
+def _stop(record: RunRecord, name: str) -> StopReason:
+    ends = {one.name: one.stop for one in record.verdict.experiments}
+    return ends.get(name, record.verdict.stop)
+
+
+def _is_fixed(plan: Plan, name: str) -> bool:
+    """Whether no outcome could change the number of trials.
+
+    Also a design that ran to its last trial may have done so because of what it saw.
+    """
+    if plan.purpose == "measure" or any(one.experiment == name for one in plan.latency):
+        return True
+    return not any(
+        isinstance(one.design, SequentialDesign) or (one.curtailed and one.cutoff is not None)
+        for one in plan.criteria_of(name)
+        if not one.rides_along
+    )
+
+
+def _by_repetition(ours: Sequence[Trial], theirs: Sequence[Trial]) -> tuple[Pair, ...]:
+    """The k-th trial of an input with the k-th of the same; which k is no outcome's doing."""
+    partners = dict(_repetitions(theirs))
+    return tuple(Pair(trial, partners[key]) for key, trial in _repetitions(ours) if key in partners)
+
+
+def _repetitions(trials: Sequence[Trial]) -> list[tuple[tuple[str, int], Trial]]:
+    seen: Counter[str] = Counter()
+    found = []
+    for trial in sorted(trials, key=lambda one: one.index):
+        found.append(((trial.input_id, seen[trial.input_id]), trial))
+        seen[trial.input_id] += 1
+    return found
+
+
+def _beginning(ours: Sequence[Trial], theirs: Sequence[Trial]) -> tuple[Pair, ...]:
+    """The gapless beginning of the issue order that both runs have."""
+    first, second = ({trial.index: trial for trial in one} for one in (ours, theirs))
+    pairs: list[Pair] = []
+    while len(pairs) in first and len(pairs) in second:
+        pairs.append(Pair(first[len(pairs)], second[len(pairs)]))
+    return tuple(pairs)
