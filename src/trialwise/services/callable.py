@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import time
 from collections.abc import Callable
@@ -122,6 +121,8 @@ class CallableService:
 
     def _timed_in_place(self, trial: TrialContext) -> tuple[Any, float, float]:
         """Call a sync function as if no event loop were running: many clients start their own."""
+        import asyncio
+
         loop = asyncio._get_running_loop()
         asyncio._set_running_loop(None)
         try:
