@@ -15,7 +15,8 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Intent, ObservedRate, Procedure
-from trialwise.procedures.claims import ClaimCheck, check_claim, decide_claimed, default_draw
+from trialwise.procedures.claimed import decide_claimed
+from trialwise.procedures.claims import ClaimCheck, check_claim, default_draw
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
 from trialwise.stats.finite import ExactCorpusRate

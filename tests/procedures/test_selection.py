@@ -181,13 +181,15 @@ def test_the_choice_is_the_least_different_and_does_not_depend_on_order(
     fewest = min(map(differences, candidates))
     nearest = [one for one in candidates if differences(one) == fewest]
     assert len(selected.differing) == differences(selected.baseline) == fewest
-    assert max(one.created_at for one in nearest) == selected.baseline.created_at
-    rivals = [
-        one
-        for one in nearest
-        if one.epoch >= selected.baseline.epoch or one.covariates != selected.baseline.covariates
+    latest: dict[str, int] = {}
+    for one in nearest:
+        index = repr(sorted(one.covariates.items()))
+        latest[index] = max(one.epoch, latest.get(index, 0))
+    in_force = [
+        one for one in nearest if one.epoch == latest[repr(sorted(one.covariates.items()))]
     ]
-    assert len(rivals) - 1 == selected.others
+    assert max(one.created_at for one in in_force) == selected.baseline.created_at
+    assert len(in_force) - 1 == selected.others
     assert bool(selected.others) == bool(selected.warnings)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -18,11 +19,12 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 import trialwise.reporters
+from trialwise import stats
 from trialwise.errors import InvalidArgument
 from trialwise.model.codec import from_plain
 from trialwise.model.evidence import StopReason
 from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Verdict
+from trialwise.model.verdict import Design, Verdict
 from trialwise.reporters.json_report import SCHEMA, render_json, report_of, report_schema
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.values import Undefined
@@ -64,6 +66,18 @@ SINGLE: dict[Any, dict[str, Any]] = {
         "properties": {"undefined": {"type": "string"}},
     },
 }
+
+
+#: What the model names for the type checker alone, or spells as a text.
+LATER: dict[str, Any] = {name: getattr(stats, name) for name in dir(stats)}
+LATER |= {"SequentialDesign": SequentialDesign, "Rule": Literal["wilson", "exact"]}
+LATER["Design"] = eval(str(Design), LATER)
+
+
+def names_of(cls: type) -> dict[str, Any]:
+    """What a class's hints name beside what its module holds."""
+    module = vars(sys.modules[cls.__module__])
+    return {name: one for name, one in LATER.items() if isinstance(module.get(name, ""), str)}
 
 
 class Definitions(dict[str, Any]):
@@ -111,7 +125,7 @@ class Definitions(dict[str, Any]):
 
     def whole(self, cls: Any, first: dict[str, Any]) -> dict[str, Any]:
         # A rule set is an alias that exists for type checkers only.
-        hints = get_type_hints(cls, localns={"Rule": Literal["wilson", "exact"]})
+        hints = get_type_hints(cls, localns=names_of(cls))
         if cls is SequentialDesign:  # spells itself: an undefined certificate is null
             hints["certificate"] = float | None
         properties = first | {one.name: self.of(hints[one.name]) for one in fields(cls) if one.init}

@@ -126,13 +126,11 @@ def promote(file: Path, folder: Path | None, as_json: bool) -> int:
                 "identifier": one.identifier,
                 "epoch": one.epoch,
                 "in_force": kept.in_force,
-                "file": str(path),
+                "file": near(path),
             }
         )
         return ExitCode.PASS
     say(f"{one.contract}: {one.identifier} (epoch {one.epoch}) is {kept.state}, in {near(path)}")
-    if not kept.in_force:
-        click.echo("one that was measured later is in force; see trialwise baseline list", err=True)
     return ExitCode.PASS
 
 
@@ -160,7 +158,7 @@ def prune(keep: int, yes: bool, folder: Path | None, contract: str | None, as_js
     shelf = Shelf.read(store, contract, now=_now())
     old = store.prune(keep, contract=contract) if yes else shelf.beyond(keep)
     if as_json:
-        say_json({"deleted": yes, "files": [str(path) for path in old]})
+        say_json({"deleted": yes, "files": [near(path) for path in old]})
         return ExitCode.PASS
     for path in old:
         say(f"{'deleted' if yes else 'would delete'} {near(path)}")

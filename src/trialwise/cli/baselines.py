@@ -225,12 +225,14 @@ def _reasons(baseline: Baseline) -> Iterator[tuple[str, ...]]:
 
 
 def _data(entry: Entry) -> dict[str, Any]:
+    from trialwise.cli.printing import near
+
     one = entry.baseline
     expires = one.expires_at
     return {
         "contract": one.contract,
         "identifier": one.identifier,
-        "file": str(entry.path),
+        "file": near(entry.path),
         "created_at": one.created_at.isoformat(),
         "expires_at": None if expires is None else expires.isoformat(),
         "validity": entry.validity,

@@ -14,11 +14,19 @@ __all__ = ["cli", "main"]
 
 #: Where each command lives and what it does in a line: a help page must not import them all.
 _COMMANDS = {
+    "baseline": ("trialwise.cli.baseline", "Look after measured baselines."),
     "check": ("trialwise.cli.check", "Say what a suite would do, without a trial."),
+    "completion": ("trialwise.cli.completion", "Print a shell's completion script."),
     "conformance": ("trialwise.cli.conformance", "Check the statistics against reference cases."),
+    "doctor": ("trialwise.cli.doctor", "Check this machine and this suite."),
+    "init": ("trialwise.cli.init", "Write a suite and a sample agent."),
     "measure": ("trialwise.cli.measure", "Measure baselines."),
     "plan": ("trialwise.cli.plan.command", "Plan a test: its errors, trials, money and time."),
+    "report": ("trialwise.cli.report", "Write reports of stored runs."),
     "run": ("trialwise.cli.run", "Run a suite and conclude over its contracts."),
+    "schema": ("trialwise.cli.schema", "Print a JSON Schema."),
+    "score": ("trialwise.cli.score", "Judge outcomes that somebody else produced."),
+    "show": ("trialwise.cli.show", "Show a stored run again."),
 }
 
 
@@ -85,10 +93,10 @@ def _run(arguments: list[str] | None) -> int:
     except TrialwiseError as error:
         click.echo(f"trialwise: {error}", err=True)
         return ExitCode.REFUSED
-    except SystemExit:
-        # click leaves this way, with 1, when the reader has gone (`trialwise … | head`); for us 1
-        # means FAIL, and nobody has failed.
-        return ExitCode.ERROR
+    except SystemExit as left:
+        # click leaves this way: with 0 after completing a word for a shell, and with 1 when the
+        # reader has gone (`trialwise … | head`), which for us means FAIL, and nobody has failed.
+        return ExitCode.PASS if left.code in (0, None) else ExitCode.ERROR
     except Exception:
         import traceback
 

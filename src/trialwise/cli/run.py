@@ -14,6 +14,7 @@ from trialwise.cli.selecting import choose, load, selection, size_options
 
 if TYPE_CHECKING:
     from trialwise.cli.planning import Prepared
+    from trialwise.engine.events import Listener
     from trialwise.front import Suite
     from trialwise.model.run import RunRecord
     from trialwise.session.workspace import Workspace
@@ -77,21 +78,24 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
 
 
 def _workspace(suite: Suite, given: dict[str, Any]) -> Workspace:
-    from trialwise.reporters.progress import open_progress
-    from trialwise.reporters.terminal import capabilities_of
     from trialwise.session.workspace import Workspace
 
     resume = given["resume"]
-    shown = open_progress(
-        sys.stderr, quiet=given["quiet"], capabilities=capabilities_of(sys.stderr)
-    )
     return Workspace(
         store=suite.runs_folder,
         baselines=suite.baselines_folder,
         resume=False if resume is None else resume or True,
-        listeners=() if shown is None else (shown,),
+        listeners=() if given["quiet"] else _progress(),
         redact=suite.redaction,
     )
+
+
+def _progress() -> tuple[Listener, ...]:
+    from trialwise.reporters.progress import open_progress
+    from trialwise.reporters.terminal import capabilities_of
+
+    shown = open_progress(sys.stderr, capabilities=capabilities_of(sys.stderr))
+    return () if shown is None else (shown,)
 
 
 def _announce(suite: Suite, prepared: Sequence[Prepared]) -> None:
@@ -130,6 +134,8 @@ def _run(
 
 
 def _with_recording(one: Prepared, given: dict[str, Any]) -> Any:
+    if given["replay"] is None and given["record"] is None:
+        return one.contract
     from trialwise.services import RecordingService, ReplayService
     from trialwise.session.preparing import open_service
 
@@ -137,10 +143,8 @@ def _with_recording(one: Prepared, given: dict[str, Any]) -> Any:
         raise click.UsageError("--record and --replay exclude each other")
     if given["replay"] is not None:
         return one.contract.with_service(ReplayService(given["replay"]))
-    if given["record"] is not None:
-        service = open_service(one.contract, one.plan.options)
-        return one.contract.with_service(RecordingService(service, given["record"]))
-    return one.contract
+    service = open_service(one.contract, one.plan.options)
+    return one.contract.with_service(RecordingService(service, given["record"]))
 
 
 def _exit_code(records: Sequence[RunRecord], interrupted: bool, *, strict: bool) -> int:

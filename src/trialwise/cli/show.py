@@ -105,7 +105,8 @@ def _verify(stored: Sequence[StoredRun], given: dict[str, Any]) -> int:
         say_json(checked.data())
     else:
         if checked.records:
-            _show(checked.records, stored, given)
+            whole = {record.run_id for record in checked.records}
+            _show(checked.records, [one for one in stored if one.run_id in whole], given)
             say("")
         say(render_checked(checked, output_of(ascii_only=given["ascii_only"])))
     return ExitCode.PASS if checked.holds else ExitCode.ERROR

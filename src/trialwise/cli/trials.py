@@ -82,7 +82,8 @@ def _trial_lines(trial: Trial, able: Capabilities) -> Iterator[str]:
         yield from _block(f"{trial.error_class} error", trial.error, able)
     for outcome in trial.outcomes:
         result = outcome.result
-        if not result.passed:
+        # Where there was no reply, every criterion would only repeat the error.
+        if not result.passed and not (trial.error and result.explanation == trial.error):
             why = result.explanation or str(result.reason)
             yield f"  {able.shown(outcome.criterion)}: {able.shown(why)}"
             if result.evidence and result.evidence != trial.reply:

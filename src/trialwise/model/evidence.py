@@ -70,6 +70,8 @@ class Breakdown:
     """Trials by error class, the plain ones left out."""
     retried: int = 0
     """Trials that needed more than one attempt and then passed."""
+    commonest_error: str = ""
+    """What most of the trials without a reply said."""
 
     @property
     def untestable(self) -> int:

@@ -68,9 +68,9 @@ def select_baseline(
         return tuple(found.count(severity) for severity in Severity)
 
     least = min(map(distance, own))
-    nearest = sorted((one for one in own if distance(one) == least), key=_age, reverse=True)
-    chosen, *older = nearest
-    others = [one for one in older if not _supersedes(chosen, one)]
+    nearest = [one for one in own if distance(one) == least]
+    in_force = [one for one in nearest if not any(_supersedes(other, one) for other in nearest)]
+    chosen, *others = sorted(in_force, key=_age, reverse=True)
     return Selected(
         baseline=chosen,
         differing=_differing(chosen, profile),

@@ -37,6 +37,7 @@ def _notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     for finding in verdict.findings:
         if finding.decision is not Decision.PASS:
             yield finding.criterion, _explained(finding)
+    yield from _errors(verdict)
     for constraint in verdict.latency:
         if constraint.decision is not Decision.PASS:
             yield f"latency {constraint.constraint}", constraint.statement
@@ -50,6 +51,14 @@ def _notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
         for caveat in _qualifications(finding):
             if caveat not in told:
                 yield finding.criterion, caveat
+
+
+def _errors(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """What the service said instead of a reply, where that may be why something did not pass."""
+    for finding in verdict.findings:
+        said = finding.breakdown.commonest_error if finding.breakdown is not None else ""
+        if said and finding.decision is not Decision.PASS:
+            yield finding.criterion, f"Trials without a reply mostly said: {said}"
 
 
 def _explained(finding: Finding) -> str:

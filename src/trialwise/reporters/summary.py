@@ -37,7 +37,6 @@ from trialwise.reporters.wording import (
     seconds,
     style_of,
 )
-from trialwise.stats.finite import ExactCorpusRate
 
 __all__ = ["render_summary"]
 
@@ -246,15 +245,21 @@ def _criterion(finding: Finding, verdict: Verdict, mean_usd: float | None) -> _L
     if finding.procedure is Procedure.OBSERVATIONAL or finding.decision is None:
         return _Line(name=name, badge=mark, style=style, text=_sentence(finding))
     rate, interval = rate_of(finding), interval_of(finding)
-    known = isinstance(finding.design, ExactCorpusRate)
     figures = (
         "" if rate is None else observed_percent(rate),
-        ends(interval) if interval is not None else "known" if known else "",
+        ends(interval) if interval is not None else _known(finding),
         counted(finding.tally.trials, "trial"),
         _stop(finding, verdict),
         _cost(finding, verdict, mean_usd),
     )
     return _Line(name=name, badge=mark, style=style, figures=figures)
+
+
+def _known(finding: Finding) -> str:
+    """What stands for the interval of a corpus that was tried whole."""
+    from trialwise.stats.finite import ExactCorpusRate
+
+    return "known" if isinstance(finding.design, ExactCorpusRate) else ""
 
 
 def _sentence(finding: Finding) -> str:

@@ -15,8 +15,6 @@ from trialwise.model.verdict import (
 )
 from trialwise.reporters.terminal import Style
 from trialwise.stats.intervals import wilson_interval
-from trialwise.stats.latency import SUPPORTED_PERCENTILES, emission_minimum
-from trialwise.stats.latency_limits import LatencyLimitDecision
 from trialwise.stats.values import Interval
 
 __all__ = [
@@ -109,6 +107,10 @@ def interval_of(finding: Finding) -> Interval | None:
 
 def latency_marks(finding: LatencyFinding, verdict: Verdict) -> Sequence[str]:
     """What qualifies a latency result: that it does not bind, that it rests on too few trials."""
+    # Few runs judge latencies, and every report comes by here.
+    from trialwise.stats.latency import SUPPORTED_PERCENTILES, emission_minimum
+    from trialwise.stats.latency_limits import LatencyLimitDecision
+
     advisory = Dimension.LATENCY in verdict.advisory
     marks = ["advisory"] if advisory else []
     # The exact rule for a limit answers for few trials itself; percentiles do not (§12.5.4).

@@ -107,11 +107,11 @@ def measure(
         identifier=identifier or f"{whole.name}@{created_at:%Y-%m-%dT%H-%M-%S}",
         contract=whole.name,
         created_at=created_at,
-        criteria=_observed(plan, trials, scopes),
+        criteria=observed_criteria(plan, trials, scopes),
         covariates=plan.covariates,
         factors=plan.factors,
         claim=plan.claim,
-        latencies_s=_latencies(plan, trials),
+        latencies_s=successful_latencies(plan, trials),
         run_trials=Counter(trial.experiment for trial in trials),
         valid_days=valid_days,
         grace_days=grace_days,
@@ -133,9 +133,10 @@ def _check_complete(done: Execution) -> None:
     raise BaselineError(message)
 
 
-def _observed(
+def observed_criteria(
     plan: Plan, trials: Sequence[Trial], scopes: Mapping[str, CriterionScope]
 ) -> dict[str, CriterionBaseline]:
+    """What was observed of each criterion, as a baseline keeps it."""
     return {
         one.criterion: _count(one, plan, trials, scopes[one.criterion]) for one in plan.criteria
     }
@@ -165,7 +166,7 @@ def _count(
     )
 
 
-def _latencies(plan: Plan, trials: Sequence[Trial]) -> dict[str, tuple[float, ...]]:
+def successful_latencies(plan: Plan, trials: Sequence[Trial]) -> dict[str, tuple[float, ...]]:
     """Of the successful trials of each experiment, in ascending order (§12.2)."""
     return {
         experiment.name: tuple(

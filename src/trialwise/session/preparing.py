@@ -112,7 +112,7 @@ def prepare(
         references=references,
         covariates=profile,
         guards=found.guards,
-        cache=_designs(),
+        cache=design_cache(),
         measuring=measuring,
     )
 
@@ -141,7 +141,7 @@ def _find_baseline(
         contract=contract.name,
         profile=profile,
         covariates=contract.covariates,
-        identifier=options.baseline or _named(compared),
+        identifier=options.baseline or named_baseline(compared),
     )
     guards = assess_baseline(
         selected.baseline,
@@ -160,7 +160,7 @@ def _find_baseline(
     return Baselines(selected.baseline, file, admitted)
 
 
-def _named(criteria: Sequence[Criterion]) -> str | None:
+def named_baseline(criteria: Sequence[Criterion]) -> str | None:
     """The one baseline that criteria name, if they name any: a run has one reference state."""
     named = sorted({str(one.no_worse_than) for one in criteria} - {"baseline"})
     if len(named) > 1:
@@ -193,7 +193,8 @@ def _seed(options: RunOptions) -> int:
     return randbits(53)
 
 
-def _designs() -> DesignCache:
+def design_cache() -> DesignCache:
+    """Where sequential designs are kept between runs."""
     from trialwise.stores.designs import FileDesignCache
 
     return FileDesignCache.default()

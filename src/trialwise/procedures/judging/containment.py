@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.plan import ExperimentPlan, Plan
@@ -15,16 +16,10 @@ from trialwise.model.sampling import SamplingRole
 from trialwise.model.verdict import Finding
 from trialwise.procedures.judging.evidence import Row
 from trialwise.stats._boundary import complement
-from trialwise.stats.containment import (
-    ChallengeStratum,
-    GuardrailBound,
-    StratifiedContainment,
-    guardrail_sensitivity,
-    guardrail_specificity,
-    stratified_containment,
-)
-from trialwise.stats.containment_residual import ResidualHarm, residual_harm_bound
 from trialwise.stats.values import Rule
+
+if TYPE_CHECKING:
+    from trialwise.stats import GuardrailBound, ResidualHarm, StratifiedContainment
 
 __all__ = ["contain"]
 
@@ -51,6 +46,9 @@ def contain(
         return replace(finding, caveats=(*finding.caveats, _ONLY_THESE))
     if finding.alpha is None or finding.estimator is not None or not rows:
         return finding
+    # Every finding comes by here, and few get so far.
+    from trialwise.stats.containment import guardrail_sensitivity, guardrail_specificity
+
     confidence, counts = complement(finding.alpha), (finding.tally.passed, finding.tally.trials)
     if role is SamplingRole.HARMLESS_CANDIDATES:
         bound = guardrail_specificity(*counts, confidence=confidence, rule=plan.rule)
@@ -69,6 +67,8 @@ def _strata(
 ) -> StratifiedContainment | None:
     if not experiment.strata:
         return None
+    from trialwise.stats.containment import ChallengeStratum, stratified_containment
+
     stratum_of = dict(zip(experiment.input_ids, experiment.strata, strict=True))
     counts: dict[str, tuple[int, int]] = {}
     for row in rows:
@@ -83,6 +83,8 @@ def _strata(
 
 
 def _residual(plan: Plan, bound: GuardrailBound) -> ResidualHarm:
+    from trialwise.stats.containment_residual import residual_harm_bound
+
     prevalence = plan.prevalence
     if prevalence is None:
         return residual_harm_bound(bound.error_upper, miss_confidence=bound.confidence)

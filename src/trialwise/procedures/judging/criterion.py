@@ -2,7 +2,8 @@
 
 The decision rests on the gapless beginning of the issue order, exactly as it did while the run
 went on. A plan that was cut short is INCONCLUSIVE: deciding at the size that happened to be
-reached would be another rule than the one that was planned.
+reached would be another rule than the one that was planned. Each procedure is imported where it
+decides: few runs have two of them.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Finding, Procedure
-from trialwise.procedures.claims import decide_claimed
-from trialwise.procedures.compliance import judge_compliance
 from trialwise.procedures.composite import combine
 from trialwise.procedures.judging.containment import contain
 from trialwise.procedures.judging.evidence import (
@@ -31,11 +30,7 @@ from trialwise.procedures.judging.evidence import (
     tally_of,
 )
 from trialwise.procedures.judging.partial import certain_finding, short_finding
-from trialwise.procedures.observational import decide_observational
-from trialwise.procedures.regression import decide_regression
-from trialwise.procedures.sequential import decide_sequential
 from trialwise.procedures.streams import Stream
-from trialwise.stats.sequential.design import SequentialDesign
 
 __all__ = ["judge_criterion"]
 
@@ -139,10 +134,15 @@ def _decide(
 ) -> Finding:
     tally = tally_of(counted.rows, counted.trials, counted.passed)
     name, intent = criterion.criterion, plan.intent
-    if isinstance(criterion.design, SequentialDesign):
+    boundaries = criterion.limits.design
+    if boundaries is not None:
+        from trialwise.procedures.sequential import decide_sequential
+
         stopped = counted.decision is not None
-        return decide_sequential(name, tally, criterion.design, stopped=stopped, intent=intent)
+        return decide_sequential(name, tally, boundaries, stopped=stopped, intent=intent)
     if criterion.procedure is Procedure.OBSERVATIONAL:
+        from trialwise.procedures.observational import decide_observational
+
         if counted.is_complete or tally.failed:
             return decide_observational(name, tally, intent=intent)
         return short_finding(criterion, tally, intent, stop)
@@ -163,6 +163,8 @@ def _decide_whole(
     """A fixed design that ran to its end."""
     name, intent = criterion.criterion, plan.intent
     if _is_claimed(criterion, plan):
+        from trialwise.procedures.claimed import decide_claimed
+
         return decide_claimed(
             name,
             _by_input(rows, leaves_out=plan.analysis is Analysis.PER_PROTOCOL),
@@ -177,12 +179,16 @@ def _decide_whole(
         )
     assert criterion.alpha is not None
     if criterion.procedure is Procedure.REGRESSION:
+        from trialwise.procedures.regression import decide_regression
+
         baseline = criterion.threshold.baseline
         assert baseline is not None
         reference = Tally(trials=baseline.trials, passed=baseline.passed)
         return decide_regression(
             name, tally, reference, alpha=criterion.alpha, rule=plan.rule, intent=intent
         )
+    from trialwise.procedures.compliance import judge_compliance
+
     return judge_compliance(
         name,
         tally,
@@ -219,7 +225,7 @@ def _reason(criterion: CriterionPlan, counted: Counted, stop: StopReason) -> Sto
     if criterion.rides_along:
         return stop if stop.is_premature else StopReason.COMPLETE
     if counted.decision is not None and not counted.is_complete:
-        early = isinstance(criterion.design, SequentialDesign)
+        early = criterion.limits.design is not None
         return StopReason.DECIDED if early else StopReason.CURTAILED
     if counted.is_complete:
         return StopReason.COMPLETE

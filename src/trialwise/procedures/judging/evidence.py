@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from trialwise.model.criterion import Origin
 from trialwise.model.evidence import Breakdown, Diagnostics, StopReason
@@ -19,8 +20,10 @@ from trialwise.stats._boundary import complement
 from trialwise.stats._normal import upper_z
 from trialwise.stats.compliance import ComplianceCutoff
 from trialwise.stats.intervals import clopper_pearson, wilson_interval
-from trialwise.stats.regression import RegressionCutoff
 from trialwise.stats.values import Interval
+
+if TYPE_CHECKING:
+    from trialwise.stats import RegressionCutoff
 
 __all__ = [
     "NO_FAILURE_OBSERVED",
@@ -134,7 +137,14 @@ def breakdown_of(rows: Sequence[Row]) -> Breakdown:
         no_value=reasons[FailReason.NO_VALUE],
         errors={str(kind): count for kind, count in errors.items() if kind is not ErrorClass.NONE},
         retried=sum(row.needed_retry for row in rows),
+        commonest_error=_commonest(row.trial.error for row in rows if row.trial.error),
     )
+
+
+def _commonest(texts: Iterable[str]) -> str:
+    """The text that comes most often, the first of several equals; nothing of none."""
+    ranked = Counter(texts).most_common(1)
+    return ranked[0][0] if ranked else ""
 
 
 def _diagnostics(rows: Sequence[Row]) -> Diagnostics:
@@ -187,10 +197,17 @@ def _hypotheses(finding: Finding, criterion: CriterionPlan) -> tuple[str, str]:
 
 
 def _power(finding: Finding, criterion: CriterionPlan) -> float | None:
-    alternative = criterion.threshold.alternative_rate
-    if alternative is None or not isinstance(finding.design, RegressionCutoff):
+    alternative, design = criterion.threshold.alternative_rate, _compared(finding)
+    return None if alternative is None or design is None else design.power(alternative)
+
+
+def _compared(finding: Finding) -> RegressionCutoff | None:
+    """The design of a regression; only there is its module loaded."""
+    if finding.procedure is not Procedure.REGRESSION:
         return None
-    return finding.design.power(alternative)
+    from trialwise.stats.regression import RegressionCutoff
+
+    return finding.design if isinstance(finding.design, RegressionCutoff) else None
 
 
 def _label(finding: Finding, criterion: CriterionPlan) -> str:
@@ -203,12 +220,11 @@ def _label(finding: Finding, criterion: CriterionPlan) -> str:
 def _advice(finding: Finding, criterion: CriterionPlan, stop: StopReason) -> str:
     if stop.is_premature and finding.decision is Decision.INCONCLUSIVE:
         left = criterion.trials - finding.tally.trials
-        return f"Resume the run: up to {left} more trials decide it."
+        return f"Up to {left} more trials decide it; a stored run goes on with --resume."
     if finding.caution is Caution.STRANDS_DISAGREE and isinstance(finding.design, ComplianceCutoff):
         return _more_trials(finding, finding.design)
-    if finding.decision is Decision.PASS and isinstance(finding.design, RegressionCutoff):
-        return _detectable(finding.design)
-    return ""
+    design = _compared(finding)
+    return _detectable(design) if design and finding.decision is Decision.PASS else ""
 
 
 def _more_trials(finding: Finding, design: ComplianceCutoff) -> str:

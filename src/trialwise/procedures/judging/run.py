@@ -27,7 +27,6 @@ from trialwise.model.verdict import (
 from trialwise.procedures.composite import compose
 from trialwise.procedures.judging.criterion import judge_criterion
 from trialwise.procedures.judging.partial import WHY
-from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
 from trialwise.stats.envelopes import horizon_false_alarm
 
 __all__ = ["judge"]
@@ -133,6 +132,8 @@ def _summary(
 
 def _latency(constraint: LatencyPlan, plan: Plan, trials: Sequence[Trial]) -> LatencyFinding:
     """Judge one percentile over the successful trials (companion §12.2.1)."""
+    from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
+
     latencies = [
         trial.latency_s for trial in trials if trial.passed and trial.latency_s is not None
     ]

@@ -6,8 +6,10 @@ One home, so that the terminal, the page and the charts never write one number i
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-from trialwise.procedures.planning.costs import Prices
+if TYPE_CHECKING:
+    from trialwise.procedures.planning.costs import Prices
 
 __all__ = [
     "cost_of",

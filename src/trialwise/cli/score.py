@@ -1,0 +1,179 @@
+"""`trialwise score`: verdicts and metrics from outcomes that somebody else produced."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trialwise.cli.exits import ExitCode
+from trialwise.stats.values import Undefined
+
+if TYPE_CHECKING:
+    from trialwise.outcomes.metrics import Metrics
+    from trialwise.outcomes.rows import Outcomes
+    from trialwise.session.scoring import Scored
+
+__all__ = ["command"]
+
+_LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at", "delimiter")
+
+
+@click.command("score", no_args_is_help=True)
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
+)
+@click.option(
+    "--at-least", "rates", multiple=True, metavar="RATE", help="Required rate: 90% or NAME=90%."
+)
+@click.option("--no-worse-than", metavar="BASELINE", help='"baseline", or an identifier.')
+@click.option("--never-fails", is_flag=True, help="Ask only whether any failure was observed.")
+@click.option("--only", "criteria", multiple=True, metavar="NAME", help="Only these criteria.")
+@click.option("--each-input", is_flag=True, help="Judge every input on its own.")
+@click.option("--format", type=click.Choice(["jsonl", "csv", "junit", "inspect", "promptfoo"]))
+@click.option("--input", metavar="FIELD", help="Which field or column names the input.")
+@click.option("--result", "results", multiple=True, metavar="FIELD", help="Which holds a result.")
+@click.option("--criterion", metavar="FIELD", help="Which names the criterion of a row.")
+@click.option("--trial", metavar="FIELD", help="Which tells the trials of an input apart.")
+@click.option("--order-field", metavar="FIELD", help="Which the trials are to be ordered by.")
+@click.option("--latency", metavar="FIELD", help="Which holds seconds.")
+@click.option("--cost", metavar="FIELD", help="Which holds US dollars.")
+@click.option("--pass-at", type=float, help="The score from which on a numeric result passes.")
+@click.option("--delimiter", help="Of a CSV file.")
+@click.option(
+    "--order",
+    type=click.Choice(["unknown", "file", "time"]),
+    default="unknown",
+    help="What is known of the order of the trials.",
+)
+@click.option("--trials", type=click.IntRange(1), help="How many were planned.")
+@click.option("--sequential", is_flag=True, help="Decide in the order of the trials, early.")
+@click.option("--max-trials", type=click.IntRange(1), help="The most of an early decision.")
+@click.option("--confidence", type=float, default=0.95, show_default=True)
+@click.option("--rule", type=click.Choice(["wilson", "exact"]), default="wilson")
+@click.option("--intent", type=click.Choice(["verification", "smoke"]), default="verification")
+@click.option("--baselines", type=click.Path(path_type=Path), default=Path("baselines"))
+@click.option("-o", "--output", "outputs", multiple=True, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output instead.")
+@click.option("--transparent", is_flag=True, help="Print the full statistical analysis.")
+def command(files: tuple[Path, ...], **given: Any) -> int:
+    """Judge outcomes from files: JSONL, CSV, JUnit XML, Inspect AI logs, promptfoo results.
+
+    Every row counts. The number of trials is taken as planned: the verdict says on what condition
+    it holds. Without a question only the metrics are shown: rates, pass@k and pass^k.
+
+    \b
+    Examples:
+      trialwise score results.jsonl --at-least 90%
+      trialwise score junit.xml --at-least 95% --each-input
+      trialwise score logs/run.eval --no-worse-than baseline -o report.html
+    """
+    from trialwise.outcomes.reading import read_outcomes
+
+    layout = {name: given[name] for name in _LAYOUT if given[name] is not None}
+    if given["order_field"] is not None:
+        layout["order"] = given["order_field"]
+    outcomes = read_outcomes(files, result=given["results"], **layout)
+    if given["criteria"]:
+        outcomes = outcomes.only(*given["criteria"])
+    for note in outcomes.notes:
+        click.echo(note, err=True)
+    asked = bool(given["rates"]) + (given["no_worse_than"] is not None) + given["never_fails"]
+    if asked > 1:
+        raise click.UsageError("ask one thing: --at-least, --no-worse-than or --never-fails")
+    if not asked:
+        return _metrics(outcomes, given)
+    return _report(_scored(outcomes, given), given)
+
+
+def _scored(outcomes: Outcomes, given: dict[str, Any]) -> Scored:
+    from trialwise.session.scoring import score
+
+    return score(
+        outcomes,
+        at_least=_rates(given["rates"]),
+        no_worse_than=given["no_worse_than"],
+        never_fails=given["never_fails"],
+        trials=given["trials"],
+        design="sequential" if given["sequential"] else "fixed",
+        max_trials=given["max_trials"],
+        confidence=given["confidence"],
+        rule=given["rule"],
+        intent=given["intent"].upper(),
+        each_input=given["each_input"],
+        order=given["order"],
+        baselines=given["baselines"],
+    )
+
+
+def _rates(texts: tuple[str, ...]) -> float | dict[str, float] | None:
+    """One rate for all, or one for each that is named."""
+    from trialwise.front.values import rate
+
+    found: dict[str, float] = {}
+    for text in texts:
+        name, _, value = text.rpartition("=")
+        share = rate(value)
+        if share is None:
+            message = f"{value!r} is no rate; write 90% or 0.9"
+            raise click.BadParameter(message, param_hint="--at-least")
+        if not name:
+            if len(texts) > 1:
+                raise click.BadParameter("name each of several: NAME=90%", param_hint="--at-least")
+            return share
+        found[name] = share
+    return found or None
+
+
+def _report(scored: Scored, given: dict[str, Any]) -> int:
+    from trialwise.reporters.formats import write_report
+    from trialwise.reporters.suite import exit_code_of
+
+    code = exit_code_of([scored.result.record])
+    for path in given["outputs"]:
+        write_report(path, [scored.result.record], exit_code=code)
+    if given["as_json"]:
+        click.echo(json.dumps(scored.to_dict(), indent=2))
+        return code
+    scored.show(transparent=given["transparent"], stream=sys.stdout)
+    click.echo(_table(scored.metrics))
+    return code
+
+
+def _metrics(outcomes: Outcomes, given: dict[str, Any]) -> int:
+    from trialwise.outcomes.metrics import metrics_of
+    from trialwise.outcomes.trials import gather
+
+    metrics = metrics_of(gather(outcomes), confidence=given["confidence"], rule=given["rule"])
+    if given["as_json"]:
+        click.echo(json.dumps(metrics.to_dict(), indent=2))
+    else:
+        click.echo(_table(metrics))
+        asking = "--at-least, --no-worse-than or --never-fails"
+        click.echo(f"no question was asked: give {asking}", err=True)
+    return ExitCode.PASS
+
+
+def _table(metrics: Metrics) -> str:
+    """Rates, flaky inputs and pass@k, a block for each criterion."""
+    from trialwise.reporters.layout import visible
+
+    lines = []
+    for one in metrics.criteria:
+        flaky = f", {len(one.flaky)} flaky" if one.flaky else ""
+        lines.append(
+            f"{visible(one.criterion)}: {one.passed} of {one.trials} trials passed "
+            f"({one.rate:.1%}), {len(one.inputs)} inputs{flaky}"
+        )
+        lines += [
+            f"  k = {row.k}: pass@k {_figure(row.pass_at_k)}, pass^k {_figure(row.pass_hat_k)}"
+            for row in one.pass_k
+        ]
+    return "\n".join(lines)
+
+
+def _figure(value: float | Undefined) -> str:
+    return f"undefined ({value.reason})" if isinstance(value, Undefined) else f"{value:.3f}"

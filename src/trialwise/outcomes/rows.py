@@ -1,0 +1,196 @@
+"""Rows of outcomes: one criterion's result for one trial, as a file tells it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from trialwise.errors import InvalidArgument
+from trialwise.model.fingerprint import fingerprint
+from trialwise.model.outcome import ErrorClass, FailReason
+from trialwise.model.reply import Usage
+from trialwise.stats._checks import check_text
+
+__all__ = ["MOST_ROWS", "OutcomeRow", "Outcomes", "input_id_of"]
+
+#: A file with more is a dump, not a test.
+MOST_ROWS = 1_000_000
+#: Longer identifiers are texts: a report shows their beginning, a fingerprint tells them apart.
+_LONGEST_ID = 120
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeRow:
+    """What a file says of one criterion in one trial."""
+
+    input_id: str
+    criterion: str
+    passed: bool
+    reason: FailReason | None = None
+    """Why it failed; by default the condition did not hold."""
+    explanation: str = ""
+    evidence: str = ""
+    error_class: ErrorClass = ErrorClass.NONE
+    error: str = ""
+    """What went wrong with the call, for a person."""
+    trial: str | None = None
+    """Which trial of its input; None: the next one of this criterion."""
+    group: str = ""
+    """Criteria of one group are outcomes of the same trials; others had trials of their own."""
+    order: float | None = None
+    """When it began: seconds, or any number that grows."""
+    latency_s: float | None = None
+    cost_usd: float | None = None
+    usage: Usage | None = None
+    attempts: int = 1
+    where: str = ""
+    """Its place in the file, such as "line 7"."""
+
+    def __post_init__(self) -> None:
+        if self.passed:
+            object.__setattr__(self, "reason", None)
+        elif self.reason is None:
+            object.__setattr__(self, "reason", FailReason.CONDITION)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """Everything that a file, or several of one kind, tell.
+
+    >>> row = OutcomeRow(input_id="q1", criterion="answers", passed=True)
+    >>> Outcomes(rows=(row,), name="sums").criteria
+    ('answers',)
+    """
+
+    rows: tuple[OutcomeRow, ...]
+    name: str
+    """What was tested, as far as the file says: a task, else the file's own name."""
+    source: str = ""
+    """The files."""
+    format: str = ""
+    passing: str = "passed"
+    """What counted as passed: with the criterion's name it is what a baseline is compared by."""
+    factors: Mapping[str, str] = field(default_factory=lambda: _NONE)
+    """What was under test: model, provider, task version."""
+    planned: int | None = None
+    """Trials that were to be made, where the file says so; fewer rows are an unfinished run."""
+    notes: tuple[str, ...] = ()
+    """What a reader of a verdict must know of the file."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", tuple(self.rows))
+        check_text("name", self.name, "be a text that names what was tested")
+        if not self.rows:
+            raise InvalidArgument("rows", (), "hold at least one outcome")
+        if len(self.rows) > MOST_ROWS:
+            raise InvalidArgument("rows", len(self.rows), f"be at most {MOST_ROWS:,}")
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """The criteria in order of appearance."""
+        return tuple(dict.fromkeys(row.criterion for row in self.rows))
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The inputs in order of appearance."""
+        return tuple(dict.fromkeys(row.input_id for row in self.rows))
+
+    def only(self, *criteria: str) -> Outcomes:
+        """The outcomes of some criteria."""
+        known = self.criteria
+        for name in criteria:
+            if name not in known:
+                raise InvalidArgument("criterion", name, f"be one of {_listed(known)}")
+        kept = frozenset(criteria)
+        return replace(self, rows=tuple(row for row in self.rows if row.criterion in kept))
+
+    def pooled(self, name: str = "passes") -> Outcomes:
+        """All criteria as one: what was a criterion becomes part of the input.
+
+        For files in which every task is a test of its own, and the question is about all of them.
+
+        >>> rows = [OutcomeRow(input_id="-", criterion=task, passed=True) for task in ("a", "b")]
+        >>> pooled = Outcomes(rows=tuple(rows), name="tasks").pooled()
+        >>> pooled.criteria, pooled.inputs
+        (('passes',), ('a: -', 'b: -'))
+        """
+        several = len(self.criteria) > 1
+        rows = tuple(
+            replace(
+                row,
+                criterion=name,
+                input_id=f"{row.criterion}: {row.input_id}" if several else row.input_id,
+                group="",
+            )
+            for row in self.rows
+        )
+        return replace(self, rows=rows, planned=None if several else self.planned)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Outcomes]) -> Outcomes:
+        """Several files of one kind: the trials of each come after those of the one before."""
+        if len(parts) == 1:
+            return parts[0]
+        first = parts[0]
+        for part in parts[1:]:
+            if (part.format, part.passing) != (first.format, first.passing):
+                allowed = (
+                    f"be read alike: {first.source} is {first.format}, passing by {first.passing}"
+                )
+                given = f"{part.source}: {part.format}, passing by {part.passing}"
+                raise InvalidArgument("files", given, allowed)
+            if dict(part.factors) != dict(first.factors):
+                allowed = f"be of one service, as {first.source} of {dict(first.factors)}"
+                raise InvalidArgument("files", f"{part.source} of {dict(part.factors)}", allowed)
+        rows = tuple(
+            row if row.trial is None else replace(row, trial=f"{number}.{row.trial}")
+            for number, part in enumerate(parts, start=1)
+            for row in part.rows
+        )
+        notes = [f"{part.source}: {note}" for part in parts for note in part.notes]
+        return replace(
+            first,
+            rows=rows,
+            source=_listed([part.source for part in parts]),
+            planned=_planned(parts),
+            notes=tuple(notes),
+        )
+
+
+def input_id_of(value: Any) -> str:
+    """A field's value as an input's identifier: short, and different for different values.
+
+    >>> input_id_of(7), input_id_of({"q": "15 * 37"})
+    ('7', '{"q": "15 * 37"}')
+    """
+    if isinstance(value, str):
+        text = value
+    else:
+        try:
+            text = json.dumps(value, ensure_ascii=False, default=str)
+        except (RecursionError, ValueError):  # nested deeply, or a number of thousands of digits
+            text = f"#{fingerprint(value)}"
+    # Half a surrogate pair is fine in JSON and in no file.
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8").strip()
+    if len(text) <= _LONGEST_ID:
+        return text
+    return f"{text[: _LONGEST_ID - 20]}… #{fingerprint(text)}"
+
+
+def _planned(parts: Sequence[Outcomes]) -> int | None:
+    known = [part.planned for part in parts]
+    if all(one is None for one in known):
+        return None
+    return sum(
+        len({(row.group, row.input_id, row.trial) for row in part.rows}) if one is None else one
+        for part, one in zip(parts, known, strict=True)
+    )
+
+
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,410 @@
+"""`trialwise show`: a stored run again, in every form, and checked for having been altered."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from click import UsageError
+from click.testing import CliRunner, Result
+
+import trialwise as tw
+from trialwise.cli import main, show
+from trialwise.errors import RunNotFound, TrialwiseError
+
+#: Clears a terminal, turns the writing direction, breaks the line; then half a surrogate pair.
+HOSTILE = "\x1b[2Jgone \u202eexe.txt\nsecond line \ud800"
+
+
+def agent(question: str, seed: int) -> str:
+    """Wrong in one of five trials, and then rude to terminals."""
+    return HOSTILE if Random(seed).random() < 0.2 else f"right: {question}"
+
+
+def contract(name: str = "asked") -> tw.Contract:
+    return tw.Contract(
+        name,
+        agent,
+        [
+            tw.Criterion("right", tw.contains("right"), at_least=0.6),
+            tw.Criterion("kind", tw.not_contains("fool"), never_fails=True),
+        ],
+    )
+
+
+def store_run(folder: Path, name: str = "asked", **settings: Any) -> tw.Result:
+    usual: dict[str, Any] = {"inputs": ["one", "two"], "seed": 4, "trials": 40, "curtail": False}
+    return tw.run(contract(name), store=folder, progress=False, **(usual | settings))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def stored(folder: Path) -> tw.Result:
+    """One run in the folder's store."""
+    return store_run(folder / ".trialwise")
+
+
+def do_show(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(show.command, [*map(str, arguments)], standalone_mode=False)
+
+
+def failed(result: tw.Result) -> list[tw.Trial]:
+    return [trial for trial in result.record.trials if not trial.passed]
+
+
+# --- Which run --------------------------------------------------------------------------------
+
+
+def test_the_summary_is_what_the_run_printed(stored: tw.Result) -> None:
+    """With the verdict, and 0 because it could be shown."""
+    import io
+
+    printed = io.StringIO()
+    stored.show(stream=printed)
+    done = do_show()
+
+    assert done.return_value == 0
+    assert printed.getvalue().splitlines()[:4] == ascii_lines(do_show("--ascii").stdout)[:4]
+    assert "asked" in done.stdout
+
+
+def ascii_lines(text: str) -> list[str]:
+    assert text.isascii()
+    return text.splitlines()
+
+
+@pytest.mark.parametrize("verdict", [0.6, 0.99])
+def test_whatever_the_verdict_was_it_exits_0(folder: Path, verdict: float) -> None:
+    """A verdict was the exit code of the run; showing it is no second one."""
+    one = tw.Contract("c", agent, [tw.Criterion("right", tw.contains("right"), at_least=verdict)])
+    kept = tw.run(one, inputs=["1"], seed=4, store=folder / ".trialwise", progress=False)
+    done = do_show()
+
+    assert str(kept.decision) in done.stdout
+    assert 0 == done.return_value
+
+
+def test_a_run_is_found_by_name_folder_file_and_contract(stored: tw.Result) -> None:
+    """All of them the same."""
+    assert stored.path is not None
+    first = do_show("latest").stdout
+    names = [stored.record.run_id, str(stored.path), str(stored.path / "record.json"), "asked"]
+
+    assert "asked" in first
+    assert [first] * 4 == [do_show(name).stdout for name in names]
+
+
+def test_the_latest_of_a_contract_is_meant(folder: Path) -> None:
+    """And without a name the latest of all."""
+    first = store_run(folder / ".trialwise", "first")
+    second = store_run(folder / ".trialwise", "second")
+
+    assert first.record.run_id in do_show("first").stdout
+    assert second.record.run_id in do_show().stdout
+
+
+def test_several_runs_are_one_suite(folder: Path) -> None:
+    """By name, or all contracts at once, in the order they were run."""
+    for name in ("first", "second", "first"):
+        store_run(folder / ".trialwise", name)
+    whole = do_show("--all").stdout
+
+    assert whole == do_show("second", "first").stdout
+    assert whole.index("second") < whole.index("first")
+    assert "80 trials" in whole
+    with pytest.raises(UsageError, match="leave out RUN"):
+        raise do_show("--all", "first").exception or AssertionError
+
+
+def test_an_unknown_run_is_told_what_there_is(stored: tw.Result) -> None:
+    """Runs and contracts."""
+    error = do_show("askd").exception
+
+    assert isinstance(error, RunNotFound)
+    assert stored.record.run_id in str(error)
+    assert "Contracts with a verdict: asked" in str(error)
+
+
+def test_an_empty_folder_is_no_traceback(folder: Path) -> None:
+    """It says where it looked."""
+    error = do_show().exception
+
+    assert isinstance(error, TrialwiseError)
+    assert ".trialwise" in str(error)
+    assert [] == [*folder.iterdir()]
+
+
+def test_a_run_that_was_killed_says_how_to_go_on(stored: tw.Result) -> None:
+    """It has trials, and no verdict."""
+    assert stored.path is not None
+    (stored.path / "record.json").unlink()
+    error = do_show(stored.record.run_id).exception
+
+    assert "no verdict" in str(error)
+    assert "40 trials" in str(error)
+
+
+def test_the_store_is_the_suites(folder: Path) -> None:
+    """From a folder below it, whose own name the suite gives, with a value of the environment."""
+    (folder / "trialwise.yaml").write_text(
+        "store: {runs: '${NOWHERE:-kept}/here'}\nservice: {python: 'no_such_module:f'}\n",
+        encoding="utf-8",
+    )
+    store_run(folder / "kept" / "here")
+    below = folder / "deep" / "er"
+    below.mkdir(parents=True)
+    os.chdir(below)
+
+    assert 0 == do_show().return_value
+
+
+@pytest.mark.parametrize(
+    "suite", ["service: {pyt", "- a\n- list", "store: 3", "store: {runs: [1]}"]
+)
+def test_a_broken_suite_does_not_hide_a_run(stored: tw.Result, folder: Path, suite: str) -> None:
+    """The record does not need it."""
+    (folder / "trialwise.yaml").write_text(suite, encoding="utf-8")
+
+    assert stored.record.run_id in do_show().stdout
+
+
+def test_another_store_can_be_named(folder: Path) -> None:
+    """Such as the one of a downloaded artefact."""
+    kept = store_run(folder / "artefact")
+
+    assert kept.record.run_id in do_show("--store", folder / "artefact").stdout
+
+
+# --- In which form ----------------------------------------------------------------------------
+
+
+def test_json_is_the_report(stored: tw.Result) -> None:
+    """Valid under its schema, and nothing else on standard output."""
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+    from trialwise.reporters.json_report import report_schema
+
+    done = do_show("--json")
+    report = json.loads(done.stdout)
+
+    assert [] == [*Draft202012Validator(report_schema()).iter_errors(report)]
+    assert stored.record.run_id == report["runs"][0]["run_id"]
+    assert ".trialwise/runs" in report["runs"][0]["record"]
+    assert "" == done.stderr
+
+
+@pytest.mark.parametrize("flags", [("--transparent",), ("--transparent", "--ascii")])
+def test_transparent_is_the_whole_analysis(stored: tw.Result, flags: tuple[str, ...]) -> None:
+    """As Python gives it, or in ASCII."""
+    text = do_show(*flags).stdout
+
+    assert "REPRODUCIBILITY" in text
+    if "--ascii" in flags:
+        assert text.isascii()
+    else:
+        assert stored.transparent().strip() == text.strip()
+
+
+def test_transparent_and_json_exclude_each_other(stored: tw.Result) -> None:
+    """The figures are in both."""
+    assert stored.decision
+    assert isinstance(do_show("--json", "--transparent").exception, UsageError)
+
+
+def test_failures_are_listed_with_their_evidence(stored: tw.Result) -> None:
+    """Each of them, with what came back and why that is a failure."""
+    text = do_show("--failures").stdout
+    wrong = failed(stored)
+
+    assert 0 < len(wrong) < 40
+    assert f"{len(wrong)} of 40 trials failed" in text
+    shown = [int(found) for found in re.findall(r"^FAILED  trial (\d+)", text, re.MULTILINE)]
+    assert [trial.index for trial in wrong] == shown
+    assert str(wrong[0].seed) in text
+    assert wrong[0].outcome("right").result.explanation[:20] in text
+
+
+def test_what_a_service_said_is_shown_and_not_obeyed(stored: tw.Result) -> None:
+    """No escape sequence, no turned writing; line breaks stay line breaks."""
+    assert stored.decision
+    text = do_show("--failures").stdout
+
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "\\x1b[2Jgone" in text
+    assert re.search(r"^ +second line", text, re.MULTILINE)
+
+
+def test_trials_shows_the_first_few(stored: tw.Result) -> None:
+    """Or, with failures, the first few of those."""
+    text = do_show("--trials", "3").stdout
+    few = do_show("--failures", "--trials", "1").stdout
+
+    assert ["0", "1", "2"] == re.findall(r"^\w+  trial (\d+)", text, re.MULTILINE)
+    assert "the first 3 are shown" in text
+    assert [str(failed(stored)[0].index)] == re.findall(r"^\w+  trial (\d+)", few, re.MULTILINE)
+
+
+def test_an_error_is_told_once(folder: Path) -> None:
+    """And not again by each criterion that had nothing to look at."""
+
+    def gone() -> str:
+        raise tw.ServiceError("nobody is there", tw.ErrorClass.INFRASTRUCTURE)
+
+    tw.run(
+        tw.Contract("c", gone, contract().criteria),
+        inputs=["1"],
+        trials=20,
+        intent="smoke",
+        store=folder / ".trialwise",
+        progress=False,
+    )
+    text = do_show("--failures", "--trials", "1").stdout
+
+    assert 1 == text.partition("FAILED")[2].count("nobody is there")
+
+
+def test_trials_are_data_too(stored: tw.Result) -> None:
+    """Every field of a trial, by name."""
+    (run,) = json.loads(do_show("--json", "--failures").stdout)["runs"]
+    wrong = failed(stored)
+
+    assert (40, len(wrong)) == (run["trials"], run["failed"])
+    assert [trial.index for trial in wrong] == [one["trial"] for one in run["shown"]]
+    first = run["shown"][0]
+    assert (wrong[0].seed, wrong[0].reply) == (first["seed"], first["reply"])
+    assert "condition" == first["criteria"]["right"]["reason"]
+    assert first["criteria"]["kind"]["passed"]
+
+
+# --- Verified ---------------------------------------------------------------------------------
+
+
+def test_an_honest_run_is_verified(stored: tw.Result) -> None:
+    """Below its summary, and with 0 whatever its verdict is."""
+    done = do_show("--verify")
+
+    assert 0 == done.return_value
+    line = done.stdout.splitlines()[-1]
+    assert line.startswith(f"VERIFIED  {stored.record.run_id}")
+    assert "40 trials" in line
+
+
+def tamper(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_an_altered_verdict_exits_4_and_is_told(stored: tw.Result) -> None:
+    """Field by field: never a code that is a verdict's."""
+    assert stored.path is not None
+    right = stored.verdict.findings[0].tally.passed
+    tamper(stored.path / "record.json", f'"passed": {right}', f'"passed": {right + 1}')
+    done = do_show("--verify")
+
+    assert 4 == done.return_value
+    assert "DIFFERS" in done.stdout
+    expected = f"findings[right].tally.passed: {right + 1} is stored, {right} follows"
+    assert expected in done.stdout
+
+
+def test_a_damaged_journal_exits_4_and_is_told(stored: tw.Result) -> None:
+    """Its lines are under checksums; the other runs are checked all the same."""
+    assert stored.path is not None
+    tamper(stored.path / "journal.jsonl", '"in":"1"', '"in":"2"')
+    store_run(stored.path.parents[1], "whole")
+    done = do_show("asked", "whole", "--verify")
+
+    assert 4 == done.return_value
+    assert re.search(
+        r"^DAMAGED  .*asked.*journal.jsonl: line \d+ is damaged", done.stdout, re.MULTILINE
+    )
+    assert re.search(r"^VERIFIED  .*whole", done.stdout, re.MULTILINE)
+    assert 1 == done.stdout.count("report: ")
+
+
+def test_without_verify_a_damaged_run_is_a_message(stored: tw.Result) -> None:
+    """It cannot be shown."""
+    assert stored.path is not None
+    (stored.path / "record.json").write_text("{", encoding="utf-8")
+
+    assert isinstance(do_show(stored.path).exception, TrialwiseError)
+
+
+def test_a_verification_is_data_too(stored: tw.Result) -> None:
+    """Path, stored, derived."""
+    assert stored.path is not None
+    before = json.loads(do_show("--verify", "--json").stdout)
+    tamper(stored.path / "record.json", '"decision": "PASS"', '"decision": "FAIL"')
+    done = do_show("--verify", "--json")
+    after = json.loads(done.stdout)
+
+    assert before["matches"] is True
+    assert (4, False) == (done.return_value, after["matches"])
+    found = {
+        one["path"]: (one["stored"], one["derived"]) for one in after["runs"][0]["differences"]
+    }
+    assert ("FAIL", "PASS") == found["verdict.decision"]
+
+
+# --- In a process of its own ------------------------------------------------------------------
+
+registered = pytest.mark.skipif("show" not in main._COMMANDS, reason="not a command yet")
+
+
+def process(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "trialwise.cli.main", "show", *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+        **more,
+    )
+
+
+@registered
+def test_an_unknown_run_exits_2_without_a_traceback(stored: tw.Result) -> None:
+    """On standard error."""
+    done = process("nonsense")
+
+    assert (2, "") == (done.returncode, done.stdout)
+    assert stored.record.run_id in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@registered
+@pytest.mark.parametrize("flags", [(), ("--json",), ("--failures",), ("--transparent",)])
+def test_an_ascii_terminal_gets_ascii(stored: tw.Result, flags: tuple[str, ...]) -> None:
+    """And JSON stays JSON."""
+    assert stored.decision
+    done = process(*flags, env=os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert done.stdout.isascii()
+    if "--json" in flags:
+        json.loads(done.stdout)
+
+
+@registered
+def test_a_reader_that_goes_away_is_no_traceback(stored: tw.Result) -> None:
+    """`trialwise show --failures | head`."""
+    assert stored.decision
+    shell = f"'{sys.executable}' -m trialwise.cli.main show --failures --transparent | true"
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True)
+
+    assert "" == done.stderr
