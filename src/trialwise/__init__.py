@@ -45,15 +45,21 @@ _MODULES = {
     "model.sampling": "Input Sampling SamplingRole",
     "model.trial": "Trial",
     "model.verdict": "Decision Finding Intent Procedure Verdict",
+    "outcomes.problems": "OutcomesUnreadable",
+    "outcomes.reading": "read_outcomes",
+    "outcomes.rows": "OutcomeRow Outcomes",
+    "procedures.comparing.findings": "ComparisonFinding ComparisonVerdict Contrast",
     "services": (
         "CallableService ChatService CommandService HttpService Prices RecordingService "
         "ReplayService"
     ),
+    "session.comparing": "Comparison compare compare_runs",
     "session.guardrail": "guardrail_contract",
     "session.measuring": "Measurement measure",
     "session.preparing": "plan",
     "session.result": "Result SuiteResult",
     "session.running": "run run_all",
+    "session.scoring": "Scored measure_outcomes score",
 }
 # fmt: on
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -69,6 +69,13 @@ from trialwise.model.verdict import Finding as Finding
 from trialwise.model.verdict import Intent as Intent
 from trialwise.model.verdict import Procedure as Procedure
 from trialwise.model.verdict import Verdict as Verdict
+from trialwise.outcomes.problems import OutcomesUnreadable as OutcomesUnreadable
+from trialwise.outcomes.reading import read_outcomes as read_outcomes
+from trialwise.outcomes.rows import OutcomeRow as OutcomeRow
+from trialwise.outcomes.rows import Outcomes as Outcomes
+from trialwise.procedures.comparing.findings import ComparisonFinding as ComparisonFinding
+from trialwise.procedures.comparing.findings import ComparisonVerdict as ComparisonVerdict
+from trialwise.procedures.comparing.findings import Contrast as Contrast
 from trialwise.services import CallableService as CallableService
 from trialwise.services import ChatService as ChatService
 from trialwise.services import CommandService as CommandService
@@ -76,6 +83,9 @@ from trialwise.services import HttpService as HttpService
 from trialwise.services import Prices as Prices
 from trialwise.services import RecordingService as RecordingService
 from trialwise.services import ReplayService as ReplayService
+from trialwise.session.comparing import Comparison as Comparison
+from trialwise.session.comparing import compare as compare
+from trialwise.session.comparing import compare_runs as compare_runs
 from trialwise.session.guardrail import guardrail_contract as guardrail_contract
 from trialwise.session.measuring import Measurement as Measurement
 from trialwise.session.measuring import measure as measure
@@ -84,5 +94,8 @@ from trialwise.session.result import Result as Result
 from trialwise.session.result import SuiteResult as SuiteResult
 from trialwise.session.running import run as run
 from trialwise.session.running import run_all as run_all
+from trialwise.session.scoring import Scored as Scored
+from trialwise.session.scoring import measure_outcomes as measure_outcomes
+from trialwise.session.scoring import score as score
 
 __version__: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trialwise.errors import DesignRefused, InvalidArgument, RunNotFound, TrialwiseError
 
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Prepared", "expense_of", "prepare_all"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A contract that is ready to run, or was run already."""
 
     contract: Contract
@@ -94,8 +92,8 @@ def _stored(contract: str, space: Workspace) -> StoredRun | None:
     if isinstance(space.resume, str):
         found = runs.open(space.resume)
         return found if found.plan.contract == contract else None
-    newest = next((one for one in runs.list() if one.contract == contract), None)
-    return None if newest is None else runs.open(newest.run_id)
+    own = (runs.open(one.run_id) for one in runs.list() if one.contract == contract)
+    return next((one for one in own if one.plan.purpose == "test"), None)
 
 
 def _record(stored: StoredRun) -> RunRecord | None:

@@ -7,28 +7,25 @@ judges by the estimator that the claim asks for.
 The default claim, about exactly these inputs, needs none. Drawn in balance and in random order,
 unlike inputs make the number of successes a sum of independent trials of unlike rates, whatever
 the number of inputs and of trials, and such a sum strays less than a binomial one of the same mean
-(Hoeffding 1956). What that does to each rule is computed exactly in tests/calibration.
+(Hoeffding 1956). What that does to each rule is computed exactly in tests/calibration. What the
+other claims need is imported where they are checked, as few runs make them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
 from trialwise.model.verdict import Intent, Procedure
-from trialwise.procedures.claimed import decide_claimed, matched_estimate
 from trialwise.stats._boundary import as_written
 from trialwise.stats._checks import check_count
-from trialwise.stats.clusters import MATERIAL_REPETITION
-from trialwise.stats.compliance import minimum_trials
 from trialwise.stats.sequential.order import Draw
 from trialwise.stats.values import Undefined
 
-__all__ = ["ClaimCheck", "check_claim", "decide_claimed", "default_draw"]
+__all__ = ["ClaimCheck", "check_claim", "default_draw"]
 
 #: Up to this share of a corpus the binomial law stands in for the hypergeometric one: it makes the
 #: standard error at most 2.6 % too large (the usual 5 % rule of survey sampling).
@@ -50,8 +47,7 @@ class ClaimCheck(NamedTuple):
     """What the verdict has to say of itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Doubt:
+class _Doubt(NamedTuple):
     text: str
     refuses: frozenset[Intent]
     """The intents under which it is a refusal; under the others it is a caveat."""
@@ -69,8 +65,7 @@ def _caveat(text: str) -> _Doubt:
     return _Doubt(text, frozenset())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
+class _Plan(NamedTuple):
     inputs: int
     trials: int
     repetitions: Sequence[int]
@@ -98,6 +93,8 @@ class _Plan:
     @property
     def is_clustered(self) -> bool:
         """Whether trials repeat their inputs too much to pass as draws of their own: n > 2J."""
+        from trialwise.stats.clusters import MATERIAL_REPETITION
+
         return self.trials > MATERIAL_REPETITION * self.effective_inputs
 
 
@@ -327,6 +324,8 @@ def _superpopulation(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
 
 
 def _too_few_inputs(claim: Claim, plan: _Plan) -> str:
+    from trialwise.stats.clusters import MATERIAL_REPETITION
+
     n, worth = plan.trials, plan.effective_inputs
     unequal = "" if plan.is_even else f", worth {worth:.1f} of equal repetition"
     needed = math.ceil(n / MATERIAL_REPETITION)
@@ -342,6 +341,9 @@ def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     """Whether the bound would stay below the requirement even if no trial failed."""
     if plan.required_rate is None or plan.alpha is None:
         return
+    from trialwise.procedures.claimed import matched_estimate
+    from trialwise.stats.compliance import minimum_trials
+
     names = [str(place) for place in range(plan.inputs)]
     shares = [max(1, plan.trials * times // plan.slots) for times in plan.repetitions]
     found = matched_estimate(

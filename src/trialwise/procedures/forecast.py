@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Procedure
 from trialwise.stats._boundary import as_written
 from trialwise.stats.compliance import ComplianceCutoff
-from trialwise.stats.regression import RegressionCutoff
-from trialwise.stats.sequential.design import SequentialDesign
+
+if TYPE_CHECKING:
+    from trialwise.stats.sequential import SequentialDesign
 
 __all__ = ["Chance", "Forecast", "forecast"]
 
@@ -68,9 +70,9 @@ def _criterion(criterion: CriterionPlan, inputs: int) -> Forecast:
 
 
 def _rule(criterion: CriterionPlan) -> str:
-    design, n = criterion.design, criterion.trials
-    if isinstance(design, SequentialDesign):
-        return _sequential_rule(design)
+    boundaries, n = criterion.limits.design, criterion.trials
+    if boundaries is not None:
+        return _sequential_rule(boundaries)
     if criterion.procedure is Procedure.OBSERVATIONAL:
         size = "however many trials the other criteria need" if criterion.rides_along else f"{n}"
         return f"PASS without a failure in {size}, FAIL with one"
@@ -99,17 +101,17 @@ def _sequential_rule(design: SequentialDesign) -> str:
 
 
 def _chances(criterion: CriterionPlan) -> Iterator[Chance]:
-    design = criterion.design
-    if isinstance(design, SequentialDesign):
-        yield from _sequential(design)
+    design, boundaries = criterion.design, criterion.limits.design
+    if boundaries is not None:
+        yield from _sequential(boundaries)
     elif isinstance(design, ComplianceCutoff) and criterion.cutoff is not None:
         required = design.required_rate
         midway = float((as_written(required) + 1) / 2)
         for rate, meaning in ((required, "as required"), (midway, "midway to perfect")):
             passes = design.power(rate)
             yield Chance(rate=rate, meaning=meaning, passes=passes, fails=1 - passes)
-    elif isinstance(design, RegressionCutoff):
-        yield from _regression(criterion, design)
+    elif criterion.procedure is Procedure.REGRESSION:
+        yield from _regression(criterion)
     elif criterion.procedure is Procedure.OBSERVATIONAL and not criterion.rides_along:
         for failure in _RARE_FAILURES:
             passes = (1 - failure) ** criterion.trials
@@ -130,7 +132,12 @@ def _sequential(design: SequentialDesign) -> Iterator[Chance]:
         )
 
 
-def _regression(criterion: CriterionPlan, design: RegressionCutoff) -> Iterator[Chance]:
+def _regression(criterion: CriterionPlan) -> Iterator[Chance]:
+    from trialwise.stats.regression import RegressionCutoff
+
+    design = criterion.design
+    if not isinstance(design, RegressionCutoff):
+        return
     alarm = design.design_false_alarm
     if alarm is not None:
         yield Chance(

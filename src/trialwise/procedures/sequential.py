@@ -76,13 +76,13 @@ def decide_sequential(
 
 def _interval(tally: Tally, design: SequentialDesign, *, is_stop: bool) -> Interval | None:
     """Exact where the design stopped; elsewhere one that no reason for stopping can hurt."""
-    from trialwise.stats.confidence_sequence import anytime_interval
-
     if tally.trials == 0:
         return None
     confidence = complement(design.alpha)
     if is_stop:
         return design.interval(tally.trials, tally.failed, confidence=confidence)
+    from trialwise.stats.confidence_sequence import anytime_interval
+
     return anytime_interval(tally.passed, tally.trials, confidence=confidence)
 
 

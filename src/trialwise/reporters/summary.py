@@ -7,7 +7,7 @@ narrower terminal the line loses its last columns, never its verdict.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import (
@@ -53,8 +53,7 @@ _NAMED_INPUTS = 3
 _MOST_NOTES = 15
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
+class _Line(NamedTuple):
     """One criterion or latency constraint: its verdict, and its figures or a sentence."""
 
     name: str

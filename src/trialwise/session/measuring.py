@@ -86,7 +86,7 @@ def measure(
         listener=listener,
         redact=redact,
     )
-    kept = space.to_resume(whole.name)
+    kept = space.to_resume(whole.name, purpose="measure")
     # Before the trials: a postcondition with a state of its own may change while they run.
     scopes = scopes_of(whole)
     plan = prepare(

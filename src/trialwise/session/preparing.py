@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from trialwise.engine.ports import Service, SystemClock
 from trialwise.errors import InvalidArgument
-from trialwise.model.baseline import Baseline
 from trialwise.model.contract import Contract
 from trialwise.model.covariate import resolve_covariates
 from trialwise.model.evidence import Guard
@@ -22,15 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from trialwise.model.baseline import CriterionScope
-    from trialwise.model.criterion import Criterion
+    from trialwise.model.baseline import Baseline
+    from trialwise.model.criterion import Criterion, CriterionScope
     from trialwise.stats.sequential.catalogue import DesignCache
 
 __all__ = ["Baselines", "open_service", "plan", "prepare"]
 
 
-@dataclass(frozen=True, slots=True)
-class Baselines:
+class Baselines(NamedTuple):
     """The baseline a run is held against, and what is wrong with that."""
 
     baseline: Baseline | None = None

@@ -6,12 +6,16 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.composite import combine
 from trialwise.reporters.suite import SuiteEnvelope, suite_envelopes
+
+if TYPE_CHECKING:
+    from trialwise.session._tables import Library
+    from trialwise.session.frames import RunFrame
 
 __all__ = ["Result", "SuiteResult"]
 
@@ -73,6 +77,28 @@ class Result:
         plain: dict[str, Any] = to_plain(self.verdict)
         return plain
 
+    def __repr__(self) -> str:
+        verdict = self.verdict
+        decision = verdict.decision.value if verdict.decision else "REFUSED"
+        return f"<Result {decision}: {verdict.contract!r}, {len(self.record.trials):,} trials>"
+
+    def to_frame(self, kind: RunFrame = "trials", *, library: Library | None = None) -> Any:
+        """A table for analysis in pandas or polars.
+
+        Args:
+            kind: "trials", a row for each; "outcomes", a row for each trial and criterion;
+                "findings", a row for each criterion; "inputs", a row for each input and criterion.
+            library: "pandas" or "polars"; None for pandas where it is installed, else polars.
+        """
+        from trialwise.session.frames import run_frame
+
+        return run_frame([self.record], kind, library=library)
+
+    def _repr_html_(self) -> str:
+        from trialwise.session.notebook import record_html
+
+        return record_html(self.record)
+
 
 @dataclass(frozen=True, slots=True)
 class SuiteResult:
@@ -96,6 +122,22 @@ class SuiteResult:
         """Print the summary of every contract and of the suite."""
         out = sys.stdout if stream is None else stream
         out.write(_summary([one.verdict for one in self.results.values()], out, None))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every contract's verdict as plain values, fit for JSON."""
+        return {name: one.to_dict() for name, one in self.results.items()}
+
+    def to_frame(self, kind: RunFrame = "trials", *, library: Library | None = None) -> Any:
+        """All contracts in one table; see `Result.to_frame`."""
+        from trialwise.session.frames import run_frame
+
+        records = [one.record for one in self.results.values()]
+        return run_frame(records, kind, library=library)
+
+    def _repr_html_(self) -> str:
+        from trialwise.session.notebook import suite_html
+
+        return suite_html([one.record for one in self.results.values()])
 
 
 def _summary(verdicts: list[Verdict], stream: TextIO, path: Path | None) -> str:

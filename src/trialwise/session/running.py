@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from trialwise import __version__
-from trialwise.engine.events import Listener, VerdictReached
 from trialwise.errors import InvalidArgument, RunInterrupted
 from trialwise.model.codec import plan_hash
 from trialwise.model.contract import Contract
@@ -23,6 +22,7 @@ from trialwise.session.settings import RunSettings, options_of
 from trialwise.session.workspace import Execution, Workspace
 
 if TYPE_CHECKING:
+    from trialwise.engine.events import Listener
     from trialwise.stores.runs import StoredRun
 
 __all__ = ["reproducibility", "run", "run_all", "run_prepared"]
@@ -97,7 +97,10 @@ def run_prepared(
         result = _judged(plan, done)
         if done.stored is not None:
             done.stored.write_record(result.verdict)
-    space.on_event(VerdictReached(verdict=result.verdict, record=str(result.path or "")))
+    if space.listeners:
+        from trialwise.engine.events import VerdictReached
+
+        space.on_event(VerdictReached(verdict=result.verdict, record=str(result.path or "")))
     if done.outcome.stop is StopReason.INTERRUPTED:
         raise RunInterrupted(_interrupted(result), result)
     return result

@@ -8,25 +8,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from trialwise.engine.events import Event, Listener
 from trialwise.engine.ports import SystemClock
-from trialwise.errors import InvalidArgument
+from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.model.contract import Contract
 from trialwise.model.plan import Plan
-from trialwise.session.driving import drive
+from trialwise.session.looping import run_to_end
 from trialwise.session.preparing import open_service
 
 if TYPE_CHECKING:
+    import anyio
+
+    from trialwise.engine.events import Event, Listener
     from trialwise.engine.runner import RunOutcome
     from trialwise.stores.runs import StoredRun
 
 __all__ = ["Execution", "Workspace"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Execution:
+class Execution(NamedTuple):
     """A plan that was run."""
 
     outcome: RunOutcome
@@ -83,8 +84,16 @@ class Workspace:
             redact=redact,
         )
 
-    def to_resume(self, contract: str) -> StoredRun | None:
-        """The stored run to go on with, if that was asked for."""
+    def to_resume(self, contract: str, *, purpose: str = "test") -> StoredRun | None:
+        """The stored run to go on with, if that was asked for.
+
+        Args:
+            contract: Whose.
+            purpose: "test", or "measure" where a baseline is measured.
+
+        Raises:
+            RunNotFound: There is none.
+        """
         if not self.resume or self.store is None:
             return None
         from trialwise.stores.runs import RunStore
@@ -92,7 +101,12 @@ class Workspace:
         runs = RunStore(self.store)
         if isinstance(self.resume, str):
             return runs.open(self.resume)
-        return runs.latest(contract, unfinished=True)
+        for one in runs.list():
+            if one.contract == contract and one.is_unfinished:
+                found = runs.open(one.run_id)
+                if found.plan.purpose == purpose:
+                    return found
+        raise RunNotFound(f"{self.store}: no unfinished run of {contract!r} is kept here")
 
     @contextmanager
     def execute(
@@ -117,17 +131,27 @@ class Workspace:
     def _run(self, contract: Contract, plan: Plan, stored: StoredRun | None) -> Execution:
         started_at = self.clock.now() if stored is None else stored.started_at
         run_id = "" if stored is None else stored.run_id
-        outcome = drive(
-            plan,
-            contract,
-            open_service(contract, plan.options),
-            log=None if stored is None else stored.journal,
-            done=() if stored is None else stored.trials(),
-            listener=self if self.listeners else None,
-            clock=self.clock,
-            run_id=run_id,
-            redact=self.redact,
-        )
+        # Here, outside of the loop: a function's own context must not hold the loop's.
+        service = open_service(contract, plan.options)
+        done = () if stored is None else stored.trials()
+
+        async def whole(interrupted: anyio.Event) -> RunOutcome:
+            from trialwise.engine.runner import run_plan
+
+            return await run_plan(
+                plan,
+                contract,
+                service,
+                log=None if stored is None else stored.journal,
+                done=done,
+                listener=self if self.listeners else None,
+                clock=self.clock,
+                run_id=run_id,
+                redact=self.redact,
+                interrupted=interrupted,
+            )
+
+        outcome = run_to_end(whole)
         return Execution(outcome=outcome, run_id=run_id, started_at=started_at, stored=stored)
 
     def _close_listeners(self) -> None:

@@ -19,7 +19,6 @@ from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.evidence import (
     Evidence,
     anytime_evidence,
-    described_evidence,
     exact_evidence,
     input_evidence,
     unpaired_evidence,
@@ -42,7 +41,7 @@ class Assessed:
 
     criterion: str
     experiment: str = ""
-    evidence: Evidence | None = None
+    evidence: Evidence
     pairing: Pairing | None = None
     obstacle: str = ""
     """Why no difference can be concluded, whatever the numbers are."""
@@ -51,7 +50,7 @@ class Assessed:
     @property
     def p_value(self) -> float | None:
         """Of a test that may tell the two apart."""
-        return None if self.obstacle or self.evidence is None else self.evidence.p_value
+        return None if self.obstacle else self.evidence.p_value
 
 
 def assess_criterion(
@@ -68,19 +67,17 @@ def assess_criterion(
         candidate: The run of B.
         question: How surely they are to be told apart.
     """
-    experiments = [_experiment(one, name) for one in (reference, candidate)]
-    if experiments[0] is None or experiments[1] is None:
-        where = "candidate's" if experiments[0] is None else "reference's"
-        why = f"only the {where} run has this criterion"
-        return Assessed(criterion=name, experiment=next(filter(None, experiments)), obstacle=why)
-    pairing = pair_trials(reference, candidate, (experiments[0], experiments[1]))
+    ours, theirs = _experiment(reference, name), _experiment(candidate, name)
+    if ours is None or theirs is None:
+        return _one_sided(name, reference, candidate)
+    pairing = pair_trials(reference, candidate, (ours, theirs))
     evidence, obstacle = _evidence(name, pairing, reference, candidate, question)
     structures = (reference.plan.structure.get(name), candidate.plan.structure.get(name))
     if structures[0] != structures[1]:
         obstacle = "its postconditions differ between the two runs: these are two criteria"
     return Assessed(
         criterion=name,
-        experiment=experiments[0],
+        experiment=ours,
         evidence=evidence,
         pairing=pairing,
         obstacle=obstacle,
@@ -112,19 +109,19 @@ def concluded(
         experiment=assessed.experiment,
         contrast=contrast,
         decision=_decision(contrast, assessed, question),
-        decision_rule=found.rule if found is not None else None,
-        reference=found.reference if found is not None else None,
-        candidate=found.candidate if found is not None else None,
-        pairs=found.pairs if found is not None else None,
-        inputs_won=found.inputs_won if found is not None else None,
-        inputs_lost=found.inputs_lost if found is not None else None,
-        p_value=found.p_value if found is not None else None,
+        decision_rule=found.rule,
+        reference=found.reference,
+        candidate=found.candidate,
+        pairs=found.pairs,
+        inputs_won=found.inputs_won,
+        inputs_lost=found.inputs_lost,
+        p_value=found.p_value,
         adjusted_p_value=adjusted,
-        difference=found.difference if found is not None else None,
-        interval=found.interval if found is not None else None,
-        margin_bound=found.margin_bound if found is not None else None,
+        difference=found.difference,
+        interval=found.interval,
+        margin_bound=found.margin_bound,
         statement=_statement(assessed, contrast, question, fewest, labels),
-        caveats=(*assessed.caveats, *_disagreement(found, contrast)),
+        caveats=(*assessed.caveats, *_disagreement(assessed, contrast)),
     )
 
 
@@ -151,30 +148,44 @@ def _experiment(record: RunRecord, name: str) -> str | None:
     return next((one.experiment for one in record.plan.criteria if one.criterion == name), None)
 
 
+def _one_sided(name: str, reference: RunRecord, candidate: RunRecord) -> Assessed:
+    """A criterion that only one of the runs has."""
+    tallies: list[Tally | None] = []
+    for record in (reference, candidate):
+        experiment = _experiment(record, name)
+        mine = [trial for trial in record.trials if trial.experiment == experiment]
+        leaves_out = record.plan.analysis is Analysis.PER_PROTOCOL
+        tallies.append(_tally(name, mine, leaves_out=leaves_out) if experiment else None)
+    which = "candidate" if tallies[0] is None else "reference"
+    return Assessed(
+        criterion=name,
+        experiment=_experiment(reference, name) or _experiment(candidate, name) or "",
+        evidence=Evidence(reference=tallies[0], candidate=tallies[1]),
+        obstacle=f"only the {which}'s run has this criterion",
+    )
+
+
 def _evidence(
     name: str,
     pairing: Pairing,
     reference: RunRecord,
     candidate: RunRecord,
     question: ComparisonQuestion,
-) -> tuple[Evidence | None, str]:
+) -> tuple[Evidence, str]:
     """The evidence by the valid test, and what keeps it from telling the two apart, if anything."""
     claim = reference.plan.claim
     leaves_out = reference.plan.analysis is Analysis.PER_PROTOCOL
     pairs = [pair for pair in pairing.pairs if not (leaves_out and pair.is_excused)]
-    tallies = [
-        _tally(name, trials, leaves_out=leaves_out)
-        for trials in (pairing.reference, pairing.candidate)
-    ]
-    if not all(tally.trials for tally in tallies):
-        return described_evidence(*tallies), "a run has no trial of it"
     obstacle = _obstacle(pairing, claim)
     if not pairs:
-        if not pairing.summary.fixed_size or pairing.summary.same_inputs:
-            return described_evidence(*tallies), obstacle or "no pair is left to compare"
-        return unpaired_evidence(*tallies, question), obstacle or _unattributed(
-            pairing, claim, candidate.plan.claim
-        )
+        ours = _tally(name, pairing.reference, leaves_out=leaves_out)
+        theirs = _tally(name, pairing.candidate, leaves_out=leaves_out)
+        summary = pairing.summary
+        if summary.fixed_size and not summary.same_inputs and ours.trials and theirs.trials:
+            other = _unattributed(pairing, claim, candidate.plan.claim)
+            return unpaired_evidence(ours, theirs, question), obstacle or other
+        counts = Evidence(reference=ours, candidate=theirs)
+        return counts, obstacle or "no pair is left to compare"
     outcomes = [_passed(name, pair) for pair in pairs]
     if not pairing.summary.fixed_size:
         return anytime_evidence(outcomes, question), obstacle
@@ -229,10 +240,8 @@ def _passed(name: str, pair: Pair) -> tuple[bool, bool]:
 # --- The conclusion ---------------------------------------------------------------------------
 
 
-def _contrast(
-    found: Evidence | None, adjusted: float | None, question: ComparisonQuestion
-) -> Contrast:
-    if found is None or adjusted is None or adjusted > question.alpha:
+def _contrast(found: Evidence, adjusted: float | None, question: ComparisonQuestion) -> Contrast:
+    if adjusted is None or adjusted > question.alpha:
         return Contrast.NOT_TOLD_APART
     return Contrast.BETTER if found.favours_candidate else Contrast.WORSE
 
@@ -245,7 +254,7 @@ def _decision(contrast: Contrast, assessed: Assessed, question: ComparisonQuesti
 
 def _is_noninferior(assessed: Assessed, question: ComparisonQuestion) -> bool:
     found = assessed.evidence
-    if assessed.obstacle or found is None or found.margin_bound is None or question.margin is None:
+    if assessed.obstacle or found.margin_bound is None or question.margin is None:
         return False
     return found.margin_bound > -question.margin
 
@@ -258,13 +267,13 @@ def _statement(
     labels: tuple[str, str],
 ) -> str:
     found = assessed.evidence
-    if assessed.obstacle or found is None:
+    if assessed.obstacle:
         return f"Not told apart: {assessed.obstacle}."
     head = "Not told apart" if contrast is Contrast.NOT_TOLD_APART else f"{labels[1]} is {contrast}"
     parts = [f"{head}: {_counts(found, labels)}."]
     if contrast is Contrast.NOT_TOLD_APART:
         parts += _still_possible(found, fewest)
-    if question.margin is not None and found.margin_bound is not None:
+    if contrast is not Contrast.BETTER and found.margin_bound is not None:
         parts.append(_margin_words(found.margin_bound, question, assessed))
     return " ".join(parts)
 
@@ -277,6 +286,8 @@ def _counts(found: Evidence, labels: tuple[str, str]) -> str:
         )
     if found.pairs is None:
         ours, theirs = found.reference, found.candidate
+        assert ours is not None
+        assert theirs is not None
         return (
             f"{theirs.passed} of {theirs.trials} passed with {labels[1]}, "
             f"{ours.passed} of {ours.trials} with {labels[0]}"
@@ -322,11 +333,9 @@ def _points(difference: float) -> str:
 # --- What qualifies it ------------------------------------------------------------------------
 
 
-def _caveats(
-    name: str, pairing: Pairing, evidence: Evidence | None, analysis: Analysis
-) -> Iterator[str]:
+def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis) -> Iterator[str]:
     summary = pairing.summary
-    if evidence is not None and evidence.rule == "paired/anytime-bet":
+    if evidence.rule == "paired/anytime-bet":
         yield (
             "A run ended before its planned size or because of what it saw, so that a test which "
             f"no stopping biases decides, on the first {summary.pairs} pairs; its interval only "
@@ -350,9 +359,10 @@ def _caveats(
     )
 
 
-def _disagreement(found: Evidence | None, contrast: Contrast) -> Iterator[str]:
+def _disagreement(assessed: Assessed, contrast: Contrast) -> Iterator[str]:
     """An interval and a test may disagree; then only the test decides."""
-    if found is None or found.interval is None or found.p_value is None:
+    found = assessed.evidence
+    if found.interval is None or assessed.p_value is None:
         return
     told = contrast is not Contrast.NOT_TOLD_APART
     if told is (0.0 not in found.interval):

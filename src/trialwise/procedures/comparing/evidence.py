@@ -28,7 +28,6 @@ from trialwise.stats.values import Interval
 __all__ = [
     "Evidence",
     "anytime_evidence",
-    "described_evidence",
     "exact_evidence",
     "input_evidence",
     "unpaired_evidence",
@@ -39,8 +38,9 @@ __all__ = [
 class Evidence:
     """A difference, what bounds it and how surprising it would be between equals."""
 
-    reference: Tally
-    candidate: Tally
+    reference: Tally | None
+    candidate: Tally | None
+    """None where a side does not know the criterion."""
     rule: str | None = None
     p_value: float | None = None
     """Two-sided; None where nothing was tested."""
@@ -55,13 +55,12 @@ class Evidence:
     @property
     def difference(self) -> float | None:
         """The candidate's rate minus the reference's."""
-        ours, theirs = self.reference.rate, self.candidate.rate
-        if ours is None or theirs is None:
+        ours, theirs = self.reference, self.candidate
+        if ours is None or theirs is None or not ours.trials or not theirs.trials:
             return None
-        shared = self.reference.trials == self.candidate.trials
-        # Counts are subtracted before they are divided, so that 97 − 91 of 100 is 0.06.
-        gap = (self.candidate.passed - self.reference.passed) / self.reference.trials
-        return gap if shared else theirs - ours
+        # One division, so that 97 − 91 of 100 is 0.06.
+        gap = theirs.passed * ours.trials - ours.passed * theirs.trials
+        return gap / (ours.trials * theirs.trials)
 
     @property
     def discordant(self) -> int | None:
@@ -81,7 +80,8 @@ def exact_evidence(outcomes: Sequence[tuple[bool, bool]], question: ComparisonQu
     pairs = _counted(outcomes)
     test = mcnemar(pairs.only_a, pairs.only_b, method="exact")
     return Evidence(
-        **_tallies(pairs),
+        reference=_tally(pairs, pairs.only_a),
+        candidate=_tally(pairs, pairs.only_b),
         rule="paired/mcnemar-exact",
         p_value=test.p_value,
         favours_candidate=pairs.only_b > pairs.only_a,
@@ -109,7 +109,8 @@ def anytime_evidence(
     below = anytime_p_value(wins, 0.5, direction="below") if wins else 1.0
     found = _interval(pairs, question.confidence)
     return Evidence(
-        **_tallies(pairs),
+        reference=_tally(pairs, pairs.only_a),
+        candidate=_tally(pairs, pairs.only_b),
         rule="paired/anytime-bet",
         p_value=min(1.0, 2 * min(above, below)),
         favours_candidate=above < below,
@@ -136,7 +137,8 @@ def input_evidence(outcomes: Sequence[tuple[bool, bool]], inputs: Sequence[str])
     won, lost = sum(one > 0 for one in net.values()), sum(one < 0 for one in net.values())
     pairs = _counted(outcomes)
     return Evidence(
-        **_tallies(pairs),
+        reference=_tally(pairs, pairs.only_a),
+        candidate=_tally(pairs, pairs.only_b),
         rule="paired/sign-of-inputs",
         p_value=sign_test(won, lost).p_value,
         favours_candidate=won > lost,
@@ -172,20 +174,12 @@ def unpaired_evidence(reference: Tally, candidate: Tally, question: ComparisonQu
     )
 
 
-def described_evidence(reference: Tally, candidate: Tally) -> Evidence:
-    """Counts alone, where no test of them would be valid."""
-    return Evidence(reference=reference, candidate=candidate)
-
-
 def _counted(outcomes: Sequence[tuple[bool, bool]]) -> PairCounts:
     return pairs_from_outcomes([one for one, _ in outcomes], [other for _, other in outcomes])
 
 
-def _tallies(pairs: PairCounts) -> dict[str, Tally]:
-    return {
-        "reference": Tally(trials=pairs.pairs, passed=pairs.both + pairs.only_a),
-        "candidate": Tally(trials=pairs.pairs, passed=pairs.both + pairs.only_b),
-    }
+def _tally(pairs: PairCounts, alone: int) -> Tally:
+    return Tally(trials=pairs.pairs, passed=pairs.both + alone)
 
 
 def _interval(pairs: PairCounts, confidence: float) -> Interval:

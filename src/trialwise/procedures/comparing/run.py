@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, PopulationClaim
@@ -52,7 +52,7 @@ def compare_records(
     """
     asked = question or ComparisonQuestion()
     _check_alike(reference, candidate)
-    names = labels or _labels(reference, candidate)
+    names = _labels(reference, candidate) if labels is None else _checked(labels)
     criteria = list(
         dict.fromkeys(
             one.criterion for record in (reference, candidate) for one in record.plan.criteria
@@ -84,7 +84,7 @@ def compare_records(
         about=_about(reference),
         multiplicity=_multiplicity(adjustment, asked),
         statement=_statement(findings, names),
-        caveats=tuple(_caveats(reference, candidate, [one.summary for one in pairings])),
+        caveats=tuple(_caveats(reference, candidate, findings, [one.summary for one in pairings])),
     )
 
 
@@ -120,6 +120,14 @@ def _scope(claim: Claim) -> tuple[str, str, str]:
 def _labels(reference: RunRecord, candidate: RunRecord) -> tuple[str, str]:
     names = reference.plan.contract, candidate.plan.contract
     return DEFAULT_LABELS if names[0] == names[1] else names
+
+
+def _checked(labels: tuple[str, str]) -> tuple[str, str]:
+    given: tuple[object, ...] = tuple(labels)
+    match given:
+        case (str(ours), str(theirs)) if ours.strip() and theirs.strip() and ours != theirs:
+            return ours, theirs
+    raise InvalidArgument("labels", labels, "be two different names")
 
 
 def _side(record: RunRecord, label: str) -> ComparedSide:
@@ -204,7 +212,10 @@ def _statement(findings: Sequence[ComparisonFinding], labels: tuple[str, str]) -
 
 
 def _caveats(
-    reference: RunRecord, candidate: RunRecord, pairings: Sequence[PairingSummary]
+    reference: RunRecord,
+    candidate: RunRecord,
+    findings: Sequence[ComparisonFinding],
+    pairings: Sequence[PairingSummary],
 ) -> Iterator[str]:
     if not is_side_by_side(reference, candidate):
         yield (
@@ -214,6 +225,11 @@ def _caveats(
     for label, record in zip(DEFAULT_LABELS, (reference, candidate), strict=True):
         if record.verdict.aborted:
             yield f"The {label}'s run ended early: {record.verdict.aborted}"
+    if any(one.margin_bound is not None for one in findings):
+        yield (
+            "The margin is shown by a score interval, which is approximate: with 50 pairs or more "
+            "its level may be exceeded by about a fifth."
+        )
     changed = _changes(reference.plan.covariates, candidate.plan.covariates)
     if changed:
         yield f"The conditions of the runs differ: {changed}."
@@ -226,6 +242,9 @@ def _caveats(
         yield f"The claim reaches {claim.population_name} as far as the inputs represent it."
 
 
-def _changes(ours: object, theirs: object) -> str:
-    assert isinstance(ours, dict) or hasattr(ours, "items")
-    return ""
+def _changes(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    return ", ".join(
+        f"{name} {ours.get(name, 'not given')} and {theirs.get(name, 'not given')}"
+        for name in {**ours, **theirs}
+        if ours.get(name) != theirs.get(name)
+    )

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.baseline import Baseline, BaselineReference
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.criterion import Criterion, Origin
 from trialwise.model.evidence import Threshold
@@ -19,15 +18,13 @@ from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.sampling import Sampling
 from trialwise.model.verdict import Intent, Procedure
-from trialwise.procedures import compliance, regression
-from trialwise.procedures.planning.question import SequentialQuestion, resolved_max_trials
 from trialwise.stats._boundary import as_written
-from trialwise.stats.compliance import ComplianceCutoff, compliance_cutoff
-from trialwise.stats.finite import finite_corpus_cutoff
-from trialwise.stats.regression import RegressionCutoff, regression_cutoff
-from trialwise.stats.sequential.catalogue import DesignCache
-from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.sizing import resolved_required_trials
+
+# What a procedure needs is imported by its planner: few runs have two of them.
+if TYPE_CHECKING:
+    from trialwise.model.baseline import Baseline, BaselineReference
+    from trialwise.stats import ComplianceCutoff, RegressionCutoff
+    from trialwise.stats.sequential import DesignCache, SequentialDesign
 
 __all__ = ["USUAL_PROBES", "Situation", "plan_criterion"]
 
@@ -123,6 +120,9 @@ def _observational(
 def _compliance(
     criterion: Criterion, experiment: str, trials: int | None, situation: Situation
 ) -> CriterionPlan | None:
+    from trialwise.procedures.compliance import DECISION_RULES
+    from trialwise.stats.compliance import compliance_cutoff
+
     assert criterion.at_least is not None
     assert trials is not None
     options, estimator = situation.options, situation.claim.estimator
@@ -135,7 +135,7 @@ def _compliance(
         experiment=experiment,
         procedure=Procedure.COMPLIANCE,
         rule=options.rule,
-        decision_rule=compliance.DECISION_RULES[options.rule],
+        decision_rule=DECISION_RULES[options.rule],
         alpha=criterion.alpha,
         trials=trials,
         # A matched estimator looks at who passed, not only at how many: it decides at the end.
@@ -156,6 +156,8 @@ def _sequential(
     trials: int | None,  # noqa: ARG001 - there is none: that is why it is sequential
     situation: Situation,
 ) -> CriterionPlan | None:
+    from trialwise.procedures.planning.question import SequentialQuestion, resolved_max_trials
+
     required = criterion.at_least
     assert required is not None
     alternative = _below(required, criterion.margin)
@@ -220,6 +222,9 @@ def _regression(
             "with it; use at_least or never_fails with each_input",
         )
         return None
+    from trialwise.procedures.regression import DECISION_RULES
+    from trialwise.stats.regression import regression_cutoff
+
     rule = situation.options.rule
     alternative = _below(found.passed / found.trials, criterion.margin)
     if trials is None:
@@ -237,7 +242,7 @@ def _regression(
         experiment=experiment,
         procedure=Procedure.REGRESSION,
         rule=rule,
-        decision_rule=regression.DECISION_RULES[rule],
+        decision_rule=DECISION_RULES[rule],
         alpha=criterion.alpha,
         trials=trials,
         cutoff=design.cutoff,
@@ -302,6 +307,8 @@ def _corpus(
             "takes each at most once. Run at most so many, or claim these fixed inputs instead",
         )
         return None
+    from trialwise.stats.finite import finite_corpus_cutoff
+
     alpha = criterion.alpha
     design = finite_corpus_cutoff(criterion.at_least, planned, size, alpha=alpha)
     if design.cutoff is None and situation.verifies:
@@ -380,6 +387,8 @@ def _usual_size(criterion: Criterion, passed: int, trials: int, alternative: flo
     """Enough trials to see the margin with the power asked for, if the baseline is large enough."""
     if passed == 0:
         return min(trials, USUAL_PROBES)
+    from trialwise.stats.sizing import resolved_required_trials
+
     sizing = resolved_required_trials(
         passed, trials, alternative, alpha=criterion.alpha, power=criterion.power
     )
@@ -395,6 +404,8 @@ def _stopping_rule(
     criterion: Criterion, alternative: float, cap: int, situation: Situation
 ) -> SequentialDesign:
     """The boundaries, by the criterion's own method."""
+    from trialwise.stats.sequential import SequentialDesign
+
     assert criterion.at_least is not None
     rates = criterion.at_least, alternative
     alpha, beta = criterion.alpha, criterion.beta

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from trialwise.errors import DesignRefused, InvalidArgument
-from trialwise.model.baseline import Baseline, BaselineReference
 from trialwise.model.claim import PopulationClaim, SamplingMode
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import Guard
@@ -19,9 +19,11 @@ from trialwise.model.sampling import CHALLENGES, Sampling
 from trialwise.model.verdict import Intent, Procedure
 from trialwise.procedures.claims import check_claim, default_draw
 from trialwise.procedures.design.criteria import Situation, plan_criterion
-from trialwise.procedures.design.latency import plan_latency
-from trialwise.stats.sequential.catalogue import DesignCache
 from trialwise.stats.sequential.order import Draw
+
+if TYPE_CHECKING:
+    from trialwise.model.baseline import Baseline, BaselineReference
+    from trialwise.stats.sequential import DesignCache
 
 __all__ = ["design_run"]
 
@@ -86,6 +88,8 @@ def design_run(
         experiments.append(experiment)
     latency: tuple[LatencyPlan, ...] = ()
     if contract.latency is not None and not measuring:
+        from trialwise.procedures.design.latency import plan_latency
+
         latency, unsupported = plan_latency(contract, options, experiments, plans, baseline)
         refusals += unsupported
     if refusals:

@@ -9,7 +9,8 @@ decides: few runs have two of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.evidence import StopReason
@@ -29,14 +30,13 @@ from trialwise.procedures.judging.evidence import (
     per_protocol_of,
     tally_of,
 )
-from trialwise.procedures.judging.partial import certain_finding, short_finding
+from trialwise.procedures.judging.partial import certain_finding, measured_finding, short_finding
 from trialwise.procedures.streams import Stream
 
 __all__ = ["judge_criterion"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
+class Counted(NamedTuple):
     """The part of a stream that counts, and how it ended."""
 
     rows: Sequence[Row]
@@ -134,6 +134,8 @@ def _decide(
 ) -> Finding:
     tally = tally_of(counted.rows, counted.trials, counted.passed)
     name, intent = criterion.criterion, plan.intent
+    if plan.purpose == "measure":
+        return measured_finding(criterion, tally, intent)
     boundaries = criterion.limits.design
     if boundaries is not None:
         from trialwise.procedures.sequential import decide_sequential
@@ -145,10 +147,9 @@ def _decide(
 
         if counted.is_complete or tally.failed:
             return decide_observational(name, tally, intent=intent)
-        return short_finding(criterion, tally, intent, stop)
-    if counted.is_complete:
+    elif counted.is_complete:
         return _decide_whole(criterion, plan, experiment, counted.rows, tally)
-    if counted.decision is not None:
+    elif counted.decision is not None:
         return certain_finding(criterion, tally, intent, counted.decision)
     return short_finding(criterion, tally, intent, stop)
 

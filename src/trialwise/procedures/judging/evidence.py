@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from trialwise.model.criterion import Origin
 from trialwise.model.evidence import Breakdown, Diagnostics, StopReason
@@ -50,8 +50,7 @@ _HYPOTHESES: dict[Origin, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One trial as one criterion sees it."""
 
     trial: Trial

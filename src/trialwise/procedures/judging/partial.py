@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
 from trialwise.stats._boundary import as_written
 
-__all__ = ["WHY", "certain_finding", "short_finding"]
+__all__ = ["MEASURED", "WHY", "certain_finding", "measured_finding", "short_finding"]
+
+#: What to call a run that was not to decide anything.
+MEASURED = "MEASURED"
 
 #: Why a run ended before its plan did, as the rest of a sentence starting "The run".
 WHY: dict[StopReason, str] = {
@@ -74,6 +79,20 @@ def short_finding(
         caution=None if tally.trials else Caution.ZERO_EVALUABLE,
         statement=statement,
     )
+
+
+def measured_finding(criterion: CriterionPlan, tally: Tally, intent: Intent) -> Finding:
+    """What a run counted that was not to decide anything."""
+    finding = _finding(
+        criterion,
+        tally,
+        intent,
+        decision=Decision.INCONCLUSIVE,
+        observed=ObservedRate.NOT_APPLICABLE,
+        caution=None,
+        statement=f"Measured: {tally.passed} of {tally.trials} passed. Nothing was to be decided.",
+    )
+    return replace(finding, label=MEASURED)
 
 
 def _finding(

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
 from trialwise.stats._checks import check_positive
-from trialwise.stats.sequential.concurrency import Boundaries
+
+if TYPE_CHECKING:
+    from trialwise.stats.sequential.concurrency import Boundaries
 
 __all__ = [
     "NO_PRICES",

@@ -1,0 +1,676 @@
+"""Two runs compared from their records: which test is valid, and what it concludes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from itertools import product
+from math import comb
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trialwise.engine.order import issue_places
+from trialwise.engine.seeds import trial_seeds
+from trialwise.errors import InvalidArgument
+from trialwise.model.claim import Claim
+from trialwise.model.contract import Contract
+from trialwise.model.criterion import Criterion
+from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.options import RunOptions
+from trialwise.model.outcome import CheckResult, ErrorClass, Outcome
+from trialwise.model.reply import Usage
+from trialwise.model.run import RunRecord
+from trialwise.model.sampling import Sampling
+from trialwise.model.trial import Trial
+from trialwise.model.verdict import Decision
+from trialwise.procedures.comparing.amounts import median_interval
+from trialwise.procedures.comparing.criterion import fewest_discordant
+from trialwise.procedures.comparing.evidence import exact_evidence
+from trialwise.procedures.comparing.findings import ComparisonQuestion, Contrast
+from trialwise.procedures.comparing.run import compare_records
+from trialwise.procedures.design.run import design_run
+from trialwise.procedures.judging.run import judge
+from trialwise.procedures.streams import Stream
+
+BEGAN = datetime(2026, 5, 1, 12, tzinfo=UTC)
+POPULATION = Claim(population="superpopulation", population_name="all tickets")  # type: ignore[arg-type]
+
+Passes = Callable[[int, str], bool]
+"""Whether a trial passes, by its index and input."""
+
+
+def run_of(
+    passes: Mapping[str, Passes],
+    *,
+    trials: int,
+    inputs: int = 1,
+    seed: int = 7,
+    fingerprint: str = "same",
+    structure: str = "one",
+    claim: Claim | None = None,
+    measuring: bool = True,
+    excused: frozenset[int] = frozenset(),
+    took: Callable[[int], tuple[float, float, int]] | None = None,
+    began: datetime | None = BEGAN,
+    stop: StopReason = StopReason.COMPLETE,
+    covariates: Mapping[str, str] | None = None,
+    **options: Any,
+) -> RunRecord:
+    """A record whose every outcome is given, planned and judged by the package itself."""
+    criteria = tuple(
+        Criterion(name, bool, never_fails=True)
+        if measuring
+        else Criterion(name, bool, at_least=0.5)
+        for name in passes
+    )
+    contract = Contract(
+        "agent",
+        None,
+        criteria,
+        sampling=Sampling.of(range(inputs)),
+        claim=claim or Claim(),
+    )
+    plan = design_run(
+        contract,
+        RunOptions(trials=trials, **options),
+        seed=seed,
+        structure=dict.fromkeys(passes, structure),
+        fingerprints={"inputs": fingerprint},
+        covariates=covariates,
+        measuring=measuring,
+    )
+    experiment = plan.experiments[0]
+    order = issue_places(experiment, seed=seed, each_input=False)
+    seed_of = trial_seeds(seed, experiment.name)
+    streams = [Stream(one.limits) for one in plan.criteria]
+    done = []
+    for index, place in enumerate(order):
+        if not measuring and all(stream.is_settled for stream in streams):
+            break
+        input_id = experiment.input_ids[place]
+        lost = index in excused
+        latency_s, cost_usd, tokens = took(index) if took else (1.0, 0.01, 10)
+        good = {name: not lost and rule(index, input_id) for name, rule in passes.items()}
+        for stream, passed in zip(streams, good.values(), strict=True):
+            stream.add(index, passed=passed)
+        done.append(
+            Trial(
+                experiment=experiment.name,
+                index=index,
+                input_id=input_id,
+                seed=seed_of(index),
+                outcomes=tuple(
+                    Outcome(
+                        criterion=name,
+                        result=CheckResult.ok() if passed else CheckResult.fail("no"),
+                    )
+                    for name, passed in good.items()
+                ),
+                error_class=ErrorClass.INFRASTRUCTURE if lost else ErrorClass.NONE,
+                latency_s=latency_s,
+                cost_usd=cost_usd,
+                usage=Usage(input_tokens=tokens),
+            )
+        )
+    ended = stop
+    if stop is StopReason.COMPLETE and len(done) < len(order):
+        ended = StopReason.CURTAILED
+    verdict = judge(
+        plan, done, stops={"inputs": ended}, stop=ended, spending=Spending(), started_at=began
+    )
+    return RunRecord(run_id=f"run-{seed}", plan=plan, trials=tuple(done), verdict=verdict)
+
+
+def two_runs(pairs: list[tuple[bool, bool]], **options: Any) -> tuple[RunRecord, RunRecord]:
+    """Two runs of one criterion whose k-th pair is given as (reference, candidate)."""
+    ours = run_of({"answers": lambda i, _: pairs[i][0]}, trials=len(pairs), **options)
+    theirs = run_of({"answers": lambda i, _: pairs[i][1]}, trials=len(pairs), **options)
+    return ours, theirs
+
+
+def table(both: int = 0, lost: int = 0, won: int = 0, neither: int = 0) -> list[tuple[bool, bool]]:
+    return (
+        [(True, True)] * both
+        + [(True, False)] * lost
+        + [(False, True)] * won
+        + [(False, False)] * neither
+    )
+
+
+def two_sided(lost: int, won: int) -> Fraction:
+    """The exact sign test, by counting."""
+    n = lost + won
+    tail = Fraction(sum(comb(n, k) for k in range(max(lost, won), n + 1)), 2**n)
+    return min(Fraction(1), 2 * tail)
+
+
+# --- The exact test ---------------------------------------------------------------------------
+
+
+def test_three_to_nothing_is_not_told_apart() -> None:
+    """80 % against 50 % on ten pairs: p = 0.25, and no difference is claimed."""
+    found = compare_records(*two_runs(table(both=5, lost=3, neither=2))).findings[0]
+
+    assert (0.25, Contrast.NOT_TOLD_APART, Decision.INCONCLUSIVE) == (
+        found.p_value,
+        found.contrast,
+        found.decision,
+    )
+    assert "at least 6" in found.statement
+
+
+def test_no_discordant_pair_gives_a_p_value_of_one() -> None:
+    """Where both always agree nothing tells them apart."""
+    found = compare_records(*two_runs(table(both=20, neither=5))).findings[0]
+
+    assert (1.0, 0.0, Contrast.NOT_TOLD_APART) == (found.p_value, found.difference, found.contrast)
+
+
+def test_a_clean_sweep_of_six_is_told_apart_in_its_direction() -> None:
+    """Six wins of six are better, six losses of six are worse."""
+    better = compare_records(*two_runs(table(both=4, won=6)))
+    worse = compare_records(*two_runs(table(both=4, lost=6)))
+
+    assert (Contrast.BETTER, Decision.PASS) == (
+        better.findings[0].contrast,
+        better.decision,
+    )
+    assert (Contrast.WORSE, Decision.FAIL) == (worse.findings[0].contrast, worse.decision)
+    assert "candidate is better than reference." == better.statement
+
+
+@given(
+    both=st.integers(0, 12),
+    lost=st.integers(0, 12),
+    won=st.integers(0, 12),
+    neither=st.integers(1, 5),
+)
+def test_the_p_value_is_the_sign_test_and_swapping_mirrors_everything(
+    both: int, lost: int, won: int, neither: int
+) -> None:
+    """Counted in fractions; with the runs exchanged, every sign turns and no number changes."""
+    ours, theirs = two_runs(table(both, lost, won, neither))
+    there = compare_records(ours, theirs).findings[0]
+    back = compare_records(theirs, ours).findings[0]
+    mirrored = {
+        Contrast.BETTER: Contrast.WORSE,
+        Contrast.WORSE: Contrast.BETTER,
+        Contrast.NOT_TOLD_APART: Contrast.NOT_TOLD_APART,
+    }
+
+    assert float(two_sided(lost, won)) == pytest.approx(there.p_value, rel=1e-12)
+    assert there.p_value == back.p_value
+    assert mirrored[there.contrast] is back.contrast
+    assert there.interval is not None
+    assert back.interval is not None
+    assert (-there.interval.high, -there.interval.low) == tuple(back.interval)
+    assert there.difference is not None
+    assert float(Fraction(won - lost, both + lost + won + neither)) == there.difference
+    assert (won, lost) == (there.wins, there.losses)
+
+
+def test_the_interval_is_tangos() -> None:
+    """Tango (1998): 59, 6, 16 and 80 give −0.124 to −0.0054 for A − B."""
+    found = compare_records(*two_runs(table(both=59, lost=6, won=16, neither=80))).findings[0]
+
+    assert found.interval is not None
+    assert (0.0054, 0.124) == (round(found.interval.low, 4), round(found.interval.high, 4))
+
+
+def test_services_that_trade_inputs_are_not_told_apart_too_often() -> None:
+    """Equal on average, each better on one of two inputs: the exact level is kept.
+
+    The whole law of (lost, won) is built up pair by pair, for every trade in tenths.
+    """
+    pairs, alpha = 6, 0.05
+    rejected = {
+        (lost, won)
+        for lost, won in product(range(2 * pairs + 1), repeat=2)
+        if lost + won <= 2 * pairs and two_sided(lost, won) <= Fraction(1, 20)
+    }
+    tenths = [k / 10 for k in range(11)]
+    for a, b in product(tenths, repeat=2):
+        law: dict[tuple[int, int], float] = {(0, 0): 1.0}
+        # On the first input A passes with chance a and B with b; on the second it is reversed.
+        for first, second in [(a, b)] * pairs + [(b, a)] * pairs:
+            law = _one_more(law, first * (1 - second), second * (1 - first))
+        assert sum(law[cell] for cell in rejected & law.keys()) <= alpha
+
+
+def _one_more(
+    law: Mapping[tuple[int, int], float], lost: float, won: float
+) -> dict[tuple[int, int], float]:
+    after: dict[tuple[int, int], float] = {}
+    for (x, y), chance in law.items():
+        for cell, part in (((x + 1, y), lost), ((x, y + 1), won), ((x, y), 1 - lost - won)):
+            after[cell] = after.get(cell, 0.0) + chance * part
+    return after
+
+
+# --- Several criteria -------------------------------------------------------------------------
+
+
+def from_trial(first: int) -> Passes:
+    return lambda index, _: index >= first
+
+
+def three_criteria(**question: Any) -> dict[str, Any]:
+    """Wins of 8, 6 and 6 among 20 pairs, none lost: p = 1/128, 1/32 and 1/32."""
+    wins = {"a": 8, "b": 6, "c": 6}
+    ours = run_of({name: from_trial(first) for name, first in wins.items()}, trials=20)
+    theirs = run_of({name: lambda *_: True for name in wins}, trials=20)
+    verdict = compare_records(ours, theirs, ComparisonQuestion(**question))
+    return {"verdict": verdict, **{one.criterion: one for one in verdict.findings}}
+
+
+def test_holm_shares_the_level_by_default() -> None:
+    """The smallest p-value is multiplied by three and passes; the next fails at two times."""
+    found = three_criteria()
+
+    assert [3 / 128, 2 / 32, 2 / 32] == [found[name].adjusted_p_value for name in "abc"]
+    assert [Contrast.BETTER, Contrast.NOT_TOLD_APART, Contrast.NOT_TOLD_APART] == [
+        found[name].contrast for name in "abc"
+    ]
+    assert Decision.INCONCLUSIVE is found["verdict"].decision
+    assert found["verdict"].multiplicity.startswith("Holm over 3 criteria")
+    assert any("leaves out 0" in caveat for caveat in found["b"].caveats)
+
+
+def test_unadjusted_tests_say_what_that_costs() -> None:
+    """With no correction each stands at its own level, and the sum of the levels is told."""
+    found = three_criteria(correction="none")
+
+    assert {Contrast.BETTER} == {found[name].contrast for name in "abc"}
+    assert "at most 15 %" in found["verdict"].multiplicity
+
+
+@pytest.mark.parametrize(
+    ("correction", "level"),
+    [
+        ("none", 0.05),
+        ("bh", 0.05),
+        ("holm", 0.05 / 4),
+        ("bonferroni", 0.05 / 4),
+        ("by", 0.05 / (1 + 1 / 2 + 1 / 3 + 1 / 4)),
+    ],
+)
+def test_the_fewest_discordant_pairs_follow_from_the_correction(
+    correction: Any, level: float
+) -> None:
+    """2 · 2⁻ⁿ must reach the largest level at which anything could be rejected."""
+    fewest = fewest_discordant(0.05, correction, 4)
+
+    assert 2 * 0.5**fewest <= level < 2 * 0.5 ** (fewest - 1)
+
+
+# --- A margin ---------------------------------------------------------------------------------
+
+
+def test_equal_services_pass_a_margin_that_the_pairs_can_show() -> None:
+    """Without a discordant pair, n pairs show a margin m about when (1 − m)ⁿ falls below 5 %."""
+    question = ComparisonQuestion(margin=0.1)
+    enough, few = (compare_records(*two_runs(table(both=n)), question) for n in (30, 20))
+
+    assert 0.9**30 < 0.05 < 0.9**20
+    assert (Decision.PASS, Decision.INCONCLUSIVE) == (enough.decision, few.decision)
+    assert Contrast.NOT_TOLD_APART is enough.findings[0].contrast
+    assert "not shown" in few.findings[0].statement
+
+
+@pytest.mark.parametrize(("pairs", "most"), [(20, 0.07), (50, 0.06)])
+def test_the_margin_is_falsely_shown_about_as_rarely_as_is_said(pairs: int, most: float) -> None:
+    """P(PASS) with the candidate exactly a margin worse, over every discordance in fortieths."""
+    for margin in (0.05, 0.1, 0.2):
+        question = ComparisonQuestion(margin=margin)
+        allowed = [_most_losses(pairs, won, question) for won in range(pairs + 1)]
+        for step in range(41):
+            won_rate = step / 40 * (1 - margin) / 2
+            lost_rate = won_rate + margin
+            shown = sum(
+                comb(pairs, won)
+                * won_rate**won
+                * sum(
+                    comb(pairs - won, lost)
+                    * lost_rate**lost
+                    * max(0.0, 1 - won_rate - lost_rate) ** (pairs - won - lost)
+                    for lost in range(losses + 1)
+                )
+                for won, losses in enumerate(allowed)
+            )
+            assert shown <= most
+
+
+def _most_losses(pairs: int, won: int, question: ComparisonQuestion) -> int:
+    """The most losses that still show the margin beside so many wins; −1 where none does."""
+    assert question.margin is not None
+    for lost in range(pairs - won + 1):
+        outcomes = table(both=pairs - won - lost, lost=lost, won=won)
+        bound = exact_evidence(outcomes, question).margin_bound
+        if bound is None or bound <= -question.margin:
+            return lost - 1
+    return pairs - won
+
+
+def test_worse_within_the_margin_is_a_pass_that_says_so() -> None:
+    """A small real loss is told, and tolerated where the margin allows it."""
+    runs = two_runs(table(both=490, lost=10))
+    strict = compare_records(*runs)
+    lenient = compare_records(*runs, ComparisonQuestion(margin=0.05))
+
+    assert (Contrast.WORSE, Decision.FAIL) == (strict.findings[0].contrast, strict.decision)
+    assert (Contrast.WORSE, Decision.PASS) == (lenient.findings[0].contrast, lenient.decision)
+    assert "less than the margin of 5 points" in lenient.findings[0].statement
+
+
+# --- Runs that stopped early ------------------------------------------------------------------
+
+
+def mixture(won: int, lost: int) -> float:
+    """The bet on the candidate: the likelihood ratio against evens, averaged over (½, 1)."""
+    mpmath = pytest.importorskip("mpmath")
+    inside = mpmath.quad(lambda t: t**won * (1 - t) ** lost, [0.5, 1])
+    return float(2 * inside * 2 ** (won + lost))
+
+
+def test_runs_that_stopped_because_of_what_they_saw_are_compared_by_a_bet() -> None:
+    """The p-value is twice the reciprocal of the largest wealth, by numerical integration."""
+    pattern = [(False, True)] * 3 + [(True, False)] + [(False, True)] * 8 + [(True, True)] * 40
+    ours = run_of({"answers": lambda i, _: pattern[i][0]}, trials=50, measuring=False)
+    theirs = run_of({"answers": lambda i, _: pattern[i][1]}, trials=50, measuring=False)
+    pairs = min(len(ours.trials), len(theirs.trials))
+    found = compare_records(ours, theirs).findings[0]
+
+    wealth, best, won, lost = 1.0, 1.0, 0, 0
+    for reference, candidate in pattern[:pairs]:
+        won, lost = won + (candidate > reference), lost + (reference > candidate)
+        wealth = mixture(won, lost)
+        best = max(best, wealth)
+
+    assert "paired/anytime-bet" == found.decision_rule
+    assert pairs == (found.reference.trials if found.reference else 0) < 50
+    assert 2 / best == pytest.approx(found.p_value, rel=1e-9)
+    assert found.interval is not None
+    assert "descriptive" in found.interval.method
+    assert any("no stopping biases" in caveat for caveat in found.caveats)
+
+
+def test_no_moment_of_stopping_makes_the_bet_wrong_more_often_than_its_level() -> None:
+    """P(p ever ≤ 5 % within 60 fair discordant pairs), by a walk over all states."""
+    alive, crossed = {(0, 0): 1.0}, 0.0
+    for _ in range(60):
+        after: dict[tuple[int, int], float] = {}
+        for (won, lost), chance in alive.items():
+            for state in ((won + 1, lost), (won, lost + 1)):
+                after[state] = after.get(state, 0.0) + chance / 2
+        alive = {}
+        for (won, lost), chance in after.items():
+            if 2 / max(mixture(won, lost), mixture(lost, won)) <= 0.05:
+                crossed += chance
+            else:
+                alive[won, lost] = chance
+
+    assert 0 < crossed <= 0.05
+
+
+def test_early_stops_in_different_orders_are_not_told_apart() -> None:
+    """No test keeps its level there, and the reason is given beside the counts."""
+    ours = run_of({"answers": lambda *_: False}, trials=50, inputs=5, seed=1, measuring=False)
+    theirs = run_of({"answers": lambda *_: True}, trials=50, inputs=5, seed=2, measuring=False)
+    found = compare_records(ours, theirs).findings[0]
+
+    assert (None, Contrast.NOT_TOLD_APART) == (found.p_value, found.contrast)
+    assert "different orders" in found.statement
+    assert found.difference == 1.0
+
+
+def test_a_fixed_size_that_was_reached_needs_no_common_order() -> None:
+    """Uncurtailed runs of two seeds pair by input and repetition, and say that seeds differ."""
+    good = frozenset("123")
+    options = {"trials": 50, "inputs": 5, "measuring": False, "curtail": False}
+    ours = run_of({"answers": lambda _, one: one in good}, seed=1, **options)  # type: ignore[arg-type]
+    theirs = run_of({"answers": lambda *_: True}, seed=2, **options)  # type: ignore[arg-type]
+    verdict = compare_records(ours, theirs)
+
+    assert "paired/mcnemar-exact" == verdict.findings[0].decision_rule
+    assert (20, 0) == (verdict.findings[0].wins, verdict.findings[0].losses)
+    assert not verdict.pairings[0].same_order
+    assert any("different seeds" in caveat for caveat in verdict.caveats)
+    assert any("one after the other" in caveat for caveat in verdict.caveats)
+
+
+def test_a_size_that_outcomes_could_have_changed_is_not_taken_for_fixed() -> None:
+    """A curtailed design that ran to its last trial did so because of what it saw."""
+    options = {"trials": 20, "measuring": False}
+    # 10 of 20 pass, alternating: not certain before the end.
+    ours = run_of({"answers": lambda i, _: i % 2 == 0}, **options)  # type: ignore[arg-type]
+    verdict = compare_records(ours, ours)
+
+    assert not verdict.pairings[0].fixed_size
+    assert "paired/anytime-bet" == verdict.findings[0].decision_rule
+
+
+def test_an_aborted_run_tells_nothing_apart() -> None:
+    """Too many trials that never reached the service are no evidence about it."""
+    ours, theirs = two_runs(table(won=30), stop=StopReason.ERROR_RATE)
+    found = compare_records(ours, theirs).findings[0]
+
+    assert Contrast.NOT_TOLD_APART is found.contrast
+    assert "never reached the service" in found.statement
+
+
+# --- What cannot be paired --------------------------------------------------------------------
+
+
+def test_runs_on_different_inputs_are_described_and_not_told_apart() -> None:
+    """Boschloo's p-value is there, and the reason why it decides nothing."""
+    scipy_stats = pytest.importorskip("scipy.stats")
+    ours = run_of({"answers": lambda i, _: i >= 12}, trials=20, fingerprint="one")
+    theirs = run_of({"answers": lambda i, _: i >= 2}, trials=20, fingerprint="other")
+    found = compare_records(ours, theirs).findings[0]
+    sides = [
+        scipy_stats.boschloo_exact([[18, 8], [2, 12]], alternative=side, n=256).pvalue
+        for side in ("less", "greater")
+    ]
+
+    assert "unpaired/boschloo" == found.decision_rule
+    assert 2 * min(sides) == pytest.approx(found.p_value, rel=1e-3)
+    assert (Contrast.NOT_TOLD_APART, None) == (found.contrast, found.adjusted_p_value)
+    assert "the inputs of the two runs differ" in found.statement
+
+
+def test_two_samples_of_one_population_are_told_apart() -> None:
+    """Each input once, both claims about one population: an unpaired test may decide."""
+    options = {"trials": 20, "inputs": 20, "claim": POPULATION}
+    ours = run_of({"answers": lambda i, _: i >= 12}, fingerprint="one", **options)  # type: ignore[arg-type]
+    theirs = run_of({"answers": lambda *_: True}, fingerprint="other", **options)  # type: ignore[arg-type]
+    verdict = compare_records(ours, theirs)
+
+    assert ("unpaired/boschloo", Contrast.BETTER) == (
+        verdict.findings[0].decision_rule,
+        verdict.findings[0].contrast,
+    )
+    assert "20 of 20 passed with candidate, 8 of 20 with reference" in verdict.statement + (
+        verdict.findings[0].statement
+    )
+
+
+def test_repeated_inputs_of_a_population_count_once_each() -> None:
+    """Four inputs won ten times over are four wins: p = 1/8 and no claim about a population."""
+    options = {"trials": 40, "inputs": 4, "claim": POPULATION}
+    ours = run_of({"answers": lambda *_: False}, **options)  # type: ignore[arg-type]
+    theirs = run_of({"answers": lambda *_: True}, **options)  # type: ignore[arg-type]
+    found = compare_records(ours, theirs).findings[0]
+
+    assert ("paired/sign-of-inputs", 4, 0, 0.125) == (
+        found.decision_rule,
+        found.inputs_won,
+        found.inputs_lost,
+        found.p_value,
+    )
+    assert Contrast.NOT_TOLD_APART is found.contrast
+
+
+def test_a_claim_about_nothing_but_the_run_is_not_tested() -> None:
+    """Without generalisation there is no hypothesis."""
+    claim = Claim(population="no-generalisation")  # type: ignore[arg-type]
+    found = compare_records(*two_runs(table(won=30), claim=claim)).findings[0]
+
+    assert Contrast.NOT_TOLD_APART is found.contrast
+    assert "nothing to test" in found.statement
+
+
+# --- A criterion is never dropped -------------------------------------------------------------
+
+
+def test_a_changed_criterion_is_undecided_and_stays() -> None:
+    """Other postconditions under one name are another criterion."""
+    ours = run_of({"answers": lambda *_: False}, trials=20, structure="before")
+    theirs = run_of({"answers": lambda *_: True}, trials=20, structure="after")
+    verdict = compare_records(ours, theirs)
+
+    assert Decision.INCONCLUSIVE is verdict.decision
+    assert "two criteria" in verdict.findings[0].statement
+
+
+def test_a_criterion_of_one_run_alone_is_undecided_and_stays() -> None:
+    """It is listed with the counts there are, and keeps the whole from passing."""
+    ours = run_of({"answers": lambda *_: False}, trials=20)
+    theirs = run_of({"answers": lambda *_: True, "polite": lambda *_: True}, trials=20)
+    verdict = compare_records(ours, theirs)
+    alone = verdict.findings[1]
+
+    assert ["answers", "polite"] == [one.criterion for one in verdict.findings]
+    assert (None, 20) == (alone.reference, alone.candidate.passed if alone.candidate else None)
+    assert "only the candidate's run" in alone.statement
+    assert Decision.INCONCLUSIVE is verdict.decision
+
+
+# --- Trials without a fair chance -------------------------------------------------------------
+
+
+def test_trials_without_a_fair_chance_count_and_are_disclosed() -> None:
+    """Intent to treat: they fail; the counts without them stand beside."""
+    ours = run_of({"answers": lambda *_: True}, trials=20)
+    theirs = run_of({"answers": lambda *_: True}, trials=20, excused=frozenset(range(6)))
+    found = compare_records(ours, theirs).findings[0]
+
+    assert (6, Contrast.WORSE) == (found.losses, found.contrast)
+    assert any("6 pairs" in one and "won 0 and lost 0" in one for one in found.caveats)
+
+
+def test_per_protocol_leaves_such_pairs_out() -> None:
+    """A run-level choice, named on the verdict."""
+    ours = run_of({"answers": lambda *_: True}, trials=20, analysis="per-protocol")
+    theirs = run_of(
+        {"answers": lambda *_: True}, trials=20, analysis="per-protocol", excused=frozenset({1, 2})
+    )
+    verdict = compare_records(ours, theirs)
+
+    assert ("per-protocol", 18) == (
+        verdict.analysis,
+        verdict.findings[0].pairs.pairs if verdict.findings[0].pairs else 0,
+    )
+
+
+# --- Whom and what it speaks of ---------------------------------------------------------------
+
+
+def test_runs_of_different_claims_or_analyses_are_refused() -> None:
+    """Rates of different things have no difference."""
+    plain = run_of({"answers": lambda *_: True}, trials=10)
+
+    with pytest.raises(InvalidArgument, match="claim must be one for both"):
+        compare_records(plain, run_of({"answers": lambda *_: True}, trials=10, claim=POPULATION))
+    with pytest.raises(InvalidArgument, match="analysis must be one for both"):
+        compare_records(
+            plain, run_of({"answers": lambda *_: True}, trials=10, analysis="per-protocol")
+        )
+
+
+def test_other_conditions_and_separate_beginnings_are_caveats() -> None:
+    """What changed between two runs counts as the services' difference, and is named."""
+    ours = run_of({"answers": lambda *_: True}, trials=10, covariates={"region": "eu"})
+    theirs = run_of(
+        {"answers": lambda *_: True}, trials=10, covariates={"region": "us"}, began=None
+    )
+    text = " ".join(compare_records(ours, theirs).caveats)
+
+    assert "region eu and us" in text
+    assert "one after the other" in text
+
+
+def test_labels_are_the_contracts_where_those_differ() -> None:
+    """Else reference and candidate, or what the caller says."""
+    ours, theirs = two_runs(table(both=10))
+    other = replace(theirs, plan=replace(theirs.plan, contract="agent-2"))
+
+    assert "candidate" == compare_records(ours, theirs).candidate.label
+    assert ("agent", "agent-2") == (
+        compare_records(ours, other).reference.label,
+        compare_records(ours, other).candidate.label,
+    )
+    assert "new" == compare_records(ours, other, labels=("old", "new")).candidate.label
+
+
+@pytest.mark.parametrize("wrong", [("old",), ("new", "new"), ("", "new"), (1, 2)], ids=str)
+def test_labels_are_two_different_names(wrong: Any) -> None:
+    """Else nobody could tell which is better."""
+    with pytest.raises(InvalidArgument, match="two different names"):
+        compare_records(*two_runs(table(both=10)), labels=wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"confidence": 1.0}, {"correction": "fisher"}, {"margin": 0.0}, {"margin": 1.0}]
+)
+def test_a_question_without_meaning_is_refused(wrong: dict[str, Any]) -> None:
+    """Levels, corrections and margins have to be what they are."""
+    with pytest.raises(InvalidArgument, match=next(iter(wrong))):
+        ComparisonQuestion(**wrong)
+
+
+def test_a_margin_needs_a_level_below_one_half() -> None:
+    """Its bound is one-sided: at a confidence of one half there is none."""
+    with pytest.raises(InvalidArgument, match="above"):
+        ComparisonQuestion(confidence=0.5, margin=0.1)
+
+
+# --- What trials took -------------------------------------------------------------------------
+
+
+def test_latency_is_compared_where_both_succeed_and_cost_everywhere() -> None:
+    """Means by hand, the median difference, and no word of setup."""
+    slow = {"took": lambda i: (2.0 + i / 10, 0.02, 30)}
+    fast = {"took": lambda i: (1.0 + i / 10, 0.01, 20)}
+    ours = run_of({"answers": lambda i, _: i % 2 == 0}, trials=10, **slow)  # type: ignore[arg-type]
+    theirs = run_of({"answers": lambda *_: True}, trials=10, **fast)  # type: ignore[arg-type]
+    amounts = {one.name: one for one in compare_records(ours, theirs).amounts}
+
+    assert (5, 10, 10) == tuple(amounts[n].pairs for n in ("latency_s", "cost_usd", "tokens"))
+    assert amounts["latency_s"].reference_mean == pytest.approx(2.4)
+    assert amounts["latency_s"].median_difference == pytest.approx(-1.0)
+    assert amounts["cost_usd"].mean_difference == pytest.approx(-0.01)
+    assert amounts["latency_s"].interval is None  # five pairs bound no median at 95 %
+    assert (-10, -10) == tuple(amounts["tokens"].interval or ())
+
+
+@pytest.mark.parametrize("n", [6, 9, 17, 40])
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_the_interval_of_a_median_covers_as_often_as_it_says(n: int, confidence: float) -> None:
+    """P(r ≤ X ≤ n − r) for X ~ Binomial(n, ½) is at least the confidence, and not one step more."""
+    found = median_interval(range(1, n + 1), confidence=confidence)
+
+    def covered(rank: int) -> Fraction:
+        return Fraction(sum(comb(n, k) for k in range(rank, n - rank + 1)), 2**n)
+
+    wanted = Fraction(str(confidence))
+    if found is None:
+        assert covered(1) < wanted
+    else:
+        rank = int(found.low)
+        assert found.high == n + 1 - rank
+        assert covered(rank) >= wanted > covered(rank + 1)
