@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench.measure import Benchmark
 
+_FOLDER = Path(tempfile.mkdtemp())
+atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)
+#: An installed package is compiled; whatever the environment says, so is what is measured here.
+_COMPILED = ("-E", "-X", f"pycache_prefix={_FOLDER / 'compiled'}")
 _BARE = "python -c pass"
 _DECIDE = (
     "from trialwise.model.tally import Tally;"
@@ -26,8 +34,30 @@ class Group:
 
 
 def _start(name: str, *arguments: str, goal: float | None = None, level: int = 0) -> Benchmark:
-    arguments = arguments or ("-c", name)
-    return Benchmark(name=name, arguments=arguments, reference=_BARE, ratio_goal=goal, level=level)
+    return Benchmark(
+        name=name,
+        arguments=(*_COMPILED, *(arguments or ("-c", name))),
+        reference=_BARE if name != _BARE else None,
+        ratio_goal=goal,
+        level=level,
+    )
+
+
+def _command(name: str, *arguments: str, goal: float | None = None) -> Benchmark:
+    return _start(name, "-m", "trialwise.cli.main", *arguments, goal=goal)
+
+
+def _suite() -> str:
+    """A suite of four lines in a folder of its own; its service is always right."""
+    (_FOLDER / "agent.py").write_text("def answer(question):\n    return '555'\n")
+    suite = _FOLDER / "trialwise.yaml"
+    suite.write_text(
+        'service: {python: "agent:answer"}\n'
+        'inputs: ["What is 15 * 37?", "And 37 * 15?"]\n'
+        "criteria:\n"
+        "  - {name: answers, contains: '555', at_least: 90%}\n"
+    )
+    return f"--suite={suite}"
 
 
 def _verdict(procedure: str, rule: str, trials: int, rate: float) -> Benchmark:
@@ -112,6 +142,7 @@ def _bare(count: int, *, level: int = 0) -> Benchmark:
     )
 
 
+_SUITE = _suite()
 _TEST = "from scipy.stats import binomtest; test = binomtest(90, 100)"
 _CONFINT = "from statsmodels.stats.proportion import proportion_confint"
 _BINOM = "from scipy.stats import binom"
@@ -120,14 +151,17 @@ _TAIL = "from trialwise.stats.binomial import binomial_tail"
 GROUPS = (
     Group(
         title="Cold start",
-        note="CPU of a whole process, start to exit; the ratio is to the bare interpreter.",
+        note="CPU of a whole process, start to exit, its modules compiled before; the ratio is to "
+        "the bare interpreter.",
         benchmarks=(
-            Benchmark(name=_BARE, arguments=("-c", "pass")),
+            _start(_BARE, "-c", "pass"),
             _start("import trialwise", goal=3),
             _start("import trialwise.stats", goal=3),
             _start("from trialwise.stats import wilson_lower", goal=3),
             _start("a first compliance verdict", "-c", _FIRST_VERDICT),
-            _start("trialwise --help", "-m", "trialwise.cli.main", "--help", goal=5),
+            _command("trialwise --help", "--help", goal=5),
+            _command("trialwise check", "check", _SUITE),
+            _command("a 25-trial run of a suite", "run", "--trials=25", _SUITE, goal=20),
             _start("import scipy.stats", level=1),
             _start("import statsmodels.stats.proportion", level=1),
         ),

@@ -19,7 +19,8 @@ from scipy.stats import betabinom, binom
 
 from trialwise.model.claim import Claim
 from trialwise.model.verdict import Decision, Procedure
-from trialwise.procedures.claims import check_claim, decide_claimed
+from trialwise.procedures.claimed import decide_claimed
+from trialwise.procedures.claims import check_claim
 from trialwise.stats.cluster_stratified import Stratum, stratified
 from trialwise.stats.compliance import compliance_cutoff
 from trialwise.stats.values import RULES, Rule

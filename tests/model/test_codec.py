@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -17,8 +18,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from trialwise import stats
 from trialwise.errors import InvalidArgument
-from trialwise.model.baseline import Baseline, CriterionBaseline
+from trialwise.model.baseline import Baseline, BaselineReference, CriterionBaseline
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.codec import from_plain, plan_differences, plan_hash, to_plain
 from trialwise.model.contract import Prevalence
@@ -31,6 +33,7 @@ from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import (
     Decision,
+    Design,
     Dimension,
     Finding,
     Intent,
@@ -47,7 +50,14 @@ from trialwise.stats.finite import exact_corpus_rate
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.values import Interval, Undefined
 
-ALIASES = {"Rule": Literal["wilson", "exact"]}
+RULE = Literal["wilson", "exact"]
+LATER: dict[str, Any] = {name: getattr(stats, name) for name in dir(stats)}
+LATER |= {
+    "BaselineReference": BaselineReference,
+    "SequentialDesign": SequentialDesign,
+    "Rule": RULE,
+}
+LATER["Design"] = eval(str(Design), LATER)
 DESIGNS = [
     SequentialDesign.wald(0.9, cap=50),
     SequentialDesign.fixed(0.9, 0.8),
@@ -172,9 +182,15 @@ CHECKED: dict[Any, st.SearchStrategy[Any]] = {
 
 def of_fields(cls: type, **given_fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Any value of a dataclass whose fields do not restrict one another."""
-    hints = get_type_hints(cls, localns=ALIASES)
+    hints = get_type_hints(cls, localns=names_of(cls))
     parts = {one.name: any_of(hints[one.name]) for one in fields(cls) if one.init}
     return st.builds(cls, **{**parts, **given_fields})
+
+
+def names_of(cls: type) -> dict[str, Any]:
+    """What a class's module imports for the type checker alone, or spells as a text."""
+    module = vars(sys.modules[cls.__module__])
+    return {name: one for name, one in LATER.items() if isinstance(module.get(name, ""), str)}
 
 
 def any_of(hint: Any) -> st.SearchStrategy[Any]:
@@ -256,7 +272,7 @@ def real_findings() -> list[Finding]:
         decide_observational("pii", COUNTS),
         decide_observational("pii", Tally(trials=0, passed=0)),
     ]
-    for rule in ALIASES["Rule"].__args__:  # type: ignore[attr-defined]
+    for rule in RULE.__args__:  # type: ignore[attr-defined]
         for tally in (COUNTS, Tally(trials=3, passed=3)):
             found.append(decide_compliance("json", tally, 0.9, rule=rule))
             found.append(
@@ -279,7 +295,7 @@ def real_findings() -> list[Finding]:
 def real_latencies() -> list[LatencyFinding]:
     quick, slow = [0.4] * 99 + [0.6], [0.5] * 200
     found = []
-    for rule in ALIASES["Rule"].__args__:  # type: ignore[attr-defined]
+    for rule in RULE.__args__:  # type: ignore[attr-defined]
         found.append(decide_latency_limit("p95", quick, 0.95, 0.5, rule=rule))
         found.append(decide_latency_limit("p99", quick[:3], 0.99, 0.5, rule=rule, planned_trials=3))
         found.append(decide_latency_baseline("p95", quick, slow, 0.95, rule=rule))

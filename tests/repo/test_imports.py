@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from fnmatch import fnmatch
+from pathlib import Path
 
 import pytest
 
@@ -56,3 +58,74 @@ cli.main(["--help"], standalone_mode=False)
 assert not [name for name in sys.modules if name.startswith("trialwise.stats")], sys.modules
 """
     assert {"click"} == loaded(code) & HEAVY
+
+
+# --- A run ------------------------------------------------------------------------------------
+
+SUITE = """
+service: {python: "agent:answer"}
+inputs: [What is 15 * 37?, Capital of Australia?]
+criteria:
+  - {name: answers, matches: "555|Canberra", at_least: 90%}
+"""
+AGENT = """
+def answer(question):
+    return "555" if "15" in question else "Canberra"
+"""
+#: What other suites than this one need.
+OTHERS = (
+    *("cel*", "http*", "jsonpath*", "jsonschema*", "tempfile", "xml*", "zipfile"),
+    *("trialwise.checks.callable", "trialwise.checks.combine", "trialwise.checks.text"),
+    *("trialwise.services.command", "trialwise.services.http", "trialwise.services.replay"),
+    *("trialwise.engine.events", "trialwise.reporters.html*", "trialwise.reporters.progress"),
+    *("trialwise.model.baseline", "trialwise.procedures.claimed", "trialwise.stats.c*sequence"),
+    *("trialwise.procedures.latency", "trialwise.stats.latency*"),
+    *("trialwise.procedures.regression", "trialwise.stats.regression", "trialwise.stats.sizing"),
+    *("trialwise.stats.cluster*", "trialwise.stats.containment*", "trialwise.stats.finite*"),
+)
+SEQUENTIAL = ("trialwise.procedures.*sequential", "trialwise.stats.sequential.[!o]*")
+EVENT_LOOP = ("anyio*", "asyncio*")
+
+
+def modules_of(folder: Path, *arguments: str) -> set[str]:
+    """Everything that a command has loaded in a folder with a suite of four lines."""
+    (folder / "trialwise.yaml").write_text(SUITE)
+    (folder / "agent.py").write_text(AGENT)
+    code = f"""
+import sys
+from trialwise.cli.main import cli
+assert not cli.main({arguments!r}, standalone_mode=False)
+print(*sys.modules, file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True, cwd=folder
+    )
+    return set(done.stderr.split())
+
+
+def among(modules: set[str], patterns: tuple[str, ...]) -> set[str]:
+    return {name for name in modules for one in patterns if fnmatch(name, one)}
+
+
+def test_a_fixed_run_loads_no_other_procedure(tmp_path: Path) -> None:
+    """Nor another check, service or report, nor a display that nobody asked for."""
+    modules = modules_of(tmp_path, "run", "--quiet", "--trials", "25")
+
+    assert "trialwise.stats.compliance" in modules
+    assert set() == among(modules, (*OTHERS, *SEQUENTIAL))
+
+
+def test_a_sequential_run_loads_its_procedure_and_no_other(tmp_path: Path) -> None:
+    """What finds designs is not loaded either: this one is in the catalogue."""
+    modules = modules_of(tmp_path, "run", "--quiet")
+
+    assert "trialwise.stats.sequential.design" in modules
+    assert set() == among(modules, (*OTHERS, "trialwise.stats.sequential.optimal"))
+
+
+def test_a_check_loads_no_event_loop(tmp_path: Path) -> None:
+    """Nothing is called, so nothing has to wait."""
+    modules = modules_of(tmp_path, "check", "--trials", "25")
+
+    assert "trialwise.reporters.rules" in modules
+    assert set() == among(modules, (*OTHERS, *SEQUENTIAL, *EVENT_LOOP))

@@ -21,6 +21,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 import trialwise.reporters
 from trialwise import stats
 from trialwise.errors import InvalidArgument
+from trialwise.model.baseline import BaselineReference
 from trialwise.model.codec import from_plain
 from trialwise.model.evidence import StopReason
 from trialwise.model.run import RunRecord
@@ -70,7 +71,8 @@ SINGLE: dict[Any, dict[str, Any]] = {
 
 #: What the model names for the type checker alone, or spells as a text.
 LATER: dict[str, Any] = {name: getattr(stats, name) for name in dir(stats)}
-LATER |= {"SequentialDesign": SequentialDesign, "Rule": Literal["wilson", "exact"]}
+LATER |= {"BaselineReference": BaselineReference, "SequentialDesign": SequentialDesign}
+LATER["Rule"] = Literal["wilson", "exact"]
 LATER["Design"] = eval(str(Design), LATER)
 
 

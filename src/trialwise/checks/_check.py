@@ -14,7 +14,16 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
 
-__all__ = ["UNSET", "Check", "Unreadable", "Unset", "check_flags", "plain"]
+__all__ = [
+    "UNSET",
+    "Check",
+    "Unreadable",
+    "Unset",
+    "check_flags",
+    "check_texts",
+    "plain",
+    "spelled",
+]
 
 
 class Unset:
@@ -99,6 +108,22 @@ def check_flags(**flags: object) -> None:
     for argument, value in flags.items():
         if not isinstance(value, bool):
             raise InvalidArgument(argument, value, "be true or false")
+
+
+def check_texts(argument: str, texts: tuple[object, ...]) -> None:
+    """At least one text, none of them empty."""
+    if not texts:
+        raise InvalidArgument(argument, list(texts), "hold at least one text")
+    for text in texts:
+        if not isinstance(text, str) or not text:
+            raise InvalidArgument(argument, text, "be text of at least one character")
+
+
+def spelled(check: object) -> dict[str, Any]:
+    """A postcondition as a suite file spells it, if it is one that a suite file can hold."""
+    if not isinstance(check, Check):
+        raise InvalidArgument("check", check, "be a built-in postcondition to be written down")
+    return check.to_dict()
 
 
 def plain(value: Any) -> Any:

@@ -20,12 +20,9 @@ from typing import Any
 
 from trialwise.checks._check import Check
 from trialwise.checks._source import global_names, rebound_names, source_of, source_of_class
-from trialwise.checks.callable import Predicate
-from trialwise.checks.combine import AllOf, AnyOf, Named, Not
 from trialwise.checks.registry import to_spec
-from trialwise.model.baseline import CriterionScope
 from trialwise.model.contract import Contract
-from trialwise.model.criterion import Criterion
+from trialwise.model.criterion import Criterion, CriterionScope
 from trialwise.model.fingerprint import canonical, fingerprint, sampling_fingerprint
 
 __all__ = ["criterion_structure", "describe_postconditions", "scopes_of"]
@@ -95,17 +92,22 @@ class _Described:
 
     def check(self, check: object) -> Any:
         """A postcondition or plain function, as values that JSON holds."""
-        if isinstance(check, Named):
-            return self.check(check.condition)
-        if isinstance(check, Not):
-            return {"not": self.check(check.condition)}
-        if isinstance(check, AllOf | AnyOf):
-            return {check.spelling: sorted(map(self.check, check.checks), key=canonical)}
-        if isinstance(check, Predicate):
-            return self.check(check.function)
         if isinstance(check, Check) and type(check).__module__.startswith("trialwise.checks."):
-            return to_spec(check)
+            return self._built_in(check)
         return {"python": self.function(check)}
+
+    def _built_in(self, check: Any) -> Any:
+        # By its spelling and not by its class: a suite of plain checks loads no others.
+        match check.spelling:
+            case "python":
+                return self.check(check.function)
+            case "named":
+                return self.check(check.condition)
+            case "not":
+                return {"not": self.check(check.condition)}
+            case "all_of" | "any_of":
+                return {check.spelling: sorted(map(self.check, check.checks), key=canonical)}
+        return to_spec(check)
 
     def function(self, function: object) -> str:
         """A callable by name and fingerprint, such as `my_agent:grounded#5f3a…`."""

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from trialwise.checks._check import Check, Unreadable
+from trialwise.checks._check import Check, Unreadable, check_texts
 from trialwise.checks._evidence import failed, preview, shown
 from trialwise.checks._reading import text_of
-from trialwise.checks.text import check_texts
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from trialwise.checks._check import Check
+from trialwise.checks._check import Check, check_texts, spelled
 from trialwise.checks._evidence import failed, printable
-from trialwise.checks.text import check_texts
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.postcondition import Postcondition
@@ -179,13 +178,6 @@ def named(name: str, check: Postcondition) -> Named:
     'no card number'
     """
     return Named(name, check)
-
-
-def spelled(check: Postcondition) -> dict[str, Any]:
-    """A postcondition as a suite file spells it, if it is one that a suite file can hold."""
-    if not isinstance(check, Check):
-        raise InvalidArgument("check", check, "be a built-in postcondition to be written down")
-    return check.to_dict()
 
 
 def _check_parts(checks: tuple[object, ...]) -> None:

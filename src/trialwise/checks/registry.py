@@ -10,9 +10,8 @@ A function of Python's is not in the table: only the reader of a suite can decid
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from trialwise.checks._evidence import printable
 from trialwise.errors import InvalidArgument
@@ -21,8 +20,7 @@ from trialwise.model.postcondition import Postcondition
 __all__ = ["from_spec", "spellings", "to_spec"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     """Where a constructor lives and what its short form may hold."""
 
     module: str
@@ -100,7 +98,7 @@ def to_spec(check: Postcondition) -> dict[str, Any]:
     >>> to_spec(length(maximum=200))
     {'length': {'maximum': 200}}
     """
-    from trialwise.checks.combine import spelled
+    from trialwise.checks._check import spelled
 
     return spelled(check)
 

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from trialwise.checks._check import Check, check_flags
+from trialwise.checks._check import Check, check_flags, check_texts
 from trialwise.checks._evidence import around, failed, label, preview
 from trialwise.checks._limits import Limits
 from trialwise.checks._reading import text_of
-from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
 from trialwise.stats._checks import check_count
@@ -259,15 +258,6 @@ def as_texts(texts: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(texts, (list, tuple)):
         return tuple(texts)
     return (texts,)  # type: ignore[return-value]
-
-
-def check_texts(argument: str, texts: tuple[object, ...]) -> None:
-    """At least one text, none of them empty."""
-    if not texts:
-        raise InvalidArgument(argument, list(texts), "hold at least one text")
-    for text in texts:
-        if not isinstance(text, str) or not text:
-            raise InvalidArgument(argument, text, "be text of at least one character")
 
 
 def _folded(actual: str, expected: str, ignore_case: bool) -> tuple[str, str]:

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
-from trialwise.checks._check import Check, Unreadable, check_flags
+from trialwise.checks._check import Check, Unreadable, check_flags, check_texts
 from trialwise.checks._evidence import failed, label, shown
 from trialwise.checks._limits import Limits
 from trialwise.checks._reading import check_json, same
 from trialwise.checks._trace import calls_of, names
 from trialwise.checks.schema import check_schema, describe, worst_error
-from trialwise.checks.text import as_texts, check_texts
+from trialwise.checks.text import as_texts
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply

@@ -1,4 +1,7 @@
-"""What a run tells whoever listens, while it goes on."""
+"""What a run tells whoever listens, while it goes on.
+
+Imported by those who tell it, when they do: a run that nobody listens to loads none of it.
+"""
 
 from __future__ import annotations
 

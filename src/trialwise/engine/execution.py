@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anyio import CancelScope, Event, create_task_group, get_cancelled_exc_class, to_thread
 from anyio.lowlevel import checkpoint
 
 from trialwise.engine.attempt import Caller
 from trialwise.engine.budget import Meter
-from trialwise.engine.events import CriterionDecided, TrialDone
-from trialwise.engine.events import Event as RunEvent
 from trialwise.engine.ledger import Ledger
 from trialwise.engine.pacing import Pacer
 from trialwise.engine.ports import Clock, ServiceError
@@ -23,6 +20,9 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.options import AbortRule
 from trialwise.model.outcome import ErrorClass
 from trialwise.model.trial import Trial
+
+if TYPE_CHECKING:
+    from trialwise.engine.events import Event as RunEvent
 
 __all__ = ["Execution", "Halt", "Means"]
 
@@ -44,8 +44,7 @@ class Halt:
             self.reason, self.message = reason, message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class Means(NamedTuple):
     """What all experiments of a run share."""
 
     caller: Caller
@@ -185,6 +184,8 @@ class Execution:
     def _tell(
         self, emit: Callable[[RunEvent], None], trial: Trial, settled: Sequence[Progress]
     ) -> None:
+        from trialwise.engine.events import CriterionDecided, TrialDone
+
         means = self._means
         emit(
             TrialDone(

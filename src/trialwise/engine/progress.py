@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from trialwise.engine.events import CriterionStanding
+from typing import TYPE_CHECKING
+
 from trialwise.engine.sparing import Horizon
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Decision
 from trialwise.procedures.composite import combine
 from trialwise.procedures.streams import Stream
+
+if TYPE_CHECKING:
+    from trialwise.engine.events import CriterionStanding
 
 __all__ = ["Progress"]
 
@@ -73,6 +77,8 @@ class Progress:
 
     def standing(self) -> CriterionStanding:
         """Counts and decision for whoever listens."""
+        from trialwise.engine.events import CriterionStanding
+
         trials, failures = self._trials, self._failures
         if not self.each_input:
             trials, failures = self.streams[0].trials, self.streams[0].failures

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from anyio import Event, create_task_group, get_cancelled_exc_class, move_on_after
 
 from trialwise.engine.attempt import Caller
 from trialwise.engine.budget import Meter
-from trialwise.engine.events import CriterionDecided, Listener, RunEnded, RunStarted
 from trialwise.engine.excerpts import Excerpts, error_text
 from trialwise.engine.execution import Execution, Halt, Means
 from trialwise.engine.ledger import Ledger
@@ -23,14 +22,16 @@ from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.trial import Trial
 
+if TYPE_CHECKING:
+    from trialwise.engine.events import Listener
+
 __all__ = ["RunOutcome", "run_plan"]
 
 #: A service that takes longer to close is left to itself.
 _CLOSING_S = 30.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOutcome:
+class RunOutcome(NamedTuple):
     """What a run leaves to be judged."""
 
     trials: tuple[Trial, ...]
@@ -220,6 +221,8 @@ class _Run:
     def _announce(self, run_id: str) -> None:
         emit = self._means.emit
         if emit is not None:
+            from trialwise.engine.events import CriterionDecided, RunStarted
+
             emit(RunStarted(run_id=run_id, plan=self._plan, resumed=self._resumed))
             for one in self._means.progress:
                 if one.is_settled:
@@ -250,6 +253,8 @@ class _Run:
             message=self._excerpts.text(message),
         )
         if self._means.emit is not None:
+            from trialwise.engine.events import RunEnded
+
             ended = RunEnded(stop=outcome.stop, spending=outcome.spending, message=outcome.message)
             self._means.emit(ended)
         return outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trialwise.engine.attempt import Response
 from trialwise.engine.excerpts import Excerpts, error_text
@@ -13,6 +13,9 @@ from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply, Setup
 from trialwise.model.trial import Trial
+
+if TYPE_CHECKING:
+    from trialwise.stats import TraceShape
 
 __all__ = ["Scorer"]
 
@@ -93,6 +96,7 @@ class Scorer:
             started_s=started_s,
             reply=self._excerpts.reply(reply),
             tool_calls=self._excerpts.tool_calls(reply) if reply.details else (),
+            shape=_shape(reply) if reply.details else None,
             exit_code=reply.exit_code,
         )
         return trial if reply.setup is None else _with_setup(trial, reply.setup)
@@ -157,9 +161,11 @@ class _Ready(NamedTuple):
 
 
 def _ready(check: Check) -> _Ready:
+    if isinstance(check, Postcondition):
+        return _Ready(check.name, check.check)
     from trialwise.checks.callable import predicate
 
-    postcondition = check if isinstance(check, Postcondition) else predicate(check)
+    postcondition = predicate(check)
     return _Ready(postcondition.name, postcondition.check)
 
 
@@ -180,6 +186,20 @@ def _result(check: Callable[[Reply], object], reply: Reply) -> CheckResult:
         f"the postcondition returned {type(result).__name__}, expected a CheckResult",
         reason=FailReason.TRANSFORM,
     )
+
+
+def _shape(reply: Reply) -> TraceShape | None:
+    """The counts of the session that a reply tells of, before anything is cut or redacted."""
+    if "trace" not in reply.details and "tool_calls" not in reply.details:
+        return None
+    from trialwise.model.trace import Trace
+    from trialwise.stats.trace_shape import read_trace
+
+    try:
+        trace = Trace.of(reply)
+        return None if trace is None else read_trace(trace.to_dict())
+    except Exception:  # what a service hands over as its trace may raise anything
+        return None
 
 
 def _with_setup(trial: Trial, setup: Setup) -> Trial:

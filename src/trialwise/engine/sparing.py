@@ -7,9 +7,12 @@ still be open when its turn comes.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from trialwise.procedures.streams import Stream
-from trialwise.stats.sequential.concurrency import trials_to_start
-from trialwise.stats.sequential.design import SequentialDesign
+
+if TYPE_CHECKING:
+    from trialwise.stats.sequential import SequentialDesign
 
 __all__ = ["Horizon"]
 
@@ -28,6 +31,10 @@ class Horizon:
     """
 
     def __init__(self, design: SequentialDesign, concurrency: int) -> None:
+        # Most runs have no horizon, and need not load what looks ahead.
+        from trialwise.stats.sequential.concurrency import trials_to_start
+
+        self._to_start = trials_to_start
         self._design = design
         self._concurrency = concurrency
         # Where it was found, how far was looked, and the first place beyond it.
@@ -51,7 +58,7 @@ class Horizon:
         here = (stream.next_place, stream.failures)
         if self._is_stale(here, place, window):
             self._at, self._window = here, window
-            self._until = stream.next_place + trials_to_start(
+            self._until = stream.next_place + self._to_start(
                 self._design, stream.trials, stream.failures, 0, concurrency=window
             )
         return place < self._until

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import repeat
 from math import isfinite
 from operator import index
 from reprlib import Repr
 from types import NoneType
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.lines import LARGEST, unplain
@@ -70,8 +69,7 @@ def excerpt(value: object) -> str:
     return _Excerpt(_SHORT.repr(value))
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """How one declared type is spelled."""
 
     kinds: frozenset[type]

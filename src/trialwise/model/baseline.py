@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim
+from trialwise.model.criterion import CriterionScope
 from trialwise.model.tally import Tally
 from trialwise.stats._checks import check_count, check_positive, check_real, check_text
 
@@ -23,20 +24,6 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 #: Beyond these nobody means a date, and calendar arithmetic overflows.
 _YEARS = (1970, 2999)
 _MOST_DAYS = 36_525
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CriterionScope:
-    """What a criterion's trials are trials of: a test's must be its baseline's (§1.5.2)."""
-
-    structure: str
-    """The fingerprint of its postconditions and of its sampling's name."""
-    postconditions: tuple[str, ...] = ()
-    """Each as a reader would tell it from another; they explain a changed structure."""
-    sampling: str = ""
-    """Identifier and version of the sampling."""
-    sampling_fingerprint: str = ""
-    """Of the inputs' contents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,16 +8,17 @@ one takes its default, so that a class may grow without making earlier records u
 
 from __future__ import annotations
 
-import re
 import sys
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
+from importlib import import_module
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin
 
+from trialwise import stats
 from trialwise.errors import InvalidArgument
 from trialwise.model._forms import (
     SINGLE,
@@ -32,7 +33,7 @@ from trialwise.model._forms import (
 )
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.plan import Plan
-from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.stats import sequential
 from trialwise.stats.values import Undefined
 
 __all__ = ["from_plain", "plan_differences", "plan_hash", "to_plain"]
@@ -126,6 +127,9 @@ def plan_differences(kept: Plan, given: Plan) -> tuple[str, ...]:
 def _decisive(plan: Plan) -> dict[str, Any]:
     plain: dict[str, Any] = to_plain(plan)
     del plain["guards"]
+    if not plain["gates"]:
+        # A plan without them is known by what it was known by before there were any.
+        del plain["gates"]
     options = plain.pop("options")
     for path in _WORDING:
         _drop(plain, *path)
@@ -235,16 +239,16 @@ class _Record:
             raise Misfit(error.value, error.allowed, at) from None
 
 
-def _design_out(value: Any) -> dict[str, Any]:
-    if not isinstance(value, SequentialDesign):
+def _design_out(cls: Any, value: Any) -> Any:
+    if not isinstance(value, cls):
         raise Misfit(value, "be a SequentialDesign")
     return value.to_dict()
 
 
-def _design_in(plain: Any) -> SequentialDesign:
+def _design_in(cls: Any, plain: Any) -> Any:
     """Its own reader checks the boundaries, which are more than types."""
     try:
-        return SequentialDesign.from_dict(plain)
+        return cls.from_dict(plain)
     except InvalidArgument as error:
         at = "" if error.argument == "values" else f".{error.argument}"
         raise Misfit(error.value, error.allowed, at) from None
@@ -254,9 +258,9 @@ def _design_in(plain: Any) -> SequentialDesign:
 
 def _union(members: tuple[Any, ...]) -> Form:
     forms = {member: _form(member) for member in members}
-    classes: list[Any] = [one for one in members if is_dataclass(one) and one is not Undefined]
+    classes: list[Any] = [one for one in members if _is_class(one)]
     if len(classes) > 1:
-        forms |= {one: _tagged(one.__name__, forms[one]) for one in classes}
+        forms |= {one: _tagged(_name(one), forms[one]) for one in classes}
     decoders = _decoders(forms, classes)
 
     @cache
@@ -267,8 +271,7 @@ def _union(members: tuple[Any, ...]) -> Form:
         kind: Any = type(value)
         found = encoder(kind)
         if found is None:
-            names = (one.__name__ if isinstance(one, type) else str(one) for one in members)
-            raise Misfit(value, f"be one of {', '.join(names)}")
+            raise Misfit(value, f"be one of {', '.join(map(_name, members))}")
         return found(value)
 
     def decode(plain: Any) -> Any:
@@ -283,6 +286,16 @@ def _union(members: tuple[Any, ...]) -> Form:
         encode=encode,
         decode=decode,
     )
+
+
+def _is_class(member: Any) -> bool:
+    return isinstance(member, ForwardRef) or (is_dataclass(member) and member is not Undefined)
+
+
+def _name(member: Any) -> str:
+    if isinstance(member, ForwardRef):
+        return member.__forward_arg__
+    return member.__name__ if isinstance(member, type) else str(member)
 
 
 def _tagged(name: str, form: Form) -> Form:
@@ -306,7 +319,7 @@ def _decoders(forms: Mapping[Any, Form], classes: list[Any]) -> dict[type, Calla
     if len(classes) > 1:
         if dict in decoders:
             raise TypeError(f"JSON cannot tell {' | '.join(map(str, forms))} apart")
-        by_name = {one.__name__: forms[one].decode for one in classes}
+        by_name = {_name(one): forms[one].decode for one in classes}
 
         def decode_tagged(plain: dict[str, Any]) -> Any:
             tag = plain.get(TAG)
@@ -339,7 +352,7 @@ _KINDS: dict[type, str] = {
 def _form(hint: Any) -> Form:
     if hint in SINGLE:
         return SINGLE[hint]
-    if isinstance(hint, type) and get_origin(hint) is None:
+    if isinstance(hint, type | ForwardRef) and get_origin(hint) is None:
         return _class(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Literal:
@@ -359,25 +372,69 @@ def _sequence(origin: Any, arguments: tuple[Any, ...]) -> Form:
     return list_of(_form(arguments[0]), origin)
 
 
-def _class(cls: type) -> Form:
+def _class(cls: type | ForwardRef) -> Form:
+    if isinstance(cls, ForwardRef):
+        return _later(cls.__forward_arg__)
     if issubclass(cls, Enum):
         return choice({one: one.value for one in cls})
-    if cls is SequentialDesign:
-        return Form(frozenset({dict}), lambda kind: kind is cls, _design_out, _design_in)
+    if cls.__name__ == "SequentialDesign":
+        out, back = partial(_design_out, cls), partial(_design_in, cls)
+        return Form(frozenset({dict}), lambda kind: kind is cls, out, back)
     if is_dataclass(cls):
         record = _Record(cls)
         return Form(frozenset({dict}), lambda kind: kind is cls, record.encode, record.decode)
     raise TypeError(f"{cls.__name__} has no plain form")
 
 
-def _hints(cls: type) -> dict[str, Any]:
-    """The types of a class's fields.
+# --- Names in hints ---------------------------------------------------------------------------
 
-    A name that is imported for the type checker alone, such as `Literal` in an alias that is a
-    text at run time, is looked up in `typing`.
+#: Dataclasses that a module may name for the type checker alone, and what each is imported from.
+_LATER = {
+    **dict.fromkeys(dir(stats), stats.__name__),
+    **dict.fromkeys(dir(sequential), sequential.__name__),
+    "BaselineReference": "trialwise.model.baseline",
+    **dict.fromkeys(("Metrics", "Reliability", "Stability"), "trialwise.model.gate"),
+    "GateFinding": "trialwise.model.metrics",
+}
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    """The types of a class's fields."""
+    names = _Names(vars(sys.modules[cls.__module__]))
+    return {one.name: eval(str(one.type), vars(typing), names) for one in fields(cls)}
+
+
+class _Names(dict[str, Any]):
+    """What the hints of a module may name.
+
+    An alias may be a text at run time, so that its module need not import `typing`. A class may be
+    imported for the type checker alone, so that a run by one method does not load the results of
+    all others: it stays a name until there is a value of it.
     """
-    module = vars(sys.modules[cls.__module__])
-    named = {name for one in fields(cls) for name in re.findall(r"\w+", str(one.type))}
-    texts = {name: module[name] for name in named if isinstance(module.get(name), str)}
-    aliases = {name: eval(text, vars(typing)) for name, text in texts.items()}
-    return get_type_hints(cls, localns=aliases)
+
+    def __init__(self, module: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._module = module
+
+    def __missing__(self, name: str) -> Any:
+        if name in self._module:
+            found = self._module[name]
+            return eval(found, vars(typing), self) if isinstance(found, str) else found
+        if name in _LATER:
+            return ForwardRef(name)
+        raise KeyError(name)
+
+
+def _later(name: str) -> Form:
+    """The form of a dataclass whose module is loaded by the first value of it."""
+
+    @cache
+    def form() -> Form:
+        return _form(getattr(import_module(_LATER[name]), name))
+
+    return Form(
+        kinds=frozenset({dict}),
+        holds=lambda cls: cls.__name__ == name and cls.__module__.startswith(_LATER[name]),
+        encode=lambda value: form().encode(value),
+        decode=lambda plain: form().decode(plain),
+    )

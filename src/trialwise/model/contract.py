@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim
@@ -20,6 +20,10 @@ from trialwise.stats._checks import (
     check_rate,
     check_text,
 )
+
+if TYPE_CHECKING:
+    # Few contracts have gates, and every run makes a contract.
+    from trialwise.model.gate import Gate, Metrics, Reliability, Stability
 
 __all__ = ["Contract", "Latency", "LatencyConstraint", "Prevalence"]
 
@@ -149,6 +153,12 @@ class Contract:
     """Whether a reply shows any work done; a trial without is classed `empty-run`."""
     prevalence: Prevalence | None = None
     """Of harmful content before the guardrail, where its residual is to be bounded."""
+    reliability: Reliability | None = None
+    """What repeated runs of each input come to, and what is asked of that."""
+    stability: Stability | None = None
+    """How steady each run's session was, and what is asked of that."""
+    metrics: Metrics | None = None
+    """pass@k, pass^k and scores, and what is asked of them."""
     description: str = ""
     samplings: Mapping[str, Sampling] = field(init=False, repr=False, compare=False)
     """The experiments, by name."""
@@ -181,6 +191,22 @@ class Contract:
         if unused:
             allowed = "each have a criterion: trials that decide nothing are not run"
             raise InvalidArgument("samplings", sorted(unused), allowed)
+        for gate in self.gates:
+            name = self.gate_experiment(gate)
+            if name not in self.samplings:
+                raise InvalidArgument("sampling", gate.sampling, f"be one of {known}")
+            mine = [one.name for one in self.criteria if self.experiment_of(one) == name]
+            gate.check_criteria(mine)
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """What is asked of numbers that only repeated runs have."""
+        given = (self.reliability, self.stability, self.metrics)
+        return tuple(gate for gate in given if gate is not None)
+
+    def gate_experiment(self, gate: Gate) -> str:
+        """The sampling whose runs a gate is about."""
+        return self._named(gate.sampling, gate.name)
 
     def experiment_of(self, criterion: Criterion) -> str:
         """The sampling a criterion runs over."""

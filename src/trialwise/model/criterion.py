@@ -11,7 +11,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.postcondition import Postcondition
 from trialwise.stats._checks import check_choice, check_count, check_open_rate, check_text
 
-__all__ = ["Check", "Criterion", "Origin"]
+__all__ = ["Check", "Criterion", "CriterionScope", "Origin"]
 
 Check: TypeAlias = Postcondition | Callable[..., object]
 """A postcondition, or a plain function that the engine wraps into one."""
@@ -162,6 +162,20 @@ class Criterion:
         from trialwise.stats._boundary import complement
 
         return complement(self.power)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionScope:
+    """What a criterion's trials are trials of: a test's must be its baseline's (§1.5.2)."""
+
+    structure: str
+    """The fingerprint of its postconditions and of its sampling's name."""
+    postconditions: tuple[str, ...] = ()
+    """Each as a reader would tell it from another; they explain a changed structure."""
+    sampling: str = ""
+    """Identifier and version of the sampling."""
+    sampling_fingerprint: str = ""
+    """Of the inputs' contents."""
 
 
 def _postconditions(given: object) -> tuple[Check, ...]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from trialwise.model.baseline import BaselineReference
 from trialwise.model.criterion import Origin
+
+if TYPE_CHECKING:
+    from trialwise.model.baseline import BaselineReference
 
 __all__ = [
     "Breakdown",

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from trialwise.errors import InvalidArgument
@@ -80,8 +79,7 @@ def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]]:
     return records
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scan:
+class Scan(NamedTuple):
     """What a file of numbered lines holds."""
 
     lines: Sequence[bytes]

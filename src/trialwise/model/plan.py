@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
 
 from trialwise.model.claim import Claim, Estimator, SamplingMode
 from trialwise.model.contract import Prevalence
 from trialwise.model.evidence import Guard, Threshold
 from trialwise.model.options import Analysis, RunOptions
 from trialwise.model.verdict import Decision, Design, Intent, Procedure
-from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.sequential.order import Draw
 from trialwise.stats.values import Rule
+
+if TYPE_CHECKING:
+    # As in `verdict`: not every run is sequential, and few have gates.
+    from trialwise.model.gate import Metrics, Reliability, Stability
+    from trialwise.stats.sequential import SequentialDesign
 
 __all__ = ["CriterionPlan", "ExperimentPlan", "LatencyPlan", "Limits", "Plan"]
 
@@ -85,7 +90,9 @@ class CriterionPlan:
     @property
     def limits(self) -> Limits:
         """When its stream is decided."""
-        design = self.design if isinstance(self.design, SequentialDesign) else None
+        # Known by its boundaries: its class would have to be loaded to ask for it.
+        bounded = hasattr(self.design, "accept")
+        design = cast("SequentialDesign", self.design) if bounded else None
         return Limits(self.trials, self.cutoff, design, self.curtailed)
 
 
@@ -141,6 +148,8 @@ class Plan:
     experiments: tuple[ExperimentPlan, ...]
     criteria: tuple[CriterionPlan, ...]
     latency: tuple[LatencyPlan, ...] = ()
+    gates: tuple[Reliability | Stability | Metrics, ...] = ()
+    """Each with the sampling it is about."""
     structure: Mapping[str, str] = field(default_factory=dict)
     """The fingerprint of each criterion's postconditions."""
     covariates: Mapping[str, str] = field(default_factory=dict)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.reply import Usage
+
+if TYPE_CHECKING:
+    from trialwise.stats import TraceShape
 
 __all__ = ["Trial"]
 
@@ -46,6 +49,8 @@ class Trial:
     reply: str | None = None
     """The reply as text, shortened and redacted, for people to read."""
     tool_calls: tuple[Mapping[str, Any], ...] = ()
+    shape: TraceShape | None = None
+    """The counts of the session that stability is computed from; None where none was told."""
     exit_code: int | None = None
 
     @property
@@ -99,6 +104,8 @@ class Trial:
             line["error"] = self.error
         if self.tool_calls:
             line["tool_calls"] = [dict(call) for call in self.tool_calls]
+        if self.shape is not None:
+            line["shape"] = _counts(self.shape)
         if self.exit_code is not None:
             line["exit"] = self.exit_code
         return line
@@ -155,6 +162,7 @@ class Trial:
             started_s=line.get("at", 0.0),
             reply=line.get("reply"),
             tool_calls=tuple(line.get("tool_calls", ())),
+            shape=_shape(line.get("shape")),
             exit_code=line.get("exit"),
         )
 
@@ -165,6 +173,27 @@ def _pair(usage: Usage | None) -> list[int] | None:
 
 def _usage(pair: list[int] | None) -> Usage | None:
     return None if pair is None else Usage(input_tokens=pair[0], output_tokens=pair[1])
+
+
+def _counts(shape: TraceShape) -> list[Any]:
+    calls = (shape.total_calls, shape.distinct_calls, shape.distinct_tools)
+    return [*calls, list(shape.assistant_lengths), shape.tokens]
+
+
+def _shape(counts: list[Any] | None) -> TraceShape | None:
+    if counts is None:
+        return None
+    # Few services tell their sessions, and every journal is read by way of here.
+    from trialwise.stats.trace_shape import TraceShape
+
+    total, distinct, tools, lengths, tokens = counts
+    return TraceShape(
+        total_calls=total,
+        distinct_calls=distinct,
+        distinct_tools=tools,
+        assistant_lengths=tuple(lengths),
+        tokens=tokens,
+    )
 
 
 _OK = CheckResult.ok()

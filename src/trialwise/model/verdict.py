@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from trialwise.model.claim import Claim
 from trialwise.model.evidence import (
@@ -24,19 +24,28 @@ from trialwise.model.evidence import (
     Threshold,
 )
 from trialwise.model.tally import Tally
-from trialwise.stats.cluster_estimators import ClusterEstimate
-from trialwise.stats.cluster_stratified import StratifiedEstimate
-from trialwise.stats.compliance import ComplianceCutoff
-from trialwise.stats.containment import GuardrailBound, StratifiedContainment
-from trialwise.stats.containment_residual import ResidualHarm
-from trialwise.stats.finite import ExactCorpusRate, FiniteCorpusCutoff
-from trialwise.stats.latency_baseline import OrderStatisticBound
-from trialwise.stats.latency_limits import LatencyLimitDecision
-from trialwise.stats.latency_precedence import PrecedenceThreshold
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.regression import RegressionCutoff
-from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.values import Decision, Interval, Rule
+
+if TYPE_CHECKING:
+    # A run is decided by one or two of these methods and must not load them all; `codec` finds
+    # each by its name, once there is a value of it. Neither has every run gates.
+    from trialwise.model.metrics import GateFinding
+    from trialwise.stats import (
+        ClusterEstimate,
+        ComplianceCutoff,
+        ExactCorpusRate,
+        FiniteCorpusCutoff,
+        GuardrailBound,
+        LatencyLimitDecision,
+        OrderStatisticBound,
+        PrecedenceThreshold,
+        RegressionCutoff,
+        ResidualHarm,
+        StratifiedContainment,
+        StratifiedEstimate,
+    )
+    from trialwise.stats.sequential import SequentialDesign
 
 __all__ = [
     "Caution",
@@ -113,7 +122,7 @@ class PValue:
 
 
 Design: TypeAlias = (
-    ComplianceCutoff | RegressionCutoff | SequentialDesign | FiniteCorpusCutoff | ExactCorpusRate
+    "ComplianceCutoff | RegressionCutoff | SequentialDesign | FiniteCorpusCutoff | ExactCorpusRate"
 )
 """What a procedure decides by; an observational one needs none."""
 
@@ -184,10 +193,8 @@ class Finding:
     @property
     def cutoff(self) -> int | None:
         """The fewest successes that PASS, where there is such a number."""
-        design = self.design
-        if isinstance(design, ComplianceCutoff | RegressionCutoff | FiniteCorpusCutoff):
-            return design.cutoff
-        return None
+        cutoff: int | None = getattr(self.design, "cutoff", None)
+        return cutoff
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +221,7 @@ class LatencyFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """A criterion or latency constraint that decided a verdict other than PASS."""
+    """A criterion, latency constraint or gate that decided a verdict other than PASS."""
 
     kind: str
     name: str
@@ -227,6 +234,8 @@ class Verdict:
     decision: Decision | None
     findings: tuple[Finding, ...]
     latency: tuple[LatencyFinding, ...] = ()
+    gates: tuple[GateFinding, ...] = ()
+    """Numbers of repeated runs, and what was asked of them; none has an error rate."""
     advisory: frozenset[Dimension] = frozenset()
     """Dimensions decided and reported, but left out of `decision`."""
     functional_decision: Decision | None = None

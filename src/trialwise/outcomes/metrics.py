@@ -10,38 +10,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from trialwise.model.metrics import PassK
 from trialwise.model.outcome import ErrorClass
 from trialwise.outcomes.order import Order
 from trialwise.outcomes.rows import OutcomeRow
 from trialwise.outcomes.trials import Experiment
+from trialwise.procedures.metrics import Reach, pass_k_of, usual_ks
 from trialwise.stats._checks import check_count
 from trialwise.stats.intervals import clopper_pearson, wilson_interval
 from trialwise.stats.latency import LatencySummary, latency_summary
-from trialwise.stats.passk import TaskMean, mean_pass_at_k, mean_pass_hat_k
 from trialwise.stats.reliability import ReliabilitySummary, summarize
 from trialwise.stats.values import Interval, Rule, Undefined
 
 __all__ = ["CriterionMetrics", "InputMetrics", "Metrics", "PassK", "metrics_of"]
-
-#: Values of k shown where nobody asks for any.
-_MOST_KS = 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PassK:
-    """What k further trials of an input would show, as a mean over the inputs.
-
-    Both estimates are unbiased; the intervals are about the population that the inputs are a
-    sample of.
-    """
-
-    k: int
-    pass_at_k: float | Undefined
-    """At least one of k passes."""
-    pass_at_k_interval: Interval | Undefined
-    pass_hat_k: float | Undefined
-    """All of k pass."""
-    pass_hat_k_interval: Interval | Undefined
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +120,7 @@ def _criterion(
     inputs = tuple(_input(name, mine, confidence, rule, order) for name, mine in by_input.items())
     passed = sum(row.passed for row in rows)
     latencies = [row.latency_s for row in rows if row.passed and row.latency_s is not None]
+    tasks = [(one.trials, one.passed) for one in inputs]
     fewest = min(one.trials for one in inputs)
     return CriterionMetrics(
         criterion=experiment.criteria[place],
@@ -146,7 +128,11 @@ def _criterion(
         passed=passed,
         rate=passed / len(rows),
         inputs=inputs,
-        pass_k=tuple(_pass_k(inputs, k, confidence) for k in ks or _usual_ks(fewest)),
+        # A file says nothing of how its inputs were chosen: they are taken as a sample.
+        pass_k=tuple(
+            pass_k_of(tasks, k, confidence=confidence, reach=Reach.POPULATION)
+            for k in ks or usual_ks(fewest)
+        ),
         latency=latency_summary(latencies)
         if latencies
         else Undefined("no trial that passed has a latency"),
@@ -175,33 +161,4 @@ def _input(
         flaky=0 < passed < trials,
         errors=errors,
         reliability=reliability,
-    )
-
-
-def _usual_ks(fewest: int) -> list[int]:
-    """1, 2, 4 … and the fewest trials of an input itself, which is the largest k there is."""
-    powers = [2**power for power in range(_MOST_KS - 1) if 2**power < fewest]
-    return [*powers, fewest]
-
-
-def _pass_k(inputs: Sequence[InputMetrics], k: int, confidence: float) -> PassK:
-    tasks = [(one.trials, one.passed) for one in inputs]
-    fewest = min(trials for trials, _ in tasks)
-    if k > fewest:
-        few = Undefined(f"an input has {fewest} trials only, and k = {k} needs as many as k")
-        return PassK(
-            k=k,
-            pass_at_k=few,
-            pass_at_k_interval=few,
-            pass_hat_k=few,
-            pass_hat_k_interval=few,
-        )
-    some: TaskMean = mean_pass_at_k(tasks, k, confidence=confidence)
-    every: TaskMean = mean_pass_hat_k(tasks, k, confidence=confidence)
-    return PassK(
-        k=k,
-        pass_at_k=some.estimate,
-        pass_at_k_interval=some.interval,
-        pass_hat_k=every.estimate,
-        pass_hat_k_interval=every.interval,
     )

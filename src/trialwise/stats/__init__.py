@@ -12,6 +12,10 @@ from trialwise._lazy import lazy_names
 #: Where each public name lives.
 # fmt: off
 _MODULES = {
+    "agreement": (
+        "Certification Confusion MeasurementLevel certify_judge cohen_kappa cohen_kappa_interval "
+        "confusion_of krippendorff_alpha krippendorff_alpha_interval"
+    ),
     "anytime": "EProcess anytime_p_value e_process e_value",
     "approaches": (
         "ImpliedLevel implied_alpha_of_cutoff implied_confidence_of_observation "
@@ -21,6 +25,7 @@ _MODULES = {
         "Alternative AutocorrelationTest autocorrelation_test lag_one_autocorrelation"
     ),
     "binomial": "binomial_cdf binomial_pmf binomial_pmfs binomial_tail",
+    "bounded_means": "bounded_mean_interval bounded_variance_interval weighted_mean_interval",
     "cluster_beta_binomial": "BetaBinomialFit FitLocation beta_binomial_fit",
     "cluster_estimators": (
         "ClusterEstimate ClusterMethod Estimand call_weighted prompt_weighted"
@@ -60,6 +65,11 @@ _MODULES = {
         "clopper_pearson jeffreys rule_of_three wald wilson_interval wilson_lower "
         "wilson_lower_rate wilson_upper zero_failure_bound"
     ),
+    "judge_correction": (
+        "CorrectedRate CorrectionMethod JudgeAccuracy Rectifier judge_accuracy labels_needed "
+        "rectified_rate rectifier rogan_gladen_rate"
+    ),
+    "judged_decision": "Correction JudgedDecision JudgedSequence OpenBecause decide_judged",
     "latency": (
         "LatencySummary SUPPORTED_PERCENTILES emission_minimum latency_summary "
         "nearest_rank_percentile"
@@ -132,7 +142,7 @@ _MODULES = {
     ),
     "stability": (
         "DEFAULT_GATE DEFAULT_MINIMUM StabilityAcrossRuns StabilityFloors StabilityGate "
-        "StabilityReport agent_stability agent_stability_across drift_flags"
+        "StabilityReport agent_stability agent_stability_across drift_flags stability_of_shape"
     ),
     "trace_shape": "TraceShape",
     "unconditional": "BoschlooTest boschloo boschloo_cutoff boschloo_size",

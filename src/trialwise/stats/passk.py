@@ -25,6 +25,7 @@ from trialwise.stats._checks import (
     check_successes,
 )
 from trialwise.stats._normal import upper_z
+from trialwise.stats.bounded_means import bounded_mean_interval
 from trialwise.stats.intervals import clopper_pearson
 from trialwise.stats.values import Interval, Undefined
 
@@ -365,9 +366,9 @@ def _over_tasks(
     if count < 2:
         return Undefined("an interval over tasks needs at least two tasks")
     if method == "bounded":
-        budget = math.log(2 / (1 - confidence)) / count
-        low, high = 1 - _furthest(1 - mean, budget), _furthest(mean, budget)
-        return Interval(low, high, confidence=confidence, method="bounded mean over tasks")
+        found = bounded_mean_interval(mean, count, confidence=confidence)
+        method_name = "bounded mean over tasks"
+        return Interval(found.low, found.high, confidence=confidence, method=method_name)
     if min(values) == max(values):
         return Undefined("every task has the same estimate, so their spread is not known")
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
@@ -378,20 +379,3 @@ def _over_tasks(
         confidence=confidence,
         method="normal over tasks",
     )
-
-
-def _furthest(mean: float, budget: float) -> float:
-    """The largest m ≥ mean with kl(mean, m) ≤ budget, by bisection, rounded outward."""
-    inside, outside = mean, 1.0
-    while inside < (middle := (inside + outside) / 2) < outside:
-        if _kl(mean, middle) <= budget:
-            inside = middle
-        else:
-            outside = middle
-    return outside
-
-
-def _kl(a: float, b: float) -> float:
-    """The divergence of a coin of rate a from one of rate b, for a < b < 1."""
-    heads = a * math.log(a / b) if a > 0 else 0.0
-    return heads + (1 - a) * math.log((1 - a) / (1 - b))

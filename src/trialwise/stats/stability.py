@@ -31,6 +31,7 @@ __all__ = [
     "agent_stability",
     "agent_stability_across",
     "drift_flags",
+    "stability_of_shape",
 ]
 
 #: Below half, a dimension is more degraded than stable: the floor of every sub-score and the
@@ -175,8 +176,28 @@ def agent_stability(
     >>> report.redundancy, round(report.cost_per_progress, 3)
     (0.25, 0.667)
     """
+    return stability_of_shape(read_trace(envelope), tokens_per_call=tokens_per_call)
+
+
+def stability_of_shape(shape: TraceShape, *, tokens_per_call: float = 2000) -> StabilityReport:
+    """The four sub-scores of a trace of which only the counts were kept.
+
+    Parameters
+    ----------
+    shape : TraceShape
+        Of one run.
+    tokens_per_call : float
+        As in `agent_stability`.
+
+    Examples
+    --------
+    >>> shape = TraceShape(total_calls=5, distinct_calls=5, distinct_tools=3,
+    ...                    assistant_lengths=(100, 300), tokens=10_000.0)
+    >>> report = stability_of_shape(shape)
+    >>> report.tool_usage_stability, report.response_consistency, report.cost_per_progress
+    (0.5, 0.5, 1.0)
+    """
     target = check_positive("tokens_per_call", tokens_per_call)
-    shape = read_trace(envelope)
     if shape.total_calls <= 1 and len(shape.assistant_lengths) <= 1:
         scores = [1.0] * 4
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -52,6 +51,8 @@ class FileDesignCache:
 
     def save(self, key: str, values: Mapping[str, Any]) -> None:
         """Keep plain values under a key; saving the same key twice is harmless."""
+        import tempfile  # a design is found once, and this loads three compressors
+
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self._folder, suffix=".part")

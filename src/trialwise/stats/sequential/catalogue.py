@@ -126,10 +126,9 @@ def shipped_design(claim: Claim, cap: int, batch: int) -> SequentialDesign | Non
     if not usual or batch != BATCH or (claim.p0, claim.p1) not in CLAIMS:
         return None
     import json
-    from importlib.resources import files
+    from pkgutil import get_data  # `importlib.resources` loads temporary files and archives
 
-    text = files("trialwise.stats.sequential").joinpath("designs.json").read_text("utf-8")
-    for entry in json.loads(text):
+    for entry in json.loads(get_data("trialwise.stats.sequential", "designs.json") or "[]"):
         if (entry["p0"], entry["p1"], entry["cap"]) == (claim.p0, claim.p1, cap):
             return _read(claim, entry)
     return None

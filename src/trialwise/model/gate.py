@@ -1,0 +1,445 @@
+"""Gates: what a contract asks of numbers that only repeated runs have, such as pass^k or stability.
+
+A criterion is decided by a rule with error rates. A gate holds a number against a limit and has
+none, so it is a noun of its own: it can FAIL a run, but no envelope counts it. All gates share
+one grammar: a target by its dot-path and a matcher. The matchers are arithmetic; none asks a
+model. A number within 1e-9 of a limit is at it, since 0.7 may be computed as 0.6999999999999999.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from types import MappingProxyType
+from typing import ClassVar, TypeAlias
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats._checks import (
+    check_choice,
+    check_count,
+    check_open_rate,
+    check_positive,
+    check_rate,
+    check_real,
+)
+from trialwise.stats.stability import DEFAULT_GATE, StabilityFloors
+
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "Basis",
+    "Exact",
+    "Expectation",
+    "Gate",
+    "Matcher",
+    "Metrics",
+    "Not",
+    "NumberSchema",
+    "SUB_SCORES",
+    "Reliability",
+    "Stability",
+    "basis_of",
+    "targets_of",
+]
+
+SUB_SCORES = tuple(one.name for one in fields(StabilityFloors))
+"""The four heuristics of one session."""
+
+_TIE = 1e-9
+_NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
+
+
+# --- Matchers ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exact:
+    """The number itself.
+
+    >>> Exact(value=0.3).holds(0.1 + 0.2)
+    True
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        check_real("exact", self.value)
+
+    def holds(self, number: float) -> bool:
+        """Whether the number is this one."""
+        return _is_at(number, self.value)
+
+    def __str__(self) -> str:
+        return f"exactly {_shown(self.value)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberSchema:
+    """Limits, as JSON Schema names them.
+
+    >>> str(NumberSchema(minimum=0.7)), NumberSchema(minimum=0.7).holds(0.7)
+    ('at least 0.7', True)
+    """
+
+    minimum: float | None = None
+    maximum: float | None = None
+    exclusive_minimum: float | None = None
+    exclusive_maximum: float | None = None
+
+    def __post_init__(self) -> None:
+        given = {name: limit for name, _, limit in self._limits()}
+        for name, limit in given.items():
+            check_real(name, limit)
+        if not given:
+            raise InvalidArgument("schema", {}, f"hold one of {', '.join(_LIMITS)}")
+        lows = [limit for name, limit in given.items() if "minimum" in name]
+        highs = [limit for name, limit in given.items() if "maximum" in name]
+        if lows and highs and max(lows) > min(highs):
+            raise InvalidArgument("schema", given, "leave room between its limits")
+
+    def _limits(self) -> Iterator[tuple[str, str, float]]:
+        for name, words in _LIMITS.items():
+            limit: float | None = getattr(self, name)
+            if limit is not None:
+                yield name, words, limit
+
+    def holds(self, number: float) -> bool:
+        """Whether the number is within every limit."""
+        return all(_within(name, number, limit) for name, _, limit in self._limits())
+
+    def __str__(self) -> str:
+        return " and ".join(f"{words} {_shown(limit)}" for _, words, limit in self._limits())
+
+
+_LIMITS = {
+    "minimum": "at least",
+    "exclusive_minimum": "above",
+    "maximum": "at most",
+    "exclusive_maximum": "below",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Not:
+    """Whatever another matcher does not match."""
+
+    matcher: Matcher
+
+    def holds(self, number: float) -> bool:
+        """Whether the other does not."""
+        return not self.matcher.holds(number)
+
+    def __str__(self) -> str:
+        return f"not {_grouped(self.matcher)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllOf:
+    """What every one of several matchers matches."""
+
+    matchers: tuple[Matcher, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matchers", _several("all_of", self.matchers))
+
+    def holds(self, number: float) -> bool:
+        """Whether all do."""
+        return all(one.holds(number) for one in self.matchers)
+
+    def __str__(self) -> str:
+        return " and ".join(map(_grouped, self.matchers))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyOf:
+    """What at least one of several matchers matches."""
+
+    matchers: tuple[Matcher, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matchers", _several("any_of", self.matchers))
+
+    def holds(self, number: float) -> bool:
+        """Whether any does."""
+        return any(one.holds(number) for one in self.matchers)
+
+    def __str__(self) -> str:
+        return " or ".join(map(_grouped, self.matchers))
+
+
+Matcher: TypeAlias = Exact | NumberSchema | Not | AllOf | AnyOf
+"""What a number may be asked to be."""
+
+
+def _is_at(number: float, limit: float) -> bool:
+    return math.isclose(number, limit, rel_tol=_TIE, abs_tol=_TIE)
+
+
+def _within(name: str, number: float, limit: float) -> bool:
+    if _is_at(number, limit):
+        return not name.startswith("exclusive")
+    return number > limit if "minimum" in name else number < limit
+
+
+def _several(argument: str, given: Sequence[Matcher]) -> tuple[Matcher, ...]:
+    matchers = tuple(given)
+    if not matchers:
+        raise InvalidArgument(argument, (), "hold at least one matcher")
+    return matchers
+
+
+def _grouped(matcher: Matcher) -> str:
+    several = isinstance(matcher, AllOf | AnyOf) and len(matcher.matchers) > 1
+    both = isinstance(matcher, NumberSchema) and " and " in str(matcher)
+    return f"({matcher})" if several or both else str(matcher)
+
+
+def _shown(number: float) -> str:
+    return f"{number:.10g}"
+
+
+# --- Targets ----------------------------------------------------------------------------------
+
+
+class Basis(StrEnum):
+    """What kind of number a target is; none of them has an error rate."""
+
+    COUNT = "count"
+    """Of this run; it estimates nothing."""
+    UNBIASED = "unbiased estimate"
+    PLUG_IN = "plug-in estimate, biased"
+    HEURISTIC = "heuristic"
+    """A convention: a low number says where to look, and proves nothing."""
+
+
+_TARGETS: dict[str, dict[str, Basis]] = {
+    "reliability": {
+        "runs": Basis.COUNT,
+        "pass_at_k": Basis.UNBIASED,
+        "passhat_k": Basis.UNBIASED,
+        "variance_amplification": Basis.HEURISTIC,
+        "graceful_degradation": Basis.HEURISTIC,
+    },
+    "stability": {
+        "score": Basis.HEURISTIC,
+        "weakest_score": Basis.HEURISTIC,
+        "variance": Basis.HEURISTIC,
+    },
+    "metrics": {
+        "pass_rate": Basis.UNBIASED,
+        "pass_at.K": Basis.UNBIASED,
+        "pass_at_naive.K": Basis.PLUG_IN,
+        "pass_hat.K": Basis.UNBIASED,
+        "pass_hat_plugin.K": Basis.PLUG_IN,
+        "score": Basis.UNBIASED,
+        "flakiness": Basis.PLUG_IN,
+        "flaky": Basis.COUNT,
+        "unscored": Basis.COUNT,
+    },
+}
+#: A number of trials at the end of a path, such as 3 in `metrics.pass_hat.3`.
+_K = re.compile(r"(?<=\.)[1-9][0-9]{0,8}$")
+
+
+def targets_of(gate: str) -> tuple[str, ...]:
+    """Every target of a gate; K stands for a number of trials.
+
+    >>> targets_of("stability")
+    ('stability.score', 'stability.weakest_score', 'stability.variance')
+    """
+    return tuple(f"{gate}.{name}" for name in _TARGETS[gate])
+
+
+def basis_of(target: str) -> Basis | None:
+    """What kind of number a target is; None for what is no target.
+
+    >>> str(basis_of("metrics.pass_hat.3")), basis_of("metrics.pass_hat")
+    ('unbiased estimate', None)
+    """
+    gate, _, name = target.partition(".")
+    known = _TARGETS.get(gate, {})
+    # `K` is how the list shows it, and no number.
+    return None if name.endswith(".K") else known.get(_K.sub("K", name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """A target and what its number has to be.
+
+    >>> print(Expectation(target="stability.score", matcher=NumberSchema(minimum=0.7)))
+    stability.score at least 0.7
+    """
+
+    target: str
+    matcher: Matcher
+
+    def __post_init__(self) -> None:
+        if basis_of(self.target) is None:
+            known = ", ".join(name for gate in _TARGETS for name in targets_of(gate))
+            raise InvalidArgument("target", self.target, f"be one of {known}")
+
+    @property
+    def basis(self) -> Basis:
+        """What kind of number the target is."""
+        basis = basis_of(self.target)
+        assert basis is not None
+        return basis
+
+    @property
+    def k(self) -> int | None:
+        """The number of trials that the target is about, where it names one."""
+        found = _K.search(self.target)
+        return int(found[0]) if found else None
+
+    def __str__(self) -> str:
+        return f"{self.target} {self.matcher}"
+
+
+# --- What a contract may ask ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reliability:
+    """What the order and number of passes over repeated runs of one input come to.
+
+    Percents are whole numbers for one input, and means over several. Without expectations the
+    summary is reported and nothing is asked of it.
+    """
+
+    name: ClassVar[str] = "reliability"
+
+    expect: tuple[Expectation, ...] = ()
+    criterion: str | None = None
+    """Whose outcomes count; None: a run passes if every criterion does."""
+    half_width: float = 0.05
+    """Of the interval that the recommended number of runs would give."""
+    sampling: str | None = None
+    """Over which of the contract's samplings; None where there is only one."""
+    confidence: float = 0.95
+    """Of every interval beside a number."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "expect", _expectations(self.name, self.expect))
+        check_open_rate("confidence", self.confidence)
+        if not 0 < check_real("half_width", self.half_width) < 0.5:
+            raise InvalidArgument("half_width", self.half_width, "lie strictly between 0 and 0.5")
+
+    @property
+    def fewest_runs(self) -> int:
+        """How many runs of each input it takes: one shows nothing of repetition."""
+        return 2
+
+    def check_criteria(self, names: Collection[str]) -> None:
+        """Refuse a criterion that the sampling does not have."""
+        _check_criterion(self.criterion, names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stability:
+    """How steady each run's session was, by four heuristics of its trace, and the runs together.
+
+    Without expectations the weakest sub-score of every run has to be at least 0.5.
+
+    >>> print(*Stability().expect)
+    stability.weakest_score at least 0.5
+    """
+
+    name: ClassVar[str] = "stability"
+
+    expect: tuple[Expectation, ...] = ()
+    floors: StabilityFloors = field(default_factory=StabilityFloors)
+    """Below which a dimension of a run is flagged as drifted; flags decide nothing."""
+    exclude: tuple[str, ...] = ()
+    """Sub-scores left out of every run's weakest one."""
+    tokens_per_call: float = 2000
+    """Tokens for each useful call from which the cost counts against a run."""
+    sampling: str | None = None
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "expect", _expectations(self.name, self.expect) or (_DEFAULT,))
+        put(self, "exclude", tuple(check_choice("exclude", x, SUB_SCORES) for x in self.exclude))
+        if set(self.exclude) == set(SUB_SCORES):
+            raise InvalidArgument("exclude", list(self.exclude), "leave at least one sub-score")
+        check_positive("tokens_per_call", self.tokens_per_call)
+        check_open_rate("confidence", self.confidence)
+
+    @property
+    def fewest_runs(self) -> int:
+        """How many runs of each input it takes: one has no variance and no worst of many."""
+        return 2
+
+    def check_criteria(self, names: Collection[str]) -> None:
+        """It looks at traces, and at no criterion."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metrics:
+    """pass@k and pass^k, weighted scores and flakiness: per input, and as means over inputs."""
+
+    name: ClassVar[str] = "metrics"
+
+    expect: tuple[Expectation, ...] = ()
+    k: tuple[int, ...] = ()
+    """For the table of pass@k and pass^k; by default powers of two up to the runs of an input."""
+    weights: Mapping[str, float] = field(default_factory=lambda: _NO_WEIGHTS)
+    """Of each criterion in a run's score; all alike where none is given."""
+    threshold: float | None = None
+    """The score at which a run passes; None: a run passes if every criterion does."""
+    criterion: str | None = None
+    """Whose outcomes count, alone."""
+    sampling: str | None = None
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "expect", _expectations(self.name, self.expect))
+        put(self, "k", tuple(sorted({check_count("k", one, minimum=1) for one in self.k})))
+        put(self, "weights", MappingProxyType(dict(self.weights)))
+        for name, weight in self.weights.items():
+            if not math.isfinite(check_positive(f"weights[{name!r}]", weight)):
+                raise InvalidArgument(f"weights[{name!r}]", weight, "be finite")
+        if self.threshold is not None:
+            check_rate("threshold", self.threshold)
+        if self.criterion is not None and (self.weights or self.threshold is not None):
+            allowed = "be left out where weights or a threshold combine the criteria"
+            raise InvalidArgument("criterion", self.criterion, allowed)
+        check_open_rate("confidence", self.confidence)
+
+    @property
+    def fewest_runs(self) -> int:
+        """How many runs of each input it takes: as many as the largest k asked for."""
+        return max((one.k for one in self.expect if one.k is not None), default=1)
+
+    def check_criteria(self, names: Collection[str]) -> None:
+        """Refuse criteria that the sampling does not have, and weights of some only."""
+        _check_criterion(self.criterion, names)
+        if self.weights and set(self.weights) != set(names):
+            allowed = f"give one weight to each of {', '.join(names)}"
+            raise InvalidArgument("weights", dict(self.weights), allowed)
+
+
+Gate: TypeAlias = Reliability | Stability | Metrics
+"""One block of a contract."""
+
+_DEFAULT = Expectation(
+    target=DEFAULT_GATE.target, matcher=NumberSchema(minimum=DEFAULT_GATE.minimum)
+)
+
+
+def _expectations(gate: str, given: Sequence[Expectation]) -> tuple[Expectation, ...]:
+    expect = tuple(given)
+    for one in expect:
+        if not one.target.startswith(f"{gate}."):
+            allowed = f"be one of {', '.join(targets_of(gate))}"
+            raise InvalidArgument("target", one.target, allowed)
+    return expect
+
+
+def _check_criterion(criterion: str | None, names: Collection[str]) -> None:
+    if criterion is not None and criterion not in names:
+        raise InvalidArgument("criterion", criterion, f"be one of {', '.join(names)}")

@@ -1,0 +1,223 @@
+"""What repeated runs came to: the numbers behind a gate, what was asked of them and what held."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from trialwise.model.gate import Basis, Matcher
+from trialwise.stats.reliability import ReliabilitySummary
+from trialwise.stats.values import Decision, Interval, Undefined
+
+__all__ = [
+    "CriterionPassK",
+    "Evidence",
+    "GateCheck",
+    "GateFinding",
+    "InputReliability",
+    "InputScore",
+    "MetricsEvidence",
+    "PassK",
+    "ReliabilityEvidence",
+    "RunCount",
+    "RunStability",
+    "StabilityEvidence",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassK:
+    """What k further trials of an input would show, as a mean over the inputs.
+
+    `pass_at_k` and `pass_hat_k` are unbiased and have the intervals; the other two put each
+    input's rate into the formula and are biased.
+    """
+
+    k: int
+    pass_at_k: float | Undefined
+    """At least one of k passes."""
+    pass_at_k_interval: Interval | Undefined
+    pass_hat_k: float | Undefined
+    """All of k pass."""
+    pass_hat_k_interval: Interval | Undefined
+    pass_at_k_naive: float | Undefined
+    pass_hat_k_plugin: float | Undefined
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CriterionPassK:
+    """The table of one criterion alone."""
+
+    criterion: str
+    pass_k: tuple[PassK, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputScore:
+    """One input's runs: the score of a stimulus."""
+
+    input_id: str
+    trials: int
+    passed: int
+    rate: float
+    interval: Interval | Undefined
+    """Two-sided, exact, for this input's own rate."""
+    score: float
+    """The runs' weighted marks, averaged."""
+    flaky: bool
+    """Whether it both passed and failed."""
+    flakiness: float
+    """The share of its rarer outcome in percent, from 0 to 50."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsEvidence:
+    """The score of a skill: its inputs, and means over them, never over pooled trials."""
+
+    criterion: str | None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    threshold: float | None = None
+    inputs: tuple[InputScore, ...]
+    unscored: tuple[str, ...] = ()
+    """Inputs without a run: kept, and part of no mean."""
+    pass_k: tuple[PassK, ...]
+    """Of runs that pass as a whole."""
+    criteria: tuple[CriterionPassK, ...] = ()
+    pass_rate: float | Undefined
+    score: float | Undefined
+    passed: bool | Undefined
+    """Whether the score reaches the threshold; without one, whether every run passed."""
+
+    @property
+    def flaky(self) -> tuple[str, ...]:
+        """The inputs that both passed and failed."""
+        return tuple(one.input_id for one in self.inputs if one.flaky)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputReliability:
+    """One input's runs in the order they were issued."""
+
+    input_id: str
+    summary: ReliabilitySummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCount:
+    """How many runs of an input would pin its rate, at worst."""
+
+    half_width: float
+    """The distance to either end of the interval that is asked for."""
+    wilson: int
+    """Runs at which Wilson's interval is no wider."""
+    wald: int | Undefined
+    """Runs at which Wald's nominal one is, which covers less than it says near 0 and 1."""
+    reached: float
+    """The half-width of Wilson's interval that the runs there are give, at worst."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReliabilityEvidence:
+    """The reliability summary of every input, and its means over the inputs."""
+
+    criterion: str | None
+    inputs: tuple[InputReliability, ...]
+    untried: tuple[str, ...] = ()
+    """Inputs without a run: part of no mean."""
+    decay_curve: tuple[float, ...] = ()
+    """The mean over inputs of their decay curves, as far as all of them go; it need not fall."""
+    recommendation: RunCount | None = None
+    """None without a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStability:
+    """The sub-scores of one run's session."""
+
+    input_id: str
+    trial: int
+    """Its place in the issue order, from 0."""
+    tool_usage_stability: float
+    response_consistency: float
+    redundancy: float
+    """The share of calls that are *not* repeats."""
+    cost_per_progress: float
+    weakest_score: float
+    """The lowest of those that count."""
+    drift: tuple[str, ...] = ()
+    """Those below their floor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StabilityEvidence:
+    """Every run's session, in issue order."""
+
+    runs: tuple[RunStability, ...]
+    exclude: tuple[str, ...] = ()
+    unmeasured: int = 0
+    """Runs without a reply, or whose reply told neither of turns nor of tool calls."""
+    short: int = 0
+    """Runs of at most one turn and one tool call, whose every sub-score is 1 by definition."""
+
+    @property
+    def worst(self) -> RunStability | None:
+        """The run with the lowest weakest score, the first of equals."""
+        return min(self.runs, key=lambda run: run.weakest_score, default=None)
+
+
+Evidence: TypeAlias = ReliabilityEvidence | StabilityEvidence | MetricsEvidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateCheck:
+    """One expectation and the number it was held against."""
+
+    target: str
+    matcher: Matcher
+    basis: Basis
+    value: float | Undefined
+    interval: Interval | Undefined
+    """Of the quantity that the number estimates, where there is one; it decides nothing."""
+    holds: bool | None
+    """None where there is no number."""
+
+    def __str__(self) -> str:
+        if isinstance(self.value, Undefined):
+            return f"{self.target} is undefined: {self.value.reason}"
+        said = "is" if self.holds else "is not"
+        return f"{self.target} {self.shown} {said} {self.matcher}"
+
+    @property
+    def shown(self) -> str:
+        """The number, short, and never rounded to the other side of a limit."""
+        if isinstance(self.value, Undefined):
+            return "undefined"
+        short = f"{self.value:.0f}" if float(self.value).is_integer() else f"{self.value:.4g}"
+        return short if self.matcher.holds(float(short)) is self.holds else f"{self.value:.10g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateFinding:
+    """What one block of a contract found; its decision has no error rate."""
+
+    gate: str
+    """reliability, stability or metrics."""
+    experiment: str
+    decision: Decision | None
+    """None where nothing was asked and the numbers are only reported."""
+    checks: tuple[GateCheck, ...] = ()
+    inputs: int
+    """Distinct inputs that were tried."""
+    runs: int
+    """The fewest runs of any of them."""
+    confidence: float
+    """Of the intervals."""
+    evidence: Evidence
+    statement: str = ""
+    caveats: tuple[str, ...] = ()
+
+    @property
+    def heuristics(self) -> tuple[str, ...]:
+        """The targets that are conventions and estimate nothing."""
+        return tuple(one.target for one in self.checks if one.basis is Basis.HEURISTIC)

@@ -1,0 +1,359 @@
+"""What an agent did in one trial: the turns, the tool calls, what they took and the final answer.
+
+Its JSON form is the trace envelope of the stability report with more keys, so that whoever reads
+the one reads the other. A trace comes from elsewhere: what is missing or malformed in an envelope
+is read as absent, except that every entry of `tool_calls` is a call, so that none can hide in a
+malformed one. Everything is bounded: texts and arguments are cut, and turns and calls beyond a
+limit are counted and left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from trialwise.errors import InvalidArgument
+from trialwise.model.reply import Reply, Usage
+from trialwise.stats._checks import check_count, check_real
+
+__all__ = ["ToolCall", "Trace", "Turn"]
+
+#: Turns and calls that are kept; no agent that is worth testing takes as many.
+MAX_TURNS = MAX_CALLS = 1_000
+#: Characters of a turn, and of the final answer.
+MAX_TEXT, MAX_ANSWER = 20_000, 100_000
+#: Characters of a call's arguments as JSON, of its result and of its error.
+MAX_ARGS, MAX_RESULT = 10_000, 4_000
+#: Characters of a name, a role, or why it ended.
+MAX_NAME = 200
+#: A count beyond this is no count of tokens.
+_MOST_TOKENS = 10**15
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """What somebody said in the conversation; what tools returned stands in their calls.
+
+    >>> Turn(role="assistant", content="Let me look.").content
+    'Let me look.'
+    """
+
+    role: str
+    content: str = ""
+
+    def __post_init__(self) -> None:
+        _cut_fields(self, role=MAX_NAME, content=MAX_TEXT)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the envelope spells it."""
+        return {"role": self.role, "content": self.content}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """One call of a tool.
+
+    With a result it came to an end, with an error it failed; with neither, how it ended is unknown.
+
+    >>> ToolCall(name="search", args={"q": "a"}, error="no index").failed
+    True
+    >>> ToolCall(name="search").failed is None
+    True
+    """
+
+    name: str | None
+    """None where the trace does not say."""
+    server: str | None = None
+    """The MCP server that offers the tool."""
+    args: Any = field(default=None, hash=False)
+    """An object; text where what was sent is no JSON or was too long to be kept."""
+    result: str | None = None
+    error: str | None = None
+    """What the tool, or whoever called it, said went wrong."""
+    started_s: float | None = None
+    """Since the trace began."""
+    duration_s: float | None = None
+
+    def __post_init__(self) -> None:
+        _cut_fields(self, name=MAX_NAME, server=MAX_NAME, result=MAX_RESULT, error=MAX_RESULT)
+        for name in ("started_s", "duration_s"):
+            _check_amount(name, getattr(self, name))
+        object.__setattr__(self, "args", _plain(self.args))
+
+    @property
+    def failed(self) -> bool | None:
+        """Whether it ended in an error; None where that is unknown."""
+        if self.error is not None:
+            return True
+        return None if self.result is None else False
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the envelope spells it; what is unknown is left out, the name excepted."""
+        told = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in told.items() if value is not None or name == "name"}
+
+    @classmethod
+    def from_dict(cls, call: object) -> ToolCall:
+        """The call that an entry of an envelope describes, however badly."""
+        told = call if isinstance(call, Mapping) else {}
+        return cls(
+            name=_text(told.get("name")),
+            server=_text(told.get("server")),
+            args=told.get("args", told.get("arguments")),
+            result=_said(told.get("result")),
+            error=_said(told.get("error")),
+            started_s=_amount(told.get("started_s")),
+            duration_s=_amount(told.get("duration_s", told.get("latency_s"))),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """One whole session of an agent.
+
+    >>> call = {"name": "search", "server": "docs", "args": {"q": "a"}}
+    >>> trace = Trace.from_dict({"tool_calls": [call], "conversation": {"tokens": {"total": 3000}}})
+    >>> trace.tool_calls[0].server, trace.total_tokens
+    ('docs', 3000)
+    >>> Trace.from_dict(trace.to_dict()) == trace
+    True
+    """
+
+    turns: tuple[Turn, ...] = ()
+    """In order; none where the trace does not tell them."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    """In order."""
+    usage: Usage | None = None
+    total_tokens: int | None = None
+    """Both directions together, also where they are not known apart."""
+    cost_usd: float | None = None
+    duration_s: float | None = None
+    answer: str | None = None
+    """What it said last; None where it ended without an answer."""
+    ended: str | None = None
+    """Why it ended, where the trace says so, such as `answer` or `max-turns`."""
+    omitted_turns: int = 0
+    omitted_calls: int = 0
+    """Beyond what is kept."""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        for name, most in (("turns", MAX_TURNS), ("tool_calls", MAX_CALLS)):
+            given, left = _first(getattr(self, name), most)
+            omitted = "omitted_turns" if name == "turns" else "omitted_calls"
+            put(self, name, given)
+            put(self, omitted, check_count(omitted, getattr(self, omitted)) + left)
+        if self.total_tokens is not None:
+            check_count("total_tokens", self.total_tokens)
+        elif self.usage is not None:
+            put(self, "total_tokens", self.usage.total_tokens)
+        for name in ("cost_usd", "duration_s"):
+            _check_amount(name, getattr(self, name))
+        _cut_fields(self, answer=MAX_ANSWER, ended=MAX_NAME)
+
+    @property
+    def assistant_turns(self) -> int:
+        """How often the model spoke, among the turns that are kept."""
+        return sum(turn.role == "assistant" for turn in self.turns)
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What a reply carries: the envelope under `trace`, its calls under `tool_calls` again."""
+        envelope = self.to_dict()
+        return {"trace": envelope, "tool_calls": envelope["tool_calls"]}
+
+    def to_reply(self) -> Reply:
+        """The trace as the reply of a service: its value is the answer.
+
+        >>> Trace(answer="555", usage=Usage(output_tokens=3)).to_reply().value
+        '555'
+        """
+        return Reply(
+            value=self.answer or "",
+            latency_s=self.duration_s or 0.0,
+            usage=self.usage,
+            cost_usd=self.cost_usd,
+            details=self.details,
+        )
+
+    @classmethod
+    def of(cls, reply: Reply) -> Trace | None:
+        """The trace that a reply carries, or what its tool calls tell of one; None without both.
+
+        >>> Trace.of(Reply(value="")) is None
+        True
+        >>> Trace.of(Reply(value="", details={"tool_calls": [{"name": "search"}]})).assistant_turns
+        0
+        """
+        carried = reply.details.get("trace")
+        if isinstance(carried, Trace):
+            return carried
+        if isinstance(carried, Mapping):
+            return cls.from_dict(carried)
+        calls = reply.details.get("tool_calls")
+        if not isinstance(calls, list | tuple):
+            return None
+        return cls(
+            tool_calls=_bounded(calls, ToolCall.from_dict, MAX_CALLS),
+            omitted_calls=max(0, len(calls) - MAX_CALLS),
+            usage=reply.usage,
+            cost_usd=reply.cost_usd,
+            duration_s=reply.latency_s,
+            answer=reply.value if isinstance(reply.value, str) and reply.value else None,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The envelope, as plain values; what is unknown is left out."""
+        conversation: dict[str, Any] = {"turns": [turn.to_dict() for turn in self.turns]}
+        if self.total_tokens is not None:
+            conversation["tokens"] = {"total": self.total_tokens}
+            if self.usage is not None:
+                conversation["tokens"] |= {
+                    "input": self.usage.input_tokens,
+                    "output": self.usage.output_tokens,
+                }
+        names = ("answer", "ended", "cost_usd", "duration_s")
+        told = {name: getattr(self, name) for name in names}
+        omitted = {"turns": self.omitted_turns, "calls": self.omitted_calls}
+        return {
+            "tool_calls": [call.to_dict() for call in self.tool_calls],
+            "conversation": conversation,
+            **{name: value for name, value in told.items() if value is not None},
+            **({"omitted": omitted} if any(omitted.values()) else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, envelope: Mapping[str, Any]) -> Trace:
+        """The trace of an envelope, whoever wrote it.
+
+        >>> Trace.from_dict({"tool_calls": [None], "conversation": 5}).tool_calls[0].name is None
+        True
+        """
+        if not isinstance(envelope, Mapping):
+            raise InvalidArgument("envelope", envelope, "be a mapping")
+        conversation = _mapping(envelope.get("conversation"))
+        tokens = _mapping(conversation.get("tokens"))
+        omitted = _mapping(envelope.get("omitted"))
+        calls = _items(envelope.get("tool_calls"))
+        turns = [turn for turn in _items(conversation.get("turns")) if isinstance(turn, Mapping)]
+        return cls(
+            turns=_bounded(turns, _turn, MAX_TURNS),
+            tool_calls=_bounded(calls, ToolCall.from_dict, MAX_CALLS),
+            usage=_usage(tokens.get("input"), tokens.get("output")),
+            total_tokens=_count(tokens.get("total")),
+            cost_usd=_amount(envelope.get("cost_usd")),
+            duration_s=_amount(envelope.get("duration_s")),
+            answer=_text(envelope.get("answer")),
+            ended=_text(envelope.get("ended")),
+            omitted_turns=(_count(omitted.get("turns")) or 0) + max(0, len(turns) - MAX_TURNS),
+            omitted_calls=(_count(omitted.get("calls")) or 0) + max(0, len(calls) - MAX_CALLS),
+        )
+
+
+# --- What a value may be, and what is made of one that may not ----------------------------------
+
+
+def _cut_fields(value: object, **limits: int) -> None:
+    for name, limit in limits.items():
+        text = getattr(value, name)
+        if text is not None and not isinstance(text, str):
+            raise InvalidArgument(name, text, "be text")
+        if text is not None and len(text) > limit:
+            object.__setattr__(value, name, _cut(text, limit))
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _check_amount(argument: str, value: float | None) -> None:
+    if value is not None and check_real(argument, value) < 0:
+        raise InvalidArgument(argument, value, "be at least 0")
+
+
+def _first(values: Iterable[T], most: int) -> tuple[tuple[T, ...], int]:
+    given = tuple(values)
+    return given[:most], max(0, len(given) - most)
+
+
+def _plain(args: Any) -> Any:
+    """Arguments as JSON holds them; text where it cannot, or where they are too long."""
+    if args is None:
+        return None
+    if isinstance(args, str):
+        return _cut(args, MAX_ARGS)
+    try:
+        text = json.dumps(args, ensure_ascii=False, allow_nan=False)
+        # Cut text is no JSON any more, so that no check takes a part of the arguments for all.
+        return json.loads(text) if len(text) <= MAX_ARGS else _cut(text, MAX_ARGS)
+    except (TypeError, ValueError, RecursionError):
+        return _cut(_shown(args), MAX_ARGS)
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception as error:  # somebody's own __repr__ may raise anything
+        return f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
+
+
+# --- Reading what somebody else wrote -----------------------------------------------------------
+
+
+def _bounded(items: Iterable[Any], read: Callable[[Any], T], most: int) -> tuple[T, ...]:
+    return tuple(read(item) for _, item in zip(range(most), items, strict=False))
+
+
+def _turn(turn: Mapping[str, Any]) -> Turn:
+    return Turn(role=_text(turn.get("role")) or "", content=_text(turn.get("content")) or "")
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _items(value: object) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _said(value: object) -> str | None:
+    """A result or an error as text; `false` is how some say that there was none."""
+    if value is None or value is False:
+        return None
+    if isinstance(value, Mapping) and isinstance(value.get("message"), str):
+        value = value["message"]
+    if isinstance(value, str):
+        return value
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def _count(value: object) -> int | None:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
+
+
+def _amount(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if 0 <= value < math.inf else None
+    except OverflowError:
+        return None
+
+
+def _usage(asked: object, answered: object) -> Usage | None:
+    counts = _count(asked), _count(answered)
+    if counts[0] is None or counts[1] is None:
+        return None
+    return Usage(input_tokens=counts[0], output_tokens=counts[1])

@@ -1,0 +1,177 @@
+"""The finding of each gate: its numbers, what was asked of them, and whether that holds.
+
+As with criteria, a plan that was cut short decides nothing: a gate is about all of its runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from trialwise.model.evidence import StopReason
+from trialwise.model.gate import Expectation, Gate, Reliability, Stability
+from trialwise.model.metrics import (
+    Evidence,
+    GateCheck,
+    GateFinding,
+    ReliabilityEvidence,
+    StabilityEvidence,
+)
+from trialwise.model.options import Analysis
+from trialwise.model.plan import ExperimentPlan, Plan
+from trialwise.model.trial import Trial
+from trialwise.procedures.composite import combine
+from trialwise.procedures.gates.intervals import early
+from trialwise.procedures.gates.measured import Measured, Runs
+from trialwise.procedures.judging.partial import WHY
+from trialwise.procedures.metrics import Reach
+from trialwise.stats.values import Decision, Undefined
+
+__all__ = ["judge_gates"]
+
+#: Inputs named in a sentence; the others are counted.
+_NAMED = 5
+
+
+def judge_gates(
+    plan: Plan, trials: Mapping[str, Sequence[Trial]], stops: Mapping[str, StopReason]
+) -> tuple[GateFinding, ...]:
+    """What every gate of a plan found.
+
+    Args:
+        plan: What was to be run.
+        trials: What was run, by experiment, in issue order.
+        stops: Why each experiment ended.
+    """
+    experiments = {one.name: one for one in plan.experiments}
+    return tuple(
+        _finding(gate, plan, experiments[name], trials[name], stops[name])
+        for gate in plan.gates
+        if (name := gate.sampling) is not None
+    )
+
+
+def _finding(
+    gate: Gate,
+    plan: Plan,
+    experiment: ExperimentPlan,
+    trials: Sequence[Trial],
+    stop: StopReason,
+) -> GateFinding:
+    runs = _runs(plan, experiment, trials)
+    reach = Reach.of(plan.claim.population)
+    criteria = [one.criterion for one in plan.criteria_of(experiment.name)]
+    evidence, measured = _measure(gate, runs, criteria, reach)
+    is_whole = len(trials) >= experiment.trials
+    checks = tuple(_check(one, measured[one.target], is_whole=is_whole) for one in gate.expect)
+    decision = _decide(checks, evidence, is_whole=is_whole)
+    tried = [len(mine) for mine in runs.values() if mine]
+    finding = GateFinding(
+        gate=gate.name,
+        experiment=experiment.name,
+        decision=decision,
+        checks=checks,
+        inputs=len(tried),
+        runs=min(tried, default=0),
+        confidence=gate.confidence,
+        evidence=evidence,
+        caveats=tuple(_caveats(checks, evidence, is_whole=is_whole)),
+    )
+    if is_whole or not checks:
+        statement = "; ".join(map(str, checks)) or _reported(evidence)
+    else:
+        why = WHY.get(stop, "ended")
+        statement = (
+            f"the run {why} after {len(trials)} of {experiment.trials} planned trials, and a gate "
+            "is about all of them"
+        )
+    return replace(finding, statement=f"{statement[:1].upper()}{statement[1:]}.")
+
+
+def _runs(plan: Plan, experiment: ExperimentPlan, trials: Sequence[Trial]) -> Runs:
+    leaves_out = plan.analysis is Analysis.PER_PROTOCOL
+    runs: dict[str, list[Trial]] = {name: [] for name in experiment.input_ids}
+    for trial in trials:
+        if not (leaves_out and trial.is_excused):
+            runs[trial.input_id].append(trial)
+    return runs
+
+
+def _measure(
+    gate: Gate, runs: Runs, criteria: Sequence[str], reach: Reach
+) -> tuple[Evidence, Mapping[str, Measured]]:
+    # Few runs have two kinds of gates.
+    if isinstance(gate, Reliability):
+        from trialwise.procedures.gates.reliability import measure_reliability
+
+        return measure_reliability(gate, runs, reach)
+    if isinstance(gate, Stability):
+        from trialwise.procedures.gates.stability import measure_stability
+
+        return measure_stability(gate, runs, reach)
+    from trialwise.procedures.gates.scores import measure_scores
+
+    return measure_scores(gate, runs, criteria, reach)
+
+
+def _check(expectation: Expectation, measured: Measured, *, is_whole: bool) -> GateCheck:
+    value = measured.value
+    return GateCheck(
+        target=expectation.target,
+        matcher=expectation.matcher,
+        basis=expectation.basis,
+        value=value,
+        interval=measured.interval if is_whole else early(measured.interval),
+        holds=None if isinstance(value, Undefined) else expectation.matcher.holds(value),
+    )
+
+
+def _decide(
+    checks: Sequence[GateCheck], evidence: Evidence, *, is_whole: bool
+) -> Decision | None:
+    if not checks:
+        return None
+    if not is_whole:
+        return Decision.INCONCLUSIVE
+    words = {True: Decision.PASS, False: Decision.FAIL, None: Decision.INCONCLUSIVE}
+    decision = combine(words[one.holds] for one in checks)
+    unseen = isinstance(evidence, StabilityEvidence) and evidence.unmeasured
+    # A session that nobody saw may have been the worst of them.
+    return Decision.INCONCLUSIVE if unseen and decision is Decision.PASS else decision
+
+
+def _caveats(
+    checks: Sequence[GateCheck], evidence: Evidence, *, is_whole: bool
+) -> Iterator[str]:
+    if not is_whole:
+        yield "The number of runs depended on what was seen: no estimate of it is unbiased."
+    if isinstance(evidence, StabilityEvidence):
+        yield from _unseen(evidence)
+    missed = [
+        one.target
+        for one in checks
+        if one.holds and not isinstance(one.interval, Undefined)
+        and not all(map(one.matcher.holds, one.interval))
+    ]
+    if missed:
+        yield (
+            f"What {', '.join(missed)} estimates may well be on the other side of the limit: the "
+            "interval reaches there."
+        )
+
+
+def _unseen(evidence: StabilityEvidence) -> Iterator[str]:
+    if evidence.unmeasured:
+        runs = "1 run" if evidence.unmeasured == 1 else f"{evidence.unmeasured} runs"
+        yield f"{runs} told of no session: no reply, or one without turns and tool calls."
+    if evidence.short and evidence.short == len(evidence.runs):
+        yield (
+            "Every session has at most one turn and one tool call, and so sub-scores of 1 by "
+            "definition: nothing was measured."
+        )
+
+
+def _reported(evidence: Evidence) -> str:
+    if isinstance(evidence, ReliabilityEvidence):
+        return "nothing was asked of the summary"
+    return "nothing was asked of the metrics"

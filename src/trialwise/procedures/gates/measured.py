@@ -1,0 +1,36 @@
+"""What a gate's parts share: the runs of each input, and a number with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from trialwise.model.trial import Trial
+from trialwise.stats.values import Interval, Undefined
+
+__all__ = ["UNTRIED", "Measured", "Runs", "mean_of", "outcomes_of"]
+
+Runs: TypeAlias = Mapping[str, Sequence[Trial]]
+"""The runs that count, by input, in issue order; an input without any has none."""
+
+UNTRIED = Undefined("no input was tried")
+
+
+class Measured(NamedTuple):
+    """A target's number."""
+
+    value: float | Undefined
+    interval: Interval | Undefined
+
+
+def mean_of(values: Sequence[float]) -> float:
+    """Rounded once, so that equal values have their own mean."""
+    return math.fsum(values) / len(values)
+
+
+def outcomes_of(runs: Sequence[Trial], criterion: str | None) -> list[bool]:
+    """Whether each run passed one criterion, or every one."""
+    if criterion is None:
+        return [trial.passed for trial in runs]
+    return [trial.outcome(criterion).passed for trial in runs]

@@ -1,0 +1,112 @@
+"""The reliability summary of each input's runs, and its means over the inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from trialwise.model.gate import Reliability
+from trialwise.model.metrics import InputReliability, ReliabilityEvidence, RunCount
+from trialwise.procedures.gates.intervals import (
+    COUNTED,
+    percent,
+    position_weighted_interval,
+    spread_interval,
+)
+from trialwise.procedures.gates.measured import (
+    UNTRIED,
+    Measured,
+    Runs,
+    mean_of,
+    outcomes_of,
+)
+from trialwise.procedures.metrics import Reach, mean_interval
+from trialwise.stats._normal import upper_z
+from trialwise.stats.passk import pass_at_k_interval, pass_hat_k_interval
+from trialwise.stats.reliability import (
+    ReliabilitySummary,
+    recommend_runs,
+    recommend_runs_wilson,
+    summarize,
+)
+from trialwise.stats.values import Interval, Undefined
+
+__all__ = ["measure_reliability"]
+
+#: The levels that the published recommendation is defined at.
+_WALD_LEVELS = (0.90, 0.95, 0.99)
+_MEANS = ("pass_at_k", "passhat_k", "variance_amplification", "graceful_degradation")
+
+
+def measure_reliability(
+    gate: Reliability, runs: Runs, reach: Reach
+) -> tuple[ReliabilityEvidence, Mapping[str, Measured]]:
+    """The summary of every input, and the number of every target.
+
+    Args:
+        gate: What is asked.
+        runs: Of each input, in issue order.
+        reach: What intervals are about.
+    """
+    outcomes = {name: outcomes_of(mine, gate.criterion) for name, mine in runs.items() if mine}
+    untried = tuple(name for name, mine in runs.items() if not mine)
+    if not outcomes:
+        nothing = Measured(UNTRIED, UNTRIED)
+        evidence = ReliabilityEvidence(criterion=gate.criterion, inputs=(), untried=untried)
+        return evidence, dict.fromkeys((f"reliability.{name}" for name in ("runs", *_MEANS)), nothing)
+    summaries = [summarize(mine) for mine in outcomes.values()]
+    fewest = min(one.runs for one in summaries)
+    evidence = ReliabilityEvidence(
+        criterion=gate.criterion,
+        inputs=tuple(
+            InputReliability(input_id=name, summary=one)
+            for name, one in zip(outcomes, summaries, strict=True)
+        ),
+        untried=untried,
+        decay_curve=tuple(
+            mean_of([one.decay_curve[place] for one in summaries]) for place in range(fewest)
+        ),
+        recommendation=_recommendation(gate, fewest),
+    )
+    measured = {"reliability.runs": Measured(fewest, COUNTED)}
+    for name in _MEANS:
+        mean = mean_of([getattr(one, name) for one in summaries])
+        found = _interval(name, summaries, mean / 100, gate.confidence, reach)
+        measured[f"reliability.{name}"] = Measured(mean, percent(found))
+    return evidence, measured
+
+
+def _interval(
+    name: str,
+    summaries: Sequence[ReliabilitySummary],
+    mean: float,
+    confidence: float,
+    reach: Reach,
+) -> Interval | Undefined:
+    match name:
+        case "variance_amplification":
+            outcomes = [one.outcomes for one in summaries]
+            return spread_interval(outcomes, mean, confidence=confidence, reach=reach)
+        case "graceful_degradation":
+            lengths = [one.runs for one in summaries]
+            return position_weighted_interval(lengths, mean, confidence=confidence, reach=reach)
+    if len(summaries) == 1 and reach is Reach.INPUTS:
+        (one,) = summaries
+        exact = pass_at_k_interval if name == "pass_at_k" else pass_hat_k_interval
+        return exact(one.runs, sum(one.outcomes), one.runs, confidence=confidence)
+    # All runs of an input together are one value: any of them passed, or every one.
+    return mean_interval(mean, len(summaries), 1, confidence=confidence, reach=reach)
+
+
+def _recommendation(gate: Reliability, runs: int) -> RunCount:
+    half, confidence = gate.half_width, gate.confidence
+    z = upper_z((1 - confidence) / 2)
+    wald: int | Undefined = Undefined("it is defined at 90, 95 and 99 % only")
+    if confidence in _WALD_LEVELS:
+        wald = recommend_runs(half, confidence)
+    return RunCount(
+        half_width=half,
+        wilson=recommend_runs_wilson(half, confidence),
+        wald=wald,
+        reached=z / (2 * math.sqrt(runs + z * z)),
+    )

@@ -1,0 +1,148 @@
+"""How many runs every input of a gate gets, and why a design cannot give them.
+
+A gate is about a number of runs that was fixed before the first one. Where a criterion may stop
+the run early, how many there are depends on what was seen, and neither pass^k nor a mean of
+stability scores is what it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trialwise.model.claim import PopulationClaim, SamplingMode
+from trialwise.model.contract import Contract
+from trialwise.model.criterion import Criterion
+from trialwise.model.gate import Gate
+from trialwise.model.options import RunOptions
+from trialwise.model.plan import CriterionPlan, ExperimentPlan
+from trialwise.model.sampling import Sampling
+from trialwise.stats.sequential.order import Draw
+
+__all__ = ["missing_runs", "planned_gates", "short_of_runs"]
+
+_ONCE = frozenset({SamplingMode.WITHOUT_REPLACEMENT, SamplingMode.EXHAUSTIVE})
+
+
+def missing_runs(contract: Contract, options: RunOptions) -> Iterator[tuple[Gate, str]]:
+    """The gates that a contract cannot have with these options, each with the reason.
+
+    What only a baseline would tell is left to the design.
+
+    Args:
+        contract: With its samplings.
+        options: How the run is made.
+    """
+    for gate in contract.gates:
+        name = contract.gate_experiment(gate)
+        sampling = contract.samplings[name]
+        criteria = [one for one in contract.criteria if contract.experiment_of(one) == name]
+        if not is_gated(gate):
+            continue
+        early = [one for one in criteria if _may_stop(one, contract, options.trials_of(name))]
+        if early:
+            yield gate, _early(gate, [one.name for one in early])
+            continue
+        sizes = [_trials(one, contract, sampling, options.trials_of(name)) for one in criteria]
+        known = [size for size in sizes if size is not None]
+        if len(known) < len(sizes):
+            continue
+        whole = contract.claim.population is PopulationClaim.FINITE_CORPUS
+        runs = _fewest(
+            max(known),
+            [one.repetitions for one in sampling.inputs],
+            each_input=any(one.each_input for one in criteria),
+            once=whole,
+            draw=options.draw or "balanced",
+        )
+        if runs < gate.fewest_runs:
+            yield gate, _few(gate, runs, len(sampling.inputs), options.draw)
+
+
+def planned_gates(contract: Contract) -> tuple[Gate, ...]:
+    """The gates of a contract, each with the sampling it is about."""
+    from dataclasses import replace
+
+    return tuple(replace(one, sampling=contract.gate_experiment(one)) for one in contract.gates)
+
+
+def is_gated(gate: Gate) -> bool:
+    """Whether a gate needs its runs; metrics that nobody gates are shown of whatever there is."""
+    return bool(gate.expect) or gate.name == "reliability"
+
+
+def short_of_runs(
+    gate: Gate, experiment: ExperimentPlan, criteria: Sequence[CriterionPlan]
+) -> str:
+    """Why a planned experiment does not give a gate its runs; nothing where it does."""
+    early = [one.criterion for one in criteria if one.limits.design is not None]
+    if early:
+        return _early(gate, early)
+    runs = _fewest(
+        experiment.trials,
+        experiment.repetitions,
+        each_input=any(one.each_input for one in criteria),
+        once=experiment.sampling_mode in _ONCE,
+        draw=experiment.draw,
+    )
+    if runs >= gate.fewest_runs:
+        return ""
+    return _few(gate, runs, len(experiment.input_ids), experiment.draw)
+
+
+def _may_stop(criterion: Criterion, contract: Contract, trials: int | None) -> bool:
+    """Whether the data decide how many trials there are."""
+    fixed = criterion.trials is not None or trials is not None
+    plain = contract.claim.population not in (
+        PopulationClaim.FINITE_CORPUS,
+        PopulationClaim.NO_GENERALISATION,
+    )
+    return criterion.at_least is not None and not fixed and plain
+
+
+def _trials(
+    criterion: Criterion, contract: Contract, sampling: Sampling, trials: int | None
+) -> int | None:
+    """How many trials a criterion asks for, all inputs together; None where a baseline tells."""
+    from trialwise.procedures.design.criteria import USUAL_PROBES, USUAL_REPEATS
+
+    size = criterion.trials or trials
+    inputs = len(sampling.inputs)
+    if size is None:
+        if criterion.never_fails:
+            size = USUAL_REPEATS if criterion.each_input else USUAL_PROBES
+        elif criterion.no_worse_than is not None:
+            return None
+        else:
+            corpus = contract.claim.population is PopulationClaim.FINITE_CORPUS
+            size = inputs if corpus else sampling.slots
+    return size * inputs if criterion.each_input else size
+
+
+def _fewest(
+    trials: int, repetitions: Sequence[int], *, each_input: bool, once: bool, draw: Draw
+) -> int:
+    """The runs that every input is sure to get."""
+    inputs = len(repetitions)
+    if once:
+        return 1 if trials >= inputs else 0
+    if each_input or inputs == 1:
+        return trials // inputs
+    if draw == "independent":
+        return 0
+    return trials // sum(repetitions) * min(repetitions)
+
+
+def _early(gate: Gate, criteria: Sequence[str]) -> str:
+    named = ", ".join(criteria)
+    return (
+        f"{gate.name} needs a number of runs that is fixed, and {named} may stop early: give "
+        f"`trials`, at least {gate.fewest_runs} for each input"
+    )
+
+
+def _few(gate: Gate, runs: int, inputs: int, draw: Draw | None) -> str:
+    needed = f"{gate.name} needs at least {gate.fewest_runs} runs of each input"
+    if draw == "independent" and inputs > 1:
+        return f"{needed}, which independent draws do not ensure: draw balanced"
+    got = {0: "some would get none", 1: "some would get one"}.get(runs, f"some would get {runs}")
+    return f"{needed}, and {got}: give at least {gate.fewest_runs * inputs} trials"

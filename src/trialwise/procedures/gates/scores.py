@@ -1,0 +1,158 @@
+"""pass@k, weighted scores and flakiness of each input's runs, and their means over the inputs.
+
+A run is graded by the criteria: each gives 1 or 0, and weights say how much it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from trialwise.model.gate import Metrics
+from trialwise.model.metrics import CriterionPassK, InputScore, MetricsEvidence, PassK
+from trialwise.model.trial import Trial
+from trialwise.procedures.gates.intervals import COUNTED
+from trialwise.procedures.gates.measured import UNTRIED, Measured, Runs, mean_of
+from trialwise.procedures.metrics import Reach, mean_interval, pass_k_of, usual_ks
+from trialwise.stats.intervals import clopper_pearson
+from trialwise.stats.scoring import GraderResult, StimulusScore, skill_score, stimulus_score
+from trialwise.stats.values import Undefined
+
+__all__ = ["measure_scores"]
+
+#: Where each path of the grammar stands in a row of the table.
+_ROW = {
+    "pass_at": ("pass_at_k", "pass_at_k_interval"),
+    "pass_at_naive": ("pass_at_k_naive", "pass_at_k_interval"),
+    "pass_hat": ("pass_hat_k", "pass_hat_k_interval"),
+    "pass_hat_plugin": ("pass_hat_k_plugin", "pass_hat_k_interval"),
+}
+
+
+def measure_scores(
+    gate: Metrics, runs: Runs, criteria: Sequence[str], reach: Reach
+) -> tuple[MetricsEvidence, Mapping[str, Measured]]:
+    """The score of every input, and the number of every target that is asked for.
+
+    Args:
+        gate: What is asked.
+        runs: Of each input, in issue order.
+        criteria: Of the experiment, in the contract's order.
+        reach: What intervals are about.
+    """
+    graders = list(criteria) if gate.criterion is None else [gate.criterion]
+    stimuli = [_stimulus(name, mine, graders, gate) for name, mine in runs.items() if mine]
+    evidence = _evidence(gate, runs, graders, stimuli, reach)
+    return evidence, {
+        one.target: _measured(one.target, one.k, gate, evidence, reach) for one in gate.expect
+    }
+
+
+def _stimulus(
+    name: str, runs: Sequence[Trial], graders: Sequence[str], gate: Metrics
+) -> StimulusScore:
+    marks = [
+        [
+            GraderResult(grader=one, score=float(passed), passed=passed)
+            for one in graders
+            for passed in (trial.outcome(one).passed,)
+        ]
+        for trial in runs
+    ]
+    return stimulus_score(name, marks, weights=gate.weights or None, threshold=gate.threshold)
+
+
+def _evidence(
+    gate: Metrics,
+    runs: Runs,
+    graders: Sequence[str],
+    stimuli: Sequence[StimulusScore],
+    reach: Reach,
+) -> MetricsEvidence:
+    inputs = tuple(_score(one, gate.confidence, reach) for one in stimuli)
+    tried = [mine for mine in runs.values() if mine]
+    fewest = min(map(len, tried), default=0)
+    ks = gate.k or (usual_ks(fewest) if fewest else [])
+    tasks = [(one.trials, one.passed) for one in inputs]
+    of_criteria = tuple(
+        CriterionPassK(
+            criterion=name,
+            pass_k=_table(
+                [(len(mine), sum(trial.outcome(name).passed for trial in mine)) for mine in tried],
+                ks,
+                gate.confidence,
+                reach,
+            ),
+        )
+        for name in graders
+    )
+    skill = skill_score("", stimuli, threshold=gate.threshold) if stimuli else None
+    return MetricsEvidence(
+        criterion=gate.criterion,
+        weights=dict(gate.weights),
+        threshold=gate.threshold,
+        inputs=inputs,
+        unscored=tuple(name for name, mine in runs.items() if not mine),
+        pass_k=_table(tasks, ks, gate.confidence, reach),
+        # One criterion alone is the whole.
+        criteria=of_criteria if len(graders) > 1 else (),
+        pass_rate=mean_of([one.rate for one in inputs]) if inputs else UNTRIED,
+        score=UNTRIED if skill is None else skill.overall_score,
+        passed=UNTRIED if skill is None else skill.passed,
+    )
+
+
+def _score(stimulus: StimulusScore, confidence: float, reach: Reach) -> InputScore:
+    assert not isinstance(stimulus.metrics, Undefined)
+    assert not isinstance(stimulus.flakiness, Undefined)
+    assert not isinstance(stimulus.aggregate_score, Undefined)
+    trials, passed = stimulus.metrics.trials, stimulus.metrics.successes
+    return InputScore(
+        input_id=stimulus.name,
+        trials=trials,
+        passed=passed,
+        rate=stimulus.metrics.pass_rate,
+        interval=Undefined("the claim reaches no further than these trials")
+        if reach is Reach.NOTHING
+        else clopper_pearson(passed, trials, confidence=confidence),
+        score=stimulus.aggregate_score,
+        flaky=stimulus.flakiness.flaky,
+        flakiness=stimulus.flakiness.percent,
+    )
+
+
+def _table(
+    tasks: Sequence[tuple[int, int]], ks: Sequence[int], confidence: float, reach: Reach
+) -> tuple[PassK, ...]:
+    return tuple(pass_k_of(tasks, k, confidence=confidence, reach=reach) for k in ks)
+
+
+def _measured(
+    target: str, k: int | None, gate: Metrics, evidence: MetricsEvidence, reach: Reach
+) -> Measured:
+    inputs = evidence.inputs
+    if not inputs:
+        return Measured(UNTRIED, UNTRIED)
+    tasks = [(one.trials, one.passed) for one in inputs]
+    path = target.split(".")[1]
+    if path in _ROW:
+        assert k is not None
+        row = pass_k_of(tasks, k, confidence=gate.confidence, reach=reach)
+        value, interval = _ROW[path]
+        return Measured(getattr(row, value), getattr(row, interval))
+    match path:
+        case "pass_rate":
+            row = pass_k_of(tasks, 1, confidence=gate.confidence, reach=reach)
+            return Measured(row.pass_hat_k, row.pass_hat_k_interval)
+        case "score":
+            assert not isinstance(evidence.score, Undefined)
+            fewest = min(trials for trials, _ in tasks)
+            found = mean_interval(
+                evidence.score, len(inputs), fewest, confidence=gate.confidence, reach=reach
+            )
+            return Measured(evidence.score, found)
+        case "flakiness":
+            shares = mean_of([one.flakiness for one in inputs])
+            return Measured(shares, Undefined("a share of the rarer outcome is of these runs"))
+        case "flaky":
+            return Measured(len(evidence.flaky), COUNTED)
+    return Measured(len(evidence.unscored), COUNTED)

@@ -1,0 +1,154 @@
+"""pass@k and pass^k over inputs, for whoever has outcomes: a run of ours, or somebody's file.
+
+Per input first, then the mean over inputs; trials of different inputs are never pooled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+
+from trialwise.model.claim import PopulationClaim
+from trialwise.model.metrics import PassK
+from trialwise.stats.bounded_means import bounded_mean_interval
+from trialwise.stats.passk import (
+    pass_at_k,
+    pass_at_k_interval,
+    pass_at_k_naive,
+    pass_hat_k,
+    pass_hat_k_interval,
+    pass_hat_k_plugin,
+)
+from trialwise.stats.values import Interval, Undefined
+
+__all__ = ["Reach", "mean_interval", "pass_k_of", "usual_ks"]
+
+#: Values of k shown where nobody asks for any.
+_MOST_KS = 6
+
+
+class Reach(Enum):
+    """What an interval over inputs is about."""
+
+    INPUTS = auto()
+    """The mean over exactly these inputs: only their replies are random."""
+    POPULATION = auto()
+    """The mean over the population that the inputs are independent draws of."""
+    NOTHING = auto()
+    """These trials alone, which are known."""
+
+    @classmethod
+    def of(cls, claim: PopulationClaim) -> Reach:
+        """What a run claims."""
+        reaches = {
+            PopulationClaim.SUPERPOPULATION: cls.POPULATION,
+            PopulationClaim.NO_GENERALISATION: cls.NOTHING,
+        }
+        return reaches.get(claim, cls.INPUTS)
+
+
+def usual_ks(fewest: int) -> list[int]:
+    """1, 2, 4 … and the fewest trials of an input itself, which is the largest k there is.
+
+    >>> usual_ks(5)
+    [1, 2, 4, 5]
+    """
+    powers = [2**power for power in range(_MOST_KS - 1) if 2**power < fewest]
+    return [*powers, fewest]
+
+
+def pass_k_of(
+    tasks: Sequence[tuple[int, int]], k: int, *, confidence: float, reach: Reach
+) -> PassK:
+    """The row of one k.
+
+    Args:
+        tasks: (trials, passed) of each input, at least one of each.
+        k: How many further trials.
+        confidence: Of both intervals.
+        reach: What they are about.
+
+    >>> row = pass_k_of([(5, 3)], 2, confidence=0.95, reach=Reach.INPUTS)
+    >>> row.pass_at_k, row.pass_hat_k, round(row.pass_hat_k_plugin, 2)
+    (0.9, 0.3, 0.36)
+    """
+    fewest = min((trials for trials, _ in tasks), default=0)
+    if k > fewest:
+        few = (
+            Undefined(f"an input has {fewest} trials only, and k = {k} needs as many as k")
+            if tasks
+            else Undefined("no input was tried")
+        )
+        return PassK(
+            k=k,
+            pass_at_k=few,
+            pass_at_k_interval=few,
+            pass_hat_k=few,
+            pass_hat_k_interval=few,
+            pass_at_k_naive=few,
+            pass_hat_k_plugin=few,
+        )
+    some, within_some = _estimated(tasks, k, pass_at_k, pass_at_k_interval, confidence, reach)
+    every, within_every = _estimated(tasks, k, pass_hat_k, pass_hat_k_interval, confidence, reach)
+    rates = [passed / trials for trials, passed in tasks]
+    return PassK(
+        k=k,
+        pass_at_k=some,
+        pass_at_k_interval=within_some,
+        pass_hat_k=every,
+        pass_hat_k_interval=within_every,
+        pass_at_k_naive=_mean([pass_at_k_naive(rate, k) for rate in rates]),
+        pass_hat_k_plugin=_mean([pass_hat_k_plugin(rate, k) for rate in rates]),
+    )
+
+
+def mean_interval(
+    mean: float, inputs: int, runs: int, *, confidence: float, reach: Reach
+) -> Interval | Undefined:
+    """The interval of a mean over inputs of a number between 0 and 1, valid at any size.
+
+    Args:
+        mean: What was observed.
+        inputs: How many inputs.
+        runs: Independent values behind the number of each input, at the fewest.
+        confidence: Of the interval.
+        reach: What it is about.
+    """
+    if reach is Reach.NOTHING:
+        return Undefined("the claim reaches no further than these trials")
+    if reach is Reach.POPULATION and inputs < 2:
+        return Undefined("an interval over a population needs at least two inputs")
+    count = inputs * runs if reach is Reach.INPUTS else inputs
+    found = bounded_mean_interval(mean, count, confidence=confidence)
+    about = "these inputs" if reach is Reach.INPUTS else "the inputs' population"
+    return Interval(
+        found.low, found.high, confidence=confidence, method=f"{found.method} over {about}"
+    )
+
+
+def _estimated(
+    tasks: Sequence[tuple[int, int]],
+    k: int,
+    estimator: Callable[[int, int, int], float],
+    exact: Callable[..., Interval],
+    confidence: float,
+    reach: Reach,
+) -> tuple[float, Interval | Undefined]:
+    """The unbiased mean over inputs, and its interval.
+
+    One input alone has the exact interval. Several are bounded: each estimate is a U-statistic of
+    order k, as good as ⌊trials/k⌋ independent values.
+    """
+    estimate = _mean([estimator(trials, passed, k) for trials, passed in tasks])
+    if len(tasks) == 1 and reach is Reach.INPUTS:
+        trials, passed = tasks[0]
+        return estimate, exact(trials, passed, k, confidence=confidence)
+    blocks = min(trials // k for trials, _ in tasks)
+    return estimate, mean_interval(
+        estimate, len(tasks), blocks, confidence=confidence, reach=reach
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

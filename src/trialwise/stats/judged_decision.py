@@ -1,0 +1,256 @@
+"""Deciding by a corrected rate: PASS, FAIL, or what is missing, more labels or more trials.
+
+Apart from the correction itself because it adds a requirement. Three ends are told apart: decided;
+open because trials are few; open because the labels alone leave it so, at any number of trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, SupportsIndex, TypeAlias
+
+from trialwise.stats._checks import check_choice, check_open_rate, check_successes
+from trialwise.stats.agreement import Confusion
+from trialwise.stats.confidence_sequence import BoundedSequence
+from trialwise.stats.judge_correction import (
+    SAMPLING_SHARE,
+    CorrectedRate,
+    CorrectionMethod,
+    Rectifier,
+    rectified_rate,
+    rectifier,
+    rogan_gladen_rate,
+    shares,
+    unit,
+)
+from trialwise.stats.values import Decision, Interval, Rule, Undefined
+
+__all__ = ["Correction", "JudgedDecision", "JudgedSequence", "OpenBecause", "decide_judged"]
+
+Correction: TypeAlias = Literal["rectifier", "rogan-gladen"]
+"""How a judged rate is corrected."""
+
+CORRECTIONS: tuple[Correction, ...] = ("rectifier", "rogan-gladen")
+
+OpenBecause: TypeAlias = Literal["nothing", "trials", "labels"]
+"""What keeps a decision open: nothing, too few trials, or too few labels."""
+
+#: Before so many trials a judged rate says too little to blame the labels for it.
+SETTLED_TRIALS = 50
+#: More trials, or more labels, than anybody will pay for: what is open then stays open.
+MOST = 10**7
+
+_Correct: TypeAlias = Callable[[int, int, Confusion], CorrectedRate | Undefined]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedDecision:
+    """Whether a judged rate meets a requirement, and what is missing where it is open."""
+
+    decision: Decision
+    required_rate: float
+    corrected: CorrectedRate | Undefined
+    open_because: OpenBecause
+    labels_needed: int | Undefined
+    """In all, about, at the error rates seen and with as many trials as it takes."""
+    trials_needed: int | Undefined
+    """In all, about, at the judged rate seen and with these labels."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSequence:
+    """A rectified rate that may be looked at after every trial: a value that `update` replaces.
+
+    The empirical Bernstein sequence of the judged outcomes gets a third of the error, the band of
+    the rectifier the rest; the ends are added and cut at 0 and 1 last (Waudby-Smith & Ramdas 2024
+    for the sequence).
+
+    Examples
+    --------
+    >>> clean = Confusion(true_pass=10, false_pass=0, true_fail=10, false_fail=0)
+    >>> state = JudgedSequence.start(clean, confidence=0.80)
+    >>> while state.interval.low <= 0.5:
+    ...     state = state.update(True)
+    >>> state.sampling.trials
+    20
+    """
+
+    rectifier: Rectifier
+    sampling: BoundedSequence
+    confidence: float
+
+    @classmethod
+    def start(
+        cls,
+        confusion: Confusion,
+        *,
+        confidence: float = 0.95,
+        sampling_share: float = SAMPLING_SHARE,
+        rule: Rule = "wilson",
+    ) -> JudgedSequence:
+        """Before the first trial; parameters as for `rectified_rate`."""
+        sampling, labels = shares(confidence, sampling_share)
+        return cls(
+            rectifier=rectifier(confusion, confidence=1 - labels, rule=rule),
+            sampling=BoundedSequence(confidence=1 - sampling),
+            confidence=confidence,
+        )
+
+    def update(self, passed: bool) -> JudgedSequence:
+        """The state after one more judged trial; a trial that the judge left open is not one."""
+        return JudgedSequence(
+            rectifier=self.rectifier,
+            sampling=self.sampling.update(passed),
+            confidence=self.confidence,
+        )
+
+    @property
+    def interval(self) -> Interval | Undefined:
+        """What all the intervals so far have in common."""
+        if isinstance(self.sampling.interval, Undefined):
+            return self.sampling.interval
+        band = self.rectifier.interval
+        return Interval(
+            unit(self.sampling.low + band.low),
+            unit(self.sampling.high + band.high),
+            confidence=self.confidence,
+            method="rectified empirical Bernstein confidence sequence",
+        )
+
+    def open_because(self, required_rate: float, *, is_over: bool = False) -> OpenBecause:
+        """What keeps it open: nothing, too few trials, or too few labels.
+
+        The labels are the limit where their band around the judged rate straddles the requirement
+        by itself. Before the first trial that is known only of a band that no rate could clear;
+        after it, from 50 trials on or at the end of the budget (`is_over`).
+
+        Parameters
+        ----------
+        required_rate : float
+            Strictly between 0 and 1.
+        is_over : bool
+            Whether no further trial will come.
+        """
+        required = check_open_rate("required_rate", required_rate)
+        interval, band, n = self.interval, self.rectifier.interval, self.sampling.trials
+        if not isinstance(interval, Undefined) and required not in interval:
+            return "nothing"
+        if 1 + band.low < required <= band.high:
+            return "labels"
+        if n and (is_over or n >= SETTLED_TRIALS):
+            rate = self.sampling.total / n
+            return "labels" if rate + band.low < required <= rate + band.high else "trials"
+        return "trials"
+
+
+def decide_judged(
+    passed: SupportsIndex,
+    trials: SupportsIndex,
+    confusion: Confusion,
+    required_rate: float,
+    *,
+    confidence: float = 0.95,
+    method: CorrectionMethod = "exact",
+    correction: Correction = "rectifier",
+) -> JudgedDecision:
+    """Whether the corrected rate meets a requirement, or what is missing to say so.
+
+    PASS where the whole interval lies at or above the requirement, FAIL where it lies below. Else
+    the labels are the limit if they leave it open at any number of trials, and the trials if not.
+
+    Parameters
+    ----------
+    passed, trials, confusion, confidence, method : as for `rectified_rate`.
+    required_rate : float
+        Strictly between 0 and 1.
+    correction : {"rectifier", "rogan-gladen"}
+        Which.
+
+    Examples
+    --------
+    >>> gold = Confusion(true_pass=70, false_pass=6, true_fail=20, false_fail=4)
+    >>> answer = decide_judged(176, 200, gold, 0.80)
+    >>> answer.decision, answer.open_because, answer.labels_needed
+    (<Decision.INCONCLUSIVE: 'INCONCLUSIVE'>, 'labels', 338)
+    """
+    required = check_open_rate("required_rate", required_rate)
+    check_choice("correction", correction, CORRECTIONS)
+    k, n = check_successes(passed, trials)
+
+    def correct(successes: int, size: int, labels: Confusion) -> CorrectedRate | Undefined:
+        make = rectified_rate if correction == "rectifier" else rogan_gladen_rate
+        return make(successes, size, labels, confidence=confidence, method=method)
+
+    corrected = correct(k, n, confusion)
+    decision = Decision.INCONCLUSIVE
+    if not isinstance(corrected, Undefined):
+        decision = _decision(corrected.interval, required)
+    needs: tuple[int | Undefined, int | Undefined] = (confusion.labels, n)
+    because: OpenBecause = "nothing"
+    if decision is Decision.INCONCLUSIVE:
+        because, needs = _needs(correct, k / n, n, confusion, required)
+    return JudgedDecision(
+        decision=decision,
+        required_rate=required,
+        corrected=corrected,
+        open_because=because,
+        labels_needed=needs[0],
+        trials_needed=needs[1],
+    )
+
+
+def _needs(
+    correct: _Correct, rate: float, trials: int, confusion: Confusion, required: float
+) -> tuple[OpenBecause, tuple[int | Undefined, int | Undefined]]:
+    """What would decide it if the rates seen went on: trials, or else labels."""
+
+    def with_trials(size: int, labels: Confusion = confusion) -> bool:
+        return _is_decided(correct(round(rate * size), size, labels), required)
+
+    enough = _smallest(with_trials, trials)
+    if enough is not None:
+        return "trials", (confusion.labels, enough)
+    labels = _smallest(lambda count: with_trials(MOST, _scaled(confusion, count)), confusion.labels)
+    never = Undefined("the corrected rate lies too close to the requirement, or is undefined")
+    missing = Undefined("no number of trials decides it with these labels")
+    return "labels", (never if labels is None else labels, missing)
+
+
+def _decision(interval: Interval, required: float) -> Decision:
+    if interval.low >= required:
+        return Decision.PASS
+    return Decision.FAIL if interval.high < required else Decision.INCONCLUSIVE
+
+
+def _is_decided(corrected: CorrectedRate | Undefined, required: float) -> bool:
+    if isinstance(corrected, Undefined):
+        return False
+    return _decision(corrected.interval, required) is not Decision.INCONCLUSIVE
+
+
+def _smallest(decides: Callable[[int], bool], start: int) -> int | None:
+    """About the smallest number that decides, or None where not even `MOST` does."""
+    if not decides(MOST):
+        return None
+    low, high = start, start
+    while high < MOST and not decides(high):
+        low, high = high, min(2 * high, MOST)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if decides(middle) else (middle, high)
+    return high
+
+
+def _scaled(confusion: Confusion, labels: int) -> Confusion:
+    """The same error rates from another number of labels, as nearly as counts allow."""
+
+    def part(count: int) -> int:
+        return round(count * labels / confusion.labels)
+
+    return Confusion(
+        true_pass=part(confusion.true_pass),
+        false_pass=part(confusion.false_pass),
+        true_fail=part(confusion.true_fail),
+        false_fail=part(confusion.false_fail),
+    )
