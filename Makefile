@@ -23,8 +23,9 @@ $(VENV)/.docs: pyproject.toml $(BIN)/trialwise
 	$(BIN)/pip install --quiet --editable '.[docs]'
 	@touch $@
 
-demo: $(BIN)/trialwise  ## Decide a worked example, from counts to a transparent verdict
-	@$(BIN)/python examples/worked_decision.py
+demo: $(BIN)/trialwise  ## Run an example, then decide a worked one from counts
+	@$(BIN)/trialwise run --suite examples/quickstart/trialwise.yaml --seed 2
+	@echo && $(BIN)/python examples/worked_decision.py
 
 test: $(VENV)/.dev  ## Run the tests (a few minutes on two cores)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'

@@ -1,5 +1,7 @@
 """Sphinx configuration: Markdown pages, and the reference generated from docstrings."""
 
+from sphinx.ext.napoleon import GoogleDocstring
+
 project = "trialwise"
 author = "The trialwise developers"
 release = "0.1.0"
@@ -14,3 +16,12 @@ napoleon_numpy_docstring = True
 myst_heading_anchors = 3
 # A parameter type such as "sequence of (successes, trials)" is not a link to a field of that name.
 suppress_warnings = ["ref.python"]
+
+
+def _whole(self):
+    """No type, and the whole docstring: a colon in a sentence does not end the name of a type."""
+    lines = self._dedent(self._consume_to_end())
+    return "", self.__class__(lines, self._config).lines()
+
+
+GoogleDocstring._consume_inline_attribute = _whole

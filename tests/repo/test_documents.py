@@ -3,26 +3,163 @@
 from __future__ import annotations
 
 import doctest
+import importlib.util
+import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(
-    "name", ["README.md", "docs/statistics.md", "docs/sequential.md", "docs/postconditions.md"]
-)
-def test_the_examples_in_the_documents_run(name: str) -> None:
+def _documents() -> ModuleType:
+    path = Path(__file__).parent / "documents.py"
+    spec = importlib.util.spec_from_file_location("documents", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["documents"] = module  # its dataclasses look themselves up there
+    spec.loader.exec_module(module)
+    return module
+
+
+DOCUMENTS = _documents()
+PAGES: list[str] = DOCUMENTS.pages()
+#: Whose blocks are run by tests of their own, line by line.
+ELSEWHERE = {
+    "docs/plan.md": "tests/cli/test_plan.py",
+    "docs/reference/suite.md": "tests/front/test_schema.py",
+}
+#: Shown as they are: output, other people's formats, and commands that change this machine.
+SHOWN = {"", "text", "sh", "json", "xml", "toml", "ini"}
+#: What stands in no comment of the page: how it begins, and where it is run.
+UNMARKED = {"result.to_frame(": "tests/session/test_frames.py"}
+#: Where each server's recipes hold what it runs.
+RECIPES = {".github/workflows/agents.yml": "run", ".gitlab-ci.yml": "script"}
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all: a design is searched for once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if ">>> " in DOCUMENTS.read(page)])
+def test_the_examples_in_the_documents_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every `>>>` in a document gives what stands below it."""
+    monkeypatch.chdir(tmp_path)
     result = doctest.testfile(
-        str(ROOT / name), module_relative=False, optionflags=doctest.ELLIPSIS, encoding="utf-8"
+        str(ROOT / page),
+        module_relative=False,
+        optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE,
+        encoding="utf-8",
     )
 
     assert (0, True) == (result.failed, result.attempted > 0)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page not in ELSEWHERE and DOCUMENTS.sessions(DOCUMENTS.read(page))],
+)
+def test_the_commands_in_the_documents_do_what_is_shown(
+    page: str, tmp_path: Path, cache: Path
+) -> None:
+    """Typed one after another, in the folders that the document names."""
+    found = [
+        problem
+        for place, session in enumerate(DOCUMENTS.sessions(DOCUMENTS.read(page)))
+        for problem in DOCUMENTS.problems(
+            page, DOCUMENTS.play(session, tmp_path / str(place), cache=cache)
+        )
+    ]
+
+    assert not found, "\n\n".join(found)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE])
+def test_no_block_of_a_document_escapes(page: str) -> None:
+    """It is run, it is a file that a command uses, it is only shown, or it says why not."""
+    text = DOCUMENTS.read(page)
+    escaped = [
+        f"{page}:{block.line}: {block.language}"
+        for block in DOCUMENTS.blocks(text)
+        if not block.mark
+        and not block.text.startswith(tuple(UNMARKED))
+        and block.language not in {"console", *SHOWN}
+        and not block.language.startswith("{")
+        and not (block.language == "python" and ">>> " in block.text)
+    ]
+
+    assert [] == escaped
+    assert [] == re.findall(r"^[ \t]+```.*$", text, re.MULTILINE), "a fence that is indented"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_between_documents_leads_somewhere(page: str) -> None:
+    """To a file of the repository."""
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", DOCUMENTS.read(page))
+    paths = [link for link in links if "://" not in link]
+
+    assert [] == [path for path in paths if not (ROOT / page).parent.joinpath(path).exists()]
+
+
+@pytest.mark.parametrize("file", RECIPES)
+def test_the_recipes_for_servers_run(file: str, tmp_path: Path, cache: Path) -> None:
+    """What a server would execute comes to a verdict: neither a usage error nor a crash."""
+    blocks = DOCUMENTS.blocks(DOCUMENTS.read("docs/guides/ci.md"))
+    recipe = next(block.text for block in blocks if block.value == file)
+    scripts = list(_scripts(YAML(typ="safe").load(recipe), RECIPES[file]))
+    ours = [script for script in scripts if "trialwise run" in script]
+    text = "\n".join(ours)
+    session = DOCUMENTS.Session(
+        "examples/quickstart", [DOCUMENTS.Command(f"sh -e <<'END'\n{text}\nEND", "", 0)]
+    )
+
+    (reply,) = DOCUMENTS.play(
+        session,
+        tmp_path / "server",
+        cache=cache,
+        GITHUB_STEP_SUMMARY=str(tmp_path / "summary.md"),
+        RESUME="",
+    )
+
+    assert ours
+    assert 0 == reply.code, reply.output
+    assert (tmp_path / "server" / "quickstart" / "results.junit.xml").exists()
+
+
+def _scripts(part: Any, key: str) -> Iterator[str]:
+    """Every text under a key, however deep, one by one."""
+    if isinstance(part, dict):
+        for name, value in part.items():
+            if name == key:
+                yield from [value] if isinstance(value, str) else value
+            else:
+                yield from _scripts(value, key)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _scripts(value, key)
+
+
+def test_every_make_target_that_is_named_exists() -> None:
+    """In the documents of the repository's front door."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    text = DOCUMENTS.read("README.md") + DOCUMENTS.read("CONTRIBUTING.md")
+    named = set(re.findall(r"(?:^|`)make ([a-z-]+)", text, re.MULTILINE))
+
+    assert named
+    assert set() == named - targets
 
 
 def test_every_function_the_readme_names_exists() -> None:
@@ -31,35 +168,70 @@ def test_every_function_the_readme_names_exists() -> None:
 
     table = (ROOT / "README.md").read_text(encoding="utf-8").split("## The statistics")[1]
     names = re.findall(r"`(\w+)`", table.split("## Proof")[0].split("|---|---|")[1])
+    known = {*dir(stats), "wilson", "exact"}
 
-    assert [] == [name for name in names if name not in dir(stats)]
+    assert [] == [name for name in names if name not in known]
+
+
+def test_every_command_is_documented() -> None:
+    """Each stands on the page of commands."""
+    from click import Context
+
+    from trialwise.cli.main import cli
+
+    page = DOCUMENTS.read("docs/reference/commands.md")
+    named = re.findall(r"^\| `trialwise (\w+)` \|", page, re.MULTILINE)
+
+    assert [] == [name for name in cli.list_commands(Context(cli)) if name not in named]
+
+
+def test_make_demo_shows_a_run_and_a_decision(tmp_path: Path, cache: Path) -> None:
+    """Plan, progress, summary, a page and the worked example: what its recipe says, in a copy."""
+    recipe = re.search(
+        r"^demo:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE
+    )
+    assert recipe is not None
+    script = recipe[1].replace("\t@", "").replace("$(BIN)", str(Path(sys.executable).parent))
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    done = subprocess.run(
+        ["sh", "-ec", script],
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONUTF8": "1", "TRIALWISE_CACHE": str(cache)},
+        check=True,
+    )
+    page = re.search(r"^report: (.*\.html)$", done.stdout, re.MULTILINE)
+
+    assert "PASS after 14 of 14 at the earliest" in done.stderr
+    assert "verdict PASS" in done.stderr
+    assert "FAIL (triggered by layperson-readable)" in done.stdout
+    assert page is not None
+    assert (tmp_path / page[1]).exists()
+
+
+def demo(encoding: str) -> str:
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "worked_decision.py")],
+        capture_output=True,
+        encoding=encoding,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        check=True,
+    )
+    return run.stdout
 
 
 def test_the_demo_decides_the_worked_example() -> None:
     """The example prints the composite verdict and the numbers of the methodology's §10.3."""
-    run = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "worked_decision.py")],
-        capture_output=True,
-        encoding="utf-8",
-        env={"PYTHONIOENCODING": "utf-8"},
-        check=True,
-    )
+    shown = demo("utf-8")
 
     for part in ("FAIL (triggered by layperson-readable)", "c = 939", "0.964891", "0.156211"):
-        assert part in run.stdout
+        assert part in shown
 
 
 def test_the_demo_works_on_an_ascii_terminal() -> None:
     """Without Unicode the symbols have their fallbacks, and nothing crashes."""
-    run = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "worked_decision.py")],
-        capture_output=True,
-        encoding="ascii",
-        env={"PYTHONIOENCODING": "ascii"},
-        check=True,
-    )
-
-    assert "configured alpha" in run.stdout
+    assert "configured alpha" in demo("ascii")
 
 
 def test_the_repository_names_no_machine() -> None:

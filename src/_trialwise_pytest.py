@@ -1,0 +1,179 @@
+"""The door between pytest and trialwise: everything that pytest must know before a test is marked.
+
+Outside the package, and importing nothing of it: whoever has trialwise installed and runs tests
+without the marker pays for this file alone. With the first test marked `trials` that is collected,
+`trialwise.plugin` is imported and registered.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Any
+
+    from trialwise.plugin.hooks import TrialwisePlugin
+    from trialwise.plugin.trial import TrialHandle
+    from trialwise.plugin.workbench import Workbench
+
+_NAME = "trialwise-session"
+_MARKER = (
+    "trials(trials, *, at_least, no_worse_than, never_fails, max_trials, ...): run the test many "
+    "times and judge how often it passes (trialwise)."
+)
+
+#: Settings that a command line and an ini file both know: name, metavar or choices, type, help.
+_SETTINGS: tuple[tuple[str, str | tuple[str, ...], type, str], ...] = (
+    ("trials", "N", int, "a fixed number of trials for every marked test"),
+    ("max-trials", "N", int, "the most trials of a decision that may stop early"),
+    ("confidence", "C", float, "of every criterion, such as 0.99"),
+    ("intent", ("verification", "smoke"), str, "evidence, or a cheap sentinel"),
+    ("rule", ("wilson", "exact"), str, "the rule set to decide by"),
+    ("seed", "N", int, "of the order of inputs and of every trial"),
+    ("budget-trials", "N", int, "the most trials of the whole session, all workers together"),
+    ("budget-usd", "USD", float, "the most money of the whole session"),
+    ("budget-seconds", "S", float, "the most seconds of the whole session's trials"),
+    ("baselines", "DIR", str, "the folder baselines are kept in (default: baselines)"),
+    ("store", "DIR", str, "the folder runs are kept in (default: .trialwise)"),
+    ("inconclusive", ("fail", "skip", "xfail", "pass"), str, "what an undecided test is to pytest"),
+    ("html", "FILE", str, "write one HTML report of all marked tests"),
+    ("summary", "FILE", str, "append a Markdown summary of all marked tests"),
+)
+#: Settings of one session, which no ini file should hold.
+_SWITCHES = (
+    ("measure", "measure baselines with the marked tests instead of judging them"),
+    ("plan", "print what the marked tests would run and cost, and run nothing"),
+    ("resume", "go on with what was killed, interrupted or out of budget; keep what is finished"),
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare `--trialwise-…` and the ini settings of the same names."""
+    group = parser.getgroup("trialwise", "trialwise: tests that are run many times and judged")
+    for name, values, kind, text in _SETTINGS:
+        shown: dict[str, Any] = (
+            {"metavar": values} if isinstance(values, str) else {"choices": values}
+        )
+        group.addoption(f"--trialwise-{name}", type=kind, default=None, help=text, **shown)
+        parser.addini(f"trialwise_{name.replace('-', '_')}", help=text, default=None)
+    for name, text in _SWITCHES:
+        group.addoption(f"--trialwise-{name}", action="store_true", default=False, help=text)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker."""
+    config.addinivalue_line("markers", _MARKER)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """A plan is printed by one process."""
+    if config.getoption("trialwise_plan") and hasattr(config.option, "numprocesses"):
+        # Before pytest-xdist has looked at it, and after.
+        config.option.numprocesses, config.option.dist, config.option.tx = 0, "no", []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Plan the marked tests of a module or class; what cannot be run is an error of it."""
+    report = yield
+    marked = [one for one in report.result or () if isinstance(one, pytest.Item) and _marked(one)]
+    if marked and report.passed:
+        _loaded(collector.config).admit(marked, report)
+    return report
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Plan what was marked after it was collected, such as by a conftest."""
+    marked = [item for item in items if _marked(item)]
+    if marked:
+        _loaded(config).admit(marked)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """With `--trialwise-plan`, print instead of running."""
+    broken = session.testsfailed and not session.config.option.continue_on_collection_errors
+    if not session.config.getoption("trialwise_plan") or broken:
+        return None
+    if any(map(_marked, session.items)):
+        _loaded(session.config).print_plans(session.items)
+    return True
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of pytest-xdist where the session's workers meet."""
+    manager = node.config.pluginmanager
+    controller = manager.get_plugin(_Controller.name)
+    if controller is None:
+        controller = _Controller(node.config)
+        manager.register(controller, _Controller.name)
+    node.workerinput["trialwise_folder"] = controller.folder
+
+
+class _Controller:
+    """What a session of several workers has beside them: their meeting place and their results."""
+
+    name = "trialwise-controller"
+
+    def __init__(self, config: pytest.Config) -> None:
+        from tempfile import TemporaryDirectory
+
+        self._config = config
+        self._temporary = TemporaryDirectory(prefix="trialwise-", ignore_cleanup_errors=True)
+        self.folder = self._temporary.name
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Load the rest with the first judged test that a worker reports."""
+        if hasattr(report, "trialwise") and not self._config.pluginmanager.has_plugin(_NAME):
+            # Registered too late to hear this one by itself.
+            _loaded(self._config).pytest_runtest_logreport(report)
+
+    def pytest_unconfigure(self) -> None:
+        """Remove the meeting place."""
+        self._temporary.cleanup()
+
+
+@pytest.fixture
+def trial(request: pytest.FixtureRequest) -> TrialHandle:
+    """The trial under way, in a test marked `trials`.
+
+    `trial.index`, `trial.input`, `trial.seed`; `trial.check("name", condition)` for a criterion of
+    its own; `trial.record(tokens=…, cost=…, latency_s=…)` for what it took.
+    """
+    found: TrialHandle | None = getattr(request.node, "trial", None)
+    if found is None:
+        pytest.fail("the trial fixture is for tests marked @pytest.mark.trials(...)", pytrace=False)
+    return found
+
+
+@pytest.fixture
+def trialwise(request: pytest.FixtureRequest) -> Workbench:
+    """trialwise inside a test: its public names, with the folders and settings of this session.
+
+    `trialwise.verify(contract, inputs=…)` runs a contract and fails the test unless it passes;
+    `trialwise.run(…)` runs it and leaves the conclusion to the test.
+    """
+    return _loaded(request.config).workbench(request.node)
+
+
+def _marked(item: pytest.Item) -> bool:
+    return item.get_closest_marker("trials") is not None
+
+
+def _loaded(config: pytest.Config) -> TrialwisePlugin:
+    """The session's own plugin, imported on first use."""
+    known: TrialwisePlugin | None = config.pluginmanager.get_plugin(_NAME)
+    if known is not None:
+        return known
+    from trialwise.plugin.hooks import TrialwisePlugin
+
+    plugin = TrialwisePlugin(config)
+    config.pluginmanager.register(plugin, _NAME)
+    return plugin

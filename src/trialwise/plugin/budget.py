@@ -1,0 +1,140 @@
+"""The budget of a whole session: every marked test and every worker draws on one purse.
+
+Without workers it is a few numbers in memory. With pytest-xdist it is a small file that workers
+lock for the moment of a change: a trial is counted before it starts, so that two workers cannot
+both start the last one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.options import Budget
+
+__all__ = ["Purse"]
+
+#: Ten trials of $0.10 use up $1, although their sum in binary falls a little short of it.
+_NEARLY = 1 - 1e-9
+
+
+@dataclass(slots=True)
+class _Spent:
+    """What the session has taken so far."""
+
+    began_s: float | None = None
+    """When the first trial started, on the machine's monotonic clock."""
+    trials: int = 0
+    usd: float = 0.0
+
+
+class Purse:
+    """What is left of a session's budget.
+
+    Args:
+        budget: The session's limits.
+        file: Where workers share what was spent; None for a session of one process.
+        clock: The machine's monotonic clock, which all its processes read alike.
+    """
+
+    def __init__(
+        self,
+        budget: Budget,
+        file: Path | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._budget = budget
+        self._is_limited = budget != Budget()
+        self._file = file
+        self._clock = clock
+        self._own = _Spent()
+
+    def take(self) -> tuple[StopReason, str] | None:
+        """Pay for the start of one trial; or which limit forbids it, in words too."""
+        if not self._is_limited:
+            return None
+        with self._spent() as spent:
+            if spent.began_s is None:
+                spent.began_s = self._clock()
+            forbidden = self._forbidden(spent)
+            if forbidden is None:
+                spent.trials += 1
+            return forbidden
+
+    def pay(self, usd: float | None) -> None:
+        """Count what a trial cost."""
+        if self._is_limited and usd:
+            with self._spent() as spent:
+                spent.usd += usd
+
+    def pay_all(self, spending: Spending) -> None:
+        """Count a run that was made in one piece."""
+        if self._is_limited:
+            with self._spent() as spent:
+                spent.trials += spending.trials
+                spent.usd += (spending.usd or 0.0) + (spending.setup_usd or 0.0)
+
+    def left(self) -> Budget | None:
+        """What a run made in one piece may take; None where nothing is left.
+
+        A run without limits of its own is given these.
+        """
+        if not self._is_limited:
+            return self._budget
+        with self._spent() as spent:
+            if spent.began_s is None:
+                spent.began_s = self._clock()
+            if self._forbidden(spent) is not None:
+                return None
+            limit = self._budget
+            gone_s = self._clock() - spent.began_s
+            return Budget(
+                trials=None if limit.trials is None else limit.trials - spent.trials,
+                usd=None if limit.usd is None else limit.usd - spent.usd,
+                seconds=None if limit.seconds is None else limit.seconds - gone_s,
+            )
+
+    def _forbidden(self, spent: _Spent) -> tuple[StopReason, str] | None:
+        limit = self._budget
+        if limit.trials is not None and spent.trials >= limit.trials:
+            said = f"the session's budget of {limit.trials} trials is used up"
+            return StopReason.TRIALS_BUDGET, said
+        if limit.usd is not None and spent.usd >= limit.usd * _NEARLY:
+            return StopReason.MONEY_BUDGET, f"the session's budget of ${limit.usd:g} is used up"
+        gone_s = 0.0 if spent.began_s is None else self._clock() - spent.began_s
+        if limit.seconds is not None and gone_s >= limit.seconds:
+            return StopReason.TIME_BUDGET, f"the session's budget of {limit.seconds:g} s is used up"
+        return None
+
+    @contextmanager
+    def _spent(self) -> Iterator[_Spent]:
+        if self._file is None:
+            yield self._own
+            return
+        with _locked(self._file) as handle:
+            text = os.pread(handle, 1000, 0)
+            spent = _Spent(**json.loads(text)) if text else _Spent()
+            yield spent
+            data = json.dumps(asdict(spent)).encode()
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, data, 0)
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[int]:
+    """The file, while no other process has it."""
+    import fcntl
+
+    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield handle
+    finally:
+        os.close(handle)

@@ -1,0 +1,189 @@
+"""A marked test with its contract and its plan, made when it is collected and refused there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from trialwise.errors import BaselineError, DesignRefused, TrialwiseError
+from trialwise.model.contract import Contract
+from trialwise.model.options import RunOptions
+from trialwise.model.plan import Plan
+from trialwise.plugin.identity import body_of
+from trialwise.plugin.marker import MarkerError, read_marker
+from trialwise.plugin.settings import Settings
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from trialwise.model.run import RunRecord, RunSummary
+    from trialwise.stores.runs import StoredRun
+
+__all__ = ["CASE", "Case", "Earlier", "Kept", "admit"]
+
+#: Fixtures that change or catch what belongs to the whole process.
+_PROCESS_WIDE = frozenset(
+    {"capfd", "capfdbinary", "caplog", "capsys", "capsysbinary", "capteesys", "monkeypatch"}
+    | {"recwarn", "pytester", "testdir"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One marked test, ready to run."""
+
+    contract: Contract
+    options: RunOptions
+    plan: Plan
+
+
+CASE = pytest.StashKey[Case]()
+
+
+def admit(items: Sequence[pytest.Item], settings: Settings) -> list[str]:
+    """Plan marked tests; what is wrong with any of them, each with its place."""
+    errors = []
+    for item in items:
+        if CASE in item.stash:
+            continue
+        try:
+            item.stash[CASE] = _planned(item, settings)
+        except TrialwiseError as error:
+            path, line, name = item.location
+            place = path if line is None else f"{path}:{line + 1}"
+            reasons = error.reasons if isinstance(error, DesignRefused) else (str(error),)
+            errors.append(f"{place}: {name}: {'; '.join(reasons)}")
+    return errors
+
+
+def _planned(item: pytest.Item, settings: Settings) -> Case:
+    if not isinstance(item, pytest.Function):
+        raise MarkerError("@pytest.mark.trials is for test functions and methods")
+    marker = _marker(item)
+    asked = read_marker(marker.args, marker.kwargs, settings=settings, body=body_of(item.function))
+    for conflict in _conflicts(item, asked.options):
+        raise MarkerError(conflict)
+    contract = Contract(
+        item.nodeid,
+        item.function,
+        asked.criteria,
+        sampling=asked.sampling,
+        latency=asked.latency,
+    )
+    options = asked.options
+    return Case(contract=contract, options=options, plan=_plan(contract, options, settings))
+
+
+def _plan(
+    contract: Contract,
+    options: RunOptions,
+    settings: Settings,
+    *,
+    now: datetime | None = None,
+    seed: int | None = None,
+) -> Plan:
+    from trialwise.session.preparing import prepare
+
+    try:
+        return prepare(
+            contract, options, settings.baselines, now=now, seed=seed, measuring=settings.measure
+        )
+    except BaselineError as error:
+        how = f"With pytest: pytest --trialwise-measure {contract.name!r}"
+        raise BaselineError(f"{error} {how}") from None
+
+
+def _marker(item: pytest.Function) -> pytest.Mark:
+    """The marker that counts: a parameter's own, else the nearest; two on one test are one lie."""
+    callspec = getattr(item, "callspec", None)
+    marks: list[pytest.Mark] = [*getattr(callspec, "marks", ())]
+    of_case = [mark for mark in marks if mark.name == "trials"]
+    if of_case:
+        return of_case[-1]
+    own = [mark for mark in item.own_markers if mark.name == "trials"]
+    if len(own) > 1:
+        raise MarkerError("the test is marked trials twice: put both questions into one marker")
+    found = item.get_closest_marker("trials")
+    assert found is not None
+    return found
+
+
+def _conflicts(item: pytest.Function, options: RunOptions) -> Iterator[str]:
+    if item.get_closest_marker("flaky") is not None:
+        yield (
+            "@pytest.mark.flaky and @pytest.mark.trials exclude each other: running a judged test "
+            "again until it passes would bias its rate. Lower the threshold instead"
+        )
+    if options.concurrency == 1:
+        return
+    shared = sorted(_PROCESS_WIDE & set(item.fixturenames))
+    if shared:
+        yield (
+            f"concurrency={options.concurrency} cannot go with {', '.join(shared)}: it changes or "
+            "catches what belongs to the whole process, so that trials side by side would disturb "
+            "each other. Drop the concurrency, or use a fixture of a wider scope"
+        )
+    callspec = getattr(item, "callspec", None)
+    backend = str(getattr(callspec, "params", {}).get("anyio_backend", ""))
+    if "trio" in backend:
+        yield "concurrency needs asyncio: anyio's trio backend runs one trial after the other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What an earlier session left of a test."""
+
+    plan: Plan
+    stored: StoredRun | None = None
+    """A run to go on with."""
+    finished: RunRecord | None = None
+    """What it came to."""
+    note: str = ""
+    """Why nothing of it serves."""
+
+
+class Earlier:
+    """The runs of earlier sessions, read when the first test asks for its own.
+
+    Args:
+        settings: The session's.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._newest: dict[str, RunSummary] | None = None
+
+    def of(self, case: Case) -> Kept:
+        """What serves of the newest run of a test, where runs are gone on with."""
+        from trialwise.model.codec import plan_differences, plan_hash
+        from trialwise.stores.runs import RunStore
+
+        newest = self._newest_of(case.contract.name) if self._settings.resume else None
+        if newest is None or newest.damage:
+            return Kept(plan=case.plan)
+        stored = RunStore(self._settings.store).open(newest.run_id)
+        plan = _plan(
+            case.contract,
+            case.options,
+            self._settings,
+            now=stored.started_at,
+            seed=stored.plan.seed,
+        )
+        if plan_hash(plan) != stored.plan_hash:
+            changed = "; ".join(plan_differences(stored.plan, plan)) or "made by another version"
+            return Kept(plan=case.plan, note=f"not resumed, since the test has changed: {changed}")
+        if newest.is_unfinished:
+            return Kept(plan=plan, stored=stored)
+        return Kept(plan=plan, finished=stored.record())
+
+    def _newest_of(self, contract: str) -> RunSummary | None:
+        from trialwise.stores.runs import RunStore
+
+        if self._newest is None:
+            # The newest comes first in the list, and last into the mapping.
+            found = reversed(RunStore(self._settings.store).list())
+            self._newest = {one.contract: one for one in found}
+        return self._newest.get(contract)

@@ -1,0 +1,154 @@
+"""What pytest calls once a marked test is collected, and what a session keeps."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from trialwise.plugin.budget import Purse
+from trialwise.plugin.cases import CASE, Earlier, admit
+from trialwise.plugin.execution import call_trial
+from trialwise.plugin.items import TrialItem
+from trialwise.plugin.judged import RESULTS, JudgedTest
+from trialwise.plugin.protocol import report_phases
+from trialwise.plugin.reporting import Judged
+from trialwise.plugin.settings import settings_of
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter
+
+    from trialwise.plugin.reasons import Reasons
+    from trialwise.plugin.workbench import Workbench
+
+__all__ = ["TrialwisePlugin"]
+
+
+class TrialwisePlugin:
+    """The session's part of trialwise.
+
+    Args:
+        config: The session's.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.settings = settings_of(config)
+        shared: dict[str, Any] = getattr(config, "workerinput", {})
+        folder = shared.get("trialwise_folder")
+        self.purse = Purse(
+            self.settings.budget, None if folder is None else Path(folder) / "budget.json"
+        )
+        self._earlier = Earlier(self.settings)
+        self.results: list[dict[str, Any]] = []
+        """Of every judged test that was reported, in that order."""
+        self._reasons: Reasons | None = None
+        """Of the test under way."""
+
+    # --- Collection ---------------------------------------------------------------------------
+
+    def admit(
+        self, items: Sequence[pytest.Item], report: pytest.CollectReport | None = None
+    ) -> None:
+        """Plan marked tests; what is wrong with them is an error of whoever collected them."""
+        errors = admit(items, self.settings)
+        if not errors:
+            return
+        text = "\n".join(errors)
+        if report is None:
+            raise pytest.UsageError(text)
+        from _pytest.reports import CollectErrorRepr
+
+        report.outcome, report.longrepr = "failed", CollectErrorRepr(text)
+
+    def print_plans(self, items: Sequence[pytest.Item]) -> None:
+        """Say what would be run and what it could cost."""
+        from trialwise.plugin.summary import write_plans
+
+        cases = [item.stash[CASE] for item in items if CASE in item.stash]
+        write_plans(self.config, [case.plan for case in cases], self.settings)
+
+    # --- Running ------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
+        """Run a marked test as many times as its plan needs; before any plugin that reruns."""
+        if isinstance(item, TrialItem):
+            assert self._reasons is not None
+            call_trial(item, self._reasons)
+            return True
+        if item.get_closest_marker("trials") is None:
+            return None
+        assert isinstance(item, pytest.Function)
+        test = JudgedTest(item, self.settings, self.purse, self._earlier)
+        self._reasons = test.reasons
+        try:
+            report_phases(item, nextitem, call=test.call, leftovers=test.raise_leftovers)
+        except (KeyboardInterrupt, pytest.exit.Exception):
+            # No report will say what the test came to until here.
+            kept = item.stash.get(RESULTS, None)
+            self.results += kept or []
+            raise
+        return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> object:
+        """Run a coroutine function that no other plugin answers for."""
+        if not isinstance(pyfuncitem, TrialItem) or not inspect.iscoroutinefunction(pyfuncitem.obj):
+            return None
+        if pyfuncitem.funcargs.get("anyio_backend"):
+            return None
+        import anyio
+
+        names = pyfuncitem._fixtureinfo.argnames
+        given = {name: pyfuncitem.funcargs[name] for name in names}
+
+        async def body() -> None:
+            await pyfuncitem.obj(**given)
+
+        anyio.run(body)
+        return True
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Show a verdict as it should be read, and send its data along."""
+        report = yield
+        results = item.stash.get(RESULTS, None)
+        if isinstance(item, TrialItem) or call.when != "call" or results is None:
+            return report
+        if call.excinfo is not None and isinstance(call.excinfo.value, Judged) and report.failed:
+            report.longrepr = call.excinfo.value.shown
+        report.trialwise = results  # type: ignore[attr-defined]
+        return report
+
+    # --- Reporting ----------------------------------------------------------------------------
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the results, whichever worker they come from."""
+        self.results += getattr(report, "trialwise", ())
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        """Call an undecided test that, where words are shown."""
+        results = [one for one in getattr(report, "trialwise", ()) if "verdict" in one]
+        decisions = {one["verdict"]["decision"] for one in results}
+        if report.failed and decisions <= {"PASS", "INCONCLUSIVE"} and "INCONCLUSIVE" in decisions:
+            return "failed", "F", "INCONCLUSIVE"
+        return None
+
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
+        """Say how all marked tests went."""
+        if self.results:
+            from trialwise.plugin.summary import write_summary
+
+            write_summary(terminalreporter, self.results, self.settings, self.config)
+
+    def workbench(self, item: pytest.Item) -> Workbench:
+        """The `trialwise` fixture of a test."""
+        from trialwise.plugin.workbench import Workbench
+
+        return Workbench(item, self.settings, self.purse)

@@ -1,0 +1,220 @@
+"""One trial as a pytest item of its own: a copy of the test with its own request and fixtures.
+
+The copy has the test's name, its marks and its place in the collection tree, so that whatever a
+fixture or another plugin asks of it is answered as for the test. What a trial does differently
+stands in `TrialItem`, which is put in front of the test's own class.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from trialwise.plugin.endings import PASSED, Ending
+
+if TYPE_CHECKING:
+    from trialwise.plugin.trial import TrialHandle
+
+__all__ = ["Course", "TrialItem", "copy_item", "forget_item", "scope_in", "shared_fixtures"]
+
+# No frame of this module belongs into the traceback of a body or a fixture.
+__tracebackhide__ = True
+
+
+@dataclass(slots=True)
+class Course:
+    """How a trial went, noted as it goes."""
+
+    ending: Ending = PASSED
+    setup_s: float = 0.0
+    body_s: float = 0.0
+    started_s: float = 0.0
+    """On the clock of `time.perf_counter`."""
+    sections: list[tuple[str, str, str]] = field(default_factory=list)
+    """What the trial printed and logged, where it was captured for itself."""
+    teardown_error: pytest.ExceptionInfo[BaseException] | None = None
+    is_abandoned: bool = False
+    """Whether its end was not waited for, as no result of it was needed."""
+
+
+class TrialItem(pytest.Function):
+    """What a trial's item does differently from the test it is a copy of."""
+
+    trial: TrialHandle
+    course: Course
+    host: pytest.Function
+    """The test itself."""
+    reseed: Callable[[int], None] | None
+    """Undoes what a plugin does to make every test's random numbers the same."""
+    subtest_failures: list[pytest.TestReport]
+    is_told: bool
+    """Whether a traceback is worth its price now: most of them nobody reads."""
+
+    @property
+    def ihook(self) -> Any:
+        """The hooks of the test, but for reports of parts: those are no tests of the session."""
+        return _WithoutReports(super().ihook, self.subtest_failures)
+
+    def setup(self) -> None:
+        """Set up the fixtures."""
+        if self.reseed is not None:
+            self.reseed(self.trial.seed - 1)
+        super().setup()
+
+    def runtest(self) -> None:
+        """Run the body."""
+        if self.reseed is not None:
+            self.reseed(self.trial.seed)
+        self.course.started_s = time.perf_counter()
+        try:
+            super().runtest()
+        finally:
+            self.course.body_s = time.perf_counter() - self.course.started_s
+
+    def _repr_failure_py(self, excinfo: Any, style: Any = None) -> Any:
+        return super()._repr_failure_py(excinfo, style) if self.is_told else ""
+
+
+class _WithoutReports:
+    """A hook relay that keeps the failures of subtests instead of reporting them."""
+
+    def __init__(self, hooks: Any, failures: list[pytest.TestReport]) -> None:
+        self._hooks = hooks
+        self._failures = failures
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._hooks, name)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._failures.append(report)
+
+
+@lru_cache(maxsize=64)
+def _trial_class(kind: type[pytest.Function]) -> type[TrialItem]:
+    """The class of a trial of tests of some class."""
+    meta: Any = type(kind)
+    made: type[TrialItem] = meta(kind.__name__, (TrialItem, kind), {"__module__": kind.__module__})
+    return made
+
+
+def copy_item(
+    host: pytest.Function,
+    trial: TrialHandle,
+    *,
+    reseed: Callable[[int], None] | None = None,
+) -> TrialItem:
+    """A trial's own item.
+
+    Args:
+        host: The test.
+        trial: What the body is given.
+        reseed: Sets the random numbers' seed, where a plugin would make them all the same.
+    """
+    item: Any = copy.copy(host)
+    item.__class__ = _trial_class(type(host))
+    item.host, item.trial, item.reseed = host, trial, reseed
+    item.course, item.subtest_failures, item.is_told = Course(), [], True
+    item._report_sections = []
+    item.own_markers = list(host.own_markers)
+    item.fixturenames = list(host._fixtureinfo.names_closure)
+    item.stash = _copy_of_stash(host.stash)
+    item._store = item.stash
+    # What was put on the test itself while its trials run, and unittest's list of results.
+    for name in ("runtest", "_excinfo"):
+        item.__dict__.pop(name, None)
+    _renew_instance(item)
+    item._initrequest()
+    found: TrialItem = item
+    return found
+
+
+def _copy_of_stash(stash: pytest.Stash) -> pytest.Stash:
+    """What plugins noted of the test; what they note of the trial stays with the trial."""
+    own = pytest.Stash()
+    own._storage = {
+        key: dict(value) if type(value) is dict else value for key, value in stash._storage.items()
+    }
+    return own
+
+
+def _renew_instance(item: Any) -> None:
+    """Every trial of a method has an instance of the class of its own."""
+    bound = getattr(item, "_obj", None)
+    item.__dict__.pop("_instance", None)
+    if not isinstance(item.parent, pytest.Class):
+        if bound is not None:
+            item._instance = getattr(bound, "__self__", None)
+        return
+    item.__dict__.pop("_obj", None)
+    function = getattr(bound, "__func__", None)
+    # Another plugin may have put its own function there; that one is kept, on the new instance.
+    if function is not None and function is not getattr(item.cls, item.originalname, function):
+        item._obj = function.__get__(item.instance)
+
+
+def forget_item(item: TrialItem) -> None:
+    """Let go of what a finished trial held: it has been torn down and nobody asks it again.
+
+    Every fixture that a shared one was requested by leaves a finalizer with it, to be torn down
+    first. Those of a trial are done; kept, they would hold every trial until the session's end.
+    """
+    for definition in _definitions(item):
+        waiting = definition._finalizers
+        if waiting and scope_in(item, definition) != "function":
+            waiting[:] = [one for one in waiting if not _is_done(one)]
+    loose: Any = item
+    loose._request, loose.funcargs = False, None
+    loose.__dict__.pop("_instance", None)
+    loose.__dict__.pop("_obj", None)
+    _forget_subtests(item)
+
+
+def _definitions(item: pytest.Function) -> Iterator[Any]:
+    for definitions in item._fixtureinfo.name2fixturedefs.values():
+        yield from definitions
+
+
+def _is_done(finalizer: object) -> bool:
+    """Whether a finalizer is the end of a fixture that has ended already."""
+    if not isinstance(finalizer, partial):
+        return False
+    owner = getattr(finalizer.func, "__self__", None)
+    return isinstance(owner, pytest.FixtureDef) and owner.cached_result is None
+
+
+def _forget_subtests(item: pytest.Function) -> None:
+    """A failed subtest fails its trial; pytest would fail the whole test for it."""
+    subtests = sys.modules.get("_pytest.subtests")
+    key = getattr(subtests, "failed_subtests_key", None)
+    if key is not None and key in item.config.stash:
+        item.config.stash[key].pop(getattr(item, "id", item.nodeid), None)
+
+
+def scope_of(item: pytest.Function, name: str) -> str:
+    """The scope that a fixture has for a test; "function" where it is set up for each trial."""
+    definitions = item._fixtureinfo.name2fixturedefs.get(name)
+    return scope_in(item, definitions[-1]) if definitions else "function"
+
+
+def scope_in(item: pytest.Function, definition: Any) -> str:
+    """The scope of one definition of a fixture for a test."""
+    callspec = getattr(item, "callspec", None)
+    scopes = {} if callspec is None else callspec._arg2scope
+    scope: str = (
+        scopes[definition.argname].value if definition.argname in scopes else definition.scope
+    )
+    # Outside a class its scope is the test's own.
+    return "function" if scope == "class" and item.cls is None else scope
+
+
+def shared_fixtures(item: pytest.Function) -> list[str]:
+    """The fixtures that all trials of a test share, in the order they are set up."""
+    return [name for name in item._fixtureinfo.names_closure if scope_of(item, name) != "function"]

@@ -1,0 +1,257 @@
+"""One marked test's call: its trials, its verdict, and what pytest is to make of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, TypeVar
+
+import pytest
+
+from trialwise.engine.attempt import _fresh
+from trialwise.errors import TrialwiseError
+from trialwise.model.codec import to_plain
+from trialwise.model.outcome import CheckResult
+from trialwise.model.run import RunRecord
+from trialwise.model.verdict import Decision
+from trialwise.plugin import neighbours
+from trialwise.plugin.budget import Purse
+from trialwise.plugin.cases import CASE, Case, Earlier, Kept, admit
+from trialwise.plugin.endings import Ending
+from trialwise.plugin.execution import OneByOne
+from trialwise.plugin.items import TrialItem, copy_item
+from trialwise.plugin.reasons import Reasons
+from trialwise.plugin.reporting import Judged, headline, properties_of, verdict_repr
+from trialwise.plugin.running import TestRun
+from trialwise.plugin.settings import Settings
+from trialwise.plugin.trial import TrialHandle, UnknownCriterion
+
+__all__ = ["RESULTS", "CheckFailed", "JudgedTest", "concluded", "raise_verdict", "shown_path"]
+
+T = TypeVar("T")
+
+RESULTS = pytest.StashKey[list[dict[str, Any]]]()
+"""What the runs of a test came to, as plain values: workers send them to the session's summary."""
+
+
+class CheckFailed(AssertionError):
+    """A check that does not hold, shown like an assertion at its place."""
+
+    # Tracebacks would spell out where it is defined, which nobody needs to know.
+    __module__ = "builtins"
+
+
+class JudgedTest:
+    """A marked test while it runs.
+
+    Args:
+        item: The test.
+        settings: The session's.
+        purse: The session's budget.
+        earlier: What earlier sessions left.
+    """
+
+    def __init__(
+        self, item: pytest.Function, settings: Settings, purse: Purse, earlier: Earlier
+    ) -> None:
+        self._item = item
+        self._settings = settings
+        self._purse = purse
+        self._earlier = earlier
+        self._run: TestRun | None = None
+        self._criteria: tuple[str, ...] = ()
+        self._reseed = neighbours.reseeding_of(item.config)
+        self._where = ""
+        self.reasons = Reasons()
+
+    def call(self) -> None:
+        """Run the trials and conclude.
+
+        Raises:
+            Judged: A FAIL, or an INCONCLUSIVE that counts as one.
+            pytest.skip.Exception: The first trial was skipped, or INCONCLUSIVE is to be a skip.
+        """
+        neighbours.stop_timer(self._item)
+        try:
+            self._call()
+        except UnknownCriterion:  # shown where it is
+            raise
+        except TrialwiseError as error:
+            pytest.fail(str(error), pytrace=False)
+
+    def _call(self) -> None:
+        case = self._case()
+        self._criteria = tuple(one.name for one in case.contract.criteria)
+        kept = self._earlier.of(case)
+        if kept.finished is not None:
+            path = self._settings.store / "runs" / kept.finished.run_id
+            self._conclude(kept.finished, path, note="finished before, kept")
+            self._judge(kept.finished)
+            return
+        session = self._item.session
+        self._run = TestRun(
+            kept.plan,
+            case.contract,
+            purse=self._purse,
+            folder=self._settings.store,
+            resume=None if kept.stored is None else kept.stored.run_id,
+            asked_to_stop=lambda: session.shouldfail or session.shouldstop,
+        )
+        if self._settings.measure:
+            self._measure(case, kept)
+            return
+
+        def conclude(run: TestRun) -> RunRecord:
+            record = run.judged()
+            self._conclude(record, run.path, note=kept.note)
+            return record
+
+        self._judge(self._through(case, conclude))
+
+    def raise_leftovers(self) -> None:
+        """Raise what went wrong in tearing trials down: an error beside the verdict, once."""
+        run = self._run
+        if run is None or run.teardown_error is None:
+            return
+        error = run.teardown_error.value
+        if run.teardown_failures > 1:
+            error.add_note(f"and in tearing down {run.teardown_failures - 1} other trials")
+        raise error
+
+    def _case(self) -> Case:
+        """The test's plan; made now where the test was not seen before, as after a late change."""
+        for error in admit([self._item], self._settings):
+            raise pytest.UsageError(error)
+        return self._item.stash[CASE]
+
+    def _through(self, case: Case, conclude: Callable[[TestRun], T]) -> T:
+        """Run the trials, one by one or side by side, and conclude."""
+        assert self._run is not None
+        run = self._run
+        if case.options.concurrency == 1:
+            return run.go(OneByOne(self._make), conclude)
+        from trialwise.plugin.sidebyside import SideBySide, captured
+
+        found: list[T] = []
+
+        def whole() -> None:
+            executor = SideBySide(self._item, self._make, self.reasons)
+            found.append(run.go(executor, conclude))
+
+        captured(self._item, whole)
+        return found[0]
+
+    def _make(self, index: int, given: Any, seed: int) -> TrialItem:
+        handle = TrialHandle(index=index, input=_fresh(given), seed=seed, criteria=self._criteria)
+        item = copy_item(self._item, handle, reseed=self._reseed)
+        handle.on_failed = partial(self._failed_check, item)
+        return item
+
+    def _failed_check(
+        self, item: TrialItem, name: str, result: CheckResult, frame: FrameType
+    ) -> str:
+        """Show a failed check like an assertion, while its frame is there."""
+        path = Path(frame.f_code.co_filename)
+        root = item.config.rootpath
+        shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+        where = f"{shown}:{frame.f_lineno}"
+
+        def write() -> Any:
+            error = CheckFailed(f"{name}: {result.explanation}")
+            trace = TracebackType(None, frame, frame.f_lasti, frame.f_lineno)
+            excinfo = pytest.ExceptionInfo.from_exception(error.with_traceback(trace))
+            return item.repr_failure(excinfo)
+
+        self.reasons.note(Ending(result=result, where=where), item.trial.index, write)
+        return where
+
+    def _measure(self, case: Case, kept: Kept) -> None:
+        from trialwise.plugin.measuring import measured
+        from trialwise.stores.baselines import BaselineStore
+
+        # Found out before the trials are paid for.
+        BaselineStore(self._settings.baselines).check_writable(case.contract.name)
+        done = self._through(
+            case, lambda run: measured(run, kept.plan, case.contract, self._settings.baselines)
+        )
+        rates = {
+            name: f"{found.passed} of {found.trials}"
+            for name, found in done.baseline.criteria.items()
+        }
+        baseline = shown_path(done.path, self._item)
+        self._item.user_properties.append(("trialwise.baseline", baseline))
+        self._item.stash[RESULTS] = [
+            {"contract": case.contract.name, "baseline": baseline, "rates": rates}
+        ]
+
+    def _conclude(self, record: RunRecord, path: Path, *, note: str) -> None:
+        self._where = concluded(self._item, record, path, note=note)
+
+    def _judge(self, record: RunRecord) -> None:
+        if record.verdict.decision is not Decision.PASS:
+            self._add_sections()
+            raise_verdict(self._item, record, self.reasons, self._where, self._settings)
+
+    def _add_sections(self) -> None:
+        """What the trials of the tracebacks printed and logged."""
+        for trial, sections in sorted(self.reasons.sections.items()):
+            for when, key, content in sections:
+                self._item.add_report_section(when, f"{key} of trial {trial}", content)
+
+
+def concluded(
+    item: pytest.Item, record: RunRecord, path: Path, *, note: str = "", prefix: str = ""
+) -> str:
+    """Note what a run of a test came to, for pytest's reports and the session's summary.
+
+    Args:
+        item: The test.
+        record: What was run.
+        path: Where it is kept.
+        note: What a reader should know of how it came about.
+        prefix: Tells the runs of one test apart.
+
+    Returns:
+        The path as reports show it.
+    """
+    where = shown_path(path, item)
+    host = item.host if isinstance(item, TrialItem) else item
+    host.user_properties.extend(properties_of(record, where, prefix=prefix))
+    host.stash.setdefault(RESULTS, []).append(
+        {
+            "contract": record.plan.contract,
+            "run_id": record.run_id,
+            "run": where,
+            "verdict": to_plain(record.verdict),
+            "note": note,
+        }
+    )
+    return where
+
+
+def raise_verdict(
+    item: pytest.Item, record: RunRecord, reasons: Reasons, where: str, settings: Settings
+) -> None:
+    """Make of a verdict that is no PASS what the session makes of it.
+
+    Raises:
+        Judged: A FAIL, or an INCONCLUSIVE that counts as one.
+        pytest.skip.Exception: INCONCLUSIVE is to be a skip.
+    """
+    text = headline(record.verdict)
+    if record.verdict.decision is Decision.INCONCLUSIVE:
+        if settings.inconclusive == "pass":
+            return
+        if settings.inconclusive == "skip":
+            raise pytest.skip.Exception(text, _use_item_location=True)
+        if settings.inconclusive == "xfail":
+            pytest.xfail(text)
+    raise Judged(text, verdict_repr(record, reasons, item, where))
+
+
+def shown_path(path: Path, item: pytest.Item) -> str:
+    """A path as the rest of the report shows paths."""
+    root = item.config.invocation_params.dir
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)

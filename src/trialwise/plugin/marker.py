@@ -1,0 +1,183 @@
+"""`@pytest.mark.trials(...)`: what it may say, and the criteria and options that it means.
+
+Pure: a marker's arguments in, values of the model out. Where in the file it stands is added by
+whoever asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from trialwise.errors import InvalidArgument, TrialwiseError
+from trialwise.model.contract import Latency
+from trialwise.model.criterion import Check, Criterion
+from trialwise.model.options import Budget, RunOptions
+from trialwise.model.sampling import Input, Sampling
+from trialwise.plugin.settings import Settings
+
+__all__ = ["BODY", "Asked", "MarkerError", "read_marker"]
+
+#: The criterion of a body without a name of its own: that it ends without an exception.
+BODY = "passes"
+
+_QUESTIONS = ("at_least", "no_worse_than", "never_fails")
+#: What a marker says of all its criteria, unless one of them says otherwise.
+_SHARED = ("margin", "confidence", "power", "origin", "contract_ref", "category", "each_input")
+_CRITERION = (*_QUESTIONS, "trials", "max_trials", *_SHARED, "min_probes")
+_RUN = (
+    *("trials", "max_trials", "intent", "rule", "analysis", "seed", "draw", "concurrency"),
+    *("curtail", "overrides", "baseline", "horizon"),
+)
+_OWN = ("inputs", "criteria", "latency", "budget")
+_KEYS = tuple(dict.fromkeys((*_QUESTIONS, *_RUN, *_SHARED, "min_probes", *_OWN)))
+
+
+class MarkerError(TrialwiseError):
+    """A marker that says something it cannot mean."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a marker asks of its test."""
+
+    criteria: tuple[Criterion, ...]
+    options: RunOptions
+    sampling: Sampling
+    latency: Latency | None
+
+
+def read_marker(
+    args: Sequence[Any], kwargs: Mapping[str, Any], *, settings: Settings, body: Check
+) -> Asked:
+    """What a marker means under a session's settings.
+
+    Args:
+        args: Its positional arguments: at most the number of trials.
+        kwargs: Its keyword arguments.
+        settings: What the command line forces and what the ini file makes usual.
+        body: What stands for the test's own function, as the postcondition of every criterion.
+
+    Raises:
+        MarkerError: A key that is not known, or a value that is none of its key's.
+    """
+    given = _with_positional(args, kwargs)
+    named = {**_mapping("criteria", given.pop("criteria", {})), **_named_criteria(given)}
+    for key in given:
+        _check_key(key, _KEYS, "@pytest.mark.trials")
+    latency, budget = given.pop("latency", None), given.pop("budget", None)
+    inputs = given.pop("inputs", None)
+    chosen = _chosen(given, settings)
+    try:
+        criteria = tuple(_criteria(chosen, named, body))
+        if chosen.get("max_trials") is not None and not any(one.at_least for one in criteria):
+            allowed = "go with at_least: only a required rate is decided early"
+            raise InvalidArgument("max_trials", chosen["max_trials"], allowed)
+        options = {key: chosen[key] for key in _RUN if key in chosen}
+        if budget is not None:
+            options["budget"] = _budget(budget)
+        if isinstance(options.get("overrides"), str):
+            options["overrides"] = (options["overrides"],)
+        return Asked(
+            criteria=criteria,
+            options=RunOptions(**options),
+            sampling=_sampling(inputs),
+            latency=None if latency is None else _latency(latency),
+        )
+    except InvalidArgument as error:
+        raise MarkerError(str(error)) from None
+
+
+def _with_positional(args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    if len(args) > 1:
+        raise MarkerError(
+            f"@pytest.mark.trials takes the number of trials and otherwise keywords, got {args!r}"
+        )
+    if args and "trials" in kwargs:
+        raise MarkerError("@pytest.mark.trials is given the number of trials twice")
+    return {**kwargs, **({"trials": args[0]} if args else {})}
+
+
+def _named_criteria(given: dict[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Keywords of the user's own: each names a criterion and holds what it asks."""
+    found = {k: v for k, v in given.items() if k not in _KEYS and isinstance(v, Mapping)}
+    for name in found:
+        del given[name]
+    return found
+
+
+def _mapping(key: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise MarkerError(f"{key} must hold a dict by name, got {value!r}")
+    return value
+
+
+def _check_key(key: str, known: Sequence[str], where: str) -> None:
+    if key in known:
+        return
+    near = get_close_matches(key, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"it knows {', '.join(known)}"
+    raise MarkerError(f"{where} has no {key!r}: {hint}")
+
+
+def _chosen(given: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """The command line over the marker over the ini file; one size replaces the other."""
+    sizes = ("trials", "max_trials")
+    usual = dict(settings.usual)
+    if any(given.get(size) is not None for size in sizes):
+        usual = {key: value for key, value in usual.items() if key not in sizes}
+    chosen = {**usual, **given}
+    if any(size in settings.forced for size in sizes):
+        chosen = {key: value for key, value in chosen.items() if key not in sizes}
+    return {**chosen, **settings.forced}
+
+
+def _criteria(
+    chosen: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]], body: Check
+) -> Iterator[Criterion]:
+    shared = {key: chosen[key] for key in _SHARED if key in chosen}
+    asked = {key: chosen[key] for key in (*_QUESTIONS, "min_probes") if key in chosen}
+    if asked:
+        yield Criterion(BODY, body, **asked, **shared)
+    elif not named:
+        raise MarkerError(
+            "@pytest.mark.trials asks nothing: say at_least=0.9, no_worse_than='baseline' or "
+            "never_fails=True"
+        )
+    for name, own in named.items():
+        where = f"criterion {name!r} of @pytest.mark.trials"
+        if name == BODY:
+            raise MarkerError(f"{where} has the name of the body's own: call it otherwise")
+        for key in _mapping(name, own):
+            _check_key(key, _CRITERION, where)
+        try:
+            yield Criterion(name, body, **{**shared, **own})
+        except InvalidArgument as error:
+            raise MarkerError(f"criterion {name!r}: {error}") from None
+
+
+def _budget(given: object) -> Budget:
+    if isinstance(given, Budget):
+        return given
+    known = ("trials", "seconds", "tokens", "usd")
+    for key in _mapping("budget", given):
+        _check_key(key, known, "the budget of @pytest.mark.trials")
+    return Budget(**_mapping("budget", given))
+
+
+def _latency(given: object) -> Latency:
+    if isinstance(given, Latency):
+        return given
+    known = ("p50", "p90", "p95", "p99", "enforced", "confidence")
+    for key in _mapping("latency", given):
+        _check_key(key, known, "the latency of @pytest.mark.trials")
+    return Latency.within(**_mapping("latency", given))
+
+
+def _sampling(inputs: Any) -> Sampling:
+    """The inputs; a test without any is itself the one thing that is tried."""
+    if inputs is None:
+        return Sampling(inputs=(Input(id="body", value=None),), identifier="body")
+    return inputs if isinstance(inputs, Sampling) else Sampling.of(inputs)

@@ -1,0 +1,97 @@
+"""A marked test from pytest's point of view: one setup, one call, one teardown, three reports.
+
+Setup is what all trials share, the call is every trial and the verdict, teardown is what was
+shared. Each is reported through the hooks that report any test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import pytest
+from _pytest.runner import check_interactive_exception
+
+from trialwise.plugin.interrupts import interrupts_of
+from trialwise.plugin.items import shared_fixtures
+
+__all__ = ["report_phases"]
+
+When = Literal["setup", "call", "teardown"]
+
+
+def report_phases(
+    item: pytest.Function,
+    nextitem: pytest.Item | None,
+    *,
+    call: Callable[[], None],
+    leftovers: Callable[[], None],
+) -> None:
+    """Run a marked test.
+
+    Args:
+        item: The test.
+        nextitem: The one after it, which may share fixtures.
+        call: Every trial and the verdict.
+        leftovers: Raises what went wrong in tearing trials down.
+    """
+    hooks, loose = item.ihook, _loose(item)
+    hooks.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    if not loose._request:  # a plugin runs the test again
+        loose._initrequest()
+    try:
+        ready = _phase(item, "setup", lambda: _set_up_shared(item)).passed
+        if ready and not item.config.getoption("setuponly", False):
+            _phase(item, "call", call)
+        last = item.session.shouldfail or item.session.shouldstop
+
+        def teardown() -> None:
+            hooks.pytest_runtest_teardown(item=item, nextitem=None if last else nextitem)
+            leftovers()
+
+        _phase(item, "teardown", teardown)
+    finally:
+        loose._request, loose.funcargs = False, None
+    hooks.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
+
+def _set_up_shared(item: pytest.Function) -> None:
+    """Set up what all trials share, and leave the rest to them.
+
+    What is wrong with it is an error of the test, as for any test: fifty trials could only say it
+    fifty times.
+    """
+    own = item.fixturenames
+    item.fixturenames = shared_fixtures(item)
+    try:
+        item.ihook.pytest_runtest_setup(item=item)
+    finally:
+        item.fixturenames = own
+    # The test itself is not set up: its trials stand in its place.
+    state = item.session._setupstate
+    state.teardown_exact(_Sibling(item))  # type: ignore[arg-type]
+    loose = _loose(item)
+    loose._initrequest()
+
+
+class _Sibling:
+    """An item beside another one, as far as the setup state asks."""
+
+    def __init__(self, item: pytest.Item) -> None:
+        self._item = item
+
+    def listchain(self) -> list[Any]:
+        return [*self._item.listchain()[:-1], self]
+
+
+def _phase(item: pytest.Item, when: When, function: Callable[[], None]) -> pytest.TestReport:
+    call = pytest.CallInfo.from_call(function, when=when, reraise=interrupts_of(item.config))
+    report: pytest.TestReport = item.ihook.pytest_runtest_makereport(item=item, call=call)
+    item.ihook.pytest_runtest_logreport(report=report)
+    if check_interactive_exception(call, report):
+        item.ihook.pytest_exception_interact(node=item, call=call, report=report)
+    return report
+
+
+def _loose(item: pytest.Function) -> Any:
+    return item

@@ -1,0 +1,246 @@
+"""What pytest shows of a verdict: a failure with its numbers, its rule and its few reasons.
+
+Written with pytest's own representations, so that `--tb`, colour, JUnit and the workers of
+pytest-xdist treat it as they treat any failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import Any
+
+import pytest
+from _pytest._code.code import (
+    ExceptionChainRepr,
+    ReprEntry,
+    ReprEntryNative,
+    ReprFileLocation,
+    ReprTraceback,
+)
+from _pytest.outcomes import Failed
+
+from trialwise.model.outcome import Outcome
+from trialwise.model.run import RunRecord
+from trialwise.model.trial import Trial
+from trialwise.model.verdict import Decision, Finding, Verdict
+from trialwise.plugin.marker import BODY
+from trialwise.plugin.reasons import Reason, Reasons
+from trialwise.procedures.forecast import forecast
+from trialwise.reporters.attention import attention
+from trialwise.reporters.layout import visible
+from trialwise.reporters.wording import (
+    badge,
+    counted,
+    ends,
+    interval_of,
+    observed_percent,
+    rate_of,
+)
+
+__all__ = ["Judged", "headline", "outcome_text", "properties_of", "verdict_repr"]
+
+#: Reasons that a failure shows; the rest is counted.
+_SHOWN = 3
+_WIDTH = 88
+
+
+class Judged(Failed):
+    """A verdict that is no PASS, on its way to pytest's report.
+
+    Args:
+        text: The verdict in a line.
+        shown: The whole of it, as pytest shows failures.
+    """
+
+    def __init__(self, text: str, shown: ExceptionChainRepr) -> None:
+        super().__init__(text, pytrace=False)
+        self.shown = shown
+
+
+def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: str) -> Any:
+    """The failure of a judged test.
+
+    Args:
+        record: What was run.
+        reasons: Why its trials failed, with their tracebacks.
+        item: The test.
+        path: Where the run is kept.
+    """
+    failures = [*_failures(record)]
+    ranked = reasons.ranked(failures)
+    head = _traceback(headline(record.verdict), [*_facts(record, path)])
+    parts: list[tuple[Any, Any, str | None]] = [(head, None, None)]
+    for reason in ranked[:_SHOWN]:
+        parts[-1] = (*parts[-1][:2], _title(reason, len(failures)))
+        parts += _parts_of(reason)
+    if len(ranked) > _SHOWN:
+        rest = sum(one.count for one in ranked[_SHOWN:])
+        others = counted(len(ranked) - _SHOWN, "other kind")
+        parts[-1] = (*parts[-1][:2], f"and {counted(rest, 'failure')} of {others}")
+    file, line, _ = item.location
+    crash = ReprFileLocation(file, (line or 0) + 1, headline(record.verdict))
+    parts[-1] = (parts[-1][0], crash, parts[-1][2])
+    return ExceptionChainRepr(parts)
+
+
+def _failures(record: RunRecord) -> Iterator[tuple[Trial, list[Outcome]]]:
+    """The trials that did not pass what did not pass, each before its criterion's decision."""
+    counted_trials = {
+        one.criterion: (one.intent_to_treat or one.tally).trials
+        for one in record.verdict.findings
+        if one.decision is not Decision.PASS
+    }
+    for place, trial in enumerate(record.trials):
+        failed = [
+            one
+            for one in trial.outcomes
+            if not one.passed and place < counted_trials.get(one.criterion, 0)
+        ]
+        if failed:
+            yield trial, failed
+
+
+def headline(verdict: Verdict) -> str:
+    """A verdict in a line: the decision, and what the deciding criteria came to."""
+    word = verdict.decision.value if verdict.decision else "REFUSED"
+    deciding = [one for one in verdict.findings if one.decision is verdict.decision]
+    several = len(verdict.findings) > 1
+    said = "; ".join(
+        f"{one.criterion}: {outcome_text(one)}" if several else outcome_text(one)
+        for one in deciding
+    )
+    latency = [
+        f"latency {one.constraint}" for one in verdict.latency if one.decision is verdict.decision
+    ]
+    return f"{word}: {said or ', '.join(latency) or 'see below'}"
+
+
+def outcome_text(finding: Finding) -> str:
+    """What a criterion came to: counts, rate, interval, and what they are held against."""
+    tally = finding.tally
+    if not tally.trials:
+        return f"no trial was run; asked: {_asked(finding)}"
+    if finding.by_input:
+        passing = sum(one.decision is Decision.PASS for one in finding.by_input)
+        inputs = counted(len(finding.by_input), "input")
+        return f"{passing} of {inputs} pass; asked of each: {_asked(finding)}"
+    rate, interval = rate_of(finding), interval_of(finding)
+    shown = [f"{tally.passed} of {counted(tally.trials, 'trial')} passed"]
+    if rate is not None:
+        bounds = "" if interval is None else f" {ends(interval)}"
+        shown.append(f"{observed_percent(rate)}{bounds}")
+    return f"{', '.join(shown)}; asked: {_asked(finding)}"
+
+
+def _asked(finding: Finding) -> str:
+    threshold = finding.threshold
+    if threshold is None:
+        return "no failure"
+    by = f" ({threshold.origin.value})" if threshold.origin.is_normative else ""
+    if threshold.baseline is not None:
+        reference = threshold.baseline
+        measured = f"{reference.passed} of {reference.trials}"
+        return f"no worse than the baseline's {measured}{by}"
+    if threshold.required_rate is not None:
+        return f"at least {100 * threshold.required_rate:g} %{by}"
+    return f"no failure{by}"
+
+
+def _facts(record: RunRecord, path: str) -> Iterator[str]:
+    """What a reader needs beside the headline."""
+    verdict, several = record.verdict, len(record.verdict.findings) > 1
+    rules = {one.criterion: one.rule for one in forecast(record.plan)}
+    for finding in verdict.findings:
+        name = f" of {finding.criterion}" if several else ""
+        if several:
+            yield f"{finding.criterion}: {badge(finding)}, {outcome_text(finding)}"
+        rule = f" ({finding.decision_rule})" if finding.decision_rule else ""
+        yield f"rule{name}: {rules.get(finding.criterion, 'none')}{rule}"
+        interval = interval_of(finding)
+        if interval is not None and interval.confidence is not None:
+            yield f"interval{name}: {100 * interval.confidence:g} %, {interval.method}"
+    for note in attention(verdict):
+        yield note.removeprefix(f"{BODY}: ")
+    inputs = len(record.plan.experiments[0].input_ids)
+    about = f"{verdict.claim.about(inputs)}; " if inputs > 1 else ""
+    yield f"{about}seed {record.plan.seed}; run {path}"
+
+
+def _title(reason: Reason, failed: int) -> str:
+    """The line above a traceback."""
+    how_many = f"{reason.count} of {counted(failed, 'failed trial')}"
+    error = "" if reason.error_class == "none" else f" ({reason.error_class})"
+    return f"{how_many}{error}, here trial {reason.trial}: {visible(reason.explanation)}"
+
+
+def _parts_of(reason: Reason) -> list[tuple[Any, Any, str | None]]:
+    """A traceback as parts of a chain."""
+    known = reason.traceback
+    if known is None:  # no body of this session's: its title says what there is to say
+        return [(ReprTraceback([], None, "native"), None, None)]
+    if hasattr(known, "chain"):
+        return [(one, None, said) for one, _, said in known.chain]
+    if hasattr(known, "reprtraceback"):
+        return [(known.reprtraceback, None, None)]
+    lines = [f"{line}\n" for line in str(known).splitlines()]
+    return [(ReprTraceback([ReprEntryNative(lines)], None, "native"), None, None)]
+
+
+def _traceback(first: str, facts: Sequence[str]) -> ReprTraceback:
+    """Text where pytest expects a traceback: a red line, and what explains it."""
+    lines = [f"E   {line}" for line in wrap(first, _WIDTH)]
+    rest = [f"    {line}\n" for fact in facts for line in _wrapped(visible(fact))]
+    entries: list[ReprEntry | ReprEntryNative] = [
+        ReprEntry(lines, None, None, None, "short"),
+        ReprEntryNative(rest),
+    ]
+    return ReprTraceback(entries, None, "short")
+
+
+def _wrapped(text: str) -> list[str]:
+    """Lines of a text; a path is never broken."""
+    return wrap(
+        text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+
+
+def properties_of(record: RunRecord, path: str, *, prefix: str = "") -> list[tuple[str, object]]:
+    """A verdict as properties of a test, which pytest writes into its JUnit file.
+
+    Args:
+        record: What was run.
+        path: Where it is kept.
+        prefix: Tells the runs of one test apart.
+    """
+    verdict = record.verdict
+    found: dict[str, object] = {
+        "decision": verdict.decision.value if verdict.decision else "REFUSED",
+        "trials": verdict.spending.trials,
+        "seed": record.plan.seed,
+        "run": path,
+    }
+    if verdict.spending.usd is not None:
+        found["usd"] = verdict.spending.usd
+    for finding in verdict.findings:
+        found |= {f"{finding.criterion}.{name}": value for name, value in _numbers(finding)}
+    start = f"trialwise.{prefix}." if prefix else "trialwise."
+    return [(f"{start}{name}", value) for name, value in found.items()]
+
+
+def _numbers(finding: Finding) -> Iterator[tuple[str, object]]:
+    yield "decision", badge(finding)
+    yield "trials", finding.tally.trials
+    yield "passed", finding.tally.passed
+    rate, interval = rate_of(finding), interval_of(finding)
+    if rate is not None:
+        yield "rate", round(rate, 6)
+    if interval is not None:
+        yield "interval_low", round(interval.low, 6)
+        yield "interval_high", round(interval.high, 6)
+    if finding.threshold is not None and finding.threshold.required_rate is not None:
+        yield "required_rate", finding.threshold.required_rate
+    if finding.decision_rule is not None:
+        yield "rule", finding.decision_rule
+    if finding.stop is not None:
+        yield "stop", finding.stop.value

@@ -1,0 +1,125 @@
+"""What a session is told on its command line and in its ini file.
+
+The command line beats the marker, the marker beats the ini file: a file says what is usual, a
+marker what one test needs, and a person at a keyboard what is wanted today.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trialwise.errors import InvalidArgument
+from trialwise.model.options import Budget
+
+__all__ = ["Settings", "settings_of"]
+
+#: Settings that a marker may say differently for its test.
+_PER_TEST = ("trials", "max_trials", "confidence", "intent", "rule", "seed")
+_KINDS: dict[str, Callable[[str], Any]] = {
+    "trials": int,
+    "max_trials": int,
+    "confidence": float,
+    "seed": int,
+    "budget_trials": int,
+    "budget_usd": float,
+    "budget_seconds": float,
+}
+_CHOICES = {
+    "intent": ("verification", "smoke"),
+    "rule": ("wilson", "exact"),
+    "inconclusive": ("fail", "skip", "xfail", "pass"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """A session's settings, resolved."""
+
+    forced: Mapping[str, Any]
+    """From the command line, by the marker's names."""
+    usual: Mapping[str, Any]
+    """From the ini file, for markers that say nothing."""
+    budget: Budget
+    """Of the whole session."""
+    store: Path
+    baselines: Path
+    inconclusive: str
+    html: Path | None
+    summary: Path | None
+    measure: bool
+    resume: bool
+
+
+def settings_of(config: pytest.Config) -> Settings:
+    """What a session is told.
+
+    Raises:
+        pytest.UsageError: A value is not what its setting takes.
+    """
+    known = _Known(config)
+    if "trials" in known.forced and "max_trials" in known.forced:
+        raise pytest.UsageError("--trialwise-trials and --trialwise-max-trials exclude each other")
+    if "trials" in known.usual and "max_trials" in known.usual:
+        raise pytest.UsageError("trialwise_trials and trialwise_max_trials exclude each other")
+    try:
+        budget = Budget(
+            trials=known.value("budget_trials"),
+            usd=known.value("budget_usd"),
+            seconds=known.value("budget_seconds"),
+        )
+    except InvalidArgument as error:
+        raise pytest.UsageError(f"the session's budget: {error}") from None
+    root = config.rootpath
+    return Settings(
+        forced={name: known.forced[name] for name in _PER_TEST if name in known.forced},
+        usual={name: known.usual[name] for name in _PER_TEST if name in known.usual},
+        budget=budget,
+        store=root / (known.value("store") or ".trialwise"),
+        baselines=root / (known.value("baselines") or "baselines"),
+        inconclusive=known.value("inconclusive") or "fail",
+        html=known.path("html"),
+        summary=known.path("summary"),
+        measure=config.getoption("trialwise_measure"),
+        resume=config.getoption("trialwise_resume"),
+    )
+
+
+class _Known:
+    """What the command line and the ini file say, each for itself."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        names = (*_PER_TEST, *_KINDS, *_CHOICES, "store", "baselines", "html", "summary")
+        self.forced: dict[str, Any] = {}
+        self.usual: dict[str, Any] = {}
+        for name in dict.fromkeys(names):
+            given = config.getoption(f"trialwise_{name}")
+            if given is not None:
+                self.forced[name] = given
+            written = config.getini(f"trialwise_{name}")
+            if written not in (None, ""):
+                self.usual[name] = _read(name, str(written))
+
+    def value(self, name: str) -> Any:
+        return self.forced.get(name, self.usual.get(name))
+
+    def path(self, name: str) -> Path | None:
+        """A file: from the command line below the current folder, from the ini file below it."""
+        if name in self.forced:
+            return self._config.invocation_params.dir / str(self.forced[name])
+        return self._config.rootpath / str(self.usual[name]) if name in self.usual else None
+
+
+def _read(name: str, text: str) -> Any:
+    choices = _CHOICES.get(name)
+    if choices is not None and text not in choices:
+        raise pytest.UsageError(f"trialwise_{name} must be one of {', '.join(choices)}, got {text}")
+    try:
+        return _KINDS.get(name, str)(text)
+    except ValueError:
+        raise pytest.UsageError(f"trialwise_{name} must be a number, got {text!r}") from None

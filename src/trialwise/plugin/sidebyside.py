@@ -1,0 +1,155 @@
+"""Several trials at once: set up and torn down one at a time, their bodies side by side.
+
+Setting up stays in the main thread, where pytest's fixtures expect to be; what takes long in a
+trial is its body. Output and logs are captured for the test as a whole, since they cannot be told
+apart.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from trialwise.plugin import neighbours
+from trialwise.plugin.bodies import Bodies, Done, bodies_for
+from trialwise.plugin.execution import MakeItem, end_trial, info_of, note_call, note_setup
+from trialwise.plugin.interrupts import held_back
+from trialwise.plugin.items import TrialItem, forget_item
+from trialwise.plugin.ownership import OpenTrials, give_own_fixtures
+from trialwise.plugin.reasons import Reasons
+
+__all__ = ["SideBySide", "captured"]
+
+# No frame of this module belongs into the traceback of a body or a fixture.
+__tracebackhide__ = True
+
+
+def captured(host: pytest.Function, function: Callable[[], None]) -> None:
+    """Call a function as if it were a test's body, with all that is captured around one."""
+    loose: Any = host
+    loose.runtest = function
+    try:
+        host.ihook.pytest_runtest_call(item=host)
+    finally:
+        del loose.runtest
+
+
+class SideBySide:
+    """Runs trials at once.
+
+    Args:
+        host: The test.
+        make: Makes a trial's item.
+        reasons: Takes note of why trials fail.
+    """
+
+    def __init__(self, host: pytest.Function, make: MakeItem, reasons: Reasons) -> None:
+        self._make = make
+        self._reasons = reasons
+        self._bodies: Bodies = bodies_for(host)
+        self._limit_s = neighbours.timeout_of(host)
+        self._open = OpenTrials(host.session)
+        self._under_way: dict[TrialItem, float] = {}
+        """With when each began."""
+        self._late: set[TrialItem] = set()
+        self._ended: list[TrialItem] = []
+        self._is_letting_go = False
+        neighbours.stop_timer(host)
+
+    @property
+    def in_flight(self) -> int:
+        """Trials begun and not handed back."""
+        return len(self._under_way) + len(self._ended)
+
+    def start(self, index: int, given: Any, seed: int) -> None:
+        """Set a trial up and begin its body."""
+        item = self._make(index, given, seed)
+        give_own_fixtures(item)
+        with held_back():
+            self._under_way[item] = time.monotonic()
+            setup = info_of(item, lambda: self._open.setup(item), "setup")
+            note_setup(item, setup, self._reasons)
+            if setup.excinfo is not None:
+                self._end(item)
+            else:
+                self._bodies.start(item)
+
+    def wait(self) -> Sequence[TrialItem]:
+        """Trials that have ended since, torn down; their bodies may end in any order."""
+        while not self._ended:
+            for done in self._bodies.wait(self._until_late()):
+                self._take(done)
+            self._give_up_late_ones()
+        ended, self._ended = self._ended, []
+        return ended
+
+    def let_go(self) -> None:
+        """Cancel what can be cancelled; what cannot is waited for, and counts."""
+        if not self._is_letting_go:
+            self._is_letting_go = True
+            for item in self._under_way:
+                self._bodies.cancel(item)
+
+    def close(self) -> None:
+        """Tear down whatever is open, also what nobody waits for any more."""
+        try:
+            self._bodies.close()
+        finally:
+            for item in list(self._under_way):
+                with held_back():
+                    self._end(item)
+            self._open.restore()
+
+    def _take(self, done: Done) -> None:
+        item, call = done
+        if item not in self._under_way:  # too late: it was given up
+            return
+        if isinstance(call, BaseException):
+            item.course.is_abandoned = True
+            with held_back():
+                self._end(item)
+            raise call
+        if call is None and item in self._late:
+            call = info_of(item, self._raise_late, "call")
+        with held_back():
+            try:
+                if call is None:
+                    item.course.is_abandoned = True
+                else:
+                    note_call(item, call, self._reasons)
+            finally:
+                self._end(item)
+
+    def _end(self, item: TrialItem) -> None:
+        """Tear a trial down and hand it back."""
+        del self._under_way[item]
+        self._late.discard(item)
+        end_trial(item, info_of(item, lambda: self._open.end(item), "teardown"))
+        forget_item(item)
+        self._ended.append(item)
+
+    def _until_late(self) -> float | None:
+        """Seconds until the next trial has taken too long."""
+        if self._limit_s is None:
+            return None
+        waiting = [began for item, began in self._under_way.items() if item not in self._late]
+        if not waiting:
+            return None
+        return max(0.0, min(waiting) + self._limit_s - time.monotonic())
+
+    def _give_up_late_ones(self) -> None:
+        if self._limit_s is None:
+            return
+        now = time.monotonic()
+        for item, began in list(self._under_way.items()):
+            if item in self._late or now - began < self._limit_s:
+                continue
+            self._late.add(item)
+            if not self._bodies.cancel(item):
+                self._take((item, info_of(item, self._raise_late, "call")))
+
+    def _raise_late(self) -> None:
+        raise TimeoutError(f"no end within {self._limit_s:g} s")

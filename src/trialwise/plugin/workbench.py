@@ -1,0 +1,83 @@
+"""The `trialwise` fixture: contracts built and run inside a test, as part of its session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import trialwise
+from trialwise.model.verdict import Decision
+from trialwise.plugin.judged import concluded, raise_verdict
+from trialwise.plugin.reasons import Reasons
+
+if TYPE_CHECKING:
+    from trialwise.model.contract import Contract
+    from trialwise.plugin.budget import Purse
+    from trialwise.plugin.settings import Settings
+    from trialwise.session.result import Result
+
+__all__ = ["Workbench"]
+
+#: Settings of a session that are a run's own too.
+_OF_A_RUN = ("trials", "max_trials", "intent", "rule", "seed")
+
+
+class Workbench:
+    """trialwise inside a test: every public name of it, and runs that belong to the session.
+
+    Runs are kept where the session keeps its own, draw on its budget and stand in its summary.
+
+    Args:
+        item: The test.
+        settings: The session's.
+        purse: The session's budget.
+    """
+
+    def __init__(self, item: pytest.Item, settings: Settings, purse: Purse) -> None:
+        self._item = item
+        self._settings = settings
+        self._purse = purse
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(trialwise, name)
+
+    def run(self, contract: Contract, **arguments: Any) -> Result:
+        """Run and judge a contract; what the verdict means is left to the test.
+
+        Args:
+            contract: What is promised, of which service.
+            arguments: As of `trialwise.run`.
+        """
+        return self._run(contract, arguments)[0]
+
+    def verify(self, contract: Contract, **arguments: Any) -> Result:
+        """Run a contract and fail the test unless it passes.
+
+        An INCONCLUSIVE one is what `--trialwise-inconclusive` says.
+        """
+        result, where = self._run(contract, arguments)
+        if result.decision is not Decision.PASS:
+            raise_verdict(self._item, result.record, Reasons(), where, self._settings)
+        return result
+
+    def _run(self, contract: Contract, arguments: dict[str, Any]) -> tuple[Result, str]:
+        result = trialwise.run(contract, **self._arguments(arguments))
+        self._purse.pay_all(result.verdict.spending)
+        assert result.path is not None
+        prefix = contract.name
+        return result, concluded(self._item, result.record, result.path, prefix=prefix)
+
+    def _arguments(self, given: dict[str, Any]) -> dict[str, Any]:
+        settings = self._settings
+        usual = {key: settings.usual[key] for key in _OF_A_RUN if key in settings.usual}
+        forced = {key: settings.forced[key] for key in _OF_A_RUN if key in settings.forced}
+        if {"trials", "max_trials"} & set(given):
+            usual = {k: v for k, v in usual.items() if k not in ("trials", "max_trials")}
+        if {"trials", "max_trials"} & set(forced):
+            given = {k: v for k, v in given.items() if k not in ("trials", "max_trials")}
+        left = self._purse.left()
+        if left is None:
+            pytest.fail("the session's budget is used up: nothing was run", pytrace=False)
+        folders = {"store": settings.store, "baselines": settings.baselines}
+        return {**folders, "progress": False, "budget": left, **usual, **given, **forced}

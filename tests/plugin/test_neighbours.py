@@ -1,0 +1,274 @@
+"""Beside other plugins: limits per trial, random numbers, reruns, coverage, selection."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from trialwise.model.outcome import ErrorClass
+from trialwise.model.verdict import Decision
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Project
+
+
+def test_a_limit_of_pytest_timeout_is_for_one_trial(project: Project) -> None:
+    """All trials together may take longer; a trial that does is a timeout, and the next goes on."""
+    record = project.judge(
+        """
+        import time
+        import pytest
+
+        @pytest.mark.timeout(0.2)
+        @pytest.mark.trials(12, at_least=0.5, curtail=False)
+        def test_it(trial):
+            time.sleep(5 if trial.index in (2, 4) else 0.03)
+        """,
+        "-p",
+        "timeout",
+    )
+
+    assert [2, 4] == [trial.index for trial in record.trials if not trial.passed]
+    assert {ErrorClass.TIMEOUT} == {
+        trial.error_class for trial in record.trials if not trial.passed
+    }
+    assert 12 == len(record.trials)
+
+
+@pytest.mark.parametrize("only_bodies", ["true", "false"])
+def test_a_limit_of_the_session_is_for_one_trial_too(project: Project, only_bodies: str) -> None:
+    """The limit of the command line, for bodies alone or with their fixtures."""
+    project.write(
+        """
+        import time
+        import pytest
+
+        @pytest.mark.trials(20, never_fails=True)
+        def test_it(): time.sleep(0.03)
+
+        def test_plain(): pass
+        """
+    )
+
+    result = project.run("-p", "timeout", "--timeout=0.3", "-o", f"timeout_func_only={only_bodies}")
+
+    result.assert_outcomes(passed=2)
+
+
+def test_pytest_randomly_does_not_make_all_trials_the_same(project: Project) -> None:
+    """Every trial draws its own random numbers, and the same ones with the same seed."""
+    project.write(
+        """
+        import random
+        import pytest
+        from notes import note
+
+        @pytest.fixture
+        def drawn(): return random.random()
+
+        @pytest.mark.trials(30, never_fails=True, seed=4)
+        def test_it(drawn): note(f"{drawn}/{random.random()}")
+
+        @pytest.mark.trials(30, never_fails=True, seed=4)
+        def test_other(): pass
+        """
+    )
+
+    result = project.run("-p", "randomly", "--randomly-seed=1")
+
+    result.assert_outcomes(passed=2)
+    first = project.notes()
+    assert 30 == len({note.split("/")[0] for note in first})
+    assert 30 == len({note.split("/")[1] for note in first})
+
+    (project.path / "notes.txt").unlink()
+    project.run("-p", "randomly", "--randomly-seed=1")
+    assert first == project.notes()
+
+
+def test_a_judged_test_is_not_rerun(project: Project) -> None:
+    """`--reruns` reruns plain tests; a judged one keeps its first verdict, and is said to."""
+    project.write(
+        """
+        import pytest
+        from notes import note
+
+        @pytest.mark.trials(10, never_fails=True)
+        def test_judged(trial):
+            note("judged")
+            assert trial.index < 5
+
+        def test_plain():
+            note("plain")
+            assert False
+        """
+    )
+
+    result = project.run("-p", "rerunfailures", "--reruns=2")
+
+    result.assert_outcomes(failed=2)
+    assert {"judged": 6, "plain": 3} == Counter(project.notes())
+    result.stdout.fnmatch_lines(["judged tests were not rerun: *"])
+    assert 1 == len(project.records())
+
+
+def test_coverage_counts_every_trial(project: Project) -> None:
+    """Lines that only a late trial reaches are covered."""
+    project.write(
+        """
+        def late(index):
+            if index == 7:
+                return "seven"
+            return ""
+        """,
+        "agent.py",
+    )
+    project.write(
+        """
+        import pytest
+        from agent import late
+
+        @pytest.mark.trials(10, never_fails=True)
+        def test_it(trial): late(trial.index)
+        """
+    )
+
+    result = project.run_apart("-p", "pytest_cov", "--cov=agent", "--cov-report=term-missing")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["agent.py * 4 * 0 * 100%"])
+
+
+def test_selection_and_last_failed(project: Project) -> None:
+    """`-k` selects judged tests by name, `--lf` those that failed."""
+    project.write(
+        """
+        import pytest
+        from notes import note
+
+        @pytest.mark.trials(3, never_fails=True)
+        def test_good(): note("good")
+
+        @pytest.mark.trials(3, never_fails=True)
+        def test_bad(): note("bad"); assert False
+        """
+    )
+
+    project.run("-k", "good").assert_outcomes(passed=1, deselected=1)
+    project.run().assert_outcomes(passed=1, failed=1)
+    project.run("--lf").assert_outcomes(failed=1)
+
+    assert {"good": 6, "bad": 2} == Counter(project.notes())
+    project.run("-p", "no:cacheprovider").assert_outcomes(passed=1, failed=1)
+
+
+def test_a_debugger_is_entered_where_a_trial_fails(project: Project) -> None:
+    """`--pdb` opens in the body, not in the verdict."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.trials(3, never_fails=True)
+        def test_it(trial):
+            local = f"trial {trial.index}"
+            assert trial.index < 1
+        """
+    )
+
+    child = project.pytester.spawn_pytest("--pdb")
+    child.expect("assert 1 < 1")
+    child.expect("(Pdb)")
+    child.sendline("p local")
+    child.expect("'trial 1'")
+    child.sendline("q")
+    child.close()
+
+
+def test_hypothesis_is_free_to_look_for_examples_in_every_trial(project: Project) -> None:
+    """A property is a body like any other."""
+    project.write(
+        """
+        import pytest
+        from hypothesis import given, settings, strategies as st
+
+        @pytest.mark.trials(3, never_fails=True)
+        @settings(max_examples=5, database=None)
+        @given(st.integers())
+        def test_it(n): assert n == n
+        """
+    )
+
+    project.run("-p", "hypothesispytest").assert_outcomes(passed=1)
+
+
+def test_the_trialwise_fixture_runs_contracts_of_the_session(project: Project) -> None:
+    """Built, run and kept as part of the session: its folders, its budget, its summary."""
+    project.write(
+        """
+        def test_verified(trialwise):
+            contract = trialwise.Contract(
+                "sums", lambda question: "555",
+                [trialwise.Criterion("answers", trialwise.contains("555"), at_least=0.9)],
+            )
+            result = trialwise.verify(contract, inputs=["What is 15 * 37?"])
+            assert result.passed
+
+        def test_wrong(trialwise):
+            contract = trialwise.Contract(
+                "wrong", lambda question: "554",
+                [trialwise.Criterion("answers", trialwise.contains("555"), at_least=0.9)],
+            )
+            assert trialwise.run(contract, inputs=[1], trials=50).decision == "FAIL"
+            trialwise.verify(contract, inputs=[1], trials=50)
+        """
+    )
+
+    result = project.run("--trialwise-seed=8", "--junitxml=out.xml")
+
+    result.assert_outcomes(passed=1, failed=1)
+    found = [(one.plan.contract, one.verdict.decision, one.plan.seed) for one in project.records()]
+    assert [
+        ("sums", Decision.PASS, 8),
+        ("wrong", Decision.FAIL, 8),
+        ("wrong", Decision.FAIL, 8),
+    ] == found
+    result.stdout.fnmatch_lines(
+        [
+            "E   FAIL: 0 of 2 trials passed, *",
+            "2 of 2 failed trials, here trial 0: *",
+            "PASS  100.0 % * sums answers",
+            "3 verdicts: 1 PASS, 2 FAIL*",
+        ]
+    )
+    assert 'name="trialwise.sums.decision" value="PASS"' in (project.path / "out.xml").read_text()
+
+
+def test_the_trialwise_fixture_draws_on_the_sessions_budget(project: Project) -> None:
+    """A contract takes what is left, and one that finds nothing is not run."""
+    project.write(
+        """
+        import pytest
+
+        def contract(trialwise, name):
+            criterion = trialwise.Criterion("fine", lambda value: True, at_least=0.9)
+            return trialwise.Contract(name, lambda given: 1, [criterion])
+
+        def test_one(trialwise):
+            trialwise.run(contract(trialwise, "one"), inputs=[1], trials=40, curtail=False)
+
+        def test_two(trialwise):
+            result = trialwise.run(contract(trialwise, "two"), inputs=[1], trials=40)
+            assert result.decision == "INCONCLUSIVE"
+
+        def test_three(trialwise):
+            trialwise.run(contract(trialwise, "three"), inputs=[1], trials=40)
+        """
+    )
+
+    result = project.run("--trialwise-budget-trials=50")
+
+    result.assert_outcomes(passed=2, failed=1)
+    assert [40, 10] == [len(one.trials) for one in project.records()]
+    result.stdout.fnmatch_lines(["the session's budget is used up: nothing was run"])

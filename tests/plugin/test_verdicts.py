@@ -1,0 +1,289 @@
+"""What pytest makes of a verdict, and what it shows of one that is no PASS."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import pytest
+
+from trialwise.stats.intervals import wilson_interval
+
+if TYPE_CHECKING:
+    from tests.plugin.conftest import Project
+
+_THREE_REASONS = """
+    import pytest
+
+    def agent(index):
+        if index % 10 in (3, 5, 7, 9):
+            raise ConnectionError(f"reset {index}")
+        return {2: "sorry", 4: "no", 6: "never"}.get(index % 10, "confirmed")
+
+    @pytest.mark.trials(50, at_least=0.9, curtail=False)
+    def test_books_a_table(trial):
+        print("asked", trial.index)
+        answer = agent(trial.index)
+        if trial.index == 8:
+            pytest.fail("too expensive")
+        if trial.index == 18:
+            raise ValueError("odd")
+        assert "confirmed" in answer
+"""
+_UNDECIDED = """
+    import pytest
+
+    @pytest.mark.trials(at_least=0.9, max_trials=50)
+    def test_it(trial): assert trial.index % 7 != 3
+"""
+
+
+def test_a_fail_shows_numbers_rule_and_the_most_frequent_reasons(project: Project) -> None:
+    """Rate, interval, threshold, rule, and three reasons with one rewritten assertion each."""
+    project.write(_THREE_REASONS)
+
+    result = project.run()
+
+    result.assert_outcomes(failed=1)
+    low, high = wilson_interval(13, 50)
+    result.stdout.fnmatch_lines(
+        [
+            "*_ test_books_a_table _*",
+            f"E   FAIL: 13 of 50 trials passed, 26.0 % [[]{100 * low:.1f}, {100 * high:.1f}[]]; *",
+            "    rule: PASS with at least 49 of 50, FAIL with at most 48 (*)",
+            "    interval: 95 %, wilson*",
+            "20 of 37 failed trials (infrastructure), here trial 3: ConnectionError: reset 3",
+            ">       answer = agent(trial.index)",
+            ">           raise ConnectionError(*",
+            "15 of 37 failed trials, here trial 2: assert 'confirmed' in 'sorry'",
+            '>       assert "confirmed" in answer',
+            "E       AssertionError: assert 'confirmed' in 'sorry'",
+            "test_it.py:17: AssertionError",
+            "1 of 37 failed trials, here trial 8: too expensive",
+            "and 1 failure of 1 other kind",
+            "*Captured stdout of trial 2 call*",
+            "asked 2",
+            "FAILED test_it.py::test_books_a_table - FAIL: 13 of 50 trials passed, 26.0 %*",
+        ]
+    )
+    text = result.stdout.str()
+    assert 3 == len(re.findall(r"^\d+ of 37 failed trials", text, re.MULTILINE))
+    assert "asked 12\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("style", "shown", "hidden"),
+    [
+        ("short", ['    assert "confirmed" in answer', "E   AssertionError*"], ">  "),
+        ("line", ["*test_it.py:9: FAIL: 13 of 50 trials passed*"], ">  "),
+        ("no", ["FAILED test_it.py::test_books_a_table - FAIL: 13 of 50*"], "E   "),
+        ("native", ["Traceback (most recent call last):", "*ConnectionError: reset 3"], ">  "),
+    ],
+)
+def test_tracebacks_obey_their_option(
+    project: Project, style: str, shown: list[str], hidden: str
+) -> None:
+    """`--tb` styles reasons as it styles any traceback."""
+    project.write(_THREE_REASONS)
+
+    result = project.run(f"--tb={style}")
+
+    result.stdout.fnmatch_lines(shown)
+    assert f"\n{hidden}" not in result.stdout.str().replace("E   FAIL", "")
+
+
+def test_a_failed_check_is_shown_at_its_place(project: Project) -> None:
+    """A check that does not hold looks like the assertion it might have been."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.trials(60, polite={"at_least": 0.9}, short={"at_least": 0.5})
+        def test_it(trial):
+            answer = "No."
+            trial.check("short", len(answer) < 10)
+            trial.check("polite", "please" in answer, "no please")
+        """
+    )
+
+    result = project.run()
+
+    result.stdout.fnmatch_lines(
+        [
+            "E   FAIL: polite: 0 of 3 trials passed, *; asked: at least 90 %",
+            "    polite: FAIL, 0 of 3 trials passed*",
+            "    short: PASS, *",
+            "3 of 3 failed trials, here trial 0: no please",
+            '>       trial.check("polite", "please" in answer, "no please")',
+            "E       CheckFailed: polite: no please",
+            "test_it.py:8: CheckFailed",
+        ]
+    )
+
+
+def test_an_inconclusive_test_fails_with_its_own_wording(project: Project) -> None:
+    """By default an open question is not a green one."""
+    project.write(_UNDECIDED)
+
+    result = project.run("-v")
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "test_it.py::test_it INCONCLUSIVE*",
+            "E   INCONCLUSIVE: 43 of 50 trials passed, *; asked: at least 90 %",
+            "INCONCLUSIVE test_it.py::test_it - INCONCLUSIVE: 43 of 50*",
+        ]
+    )
+
+
+@pytest.mark.parametrize("where", ["command line", "ini"])
+@pytest.mark.parametrize(
+    ("choice", "outcome"),
+    [("fail", "failed"), ("skip", "skipped"), ("xfail", "xfailed"), ("pass", "passed")],
+)
+def test_inconclusive_can_be_mapped(
+    project: Project, choice: str, outcome: str, where: str
+) -> None:
+    """Whatever pytest is told, the summary says what it was."""
+    project.write(_UNDECIDED)
+    args = []
+    if where == "ini":
+        project.ini(trialwise_inconclusive=choice)
+    else:
+        args = [f"--trialwise-inconclusive={choice}"]
+
+    result = project.run(*args)
+
+    result.assert_outcomes(**{outcome: 1})
+    result.stdout.fnmatch_lines(["INCONCLUSIVE  86.0 %*test_it.py::test_it"])
+
+
+def test_xfail_is_about_the_verdict(project: Project) -> None:
+    """A test marked xfail is expected to FAIL as a whole, not in one trial."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.xfail(reason="known")
+        @pytest.mark.trials(30, never_fails=True)
+        def test_fails(trial): assert trial.index < 20
+
+        @pytest.mark.xfail(reason="known")
+        @pytest.mark.trials(30, never_fails=True)
+        def test_passes(): pass
+
+        @pytest.mark.xfail(run=False)
+        @pytest.mark.trials(30, never_fails=True)
+        def test_never(): raise SystemExit
+        """
+    )
+
+    project.run().assert_outcomes(xfailed=2, xpassed=1)
+
+
+def test_the_junit_file_has_the_verdict(project: Project) -> None:
+    """pytest's own JUnit file carries the numbers as properties of the test."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.trials(100, at_least=0.9, origin="SLO")
+        def test_it(trial):
+            trial.record(cost=0.01)
+            assert trial.index != 4
+        """
+    )
+
+    project.run("--junitxml=out.xml").assert_outcomes(passed=1)
+
+    properties = ElementTree.parse(project.path / "out.xml").iter("property")
+    found = {one.attrib["name"]: one.attrib["value"] for one in properties}
+    (record,) = project.records()
+    finding = record.verdict.findings[0]
+    trials = finding.tally.trials
+    low, high = wilson_interval(trials - 1, trials)
+    assert {
+        "trialwise.decision": "PASS",
+        "trialwise.trials": str(trials),
+        "trialwise.passes.decision": "PASS",
+        "trialwise.passes.passed": str(trials - 1),
+        "trialwise.passes.rate": str(round((trials - 1) / trials, 6)),
+        "trialwise.passes.interval_low": str(round(low, 6)),
+        "trialwise.passes.interval_high": str(round(high, 6)),
+        "trialwise.passes.required_rate": "0.9",
+        "trialwise.passes.rule": "compliance/wilson-lower-bound",
+        "trialwise.seed": str(record.plan.seed),
+    }.items() <= found.items()
+    assert (project.path / found["trialwise.run"] / "record.json").is_file()
+
+
+def test_the_summary_names_every_judged_test_and_what_they_may_be_wrong_about(
+    project: Project,
+) -> None:
+    """A line a criterion, totals, and the union bounds by kind of error, never added up."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.trials(100, at_least=0.9, confidence=0.97)
+        def test_fixed(trial): trial.record(cost=0.5)
+
+        @pytest.mark.trials(at_least=0.9, max_trials=50)
+        def test_sequential(): pass
+
+        @pytest.mark.trials(at_least=0.8)
+        def test_another(): assert False
+
+        @pytest.mark.trials(7, never_fails=True)
+        class TestNever:
+            def test_it(self): pass
+
+        def test_plain(): pass
+        """
+    )
+
+    result = project.run()
+
+    result.assert_outcomes(passed=4, failed=1)
+    trials = {one.plan.contract: one.verdict.spending.trials for one in project.records()}
+    result.stdout.fnmatch_lines(
+        [
+            "*= trialwise =*",
+            "PASS  100.0 %  *test_it.py::test_fixed",
+            "PASS  100.0 %  * 13 trials  decided *test_it.py::test_sequential",
+            "FAIL    0.0 %  *test_it.py::test_another",
+            "PASS  0 of 7 trials failed *test_it.py::TestNever::test_it",
+            f"4 verdicts: 3 PASS, 1 FAIL · {sum(trials.values())} trials *",
+        ]
+    )
+    text = " ".join(result.stdout.str().split())
+    for bound in (
+        "all of them together are wrong with a chance of at most",
+        "0.1 some sequential FAIL although its rate is as required (of 2)",
+        "0.4 some sequential PASS although its rate is the margin or more below (of 2)",
+    ):
+        assert bound in text
+    assert "some PASS although" not in text
+    assert f"${0.5 * trials['test_it.py::test_fixed']:.2f}" in result.stdout.str()
+
+
+def test_the_first_failure_can_end_the_session(project: Project) -> None:
+    """`-x` and `--maxfail` count a judged test as one."""
+    project.write(
+        """
+        import pytest
+        from notes import note
+
+        @pytest.mark.trials(10, never_fails=True)
+        def test_first(): assert False
+
+        @pytest.mark.trials(10, never_fails=True)
+        def test_second(): note("second")
+        """
+    )
+
+    project.run("-x").assert_outcomes(failed=1)
+
+    assert [] == project.notes()
