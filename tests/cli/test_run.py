@@ -285,3 +285,11 @@ def test_help_shows_an_example(folder: Path, command: str) -> None:
     done = trialwise(folder, command, "--help")
     assert done.returncode == 0
     assert f"trialwise {command}" in done.stdout
+
+
+def test_the_command_lines_size_is_every_criterions(folder: Path) -> None:
+    """`--trials` replaces what a criterion says for itself."""
+    text = SUITE.replace("at_least: 90%", "at_least: 90%, trials: 50")
+    (folder / "trialwise.yaml").write_text(text)
+    done = trialwise(folder, "check", "--trials", "80", "--json")
+    assert json.loads(done.stdout)["contracts"][0]["criteria"][0]["max_trials"] == 80

@@ -240,3 +240,21 @@ def test_an_empty_run_is_inconclusive() -> None:
     verdict = judged(plan(FIFTY), [], StopReason.INTERRUPTED)
     assert verdict.decision is Decision.INCONCLUSIVE
     assert only(verdict).interval is None
+
+
+def test_a_dead_server_is_no_finding_about_the_service() -> None:
+    """Not one trial reached it: INCONCLUSIVE, however many failures that makes; or FAIL by policy."""
+    no_value = CheckResult.fail("no reply", reason=FailReason.NO_VALUE)
+    dead = [
+        trial(index, no_value, error_class=ErrorClass.INFRASTRUCTURE, error="refused")
+        for index in range(30)
+    ]
+    finding = only(judged(plan(FIFTY), dead))
+    assert finding.decision is Decision.INCONCLUSIVE
+    assert "reached the service" in finding.statement
+    assert finding.breakdown is not None
+    assert finding.breakdown.commonest_error == "refused"
+    strict = plan(FIFTY, abort=AbortRule(to_fail=True))
+    assert only(judged(strict, dead)).decision is Decision.FAIL
+    # One reply is enough: from then on every trial counts.
+    assert only(judged(plan(FIFTY), [trial(0, BAD), *dead[1:]])).decision is Decision.FAIL

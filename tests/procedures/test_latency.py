@@ -92,7 +92,7 @@ def test_the_companions_rule_compares_the_observed_percentile(
     assert finding.decision is decision
     assert finding.decision_rule == LIMIT_RULES["wilson"]
     assert finding.observed == (500.0 if decision is Decision.PASS else 501.0)
-    assert "as it is" in finding.statement
+    assert "as they are" in finding.statement
 
 
 def test_the_exact_rule_asks_for_evidence_where_the_raw_one_does_not() -> None:

@@ -9,7 +9,14 @@ from typing import Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import choose, load, option_changes, selection, size_options
+from trialwise.cli.selecting import (
+    choose,
+    load,
+    option_changes,
+    selection,
+    size_changes,
+    size_options,
+)
 
 __all__ = ["command"]
 
@@ -43,7 +50,7 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
         if options.trials is None:
             options = replace(options, max_trials=None)
         done = measure(
-            one.contract,
+            size_changes(one.contract, given),
             options=options,
             identifier=given["identifier"],
             valid_days=given["valid_days"],

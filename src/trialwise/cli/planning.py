@@ -42,7 +42,7 @@ def prepare_all(
     Raises:
         DesignRefused: With the reasons of every contract that was refused.
     """
-    from trialwise.cli.selecting import option_changes
+    from trialwise.cli.selecting import option_changes, size_changes
 
     several = list(chosen)
     prepared, reasons = [], []
@@ -50,7 +50,9 @@ def prepare_all(
         options = option_changes(one.options, given)
         label = f"{one.name}: " if len(several) > 1 else ""
         try:
-            prepared.append(_prepare(one.contract, options, space, measuring=measuring))
+            prepared.append(
+                _prepare(size_changes(one.contract, given), options, space, measuring=measuring)
+            )
         except DesignRefused as refused:
             reasons += [f"{label}{reason}" for reason in refused.reasons]
         except InvalidArgument as error:

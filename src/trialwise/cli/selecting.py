@@ -12,9 +12,10 @@ import click
 
 if TYPE_CHECKING:
     from trialwise.front import Suite, SuiteContract
+    from trialwise.model.contract import Contract
     from trialwise.model.options import RunOptions
 
-__all__ = ["choose", "load", "option_changes", "selection", "size_options"]
+__all__ = ["choose", "load", "option_changes", "selection", "size_changes", "size_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -95,6 +96,15 @@ def choose(suite: Suite, names: Iterable[str], tags: Iterable[str]) -> list[Suit
             f"Tags in {suite.path}: {', '.join(there) or 'none'}."
         )
     return chosen
+
+
+def size_changes(contract: Contract, given: dict[str, Any]) -> Contract:
+    """A contract whose criteria take the size of the command line, not their own."""
+    if given.get("trials") is None and given.get("max_trials") is None:
+        return contract
+    return contract.with_criteria(
+        [replace(one, trials=None, max_trials=None) for one in contract.criteria]
+    )
 
 
 def option_changes(options: RunOptions, given: dict[str, Any]) -> RunOptions:

@@ -234,6 +234,10 @@ class Contract:
         """The same promise of another service, such as a recording of this one."""
         return self._changed(service=service)
 
+    def with_criteria(self, criteria: Sequence[Criterion]) -> Contract:
+        """The same service on the same inputs, held to other criteria."""
+        return self._changed(criteria=criteria)
+
     def _changed(self, **changes: Any) -> Contract:
         from dataclasses import fields
 

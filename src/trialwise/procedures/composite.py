@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import (
@@ -16,6 +17,9 @@ from trialwise.model.verdict import (
 )
 from trialwise.stats.envelopes import Direction, Envelope, Envelopes, envelope, type_one_envelopes
 from trialwise.stats.refusal import Refusal
+
+if TYPE_CHECKING:
+    from trialwise.model.metrics import GateFinding
 
 __all__ = ["combine", "compose"]
 
@@ -44,18 +48,21 @@ def compose(
     latency: Iterable[LatencyFinding] = (),
     *,
     advisory: Iterable[Dimension] = (),
+    gates: Iterable[GateFinding] = (),
 ) -> Verdict:
     """Compose findings into a verdict; refused whole if any enforced part's design was refused.
 
     An advisory dimension is decided exactly as an enforced one and reported; it never enters the
-    verdict's decision. With nothing enforced the decision is PASS: the run cannot fail.
+    verdict's decision. With nothing enforced the decision is PASS: the run cannot fail. A gate
+    counts like a criterion, but has no error rate and enters no envelope.
 
     Args:
         findings: One per criterion, in the contract's order.
         latency: One per latency constraint.
         advisory: Dimensions to report without enforcing.
+        gates: One per gate.
     """
-    findings, latency = tuple(findings), tuple(latency)
+    findings, latency, gates = tuple(findings), tuple(latency), tuple(gates)
     left_out = frozenset(advisory)
     if not findings and not latency:
         raise InvalidArgument("findings", [], "hold a criterion: what was not run is never PASS")
@@ -71,6 +78,7 @@ def compose(
             decision=None,
             findings=findings,
             latency=latency,
+            gates=gates,
             advisory=left_out,
             refusals=refusals,
         )
@@ -81,17 +89,26 @@ def compose(
         for dimension, decision in ((Dimension.FUNCTIONAL, functional), (Dimension.LATENCY, timing))
         if decision is not None and dimension not in left_out
     ]
-    decision = combine(enforced) or Decision.PASS
+    asked = [gate.decision for gate in gates if gate.decision is not None]
+    decision = combine([*enforced, *asked]) or Decision.PASS
     envelopes = _envelopes(findings)
     sequential = [f for f in _streams(findings) if f.procedure is Procedure.SEQUENTIAL]
     return Verdict(
         decision=decision,
         findings=findings,
         latency=latency,
+        gates=gates,
         advisory=left_out,
         functional_decision=functional,
         latency_decision=timing,
-        triggers=_triggers(decision, findings, latency, left_out),
+        triggers=(
+            *_triggers(decision, findings, latency, left_out),
+            *(
+                Trigger(kind="gate", name=gate.gate)
+                for gate in gates
+                if gate.decision is decision is not Decision.PASS
+            ),
+        ),
         false_compliance_envelope=envelopes.false_compliance,
         false_degradation_envelope=envelopes.false_degradation_signal,
         false_rejection_envelope=_sum(f.alpha for f in sequential),

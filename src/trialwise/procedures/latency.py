@@ -67,7 +67,13 @@ def decide_latency_limit(
         statement = f"{result.within} of {result.trials} latencies within the limit, {needed}."
     else:
         decision = _raw_decision(result.raw_percentile_pass)
-        statement = "The observed percentile is compared with the limit as it is."
+        seen = result.observed_percentile
+        relation = "exceeds" if decision is Decision.FAIL else "is within"
+        statement = (
+            "There is no latency to compare with the limit."
+            if seen is None
+            else f"{seen:g} {relation} the limit of {limit:g}, compared as they are."
+        )
     return LatencyFinding(
         constraint=constraint,
         decision_rule=LIMIT_RULES[rule],

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
+from functools import partial
 
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.metrics import PassK
@@ -22,7 +23,7 @@ from trialwise.stats.passk import (
 )
 from trialwise.stats.values import Interval, Undefined
 
-__all__ = ["Reach", "mean_interval", "pass_k_of", "usual_ks"]
+__all__ = ["Reach", "mean_interval", "pass_interval", "pass_k_of", "usual_ks"]
 
 #: Values of k shown where nobody asks for any.
 _MOST_KS = 6
@@ -89,18 +90,61 @@ def pass_k_of(
             pass_at_k_naive=few,
             pass_hat_k_plugin=few,
         )
-    some, within_some = _estimated(tasks, k, pass_at_k, pass_at_k_interval, confidence, reach)
-    every, within_every = _estimated(tasks, k, pass_hat_k, pass_hat_k_interval, confidence, reach)
+    some = _mean([pass_at_k(trials, passed, k) for trials, passed in tasks])
+    every = _mean([pass_hat_k(trials, passed, k) for trials, passed in tasks])
+    within = partial(pass_interval, tasks, [k] * len(tasks), confidence=confidence, reach=reach)
     rates = [passed / trials for trials, passed in tasks]
     return PassK(
         k=k,
         pass_at_k=some,
-        pass_at_k_interval=within_some,
+        pass_at_k_interval=within(some, pass_at_k_interval),
         pass_hat_k=every,
-        pass_hat_k_interval=within_every,
+        pass_hat_k_interval=within(every, pass_hat_k_interval),
         pass_at_k_naive=_mean([pass_at_k_naive(rate, k) for rate in rates]),
         pass_hat_k_plugin=_mean([pass_hat_k_plugin(rate, k) for rate in rates]),
     )
+
+
+def pass_interval(
+    tasks: Sequence[tuple[int, int]],
+    ks: Sequence[int],
+    estimate: float,
+    exact: Callable[..., Interval],
+    *,
+    confidence: float,
+    reach: Reach,
+) -> Interval | Undefined:
+    """The interval of a mean over inputs of pass@k or pass^k.
+
+    One input alone has its exact interval. Over several of these inputs it is what two intervals
+    have in common, each at half the error: the mean is bounded, each estimate being a U-statistic
+    of order k and so as good as ⌊trials/k⌋ independent values; and it lies within the mean of the
+    inputs' exact intervals, each at its share. The first is shorter for pass^k of good inputs, the
+    second for pass@k.
+
+    Args:
+        tasks: (trials, passed) of each input.
+        ks: The k of each, at most its trials.
+        estimate: The unbiased mean.
+        exact: The exact interval of one input.
+        confidence: Of the interval.
+        reach: What it is about.
+    """
+    if reach is not Reach.INPUTS:
+        return mean_interval(estimate, len(tasks), 1, confidence=confidence, reach=reach)
+    if len(tasks) == 1:
+        return exact(*tasks[0], ks[0], confidence=confidence)
+    half = 1 - (1 - confidence) / 2
+    blocks = min(trials // k for (trials, _), k in zip(tasks, ks, strict=True))
+    bounded = bounded_mean_interval(estimate, len(tasks) * blocks, confidence=half)
+    share = 1 - (1 - half) / len(tasks)
+    parts = [exact(*task, k, confidence=share) for task, k in zip(tasks, ks, strict=True)]
+    low = max(bounded.low, _mean([part.low for part in parts]))
+    high = min(bounded.high, _mean([part.high for part in parts]))
+    if low > high:  # one of the two is wrong, and nobody knows which
+        low, high = bounded
+    method = "bounded mean and exact intervals of these inputs"
+    return Interval(low, high, confidence=confidence, method=method)
 
 
 def mean_interval(
@@ -124,29 +168,6 @@ def mean_interval(
     about = "these inputs" if reach is Reach.INPUTS else "the inputs' population"
     return Interval(
         found.low, found.high, confidence=confidence, method=f"{found.method} over {about}"
-    )
-
-
-def _estimated(
-    tasks: Sequence[tuple[int, int]],
-    k: int,
-    estimator: Callable[[int, int, int], float],
-    exact: Callable[..., Interval],
-    confidence: float,
-    reach: Reach,
-) -> tuple[float, Interval | Undefined]:
-    """The unbiased mean over inputs, and its interval.
-
-    One input alone has the exact interval. Several are bounded: each estimate is a U-statistic of
-    order k, as good as ⌊trials/k⌋ independent values.
-    """
-    estimate = _mean([estimator(trials, passed, k) for trials, passed in tasks])
-    if len(tasks) == 1 and reach is Reach.INPUTS:
-        trials, passed = tasks[0]
-        return estimate, exact(trials, passed, k, confidence=confidence)
-    blocks = min(trials // k for trials, _ in tasks)
-    return estimate, mean_interval(
-        estimate, len(tasks), blocks, confidence=confidence, reach=reach
     )
 
 

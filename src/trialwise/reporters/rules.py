@@ -20,6 +20,7 @@ class Expense:
 
     trial_usd: float | None = None
     trial_s: float | None = None
+    """Of the clock, with as many side by side as then."""
     known_from: str = ""
 
 
@@ -35,6 +36,10 @@ def render_rules(plan: Plan, *, expense: Expense | None = None, width: int = _WI
     lines += [*_wrapped(f"This is {_about(plan)}.", "  ", width)]
     for one in forecast(plan):
         lines += _criterion(one, width)
+    for gate in plan.gates:
+        if gate.expect:
+            asked = "; ".join(map(str, gate.expect))
+            lines += [*_wrapped(f"{gate.name}, without an error rate: {asked}.", "  ", width)]
     lines += [*_wrapped(_cost(plan, expense), "  ", width)]
     return "\n".join(lines) + "\n"
 
@@ -85,7 +90,7 @@ def _cost(plan: Plan, expense: Expense | None) -> str:
         most = plan.max_trials * expense.trial_usd
         said.append(f"at most about ${most:,.2f}")
     if expense is not None and expense.trial_s is not None:
-        most = plan.max_trials * expense.trial_s / plan.options.concurrency
+        most = plan.max_trials * expense.trial_s
         said.append(f"at most about {most:,.0f} s")
     known = f" ({expense.known_from})" if said and expense is not None else ""
     cost = f"It can cost {' and '.join(said)}{known}." if said else "What a trial costs is unknown."
@@ -94,4 +99,11 @@ def _cost(plan: Plan, expense: Expense | None) -> str:
 
 def _wrapped(text: str, indent: str, width: int) -> Iterator[str]:
     more = indent + "  "
-    yield from wrap(text, width=width, initial_indent=indent, subsequent_indent=more)
+    yield from wrap(
+        text,
+        width=width,
+        initial_indent=indent,
+        subsequent_indent=more,
+        # Run names hold hyphens, and a name in two pieces cannot be copied.
+        break_on_hyphens=False,
+    )

@@ -23,6 +23,7 @@ from trialwise.stats.sequential.order import Draw
 
 if TYPE_CHECKING:
     from trialwise.model.baseline import Baseline, BaselineReference
+    from trialwise.model.gate import Gate
     from trialwise.stats.sequential import DesignCache
 
 __all__ = ["design_run"]
@@ -84,6 +85,9 @@ def design_run(
         experiment = _experiment(sampling, mine, options, contract, fingerprints[name])
         mine, unsupported = _claimed(mine, experiment, contract, options, measuring=measuring)
         refusals += unsupported
+        if contract.gates and not measuring:
+            mine, unsupported = _gated(contract, experiment, mine)
+            refusals += unsupported
         plans += mine
         experiments.append(experiment)
     latency: tuple[LatencyPlan, ...] = ()
@@ -106,6 +110,7 @@ def design_run(
         experiments=tuple(experiments),
         criteria=tuple(sorted(plans, key=lambda one: order[one.criterion])),
         latency=latency,
+        gates=_gates(contract) if contract.gates and not measuring else (),
         structure=dict(structure),
         covariates=dict(covariates or {}),
         factors=dict(contract.factors),
@@ -189,6 +194,27 @@ def _mode(
     if draw == "balanced" and trials <= inputs:
         return SamplingMode.EXHAUSTIVE if trials == inputs else SamplingMode.WITHOUT_REPLACEMENT
     return SamplingMode.WITH_REPLACEMENT
+
+
+def _gated(
+    contract: Contract, experiment: ExperimentPlan, criteria: list[CriterionPlan]
+) -> tuple[list[CriterionPlan], list[str]]:
+    """Give gates their runs: all that are planned, however soon the criteria are certain."""
+    from trialwise.procedures.gates.runs import needs_runs, short_of_runs
+
+    mine = [
+        gate
+        for gate in contract.gates
+        if contract.gate_experiment(gate) == experiment.name and needs_runs(gate)
+    ]
+    if not mine:
+        return criteria, []
+    refusals = [reason for gate in mine if (reason := short_of_runs(gate, experiment, criteria))]
+    return [replace(one, curtailed=False) for one in criteria], refusals
+
+
+def _gates(contract: Contract) -> tuple[Gate, ...]:
+    return tuple(replace(one, sampling=contract.gate_experiment(one)) for one in contract.gates)
 
 
 def _claimed(

@@ -57,9 +57,7 @@ def spread_interval(
     if reach is not Reach.INPUTS:
         return mean_interval(mean, len(outcomes), 1, confidence=confidence, reach=reach)
     each = 1 - (1 - confidence) / len(outcomes)
-    parts = [
-        _spread(clopper_pearson(sum(mine), len(mine), confidence=each)) for mine in outcomes
-    ]
+    parts = [_spread(clopper_pearson(sum(mine), len(mine), confidence=each)) for mine in outcomes]
     return _averaged(parts, confidence, "spread of clopper-pearson")
 
 
@@ -76,9 +74,7 @@ def position_weighted_interval(
     """
     if reach is not Reach.INPUTS:
         return mean_interval(mean, len(lengths), 1, confidence=confidence, reach=reach)
-    weights = [
-        2 * place / (runs * (runs + 1)) for runs in lengths for place in range(1, runs + 1)
-    ]
+    weights = [2 * place / (runs * (runs + 1)) for runs in lengths for place in range(1, runs + 1)]
     return weighted_mean_interval(mean, weights, confidence=confidence)
 
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from trialwise.model.evidence import StopReason
 from trialwise.model.gate import Expectation, Gate, Reliability, Stability
+from trialwise.model.matcher import NumberSchema
 from trialwise.model.metrics import (
     Evidence,
     GateCheck,
     GateFinding,
-    ReliabilityEvidence,
     StabilityEvidence,
 )
 from trialwise.model.options import Analysis
@@ -78,14 +78,14 @@ def _finding(
         caveats=tuple(_caveats(checks, evidence, is_whole=is_whole)),
     )
     if is_whole or not checks:
-        statement = "; ".join(map(str, checks)) or _reported(evidence)
+        statement = "; ".join(map(str, checks)) or "Reported; nothing was asked of it"
     else:
         why = WHY.get(stop, "ended")
         statement = (
-            f"the run {why} after {len(trials)} of {experiment.trials} planned trials, and a gate "
+            f"The run {why} after {len(trials)} of {experiment.trials} planned trials, and a gate "
             "is about all of them"
         )
-    return replace(finding, statement=f"{statement[:1].upper()}{statement[1:]}.")
+    return replace(finding, statement=f"{statement}.")
 
 
 def _runs(plan: Plan, experiment: ExperimentPlan, trials: Sequence[Trial]) -> Runs:
@@ -126,9 +126,7 @@ def _check(expectation: Expectation, measured: Measured, *, is_whole: bool) -> G
     )
 
 
-def _decide(
-    checks: Sequence[GateCheck], evidence: Evidence, *, is_whole: bool
-) -> Decision | None:
+def _decide(checks: Sequence[GateCheck], evidence: Evidence, *, is_whole: bool) -> Decision | None:
     if not checks:
         return None
     if not is_whole:
@@ -140,24 +138,21 @@ def _decide(
     return Decision.INCONCLUSIVE if unseen and decision is Decision.PASS else decision
 
 
-def _caveats(
-    checks: Sequence[GateCheck], evidence: Evidence, *, is_whole: bool
-) -> Iterator[str]:
+def _caveats(checks: Sequence[GateCheck], evidence: Evidence, *, is_whole: bool) -> Iterator[str]:
     if not is_whole:
         yield "The number of runs depended on what was seen: no estimate of it is unbiased."
     if isinstance(evidence, StabilityEvidence):
         yield from _unseen(evidence)
-    missed = [
-        one.target
-        for one in checks
-        if one.holds and not isinstance(one.interval, Undefined)
-        and not all(map(one.matcher.holds, one.interval))
-    ]
+    missed = [one.target for one in checks if one.holds and _reaches_beyond(one)]
     if missed:
-        yield (
-            f"What {', '.join(missed)} estimates may well be on the other side of the limit: the "
-            "interval reaches there."
-        )
+        yield f"The interval reaches beyond the limit, for {', '.join(missed)}."
+
+
+def _reaches_beyond(check: GateCheck) -> bool:
+    """Whether a limit that is kept might not be, as far as the interval says."""
+    if not isinstance(check.matcher, NumberSchema) or isinstance(check.interval, Undefined):
+        return False
+    return not all(map(check.matcher.holds, check.interval))
 
 
 def _unseen(evidence: StabilityEvidence) -> Iterator[str]:
@@ -169,9 +164,3 @@ def _unseen(evidence: StabilityEvidence) -> Iterator[str]:
             "Every session has at most one turn and one tool call, and so sub-scores of 1 by "
             "definition: nothing was measured."
         )
-
-
-def _reported(evidence: Evidence) -> str:
-    if isinstance(evidence, ReliabilityEvidence):
-        return "nothing was asked of the summary"
-    return "nothing was asked of the metrics"

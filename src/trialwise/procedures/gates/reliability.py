@@ -20,7 +20,7 @@ from trialwise.procedures.gates.measured import (
     mean_of,
     outcomes_of,
 )
-from trialwise.procedures.metrics import Reach, mean_interval
+from trialwise.procedures.metrics import Reach, pass_interval
 from trialwise.stats._normal import upper_z
 from trialwise.stats.passk import pass_at_k_interval, pass_hat_k_interval
 from trialwise.stats.reliability import (
@@ -53,7 +53,9 @@ def measure_reliability(
     if not outcomes:
         nothing = Measured(UNTRIED, UNTRIED)
         evidence = ReliabilityEvidence(criterion=gate.criterion, inputs=(), untried=untried)
-        return evidence, dict.fromkeys((f"reliability.{name}" for name in ("runs", *_MEANS)), nothing)
+        return evidence, dict.fromkeys(
+            (f"reliability.{name}" for name in ("runs", *_MEANS)), nothing
+        )
     summaries = [summarize(mine) for mine in outcomes.values()]
     fewest = min(one.runs for one in summaries)
     evidence = ReliabilityEvidence(
@@ -90,12 +92,11 @@ def _interval(
         case "graceful_degradation":
             lengths = [one.runs for one in summaries]
             return position_weighted_interval(lengths, mean, confidence=confidence, reach=reach)
-    if len(summaries) == 1 and reach is Reach.INPUTS:
-        (one,) = summaries
-        exact = pass_at_k_interval if name == "pass_at_k" else pass_hat_k_interval
-        return exact(one.runs, sum(one.outcomes), one.runs, confidence=confidence)
-    # All runs of an input together are one value: any of them passed, or every one.
-    return mean_interval(mean, len(summaries), 1, confidence=confidence, reach=reach)
+    # All runs of an input together: k is their number.
+    ks = [one.runs for one in summaries]
+    tasks = [(one.runs, sum(one.outcomes)) for one in summaries]
+    exact = pass_at_k_interval if name == "pass_at_k" else pass_hat_k_interval
+    return pass_interval(tasks, ks, mean, exact, confidence=confidence, reach=reach)
 
 
 def _recommendation(gate: Reliability, runs: int) -> RunCount:

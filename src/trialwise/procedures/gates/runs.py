@@ -18,7 +18,7 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.model.sampling import Sampling
 from trialwise.stats.sequential.order import Draw
 
-__all__ = ["missing_runs", "planned_gates", "short_of_runs"]
+__all__ = ["missing_runs", "needs_runs", "short_of_runs"]
 
 _ONCE = frozenset({SamplingMode.WITHOUT_REPLACEMENT, SamplingMode.EXHAUSTIVE})
 
@@ -36,7 +36,7 @@ def missing_runs(contract: Contract, options: RunOptions) -> Iterator[tuple[Gate
         name = contract.gate_experiment(gate)
         sampling = contract.samplings[name]
         criteria = [one for one in contract.criteria if contract.experiment_of(one) == name]
-        if not is_gated(gate):
+        if not needs_runs(gate):
             continue
         early = [one for one in criteria if _may_stop(one, contract, options.trials_of(name))]
         if early:
@@ -58,21 +58,12 @@ def missing_runs(contract: Contract, options: RunOptions) -> Iterator[tuple[Gate
             yield gate, _few(gate, runs, len(sampling.inputs), options.draw)
 
 
-def planned_gates(contract: Contract) -> tuple[Gate, ...]:
-    """The gates of a contract, each with the sampling it is about."""
-    from dataclasses import replace
-
-    return tuple(replace(one, sampling=contract.gate_experiment(one)) for one in contract.gates)
-
-
-def is_gated(gate: Gate) -> bool:
+def needs_runs(gate: Gate) -> bool:
     """Whether a gate needs its runs; metrics that nobody gates are shown of whatever there is."""
     return bool(gate.expect) or gate.name == "reliability"
 
 
-def short_of_runs(
-    gate: Gate, experiment: ExperimentPlan, criteria: Sequence[CriterionPlan]
-) -> str:
+def short_of_runs(gate: Gate, experiment: ExperimentPlan, criteria: Sequence[CriterionPlan]) -> str:
     """Why a planned experiment does not give a gate its runs; nothing where it does."""
     early = [one.criterion for one in criteria if one.limits.design is not None]
     if early:

@@ -21,11 +21,14 @@ __all__ = ["measure_scores"]
 
 #: Where each path of the grammar stands in a row of the table.
 _ROW = {
+    "pass_rate": ("pass_hat_k", "pass_hat_k_interval"),
     "pass_at": ("pass_at_k", "pass_at_k_interval"),
     "pass_at_naive": ("pass_at_k_naive", "pass_at_k_interval"),
     "pass_hat": ("pass_hat_k", "pass_hat_k_interval"),
     "pass_hat_plugin": ("pass_hat_k_plugin", "pass_hat_k_interval"),
 }
+
+_OF_THESE = Undefined("the share of the rarer outcome is one of these runs")
 
 
 def measure_scores(
@@ -132,27 +135,25 @@ def _measured(
     inputs = evidence.inputs
     if not inputs:
         return Measured(UNTRIED, UNTRIED)
-    tasks = [(one.trials, one.passed) for one in inputs]
     path = target.split(".")[1]
     if path in _ROW:
-        assert k is not None
-        row = pass_k_of(tasks, k, confidence=gate.confidence, reach=reach)
+        tasks = [(one.trials, one.passed) for one in inputs]
+        row = pass_k_of(tasks, k or 1, confidence=gate.confidence, reach=reach)
         value, interval = _ROW[path]
         return Measured(getattr(row, value), getattr(row, interval))
-    match path:
-        case "pass_rate":
-            row = pass_k_of(tasks, 1, confidence=gate.confidence, reach=reach)
-            return Measured(row.pass_hat_k, row.pass_hat_k_interval)
-        case "score":
-            assert not isinstance(evidence.score, Undefined)
-            fewest = min(trials for trials, _ in tasks)
-            found = mean_interval(
-                evidence.score, len(inputs), fewest, confidence=gate.confidence, reach=reach
-            )
-            return Measured(evidence.score, found)
-        case "flakiness":
-            shares = mean_of([one.flakiness for one in inputs])
-            return Measured(shares, Undefined("a share of the rarer outcome is of these runs"))
-        case "flaky":
-            return Measured(len(evidence.flaky), COUNTED)
-    return Measured(len(evidence.unscored), COUNTED)
+    if path == "score":
+        return _overall(gate, evidence, reach)
+    described = {
+        "flakiness": Measured(mean_of([one.flakiness for one in inputs]), _OF_THESE),
+        "flaky": Measured(len(evidence.flaky), COUNTED),
+        "unscored": Measured(len(evidence.unscored), COUNTED),
+    }
+    return described[path]
+
+
+def _overall(gate: Metrics, evidence: MetricsEvidence, reach: Reach) -> Measured:
+    score, inputs = evidence.score, evidence.inputs
+    assert not isinstance(score, Undefined)
+    fewest = min(one.trials for one in inputs)
+    found = mean_interval(score, len(inputs), fewest, confidence=gate.confidence, reach=reach)
+    return Measured(score, found)

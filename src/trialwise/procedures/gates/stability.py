@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trialwise.model.gate import Stability
+from trialwise.model.gate import Stability, targets_of
 from trialwise.model.metrics import RunStability, StabilityEvidence
 from trialwise.model.trial import Trial
 from trialwise.procedures.gates.intervals import variance_interval
@@ -56,18 +56,15 @@ def measure_stability(
         unmeasured=sum(trial.shape is None for trial in every),
         short=sum(_is_short(trial.shape) for trial in every if trial.shape is not None),
     )
-    reports = [[report for _, report in mine] for mine in seen.values()]
-    return evidence, _targets(gate, reports, reach)
+    by_input = [[report for _, report in mine] for mine in seen.values()]
+    return evidence, _targets(gate, by_input, reach)
 
 
 def _targets(
     gate: Stability, reports: Sequence[Sequence[StabilityReport]], reach: Reach
 ) -> dict[str, Measured]:
     if not reports:
-        nothing = Measured(_UNSEEN, _UNSEEN)
-        return dict.fromkeys(
-            ("stability.score", "stability.weakest_score", "stability.variance"), nothing
-        )
+        return dict.fromkeys(targets_of(gate.name), Measured(_UNSEEN, _UNSEEN))
     scores = [[one.weakest_score_without(gate.exclude) for one in mine] for mine in reports]
     confidence = gate.confidence
     score = mean_of([mean_of(mine) for mine in scores])
@@ -95,9 +92,7 @@ def _is_short(shape: TraceShape) -> bool:
     return shape.total_calls <= 1 and len(shape.assistant_lengths) <= 1
 
 
-def _run(
-    trial: Trial, shape: TraceShape, gate: Stability
-) -> tuple[RunStability, StabilityReport]:
+def _run(trial: Trial, shape: TraceShape, gate: Stability) -> tuple[RunStability, StabilityReport]:
     report = stability_of_shape(shape, tokens_per_call=gate.tokens_per_call)
     run = RunStability(
         input_id=trial.input_id,

@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trialwise.model.claim import PopulationClaim
+from trialwise.model.evidence import StopReason
 from trialwise.model.plan import ExperimentPlan, Plan
-from trialwise.model.sampling import SamplingRole
+from trialwise.model.sampling import CHALLENGES, SamplingRole
 from trialwise.model.verdict import Finding
 from trialwise.procedures.judging.evidence import Row
 from trialwise.stats._boundary import complement
@@ -27,6 +28,10 @@ _RED_TEAM = (
     "Red-team inputs show what reached the user under adversarial prompting; they do not isolate "
     "what the guardrail blocks."
 )
+_NOT_WHOLE = (
+    "A bound on the miss probability needs every planned trial: the run stopped as soon as its "
+    "verdict was certain. Switch curtailing off, and fix the number of trials, to have one."
+)
 _ONLY_THESE = (
     "A bound on misses beyond these candidates needs a superpopulation claim with an argument "
     "that they represent it."
@@ -38,15 +43,13 @@ def contain(
 ) -> Finding:
     """The finding of a challenge sampling with what it says of the guardrail (§1.4.5b)."""
     role = SamplingRole(experiment.role)
-    if role is SamplingRole.RED_TEAM:
-        return replace(finding, caveats=(*finding.caveats, _RED_TEAM))
-    if role not in (SamplingRole.HARMFUL_CANDIDATES, SamplingRole.HARMLESS_CANDIDATES):
+    if role not in CHALLENGES:
         return finding
-    if plan.claim.population is not PopulationClaim.SUPERPOPULATION:
-        return replace(finding, caveats=(*finding.caveats, _ONLY_THESE))
+    unsupported = _unsupported(role, plan, finding)
+    if unsupported:
+        return replace(finding, caveats=(*finding.caveats, unsupported))
     if finding.alpha is None or finding.estimator is not None or not rows:
         return finding
-    # Every finding comes by here, and few get so far.
     from trialwise.stats.containment import guardrail_sensitivity, guardrail_specificity
 
     confidence, counts = complement(finding.alpha), (finding.tally.passed, finding.tally.trials)
@@ -60,6 +63,15 @@ def contain(
         containment_strata=_strata(experiment, rows, confidence, plan.rule),
         residual=_residual(plan, bound),
     )
+
+
+def _unsupported(role: SamplingRole, plan: Plan, finding: Finding) -> str:
+    """Why no bound on the guardrail follows, or nothing."""
+    if role is SamplingRole.RED_TEAM:
+        return _RED_TEAM
+    if plan.claim.population is not PopulationClaim.SUPERPOPULATION:
+        return _ONLY_THESE
+    return "" if finding.stop is StopReason.COMPLETE else _NOT_WHOLE
 
 
 def _strata(

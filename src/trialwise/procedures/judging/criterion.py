@@ -30,7 +30,12 @@ from trialwise.procedures.judging.evidence import (
     per_protocol_of,
     tally_of,
 )
-from trialwise.procedures.judging.partial import certain_finding, measured_finding, short_finding
+from trialwise.procedures.judging.partial import (
+    certain_finding,
+    measured_finding,
+    short_finding,
+    unreached_finding,
+)
 from trialwise.procedures.streams import Stream
 
 __all__ = ["judge_criterion"]
@@ -92,9 +97,16 @@ def _pooled(
 ) -> Finding:
     counted = _count(criterion, plan, rows, inputs=inputs)
     finding = _decide(criterion, plan, experiment, counted, stop)
+    if finding.decision is Decision.FAIL and _is_unreached(counted.rows, plan):
+        finding = unreached_finding(criterion, finding.tally, plan.intent)
     reason = _reason(criterion, counted, stop)
     finding = enrich(finding, criterion, counted.rows, reason)
     return contain(finding, plan, experiment, counted.rows)
+
+
+def _is_unreached(rows: Sequence[Row], plan: Plan) -> bool:
+    """Whether no trial had a fair chance, and nobody asked for a FAIL where that is so."""
+    return not plan.options.abort.to_fail and all(row.trial.is_excused for row in rows)
 
 
 def _count(criterion: CriterionPlan, plan: Plan, rows: Sequence[Row], *, inputs: int) -> Counted:

@@ -10,7 +10,14 @@ from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
 from trialwise.stats._boundary import as_written
 
-__all__ = ["MEASURED", "WHY", "certain_finding", "measured_finding", "short_finding"]
+__all__ = [
+    "MEASURED",
+    "WHY",
+    "certain_finding",
+    "measured_finding",
+    "short_finding",
+    "unreached_finding",
+]
 
 #: What to call a run that was not to decide anything.
 MEASURED = "MEASURED"
@@ -78,6 +85,21 @@ def short_finding(
         observed=_observed(criterion, tally),
         caution=None if tally.trials else Caution.ZERO_EVALUABLE,
         statement=statement,
+    )
+
+
+def unreached_finding(criterion: CriterionPlan, tally: Tally, intent: Intent) -> Finding:
+    """Trials of which not one reached the service: a dead server is no finding about it."""
+    trials = "The only trial" if tally.trials == 1 else f"None of the {tally.trials} trials"
+    reached = "did not reach" if tally.trials == 1 else "reached"
+    return _finding(
+        criterion,
+        tally,
+        intent,
+        decision=Decision.INCONCLUSIVE,
+        observed=ObservedRate.NOT_APPLICABLE,
+        caution=Caution.ZERO_EVALUABLE,
+        statement=f"{trials} {reached} the service, which says nothing about it.",
     )
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from trialwise.model.evidence import (
     ExperimentSummary,
@@ -28,6 +29,9 @@ from trialwise.procedures.composite import compose
 from trialwise.procedures.judging.criterion import judge_criterion
 from trialwise.procedures.judging.partial import WHY
 from trialwise.stats.envelopes import horizon_false_alarm
+
+if TYPE_CHECKING:
+    from trialwise.model.metrics import GateFinding
 
 __all__ = ["judge"]
 
@@ -70,7 +74,12 @@ def judge(
         findings = [_aborted(one, to_fail=plan.options.abort.to_fail) for one in findings]
     latency = [_latency(one, plan, by_experiment[one.experiment]) for one in plan.latency]
     enforced = any(one.enforced for one in plan.latency)
-    verdict = compose(findings, latency, advisory=() if enforced else (Dimension.LATENCY,))
+    verdict = compose(
+        findings,
+        latency,
+        advisory=() if enforced else (Dimension.LATENCY,),
+        gates=_gates(plan, by_experiment, stops, stop),
+    )
     return replace(
         verdict,
         contract=plan.contract,
@@ -94,6 +103,20 @@ def judge(
         reproducibility=reproducibility or Reproducibility(seed=plan.seed),
         caveats=tuple(guard.message for guard in plan.guards if guard.severity != Severity.MINOR),
     )
+
+
+def _gates(
+    plan: Plan,
+    trials: Mapping[str, Sequence[Trial]],
+    stops: Mapping[str, StopReason],
+    stop: StopReason,
+) -> tuple[GateFinding, ...]:
+    if not plan.gates:
+        return ()
+    # Few runs have any.
+    from trialwise.procedures.gates.judging import judge_gates
+
+    return judge_gates(plan, trials, {name: stops.get(name, stop) for name in trials})
 
 
 def _aborted(finding: Finding, *, to_fail: bool) -> Finding:

@@ -1,0 +1,64 @@
+"""`trialwise import`: a neighbour's suite turned into one of ours."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trialwise.cli.exits import ExitCode
+
+__all__ = ["command"]
+
+
+@click.command("import", no_args_is_help=True)
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False)
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The suite to write; by default trialwise.yaml beside the first file.",
+)
+@click.option("--bindings", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--samples", type=click.IntRange(1), help="Trials, where the file leaves them open.")
+@click.option("--force", is_flag=True, help="Overwrite what is there.")
+@click.option("--stdout", "to_stdout", is_flag=True, help="Print the suite and write nothing.")
+def command(files: tuple[Path, ...], **given: Any) -> int:
+    """Turn cerberus and mavai files into a suite that decides the same way.
+
+    FILE is a cerberus.yaml, or a mavai contract with its services file. Nothing in them is
+    executed. What cannot be carried over is refused with its place, and then nothing is written;
+    what is different here is said in notes.
+
+    \b
+    Examples:
+      trialwise import cerberus.yaml
+      trialwise import contract.yaml services.yaml -o trialwise.yaml
+    """
+    from trialwise.importers import import_suite, render_yaml
+
+    found = import_suite(
+        *files, bindings_path=given["bindings"], samples=given["samples"], environment=os.environ
+    )
+    text = render_yaml(found)
+    for note in found.notes:
+        click.echo(f"note: {note}", err=True)
+    if given["to_stdout"]:
+        click.echo(text, nl=False)
+        return ExitCode.PASS
+    target = given["output"] or files[0].parent / "trialwise.yaml"
+    written = {target: text} | {
+        target.parent / name: content for name, content in found.files.items()
+    }
+    there = [str(path) for path in written if path.exists()]
+    if there and not given["force"]:
+        raise click.UsageError(f"{', '.join(there)}: exists; give --force or another --output")
+    for path, content in written.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+        click.echo(f"wrote {path}")
+    return ExitCode.PASS
