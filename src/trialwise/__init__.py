@@ -21,9 +21,10 @@ __version__ = "0.1.0"
 # fmt: off
 _MODULES = {
     "checks": (
-        "all_of any_of contains ends_with equals exit_code expression json_path json_schema length "
-        "matches max_cost max_latency max_tokens named not_ not_contains numeric_range parses "
-        "predicate starts_with tool_call_count tool_called tool_called_with tool_not_called "
+        "all_of any_of contains ends_with equals exit_code expression final_answer json_path "
+        "json_schema length matches max_cost max_latency max_repeated_failures max_tokens "
+        "max_turns named not_ not_contains numeric_range parses predicate starts_with "
+        "tool_call_count tool_called tool_called_with tool_not_called "
         "tools_in_order"
     ),
     "engine.ports": "ServiceError TrialContext",
@@ -37,12 +38,15 @@ _MODULES = {
     "model.covariate": "Covariate CovariateKind",
     "model.criterion": "Criterion Origin",
     "model.evidence": "StopReason",
+    "model.gate": "Expectation Metrics Reliability Stability",
+    "model.matcher": "Exact NumberSchema",
     "model.options": "AbortRule Analysis Budget RunOptions",
     "model.outcome": "CheckResult ErrorClass FailReason Outcome",
     "model.plan": "Plan",
     "model.reply": "Reply Usage",
     "model.run": "RunRecord",
     "model.sampling": "Input Sampling SamplingRole",
+    "model.trace": "ToolCall Trace Turn",
     "model.trial": "Trial",
     "model.verdict": "Decision Finding Intent Procedure Verdict",
     "outcomes.problems": "OutcomesUnreadable",
@@ -50,8 +54,8 @@ _MODULES = {
     "outcomes.rows": "OutcomeRow Outcomes",
     "procedures.comparing.findings": "ComparisonFinding ComparisonVerdict Contrast",
     "services": (
-        "CallableService ChatService CommandService HttpService Prices RecordingService "
-        "ReplayService"
+        "AgentService CallableService ChatService CommandService HttpService McpServer Prices "
+        "RecordingService ReplayService"
     ),
     "session.comparing": "Comparison compare compare_runs",
     "session.guardrail": "guardrail_contract",
@@ -60,6 +64,7 @@ _MODULES = {
     "session.result": "Result SuiteResult",
     "session.running": "run run_all",
     "session.scoring": "Scored measure_outcomes score",
+    "traces.reading": "read_trace read_traces",
 }
 # fmt: on
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)

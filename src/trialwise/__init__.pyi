@@ -5,13 +5,16 @@ from trialwise.checks import ends_with as ends_with
 from trialwise.checks import equals as equals
 from trialwise.checks import exit_code as exit_code
 from trialwise.checks import expression as expression
+from trialwise.checks import final_answer as final_answer
 from trialwise.checks import json_path as json_path
 from trialwise.checks import json_schema as json_schema
 from trialwise.checks import length as length
 from trialwise.checks import matches as matches
 from trialwise.checks import max_cost as max_cost
 from trialwise.checks import max_latency as max_latency
+from trialwise.checks import max_repeated_failures as max_repeated_failures
 from trialwise.checks import max_tokens as max_tokens
+from trialwise.checks import max_turns as max_turns
 from trialwise.checks import named as named
 from trialwise.checks import not_ as not_
 from trialwise.checks import not_contains as not_contains
@@ -48,6 +51,12 @@ from trialwise.model.covariate import CovariateKind as CovariateKind
 from trialwise.model.criterion import Criterion as Criterion
 from trialwise.model.criterion import Origin as Origin
 from trialwise.model.evidence import StopReason as StopReason
+from trialwise.model.gate import Expectation as Expectation
+from trialwise.model.gate import Metrics as Metrics
+from trialwise.model.gate import Reliability as Reliability
+from trialwise.model.gate import Stability as Stability
+from trialwise.model.matcher import Exact as Exact
+from trialwise.model.matcher import NumberSchema as NumberSchema
 from trialwise.model.options import AbortRule as AbortRule
 from trialwise.model.options import Analysis as Analysis
 from trialwise.model.options import Budget as Budget
@@ -63,6 +72,9 @@ from trialwise.model.run import RunRecord as RunRecord
 from trialwise.model.sampling import Input as Input
 from trialwise.model.sampling import Sampling as Sampling
 from trialwise.model.sampling import SamplingRole as SamplingRole
+from trialwise.model.trace import ToolCall as ToolCall
+from trialwise.model.trace import Trace as Trace
+from trialwise.model.trace import Turn as Turn
 from trialwise.model.trial import Trial as Trial
 from trialwise.model.verdict import Decision as Decision
 from trialwise.model.verdict import Finding as Finding
@@ -76,10 +88,12 @@ from trialwise.outcomes.rows import Outcomes as Outcomes
 from trialwise.procedures.comparing.findings import ComparisonFinding as ComparisonFinding
 from trialwise.procedures.comparing.findings import ComparisonVerdict as ComparisonVerdict
 from trialwise.procedures.comparing.findings import Contrast as Contrast
+from trialwise.services import AgentService as AgentService
 from trialwise.services import CallableService as CallableService
 from trialwise.services import ChatService as ChatService
 from trialwise.services import CommandService as CommandService
 from trialwise.services import HttpService as HttpService
+from trialwise.services import McpServer as McpServer
 from trialwise.services import Prices as Prices
 from trialwise.services import RecordingService as RecordingService
 from trialwise.services import ReplayService as ReplayService
@@ -97,5 +111,7 @@ from trialwise.session.running import run_all as run_all
 from trialwise.session.scoring import Scored as Scored
 from trialwise.session.scoring import measure_outcomes as measure_outcomes
 from trialwise.session.scoring import score as score
+from trialwise.traces.reading import read_trace as read_trace
+from trialwise.traces.reading import read_traces as read_traces
 
 __version__: str

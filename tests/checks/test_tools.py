@@ -190,7 +190,7 @@ BUILD: Any = checks
         (lambda: BUILD.tool_not_called([]), "tool must hold at least one text"),
         (lambda: BUILD.tools_in_order([]), "tools must hold at least one text"),
         (lambda: BUILD.tools_in_order([5]), "tools must be text"),
-        (lambda: BUILD.tool_called_with("a"), "args must be given, or schema, and not both"),
+        (lambda: BUILD.tool_called_with("a"), "args must be given, or schema, or expr"),
         (lambda: BUILD.tool_called_with("a", {}, schema={}), "args must be given, or schema"),
         (lambda: BUILD.tool_called_with("a", [1]), "args must be an object"),
         (lambda: BUILD.tool_called_with("a", {"b": object()}), "args must be JSON"),

@@ -53,6 +53,23 @@ WHOLE: dict[str, Any] = {
                 "prices": {"input": "$1", "output": 2},
             }
         },
+        "tools": {
+            "agent": {
+                "model": "m",
+                "base_url": "http://localhost:1/v1",
+                "api_key_env": None,
+                "servers": {
+                    "a": {"command": "cat", "env": {"A": "b"}, "inherit_env": True, "cwd": "."},
+                    "b": {"url": "http://localhost:1/", "headers": {"X": "1"}, "tools": ["t"]},
+                },
+                "max_turns": 5,
+                "max_tool_calls": 0,
+                "tool_timeout": "5s",
+                "start_timeout": "5s",
+                "result_limit": 100,
+                "timeout": "1m",
+            }
+        },
         "function": {"python": {"function": "json:dumps", "in_thread": False}},
     },
     "intent": "smoke",
@@ -106,6 +123,10 @@ WHOLE: dict[str, Any] = {
                 {"any_of": [{"not": {"contains": {"text": ["a"], "min": 1}}}, {"parses": "json"}]},
                 {"named": {"name": "n", "check": {"equals": {"a": 1}}}},
                 {"max_latency": "1s"},
+                {"tool_called_with": {"tool": "t", "expression": "true", "require": "all"}},
+                {"final_answer": {"contains": ["a"], "matches": "b", "ignore_case": True}},
+                {"max_turns": 5},
+                {"max_repeated_failures": 0},
                 {"max_cost": 0.5},
                 {"python": "json:loads"},
             ],
@@ -124,6 +145,7 @@ WHOLE: dict[str, Any] = {
         {"name": "four", "service": "model"},
         {"name": "five", "service": "function"},
         {"name": "six", "service": {"command": "echo {input}"}, "trials": 5},
+        {"name": "seven", "service": "tools"},
     ],
     "reports": {"html": "r.html", "json": "r.json", "junit": "j.xml", "md": "r.md", "tap": "t"},
     "store": {"runs": "runs", "baselines": "b"},

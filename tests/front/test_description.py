@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from trialwise import checks
+from trialwise import checks, judges
 from trialwise.checks.registry import from_spec, spellings, to_spec
 from trialwise.front.keys import CONTRACT, CRITERION, records
 from trialwise.front.kinds import Choice
@@ -21,7 +21,15 @@ from trialwise.model.covariate import Covariate
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import AbortRule, Budget, RunOptions
 from trialwise.model.sampling import Input, Sampling
-from trialwise.services import CallableService, ChatService, CommandService, HttpService, InputVia
+from trialwise.services import (
+    AgentService,
+    CallableService,
+    ChatService,
+    CommandService,
+    HttpService,
+    InputVia,
+    McpServer,
+)
 
 
 def names(record: str) -> set[str]:
@@ -73,6 +81,8 @@ def test_every_field_of_the_model_can_be_written(
         (CommandService, "command", {"argv": "run", "grace_s": "grace"}, {"clock"}),
         (HttpService, "http", {}, {"clock", "environment"}),
         (ChatService, "chat", {}, {"clock", "environment"}),
+        (AgentService, "agent", {}, {"clock", "environment"}),
+        (McpServer, "server", {}, set()),
     ],
 )
 def test_every_argument_of_a_service_can_be_written(
@@ -96,10 +106,10 @@ def test_the_ways_of_an_input_are_those_of_the_command() -> None:
 
 def test_every_postcondition_has_its_name_and_its_arguments() -> None:
     """As the registry spells them; a Python function is the suite's own affair."""
-    assert {*spellings(), "python"} == set(CALLS)
+    assert {*spellings(), "python", "judge", "similar"} == set(CALLS)
     for name, call in CALLS.items():
         if isinstance(call, Call):
-            function = getattr(checks, name)
+            function = getattr(judges if name == "similar" else checks, name)
             parameters = list(inspect.signature(function).parameters)
             assert parameters == [key.name for key in call.keys], name
 

@@ -225,6 +225,46 @@ def test_a_chat_model_with_everything(load: Load) -> None:
     )
 
 
+def test_an_agent_has_a_model_and_servers(load: Load, tmp_path: Path) -> None:
+    """Programs that start in the suite's folder, and URLs whose secrets stay references."""
+    (tmp_path / "tools").mkdir()
+    suite = load(
+        "service:\n"
+        "  agent:\n"
+        "    {model: small-1, base_url: 'https://llm.example.com/v1', api_key_env: KEY,\n"
+        "     system: Be brief., temperature: 0.7, max_turns: 5, max_tool_calls: 9,\n"
+        "     tool_timeout: 2s, start_timeout: 1m, result_limit: 100, timeout: 30s,\n"
+        "     prices: {input: $1, output: $2},\n"
+        "     servers: {\n"
+        "       shop: {command: 'python \"my tools.py\"', cwd: tools, env: {A: '${KEY}'}},\n"
+        "       web: {url: 'https://${HOST}/mcp', headers: {Authorization: 'Bearer ${KEY}'},\n"
+        "             tools: [find]}}}\n" + REST,
+        {"KEY": "secret-value", "HOST": "tools.example.com"},
+    )
+    found = service(suite)
+    shop, web = found._servers["shop"], found._servers["web"]
+
+    assert "AgentService('https://llm.example.com/v1', 'small-1', servers=['shop', 'web'])" == repr(
+        found
+    )
+    assert (("python", "my tools.py"), str(tmp_path.resolve() / "tools")) == (
+        shop.command,
+        shop.cwd,
+    )
+    assert "secret-value" == shop.env["A"]
+    assert ({"Authorization": "Bearer ${KEY}"}, ("find",)) == (web.headers, web.tools)
+    assert "secret-value" not in repr(found._servers)
+    bounds = found._bounds
+    assert (5, 9, 2.0, 100) == (
+        bounds.max_turns,
+        bounds.max_tool_calls,
+        bounds.tool_timeout_s,
+        bounds.result_limit,
+    )
+    assert (60.0, 30.0) == (found._start_timeout_s, found._model._exchange._timeout_s)
+    assert "small-1" == suite.contracts[0].contract.name
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -241,9 +281,34 @@ def test_a_chat_model_with_everything(load: Load) -> None:
         ("{chat: {model: m, api_key_env: KEY, prices: {input: 1}}}", "lacks `output`"),
         ("{chat: {model: m, api_key_env: KEY, extra: {model: x}}}", "not repeat a field"),
         ("{chat: {model: m, api_key_env: KEY, temprature: 1}}", "did you mean `temperature`?"),
+        ("{agent: {model: m, api_key_env: KEY}}", "`agent` lacks `servers`"),
+        (
+            "{agent: {model: m, api_key_env: KEY, servers: {}}}",
+            "must be MCP servers by name, it is empty",
+        ),
+        (
+            "{agent: {model: m, api_key_env: KEY, servers: {a: {}}}}",
+            "lacks one of `command`, `url`",
+        ),
+        (
+            "{agent: {model: m, api_key_env: KEY, servers: {a: {url: nowhere}}}}",
+            "`url` must be an http:// or https:// URL",
+        ),
+        (
+            "{agent: {model: m, servers: {a: {url: 'http://h/', headers: {Cookie: x}}}}}",
+            "take a secret from the environment",
+        ),
+        (
+            "{agent: {model: m, api_key_env: KEY, servers: {a: {command: x, cwd: nowhere}}}}",
+            "`cwd` must be a folder that exists",
+        ),
+        (
+            "{agent: {model: m, api_key_env: KEY, max_turns: 2000, servers: {a: {command: x}}}}",
+            "`max_turns` must be at most 1000",
+        ),
         ("{replay: missing.jsonl}", "the recording cannot be read"),
         ("{python: 'm:f', http: 'http://h/'}", "`python` and `http` exclude one another"),
-        ("{}", "`service` lacks one of `python`, `command`, `http`, `chat`, `replay`"),
+        ("{}", "`service` lacks one of `python`, `command`, `http`, `chat`, `agent`"),
         ("[a]", "must be a service, or the name of one, got a list"),
     ],
 )

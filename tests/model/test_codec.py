@@ -25,6 +25,9 @@ from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.codec import from_plain, plan_differences, plan_hash, to_plain
 from trialwise.model.contract import Prevalence
 from trialwise.model.evidence import Guard, Severity, StopReason, Threshold
+from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
+from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema
+from trialwise.model.metrics import GateFinding
 from trialwise.model.options import AbortRule, Analysis, Budget, RunOptions
 from trialwise.model.outcome import CheckResult
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
@@ -52,6 +55,7 @@ from trialwise.stats.values import Interval, Undefined
 
 RULE = Literal["wilson", "exact"]
 LATER: dict[str, Any] = {name: getattr(stats, name) for name in dir(stats)}
+LATER |= {one.__name__: one for one in (GateFinding, Metrics, Reliability, Stability)}
 LATER |= {
     "BaselineReference": BaselineReference,
     "SequentialDesign": SequentialDesign,
@@ -156,7 +160,38 @@ BASELINES = st.builds(
     grace_days=st.floats(0, 100),
     epoch=st.integers(1, 99),
 )
+MATCHERS = st.recursive(
+    st.builds(Exact, value=NUMBERS) | st.builds(NumberSchema, minimum=NUMBERS),
+    lambda inner: (
+        st.builds(Not, matcher=inner)
+        | st.builds(AllOf, matchers=st.tuples(inner, inner))
+        | st.builds(AnyOf, matchers=st.tuples(inner))
+    ),
+    max_leaves=3,
+)
+
+
+def expectations(*targets: str) -> st.SearchStrategy[Any]:
+    return st.lists(
+        st.builds(Expectation, target=st.sampled_from(targets), matcher=MATCHERS), max_size=2
+    )
+
+
 CHECKED: dict[Any, st.SearchStrategy[Any]] = {
+    **dict.fromkeys((Exact, NumberSchema, Not, AllOf, AnyOf), MATCHERS),
+    Reliability: st.builds(
+        Reliability, expect=expectations("reliability.runs"), criterion=st.none() | NAMES
+    ),
+    Stability: st.builds(
+        Stability, expect=expectations("stability.score"), exclude=st.just(("redundancy",))
+    ),
+    Metrics: st.builds(
+        Metrics,
+        expect=expectations("metrics.pass_hat.3", "metrics.flaky"),
+        k=st.lists(st.integers(1, 9), max_size=3),
+        weights=st.dictionaries(TEXTS, POSITIVE, max_size=2),
+        sampling=st.none() | NAMES,
+    ),
     Tally: tallies(),
     Claim: CLAIMS,
     RunOptions: OPTIONS,

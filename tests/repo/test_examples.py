@@ -16,7 +16,7 @@ FOLDERS = sorted(path.parent.name for path in EXAMPLES.glob("*/trialwise.yaml"))
 #: What each comes to. The extractor has a weakness on purpose.
 CODES = {"json_extraction": 1}
 #: Started by the example itself, on a port that is free.
-BEHIND = {"http_service": ["server.py"]}
+BEHIND = {"agent": ["model.py"], "http_service": ["server.py"]}
 NO_NETWORK = """
 import socket, sys
 

@@ -24,6 +24,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.baseline import BaselineReference
 from trialwise.model.codec import from_plain
 from trialwise.model.evidence import StopReason
+from trialwise.model.metrics import GateFinding
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Design, Verdict
 from trialwise.reporters.json_report import SCHEMA, render_json, report_of, report_schema
@@ -72,7 +73,7 @@ SINGLE: dict[Any, dict[str, Any]] = {
 #: What the model names for the type checker alone, or spells as a text.
 LATER: dict[str, Any] = {name: getattr(stats, name) for name in dir(stats)}
 LATER |= {"BaselineReference": BaselineReference, "SequentialDesign": SequentialDesign}
-LATER["Rule"] = Literal["wilson", "exact"]
+LATER |= {"GateFinding": GateFinding, "Rule": Literal["wilson", "exact"]}
 LATER["Design"] = eval(str(Design), LATER)
 
 

@@ -11,6 +11,9 @@ from trialwise._lazy import lazy_names
 #: Where each public name lives.
 # fmt: off
 _MODULES = {
+    "agents": (
+        "FinalAnswer MaxRepeatedFailures MaxTurns final_answer max_repeated_failures max_turns"
+    ),
     "budget": "MaxCost MaxLatency MaxTokens max_cost max_latency max_tokens",
     "callable": "Predicate predicate",
     "combine": "AllOf AnyOf Named Not all_of any_of named not_",

@@ -1,3 +1,9 @@
+from trialwise.checks.agents import FinalAnswer as FinalAnswer
+from trialwise.checks.agents import MaxRepeatedFailures as MaxRepeatedFailures
+from trialwise.checks.agents import MaxTurns as MaxTurns
+from trialwise.checks.agents import final_answer as final_answer
+from trialwise.checks.agents import max_repeated_failures as max_repeated_failures
+from trialwise.checks.agents import max_turns as max_turns
 from trialwise.checks.budget import MaxCost as MaxCost
 from trialwise.checks.budget import MaxLatency as MaxLatency
 from trialwise.checks.budget import MaxTokens as MaxTokens

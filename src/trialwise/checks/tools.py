@@ -1,28 +1,33 @@
 """Postconditions on the tools that a service called.
 
 They read `reply.details["tool_calls"]`: a list of calls in order, each with a `name`, maybe a
-`server`, and `args` or `arguments` (an object, or JSON text of one). A reply without a trace fails
-with reason `no-value`, `tool_not_called` included: no trace is no evidence that nothing was called.
-A trace of another form fails with reason `transform`.
+`server`, and `args` or `arguments` (an object, or JSON text of one). A reply without a trace, or
+with one that calls were left out of, fails with reason `no-value`, `tool_not_called` included: no
+trace is no evidence that nothing was called. A trace of another form fails with reason `transform`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from trialwise.checks._check import Check, Unreadable, check_flags, check_texts
-from trialwise.checks._evidence import failed, label, shown
+from trialwise.checks._evidence import failed, label, printable, shown
 from trialwise.checks._limits import Limits
 from trialwise.checks._reading import check_json, same
-from trialwise.checks._trace import calls_of, names
+from trialwise.checks._trace import Call, calls_of, names
 from trialwise.checks.schema import check_schema, describe, worst_error
 from trialwise.checks.text import as_texts
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult
+from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
-from trialwise.stats._checks import check_count
+from trialwise.stats._checks import check_choice, check_count
+
+if TYPE_CHECKING:
+    from trialwise.checks.expressions import Expression
+    from trialwise.checks.path import Require
 
 __all__ = [
     "ToolCallCount",
@@ -191,52 +196,73 @@ class ToolCalledWith(Check):
     _: KW_ONLY
     args: Any = field(default=None, hash=False)
     schema: Any = field(default=None, hash=False)
+    expression: str | None = None
+    require: Require = "any"
     server: str | None = None
     _source: str = field(init=False, repr=False, compare=False, default="")
 
     def __post_init__(self) -> None:
         _check_tool(self.tool, self.server)
-        if (self.args is None) is (self.schema is None):
-            raise InvalidArgument("args", self.args, "be given, or schema, and not both")
+        check_choice("require", self.require, ("all", "any"))
+        if sum(one is not None for one in (self.args, self.schema, self.expression)) != 1:
+            allowed = "be given, or schema, or expression, and only one of them"
+            raise InvalidArgument("args", self.args, allowed)
         if self.args is not None:
             if not isinstance(self.args, Mapping):
                 raise InvalidArgument("args", self.args, "be an object")
             object.__setattr__(self, "args", check_json("args", self.args))
-        else:
+        elif self.schema is not None:
             object.__setattr__(self, "schema", check_json("schema", self.schema))
             object.__setattr__(self, "_source", check_schema("schema", self.schema))
+        else:
+            check_texts("expression", (self.expression,))
+            _expression(str(self.expression))
 
     @property
     def name(self) -> str:
         """How reports call it."""
         what = "arguments of a schema" if self.args is None else label(self.args)
-        return f"calls {_tool(self.tool, self.server)} with {what}"
+        if self.expression is not None:
+            what = printable(self.expression, 60)
+        always = "always " if self.require == "all" else ""
+        return f"{always}calls {_tool(self.tool, self.server)} with {what}"
 
     def _judge(self, reply: Reply) -> CheckResult:
         calls = [call for call in calls_of(reply) if call.is_of(self.tool, self.server)]
         tool = _tool(self.tool, self.server)
         if not calls:
             return failed(f"{tool} was not called", names(calls_of(reply)))
+        if self.require == "all":
+            for place, call in enumerate(calls):
+                wrong, evidence = self._compare(call.arguments(), reply)
+                if wrong:
+                    which = f"call {place + 1} of {len(calls)} of {tool}"
+                    return failed(f"{which}: {wrong}", evidence)
+            return CheckResult.ok()
+        return self._judge_any(calls, reply)
+
+    def _judge_any(self, calls: list[Call], reply: Reply) -> CheckResult:
         unreadable: Unreadable | None = None
         closest = ("", "")
         for call in calls:
             try:
-                arguments = call.arguments()
+                closest = self._compare(call.arguments(), reply)
             except Unreadable as error:
                 unreadable = error
                 continue
-            closest = self._compare(arguments)
             if not closest[0]:
                 return CheckResult.ok()
         if unreadable is not None:
             raise unreadable
-        return failed(f"no call of {tool}: {closest[0]}", closest[1])
+        return failed(f"no call of {_tool(self.tool, self.server)}: {closest[0]}", closest[1])
 
-    def _compare(self, arguments: Any) -> tuple[str, str]:
+    def _compare(self, arguments: Any, reply: Reply) -> tuple[str, str]:
         """What is wrong with one call's arguments, and where, or nothing."""
         if self.args is not None:
             wrong = _beyond(self.args, arguments, "$")
             return (f"expected {wrong[0]}", wrong[1]) if wrong else ("", "")
+        if self.expression is not None:
+            return _evaluated(self.expression, arguments, reply)
         error = worst_error(self._source, arguments)
         return ("", "") if error is None else describe(error)
 
@@ -246,22 +272,29 @@ def tool_called_with(
     args: Mapping[str, Any] | None = None,
     *,
     schema: Mapping[str, Any] | bool | None = None,
+    expression: str | None = None,
+    require: Require = "any",
     server: str | None = None,
 ) -> ToolCalledWith:
-    """Some call of a tool had such arguments.
+    """Some call of a tool had such arguments, or every call.
 
     Args:
         tool: The tool's name.
         args: Arguments that must be there with these values; others may be there, too, at any level
             of objects. Arrays are compared as a whole.
         schema: Instead, a JSON Schema (2020-12) that the arguments are valid under.
+        expression: Instead, a CEL expression that is true of them: `value` are the arguments,
+            `input` is the trial's input.
+        require: Of `any` call or of `all` of them; a tool that was not called fails either.
         server: Look only at calls that name this server.
 
     >>> trace = {"tool_calls": [{"name": "book", "args": {"seats": 3, "at": "19:00"}}]}
     >>> tool_called_with("book", {"seats": 2}).check(Reply(value="", details=trace)).explanation
     "no call of 'book': expected $.seats to be 2"
     """
-    return ToolCalledWith(tool, args=args, schema=schema, server=server)
+    return ToolCalledWith(
+        tool, args=args, schema=schema, expression=expression, require=require, server=server
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,6 +338,25 @@ def _check_tool(tool: object, server: object) -> None:
     check_texts("tool", (tool,))
     if server is not None:
         check_texts("server", (server,))
+
+
+@lru_cache(maxsize=64)
+def _expression(source: str) -> Expression:
+    from trialwise.checks.expressions import expression
+
+    try:
+        return expression(source)
+    except InvalidArgument as error:
+        raise InvalidArgument("expression", error.value, error.allowed) from None
+
+
+def _evaluated(source: str, arguments: Any, reply: Reply) -> tuple[str, str]:
+    """What an expression says of arguments, as if they were a reply to the same input."""
+    known = {"input": reply.details["input"]} if "input" in reply.details else {}
+    result = _expression(source).check(Reply(value=arguments, details=known))
+    if result.reason in (None, FailReason.CONDITION):
+        return result.explanation, shown(arguments)
+    raise Unreadable(result.explanation, shown(arguments), reason=result.reason)
 
 
 def _tool(tool: str, server: str | None) -> str:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from anyio import CancelScope, Event, create_task_group, get_cancelled_exc_class, to_thread
+from anyio import (
+    CancelScope,
+    Event,
+    create_task_group,
+    get_cancelled_exc_class,
+    move_on_after,
+    to_thread,
+)
 from anyio.lowlevel import checkpoint
 
 from trialwise.engine.attempt import Caller
@@ -28,6 +35,8 @@ __all__ = ["Execution", "Halt", "Means"]
 
 #: A service that never waits would keep everything else from running, an interrupt included.
 _TURN_EVERY_S = 0.01
+#: Whoever was asked and takes longer to let go is left to itself.
+_CLOSING_S = 10.0
 _LOG_FAILED = "the trial log cannot be written: {}"
 
 
@@ -85,6 +94,7 @@ class Execution:
         # Those before a restart are left out: what was wrong then may be mended.
         self._completed = 0
         self._excused = 0
+        self._unanswered = 0
 
     async def run(self) -> None:
         """Run until the experiment is finished or the run is halted."""
@@ -97,6 +107,9 @@ class Execution:
             self._means.meter.abandoned += self._scheduler.in_flight
             self._scheduler.in_flight = 0
             self._sync()
+            if self._scorer.asks:
+                with move_on_after(_CLOSING_S, shield=True):
+                    await self._scorer.aclose()
 
     async def _work_side_by_side(self) -> None:
         async with create_task_group() as group:
@@ -146,6 +159,8 @@ class Execution:
         started = self._monotonic()
         try:
             response = await self._means.caller.respond(index, given, seed)
+            asks = self._scorer.asks
+            examined = await self._scorer.ask(response, given=given, seed=seed) if asks else None
         except ServiceError as error:
             self._give_up(str(error))
             return
@@ -156,6 +171,7 @@ class Execution:
             response,
             given=given,
             started_s=round(started - self._means.meter.began_s, 6),
+            examined=examined,
         )
         try:
             # Durable before it counts.
@@ -175,9 +191,13 @@ class Execution:
         self._completed += 1
         if trial.error_class is not ErrorClass.NONE:
             self._excused += trial.is_excused
+        elif self._scorer.asks:
+            self._unanswered += any(
+                one.error_class is not ErrorClass.NONE for one in trial.outcomes
+            )
         if scheduler.is_settled:
             self._let_go()
-        elif self._excused:
+        elif self._excused or self._unanswered:
             self._check_error_rate()
         self._tell_change()
 
@@ -202,14 +222,18 @@ class Execution:
         rule = self._means.abort
         if self._completed < rule.after:
             return
-        if self._excused > rule.max_error_rate * self._completed:
-            self._means.halt.because(
-                StopReason.ERROR_RATE,
-                f"{self._excused} of {self._completed} trials of "
-                f"{self._scheduler.experiment.name!r} never reached the service, more than the "
-                f"{rule.max_error_rate:.0%} allowed",
-            )
-            self._let_go()
+        for count, what in (
+            (self._excused, "never reached the service"),
+            (self._unanswered, "could not be judged: whoever was asked gave no answer"),
+        ):
+            if count > rule.max_error_rate * self._completed:
+                self._means.halt.because(
+                    StopReason.ERROR_RATE,
+                    f"{count} of {self._completed} trials of {self._scheduler.experiment.name!r} "
+                    f"{what}, more than the {rule.max_error_rate:.0%} allowed",
+                )
+                self._let_go()
+                return
 
     async def _rest(self) -> None:
         """What is due between two trials: a sync, and a turn for everything else."""

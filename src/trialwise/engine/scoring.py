@@ -1,16 +1,25 @@
-"""From what came back to a trial: what every criterion says of it, and what of it is kept."""
+"""From what came back to a trial: what every criterion says of it, and what of it is kept.
+
+Postconditions that have to ask somebody are awaited first, those of different criteria side by
+side; a run without any never comes by there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from trialwise.engine.attempt import Response
 from trialwise.engine.excerpts import Excerpts, error_text
+from trialwise.engine.gathering import gather
+from trialwise.engine.ports import ServiceError
+from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Check, Criterion
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
-from trialwise.model.postcondition import Postcondition
+from trialwise.model.postcondition import Appraisal, AskingPostcondition, Postcondition
 from trialwise.model.reply import Reply, Setup
 from trialwise.model.trial import Trial
 
@@ -20,6 +29,15 @@ if TYPE_CHECKING:
 __all__ = ["Scorer"]
 
 Activity = Callable[[Reply], bool]
+
+
+class Examined(NamedTuple):
+    """What all criteria say of a reply."""
+
+    outcomes: tuple[Outcome, ...]
+    error_class: ErrorClass = ErrorClass.NONE
+    error: str = ""
+
 
 _OK = CheckResult.ok()
 _IDLE = CheckResult.fail(
@@ -50,6 +68,11 @@ class Scorer:
             (criterion.name, [_ready(check) for check in criterion.checks])
             for criterion in criteria
         ]
+        self._asking = [
+            place
+            for place, (_, checks) in enumerate(self._criteria)
+            if any(check.asking is not None for check in checks)
+        ]
         self._activity = activity
         self._excerpts = excerpts
         # Most trials pass, and one tuple serves them all.
@@ -64,6 +87,7 @@ class Scorer:
         *,
         given: Any,
         started_s: float,
+        examined: Examined | None = None,
     ) -> Trial:
         """The trial that a response makes.
 
@@ -74,12 +98,13 @@ class Scorer:
             response: What came back, after however many attempts.
             given: Its input.
             started_s: When it began.
+            examined: What `ask` said of it, where somebody had to be asked.
         """
         reply = response.reply
         if reply is None:
             return self._without_reply(index, input_id, seed, response, started_s)
         seen = reply.with_input(given)
-        outcomes, error_class, error = self._examine(seen)
+        outcomes, error_class, error = examined or self._examine(seen)
         trial = Trial(
             experiment=self._experiment,
             index=index,
@@ -118,23 +143,84 @@ class Scorer:
             started_s=started_s,
         )
 
-    def _examine(self, reply: Reply) -> tuple[tuple[Outcome, ...], ErrorClass, str]:
-        if self._activity is not None:
-            try:
-                is_active = bool(self._activity(reply))
-            except (Exception, SystemExit) as error:  # the user's function may raise anything
-                message = self._excerpts.text(f"activity raised {error_text(error)}")
-                result = CheckResult.fail(message, reason=FailReason.TRANSFORM)
-                return self._all(result, ErrorClass.NONE), ErrorClass.NONE, message
-            if not is_active:
-                outcomes = self._all(_IDLE, ErrorClass.EMPTY_RUN)
-                return outcomes, ErrorClass.EMPTY_RUN, _IDLE.explanation
-        return self._outcomes(reply), ErrorClass.NONE, ""
+    @property
+    def asks(self) -> bool:
+        """Whether some postcondition has to wait for an answer."""
+        return bool(self._asking)
 
-    def _outcomes(self, reply: Reply) -> tuple[Outcome, ...]:
+    async def ask(self, response: Response, *, given: Any, seed: int) -> Examined | None:
+        """What all criteria say of a response, once whoever has to be asked has answered.
+
+        Args:
+            response: What came back.
+            given: The trial's input.
+            seed: The trial's own.
+
+        Raises:
+            ServiceError: One that ends the run, from whoever was asked.
+        """
+        if response.reply is None:
+            return None
+        reply = response.reply.with_input(given)
+        idle = self._idle(reply)
+        if idle is not None:
+            return idle
+        calls = [partial(self._asked, place, reply, seed) for place in self._asking]
+        found = await gather(calls)
+        outcomes = list(self._outcomes(reply, without=self._asking))
+        for place, outcome in zip(self._asking, found, strict=True):
+            outcomes[place] = outcome
+        return Examined(tuple(outcomes))
+
+    async def aclose(self) -> None:
+        """Release what the asking postconditions hold."""
+        for place in self._asking:
+            for check in self._criteria[place][1]:
+                if check.asking is not None:
+                    with suppress(Exception):  # nothing is lost with a connection that stays open
+                        await check.asking.aclose()
+
+    async def _asked(self, place: int, reply: Reply, seed: int) -> Outcome:
+        """One criterion: its postconditions in order, until one does not hold."""
+        criterion, postconditions = self._criteria[place]
+        for name, check, asking in postconditions:
+            if asking is None:
+                appraisal = Appraisal(result=_result(check, reply))
+            else:
+                appraisal = await _answer(asking, reply, seed)
+            if not appraisal.result.passed:
+                return Outcome(
+                    criterion=criterion,
+                    result=self._excerpts.result(appraisal.result),
+                    postcondition=name,
+                    error_class=appraisal.error_class,
+                )
+        return self._all_passed[place]
+
+    def _examine(self, reply: Reply) -> Examined:
+        return self._idle(reply) or Examined(self._outcomes(reply))
+
+    def _idle(self, reply: Reply) -> Examined | None:
+        """What is said of a reply that shows no work; None where it shows some."""
+        if self._activity is None:
+            return None
+        try:
+            is_active = bool(self._activity(reply))
+        except (Exception, SystemExit) as error:  # the user's function may raise anything
+            message = self._excerpts.text(f"activity raised {error_text(error)}")
+            result = CheckResult.fail(message, reason=FailReason.TRANSFORM)
+            return Examined(self._all(result, ErrorClass.NONE), ErrorClass.NONE, message)
+        if is_active:
+            return None
+        outcomes = self._all(_IDLE, ErrorClass.EMPTY_RUN)
+        return Examined(outcomes, ErrorClass.EMPTY_RUN, _IDLE.explanation)
+
+    def _outcomes(self, reply: Reply, *, without: Sequence[int] = ()) -> tuple[Outcome, ...]:
         outcomes: list[Outcome] | None = None
         for place, (criterion, postconditions) in enumerate(self._criteria):
-            for name, check in postconditions:
+            if without and place in without:
+                continue
+            for name, check, _ in postconditions:
                 result = _result(check, reply)
                 if result.passed:
                     continue
@@ -158,15 +244,64 @@ class _Ready(NamedTuple):
 
     name: str
     check: Callable[[Reply], object]
+    asking: AskingPostcondition | None = None
 
 
 def _ready(check: Check) -> _Ready:
     if isinstance(check, Postcondition):
-        return _Ready(check.name, check.check)
+        return _Ready(check.name, check.check, _asking(check) or _within(check))
     from trialwise.checks.callable import predicate
 
     postcondition = predicate(check)
     return _Ready(postcondition.name, postcondition.check)
+
+
+def _asking(check: object) -> AskingPostcondition | None:
+    return cast("AskingPostcondition", check) if hasattr(check, "acheck") else None
+
+
+def _within(check: object) -> AskingPostcondition | None:
+    """The asking postcondition that another one only renames.
+
+    A verdict turned round or mixed with others is not the one whose errors were measured.
+    """
+    match getattr(check, "spelling", None):
+        case "named" | "not" as spelling:
+            parts: tuple[object, ...] = (getattr(check, "condition", None),)
+        case "all_of" | "any_of" as spelling:
+            parts = getattr(check, "checks", ())
+        case _:
+            return None
+    for part in parts:
+        found = _asking(part) or _within(part)
+        if found is not None and spelling != "named":
+            allowed = "stand by itself among a criterion's postconditions, not inside another"
+            raise InvalidArgument(f"the postcondition {found.name!r}", check, allowed)
+        if found is not None:
+            return found
+    return None
+
+
+async def _answer(asking: AskingPostcondition, reply: Reply, seed: int) -> Appraisal:
+    """What an asking postcondition says; one of the user's own may raise or return anything."""
+    try:
+        answer: object = await asking.acheck(reply, seed=seed)
+    except ServiceError as error:
+        if error.stops_run:
+            raise
+        result = CheckResult.fail(f"nobody answered: {error}", reason=FailReason.TRANSFORM)
+        return Appraisal(result=result, error_class=error.error_class)
+    except (Exception, SystemExit) as error:
+        answer = f"raised {error_text(error)}"
+    else:
+        if isinstance(answer, Appraisal):
+            return answer
+        if isinstance(answer, CheckResult):
+            return Appraisal(result=answer)
+        answer = f"returned {type(answer).__name__}, expected an Appraisal"
+    return Appraisal(
+        result=CheckResult.fail(f"the postcondition {answer}", reason=FailReason.TRANSFORM)
+    )
 
 
 def _result(check: Callable[[Reply], object], reply: Reply) -> CheckResult:

@@ -91,8 +91,7 @@ def _contracts(fields: Fields, context: Context) -> tuple[SuiteContract, ...]:
         given: list[Fields | None] = fields.get("contracts", [])
     else:
         given = [None]
-    built = [build_contract(one, top, context) for one in given]
-    found = [one for one in built if isinstance(one, Built)]
+    found = [cell for one in given for cell in build_contract(one, top, context)]
     _check_names(found, context)
     return tuple(one.contract for one in found)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 from trialwise.front.context import INVALID, Context, Invalid
 from trialwise.front.criteria import build_criteria, build_samplings, check_sampling
 from trialwise.front.functions import import_function
+from trialwise.front.gates import build_gates, check_runs
 from trialwise.front.making import made, part
+from trialwise.front.models import called, models_of, with_model
 from trialwise.front.nodes import Node
 from trialwise.front.options import (
     build_claim,
@@ -44,19 +47,34 @@ class Built(NamedTuple):
     node: Node
 
 
+class _Service(NamedTuple):
+    """What is under test, what it is called and the model it is for."""
+
+    service: Any
+    label: str
+    model: str | None
+
+
 class Top:
     """The top of a suite: what its contracts share, and the services built so far."""
 
     def __init__(self, fields: Fields, context: Context) -> None:
         self.fields = fields
         self._context = context
-        self._services: dict[int, Any] = {}
+        self._services: dict[tuple[int, str | None], Any] = {}
 
-    def service(self, fields: Fields) -> Any:
-        """A service, built once however many contracts share it."""
-        key = id(fields)
+    def service(self, fields: Fields, model: str | None, node: Node) -> Any:
+        """A service, built once for each model however many contracts share it.
+
+        Args:
+            fields: The service's.
+            model: The model it is for, where there are several.
+            node: Where the models are listed.
+        """
+        key = id(fields), model
         if key not in self._services:
-            self._services[key] = build_service(fields, self._context)
+            given = fields if model is None else with_model(fields, model, node, self._context)
+            self._services[key] = INVALID if given is None else build_service(given, self._context)
         return self._services[key]
 
     def named_service(self, name: str, node: Node) -> Fields | Invalid:
@@ -73,8 +91,8 @@ class Top:
         return self._context.refuse(node, f"there is no service `{name}`; {hint}")
 
 
-def build_contract(own: Fields | None, top: Top, context: Context) -> Built | Invalid:
-    """A contract, or `INVALID` once its problems are reported.
+def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built]:
+    """A contract, or one for each of its models; none once its problems are reported.
 
     Args:
         own: Its own keys; None where the suite itself is the contract.
@@ -83,7 +101,7 @@ def build_contract(own: Fields | None, top: Top, context: Context) -> Built | In
     """
     before = len(context.problems)
     fields = top.fields if own is None else _overlaid(own, top.fields)
-    service, label = _service(fields, top, context)
+    services = _services(fields, top, context)
     samplings = build_samplings(fields, context)
     names = None if isinstance(samplings, Invalid) else list(samplings)
     criteria = build_criteria(fields, names, context)
@@ -93,31 +111,38 @@ def build_contract(own: Fields | None, top: Top, context: Context) -> Built | In
         "latency": part(fields, "latency", build_latency, None, context),
         "prevalence": part(fields, "prevalence", _prevalence, None, context),
         "covariates": build_covariates(fields, context),
-        "factors": build_factors(fields, context),
         "activity": _activity(fields, context),
         "description": fields.get("description", ""),
+        **build_gates(fields, criteria, names, context),
     }
+    factors = build_factors(fields, context)
     if isinstance(latency := fields.get("latency"), Fields):
         check_sampling(latency, names, "`latency`", context)
     if len(context.problems) > before or not fields.sound:
-        return INVALID
+        return []
     # A service that several contracts share is reported once.
-    if service is INVALID or isinstance(options, Invalid) or isinstance(samplings, Invalid):
-        return INVALID
-    contract = made(
-        lambda: Contract(fields.get("name", label), service, criteria, sampling=samplings, **parts),
-        fields,
-        context,
-    )
-    if isinstance(contract, Invalid):
-        return contract
-    built = SuiteContract(
-        contract=contract,
-        options=options,
-        tags=names_of(fields, "tags"),
-        line=fields.node.line + 1,
-    )
-    return Built(built, fields.at("name"))
+    if services is None or isinstance(options, Invalid) or isinstance(samplings, Invalid):
+        return []
+    built: list[Built] = []
+    for one in services:
+        tags = names_of(fields, "tags")
+        if one.model is not None:
+            parts["factors"], tags = factors | {"model": one.model}, (*tags, one.model)
+        else:
+            parts["factors"] = factors
+        name = called(fields.get("name", one.label), one.model)
+        contract = made(
+            partial(Contract, name, one.service, criteria, sampling=samplings, **parts),
+            fields,
+            context,
+        )
+        if isinstance(contract, Invalid) or not check_runs(contract, options, fields, context):
+            return []
+        cell = SuiteContract(
+            contract=contract, options=options, tags=tags, line=fields.node.line + 1
+        )
+        built.append(Built(cell, fields.at("name")))
+    return built
 
 
 def _overlaid(own: Fields, top: Fields) -> Fields:
@@ -139,17 +164,28 @@ def _inherited(own: Fields, top: Fields) -> list[str]:
     ]
 
 
-def _service(fields: Fields, top: Top, context: Context) -> tuple[Any, str]:
-    """The service and what it is called."""
+def _services(fields: Fields, top: Top, context: Context) -> list[_Service] | None:
+    """The service for each model, or None once something is wrong with one."""
     if "service" not in fields.nodes:
         context.refuse(fields.node, "there is no `service`: say what is under test")
-    given = fields.get("service")
+    found: list[_Service] = []
+    for model in models_of(fields, context):
+        service, label = _service(fields, model, top)
+        if service is INVALID:
+            return None
+        found.append(_Service(service, label, model))
+    return found
+
+
+def _service(fields: Fields, model: str | None, top: Top) -> tuple[Any, str]:
+    """The service and what it is called."""
+    given, node = fields.get("service"), fields.at("models")
     if isinstance(given, str):
         found = top.named_service(given, fields.at("service"))
-        return (top.service(found) if isinstance(found, Fields) else found), given
+        return (top.service(found, model, node) if isinstance(found, Fields) else found), given
     if not isinstance(given, Fields):
         return INVALID, ""
-    service = top.service(given)
+    service = top.service(given, model, node)
     return service, "" if service is INVALID else service_label(given)
 
 

@@ -144,6 +144,11 @@ def build_postcondition(spec: Spec, context: Context) -> Any:
     try:
         if spec.name == "python":
             return _predicate(spec, context)
+        if spec.name in ("judge", "similar"):
+            from trialwise.front import judges
+
+            build = judges.build_judge if spec.name == "judge" else judges.build_similar
+            return build(spec, context)
         return _combined(spec, context) if spec.parts else _built_in(spec)
     except InvalidArgument as error:
         argument = error.argument.rpartition(": ")[2]

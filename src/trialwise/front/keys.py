@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.front.amounts import Duration, Money, Pace, Rate
+from trialwise.front.gate_keys import METRICS, RELIABILITY, STABILITY
 from trialwise.front.input_keys import INPUT_LIST, INPUTS, SAMPLING
 from trialwise.front.kinds import (
     Choice,
@@ -271,6 +272,14 @@ _SHARED = (
     Key("covariates", _COVARIATES, "Conditions that may move the rate."),
     Key("factors", _FACTORS, "What was under test, for the record: model, temperature …"),
     Key("latency", LATENCY, "How long replies may take."),
+    Key("reliability", RELIABILITY, "What repeated runs of each input have to come to."),
+    Key("stability", STABILITY, "How steady the runs' sessions have to be."),
+    Key("metrics", METRICS, "pass@k, pass^k and scores, and what they have to be."),
+    Key(
+        "models",
+        Listing(Text("the name of a model"), "a list of models"),
+        'One contract for each, called `name [model]`; `"{model}"` in the service stands for it.',
+    ),
     Key("activity", PythonPath(), "A function that says whether a reply shows any work."),
     Key("prevalence", PREVALENCE, "Of harmful content before a guardrail."),
     Key("baseline", Text(), "A baseline's identifier, where it is not to be chosen."),

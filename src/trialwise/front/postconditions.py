@@ -10,6 +10,7 @@ from typing import Any
 
 from trialwise.front.amounts import Duration, Money
 from trialwise.front.context import INVALID, Context, Invalid
+from trialwise.front.judge_keys import JUDGE_KEYS
 from trialwise.front.kinds import (
     Choice,
     Count,
@@ -165,6 +166,9 @@ class _Combined(Kind):
         if isinstance(read, Invalid):
             return INVALID
         parts = tuple(read) if isinstance(read, list) else (read,)
+        for part in parts:
+            if any(one.name == "judge" for one in (part, *part.parts)):
+                return context.refuse(part.node, f"a judge cannot stand in `{self.name}`: {_ALONE}")
         # An item that was refused is missing; without any, nothing is left to build.
         return Spec(self.name, node, {}, parts=parts) if parts else INVALID
 
@@ -202,6 +206,27 @@ class _Named(Kind):
             ),
             required=("name", "check"),
         )
+
+
+class _Judge(Record):
+    """A rubric that is put to models."""
+
+    def read(self, node: Node, label: str, context: Context) -> Any:
+        """The spec with its jurors."""
+        fields = super().read(node, label, context)
+        if isinstance(fields, Invalid) or not fields.sound:
+            return INVALID
+        return Spec(self.name, node, fields.values, fields=fields)
+
+
+_JUDGE = _Judge(
+    "judge",
+    JUDGE_KEYS,
+    required=("rubric", "jurors"),
+    doc="Whether models say that the reply meets a rubric. It stands by itself in a criterion.",
+)
+_JUDGE.spelled = "[judge](#judge)"
+_ALONE = "turned round or mixed it is not the one whose errors were measured; put it beside it"
 
 
 class _Python(PythonPath):
@@ -354,6 +379,8 @@ _CALLS: tuple[Any, ...] = (
         Key("tool", _TEXT, "Which.", aliases=("name",)),
         Key("args", Data(), "Arguments that were among those given."),
         Key("schema", _Schema(), "A JSON Schema for the arguments."),
+        Key("expression", _TEXT, "A CEL expression: `value` are the arguments."),
+        Key("require", Choice("all", "any"), "Of how many calls it must hold.", default="any"),
         _SERVER,
     ),
     Call(
@@ -363,6 +390,25 @@ _CALLS: tuple[Any, ...] = (
         Key("exact", Flag(), "No other call stands between.", default="false"),
     ),
     Call("tool_call_count", "How many calls the agent made.", *_counts("calls"), short=False),
+    Call(
+        "final_answer",
+        "The agent came to an answer, and was not stopped by a limit.",
+        Key("equals", _TEXT, "The whole answer."),
+        Key("contains", _TEXTS, "One text or several that occur in it."),
+        Key("matches", _TEXT, "A regular expression found in it."),
+        _IGNORE_CASE,
+        short=False,
+    ),
+    Call(
+        "max_turns",
+        "The agent's model spoke at most so often.",
+        Key("turns", Count(0), "Its turns."),
+    ),
+    Call(
+        "max_repeated_failures",
+        "A failing call was repeated, and failed again, at most so often.",
+        Key("repeats", Count(0), "Repetitions of the same call; 0 for none."),
+    ),
     Call(
         "exit_code",
         "The command ended with this exit code, or with one of several.",
@@ -377,6 +423,13 @@ _CALLS: tuple[Any, ...] = (
     Call(
         "max_latency", "The reply took at most so long.", Key("seconds", Duration(), "With unit.")
     ),
+    Call(
+        "similar",
+        "The reply is about the same as one of these texts (extra `similarity`).",
+        Key("text", _TEXTS, "One text or several."),
+        Key("minimum", Number(), "The least cosine, between 0 and 1.", default="0.8"),
+    ),
+    _JUDGE,
     _Combined("all_of", "Every one of some postconditions holds.", several=True),
     _Combined("any_of", "At least one of some postconditions holds.", several=True),
     _Combined("not", "A postcondition is evaluated and does not hold.", several=False),

@@ -57,6 +57,10 @@ contracts:
 - **At the top** a key is what every contract has that does not have it itself; it is replaced
   whole. A contract's `trials` replaces a `max_trials` from the top and the other way round, and so
   do `inputs` and `samplings`.
+- **Gates** (`reliability`, `stability`, `metrics`) hold numbers of repeated runs against limits,
+  and have no error rate. They need a fixed number of runs: `trials`, at least two of each input.
+- **`models: [a, b]`** makes one contract of each model, called `name [model]`. `"{model}"`, quoted,
+  stands for it in a service; a Python function is given it as `model`.
 
 Editors complete and check a suite whose first line names the schema (`trialwise schema` prints it):
 

@@ -154,45 +154,97 @@ HTTP = Record(
     required=("url",),
     doc="An HTTP endpoint that is sent each input.",
 )
+_MODEL = (
+    Key("model", _READ, "Which model."),
+    Key(
+        "base_url",
+        _READ,
+        "Up to, not including, `/chat/completions`.",
+        default="https://api.openai.com/v1",
+    ),
+    Key(
+        "api_key_env",
+        _Nothing("the name of an environment variable"),
+        "The environment variable that holds the key; null for none.",
+        default="OPENAI_API_KEY",
+    ),
+    Key("system", Text(environment="read"), "The system message."),
+    Key("temperature", Number(), "As the endpoint defines it."),
+    Key("max_tokens", Count(), "The longest answer."),
+)
+_REQUEST = (
+    Key("extra", Object("read"), "Further fields of the request."),
+    Key("send_seed", Flag(), "Whether each trial's seed goes along.", default="false"),
+    Key(
+        "prices",
+        Record(
+            "prices",
+            (
+                Key("input", Money(), "Of a million input tokens."),
+                Key("output", Money(), "Of a million output tokens."),
+            ),
+            required=("input", "output"),
+            doc="What tokens cost.",
+        ),
+        "What tokens cost; without them money is unknown, not zero.",
+    ),
+)
 CHAT = Record(
     "chat",
     (
-        Key("model", _READ, "Which model."),
-        Key(
-            "base_url",
-            _READ,
-            "Up to, not including, `/chat/completions`.",
-            default="https://api.openai.com/v1",
-        ),
-        Key(
-            "api_key_env",
-            _Nothing("the name of an environment variable"),
-            "The environment variable that holds the key; null for none.",
-            default="OPENAI_API_KEY",
-        ),
-        Key("system", Text(environment="read"), "The system message."),
-        Key("temperature", Number(), "As the endpoint defines it."),
-        Key("max_tokens", Count(), "The longest answer."),
+        *_MODEL,
         Key("tools", Listing(Data("read"), "a list of tools"), "Tool definitions."),
-        Key("extra", Object("read"), "Further fields of the request."),
-        Key("send_seed", Flag(), "Whether each trial's seed goes along.", default="false"),
-        Key(
-            "prices",
-            Record(
-                "prices",
-                (
-                    Key("input", Money(), "Of a million input tokens."),
-                    Key("output", Money(), "Of a million output tokens."),
-                ),
-                required=("input", "output"),
-                doc="What tokens cost.",
-            ),
-            "What tokens cost; without them money is unknown, not zero.",
-        ),
+        *_REQUEST,
         *_LIMITS,
     ),
     required=("model",),
     doc="A chat model behind an OpenAI-compatible endpoint.",
+)
+SERVER = Record(
+    "server",
+    (
+        Key("command", _ARGV, "The program and its arguments, started for each trial."),
+        Key("url", _Url(), "The streamable HTTP endpoint of one that runs."),
+        Key(
+            "headers",
+            MapOf(_TEMPLATE, "headers by name"),
+            "For the URL, secrets by reference: `Bearer ${API_KEY}`.",
+        ),
+        Key("env", MapOf(_READ, "variables by name"), "Variables to add."),
+        Key("inherit_env", Flag(), "Whether it sees all of our environment.", default="false"),
+        Key(
+            "cwd",
+            Text("a path", environment="read"),
+            "Where it runs.",
+            default="the suite's folder",
+        ),
+        Key(
+            "tools",
+            Listing(Text(), "a list of tools"),
+            "Those that are offered to the model.",
+            default="all",
+        ),
+    ),
+    one_of=(("command", "url"),),
+    doc="An MCP server: a program that is started for each trial, or a URL.",
+)
+AGENT = Record(
+    "agent",
+    (
+        *_MODEL,
+        Key("servers", MapOf(SERVER, "MCP servers by name"), "Whose tools the model may call."),
+        *_REQUEST,
+        Key("max_turns", Count(), "How often the model may speak.", default="20"),
+        Key("max_tool_calls", Count(0), "How many calls it may make.", default="50"),
+        Key("tool_timeout", Duration(), "For one call of a tool.", default="30s"),
+        Key("start_timeout", Duration(), "Until a server has told its tools.", default="30s"),
+        Key("result_limit", Count(), "Characters of a result that it is sent.", default="50000"),
+        Key("timeout", Duration(), "For one turn of the model."),
+        *_LIMITS[1:],
+    ),
+    required=("model", "servers"),
+    doc="A chat model that may call the tools of MCP servers until it answers; needs the extra "
+    "`mcp`.",
 )
 
 SERVICE = Record(
@@ -202,8 +254,9 @@ SERVICE = Record(
         Key("command", Short(COMMAND), "A program, as a text or a list of arguments."),
         Key("http", Short(HTTP), "An endpoint, as its URL."),
         Key("chat", CHAT, "A chat model."),
+        Key("agent", AGENT, "A chat model with tools."),
         Key("replay", Text("a path", environment="read"), "A recording, played back."),
     ),
-    one_of=(("python", "command", "http", "chat", "replay"),),
+    one_of=(("python", "command", "http", "chat", "agent", "replay"),),
     doc="What is under test.",
 )

@@ -21,6 +21,8 @@ _RENAMED = {
     "grace_s": "grace",
     "timeout_s": "timeout",
     "connect_timeout_s": "connect_timeout",
+    "tool_timeout_s": "tool_timeout",
+    "start_timeout_s": "start_timeout",
     "input_usd": "prices",
     "output_usd": "prices",
 }
@@ -37,15 +39,22 @@ def build_service(fields: Fields, context: Context) -> Any:
     try:
         return _BUILDERS[kind](given, context)
     except InvalidArgument as error:
-        # `headers['Authorization']` is about a header.
-        argument = error.argument.partition("[")[0]
-        key = _RENAMED.get(argument, argument)
-        at = given.at(key) if isinstance(given, Fields) else node
-        what = key if at is not node else kind
-        # The value itself may be a secret that does not belong into the file at all.
-        return context.refuse(at, f"`{what}` must {error.allowed}", hide=key == "headers")
+        return _refused(error, given if isinstance(given, Fields) else None, node, kind, context)
     except (TrialwiseError, ValueError, OSError) as error:
         return context.refuse(node, f"`{kind}`: {error}")
+
+
+def _refused(
+    error: InvalidArgument, given: Fields | None, node: Node, kind: str, context: Context
+) -> Invalid:
+    """Report what a constructor refuses, at the key that gives it."""
+    # `headers['Authorization']` is about a header.
+    argument = error.argument.partition("[")[0]
+    key = _RENAMED.get(argument, argument)
+    at = node if given is None else given.at(key)
+    what = key if at is not node else kind
+    # The value itself may be a secret that does not belong into the file at all.
+    return context.refuse(at, f"`{what}` must {error.allowed}", hide=key == "headers")
 
 
 def service_label(fields: Fields) -> str:
@@ -60,7 +69,7 @@ def service_label(fields: Fields) -> str:
         return Path(_written(fields.at(kind))).stem
     if kind == "python":
         return str(given["function"])
-    if kind == "chat":
+    if kind in ("chat", "agent"):
         return _written(given.at("model"))
     if kind == "http":
         url = _written(given.at("url"))
@@ -85,13 +94,26 @@ def _python(given: Fields, context: Context) -> Any:
     function = import_function(given.at("function"), given["function"], context)
     if isinstance(function, Invalid):
         return INVALID
+    if "model" in given:
+        function = _for_model(function, given["model"])
     return CallableService(function, **given.given("in_thread", "abandon_on_cancel"))
+
+
+def _for_model(function: Callable[..., Any], model: str) -> Callable[..., Any]:
+    """A function that is given the model of its contract."""
+    from functools import partial
+    from inspect import signature
+
+    if "model" not in signature(function).parameters:
+        allowed = "take a parameter `model`, since the contract has `models`"
+        raise InvalidArgument("function", function, allowed)
+    return partial(function, model=model)
 
 
 def _command(given: Fields, context: Context) -> Any:
     from trialwise.services.command import CommandService
 
-    argv = _argv(given, context)
+    argv = _argv(given, "run", context)
     if isinstance(argv, Invalid):
         return INVALID
     options = given.given(
@@ -120,14 +142,14 @@ def _command(given: Fields, context: Context) -> Any:
     )
 
 
-def _argv(given: Fields, context: Context) -> list[str] | Invalid:
+def _argv(given: Fields, key: str, context: Context) -> list[str] | Invalid:
     """The arguments; a text is split first and filled then, so that no value becomes two."""
-    run = given["run"]
+    run = given[key]
     if isinstance(run, list):
         return run
     import shlex
 
-    node = given.at("run")
+    node = given.at(key)
     try:
         words = shlex.split(run)
     except ValueError as error:
@@ -154,29 +176,77 @@ def _http(given: Fields, context: Context) -> Any:
 
 
 def _chat(given: Fields, context: Context) -> Any:
-    from trialwise.services.openai_chat import ChatService, Prices
+    from trialwise.services.openai_chat import ChatService
 
+    return ChatService(
+        given.get("base_url", _OPENAI),
+        given["model"],
+        environment=context.environment.variables,
+        **_endpoint(given, context),
+        **given.given("tools"),
+        **_times(given),
+    )
+
+
+def _agent(given: Fields, context: Context) -> Any:
+    from trialwise.services.agent import AgentService
+
+    servers = {name: _server(server, context) for name, server in given["servers"].values.items()}
+    if INVALID in servers.values():
+        return INVALID
+    waits = given.given("tool_timeout", "start_timeout")
+    return AgentService(
+        given.get("base_url", _OPENAI),
+        given["model"],
+        servers=servers,
+        environment=context.environment.variables,
+        **_endpoint(given, context),
+        **given.given("max_turns", "max_tool_calls", "result_limit"),
+        **{f"{name}_s": value for name, value in waits.items()},
+        **_times(given),
+    )
+
+
+def _endpoint(given: Fields, context: Context) -> dict[str, Any]:
+    """What a chat and an agent tell of their model."""
     options = given.given(
         "api_key_env",
         "system",
         "temperature",
         "max_tokens",
-        "tools",
         "extra",
         "send_seed",
         "response_limit",
     )
     context.environment.note(options.get("api_key_env", "OPENAI_API_KEY"))
     if "prices" in given:
+        from trialwise.services.openai_chat import Prices
+
         prices = given["prices"]
         options["prices"] = Prices(input_usd=prices["input"], output_usd=prices["output"])
-    return ChatService(
-        given.get("base_url", _OPENAI),
-        given["model"],
-        environment=context.environment.variables,
-        **options,
-        **_times(given),
-    )
+    return options
+
+
+def _server(given: Fields, context: Context) -> Any:
+    """An MCP server, or `INVALID` once what is wrong with it is reported."""
+    from trialwise.services.agent import McpServer
+
+    options = given.given("url", "inherit_env", "tools")
+    for name in ("env", "headers"):
+        if isinstance(given.get(name), Fields):
+            options[name] = given[name].values
+    if "command" in given:
+        command = _argv(given, "command", context)
+        if isinstance(command, Invalid):
+            return INVALID
+        cwd = context.folder.resolve() / given.get("cwd", ".")
+        if not cwd.is_dir():
+            return context.refuse(given.at("cwd"), "`cwd` must be a folder that exists")
+        options |= {"command": command, "cwd": str(cwd)}
+    try:
+        return McpServer(**options)
+    except InvalidArgument as error:
+        return _refused(error, given, given.node, "server", context)
 
 
 def _replay(given: str, context: Context) -> Any:
@@ -195,5 +265,6 @@ _BUILDERS: dict[str, Callable[[Any, Context], Any]] = {
     "command": _command,
     "http": _http,
     "chat": _chat,
+    "agent": _agent,
     "replay": _replay,
 }

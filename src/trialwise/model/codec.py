@@ -117,9 +117,9 @@ def plan_hash(plan: Plan) -> str:
 def plan_differences(kept: Plan, given: Plan) -> tuple[str, ...]:
     """What makes the hashes of two plans differ, each with the first place where it does."""
     one, other = _decisive(kept), _decisive(given)
-    changed = [name for name in one if one[name] != other[name]]
+    changed = [name for name in {**one, **other} if one.get(name) != other.get(name)]
     return tuple(
-        f"{_LABELS.get(name, name)} ({_first_change(name, one[name], other[name])})"
+        f"{_LABELS.get(name, name)} ({_first_change(name, one.get(name), other.get(name))})"
         for name in changed
     )
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from trialwise.model.gate import Basis, Matcher
+from trialwise.model.gate import Basis
+from trialwise.model.matcher import Matcher
 from trialwise.stats.reliability import ReliabilitySummary
 from trialwise.stats.values import Decision, Interval, Undefined
 
@@ -185,8 +186,7 @@ class GateCheck:
     def __str__(self) -> str:
         if isinstance(self.value, Undefined):
             return f"{self.target} is undefined: {self.value.reason}"
-        said = "is" if self.holds else "is not"
-        return f"{self.target} {self.shown} {said} {self.matcher}"
+        return f"{self.target} {self.shown} {'meets' if self.holds else 'misses'} {self.matcher}"
 
     @property
     def shown(self) -> str:

@@ -1,13 +1,20 @@
-"""A named predicate on one reply (companion §1.4.2)."""
+"""A named predicate on one reply (companion §1.4.2).
+
+Most are decided on the spot. One that has to ask somebody, such as a judge model, also has `acheck`
+to wait in; whoever it asks may fail, which is neither the service's failure nor a pass.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from trialwise.model.outcome import CheckResult
-from trialwise.model.reply import Reply
+from trialwise.errors import InvalidArgument
+from trialwise.model.outcome import CheckResult, ErrorClass
+from trialwise.model.reply import Reply, Usage
 
-__all__ = ["Postcondition"]
+__all__ = ["Appraisal", "AskingPostcondition", "Postcondition", "advisory_reasons"]
 
 
 @runtime_checkable
@@ -24,3 +31,57 @@ class Postcondition(Protocol):
 
     def check(self, reply: Reply) -> CheckResult:
         """What it says of a reply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Appraisal:
+    """What a postcondition that asked somebody says of a reply, and what asking took.
+
+    >>> Appraisal(result=CheckResult.ok()).error_class
+    <ErrorClass.NONE: 'none'>
+    """
+
+    result: CheckResult
+    error_class: ErrorClass = ErrorClass.NONE
+    """Of the asking: why nobody answered, where nobody did."""
+    usage: Usage | None = None
+    """Tokens that asking took, apart from the reply's own."""
+    cost_usd: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.result.passed and self.error_class is not ErrorClass.NONE:
+            allowed = f"be none for a pass: no answer is never one, got {self.error_class}"
+            raise InvalidArgument("error_class", str(self.error_class), allowed)
+
+
+@runtime_checkable
+class AskingPostcondition(Postcondition, Protocol):
+    """A postcondition that has to wait for an answer; the engine awaits it beside other trials."""
+
+    async def acheck(self, reply: Reply, *, seed: int) -> Appraisal:
+        """What it says of a reply.
+
+        Args:
+            reply: What came back; its details hold the trial's input.
+            seed: The trial's own, for whatever is to be drawn by chance.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Release what asking holds; closing twice is harmless, and a later call opens it again."""
+        ...
+
+
+def advisory_reasons(postconditions: Iterable[object]) -> tuple[str, ...]:
+    """Why a verdict that rests on these can only advise; nothing where it may decide.
+
+    A postcondition whose own error is unknown says so in a property `advisory`, a tuple of reasons.
+
+    >>> class Guess:
+    ...     advisory = ("nobody has measured its errors",)
+    >>> advisory_reasons([Guess(), len])
+    ('nobody has measured its errors',)
+    """
+    return tuple(
+        reason for one in postconditions for reason in getattr(one, "advisory", None) or ()
+    )

@@ -9,7 +9,6 @@ limit are counted and left out.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -283,6 +282,8 @@ def _first(values: Iterable[T], most: int) -> tuple[tuple[T, ...], int]:
 
 def _plain(args: Any) -> Any:
     """Arguments as JSON holds them; text where it cannot, or where they are too long."""
+    import json
+
     if args is None:
         return None
     if isinstance(args, str):
@@ -327,6 +328,8 @@ def _text(value: object) -> str | None:
 
 def _said(value: object) -> str | None:
     """A result or an error as text; `false` is how some say that there was none."""
+    import json
+
     if value is None or value is False:
         return None
     if isinstance(value, Mapping) and isinstance(value.get("message"), str):

@@ -41,6 +41,7 @@ def _notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     for constraint in verdict.latency:
         if constraint.decision is not Decision.PASS:
             yield f"latency {constraint.constraint}", constraint.statement
+    yield from _gates(verdict)
     for guard in verdict.guards:
         yield guard.criterion or "", _guard(guard)
     told = {guard.message for guard in verdict.guards}
@@ -51,6 +52,14 @@ def _notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
         for caveat in _qualifications(finding):
             if caveat not in told:
                 yield finding.criterion, caveat
+
+
+def _gates(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    for gate in verdict.gates:
+        if gate.decision not in (Decision.PASS, None):
+            yield gate.gate, gate.statement
+        for caveat in gate.caveats:
+            yield gate.gate, caveat
 
 
 def _errors(verdict: Verdict) -> Iterator[tuple[str, str]]:

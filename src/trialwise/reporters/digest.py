@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
@@ -22,10 +23,14 @@ from trialwise.model.verdict import (
     Procedure,
     Verdict,
 )
+from trialwise.reporters.gates import gate_facts, gate_notes, runs_of
 from trialwise.reporters.layout import visible
 from trialwise.reporters.plan.figures import duration, money
 from trialwise.reporters.suite import Status, status_of, suite_spending
 from trialwise.reporters.wording import counted
+
+if TYPE_CHECKING:
+    from trialwise.model.metrics import GateFinding
 
 __all__ = [
     "Entry",
@@ -52,6 +57,8 @@ class Kind(StrEnum):
     INPUT = "input"
     """One input of a criterion that judges each on its own."""
     LATENCY = "latency"
+    GATE = "gate"
+    """A number of repeated runs that something was asked of."""
     RUN = "run"
     """The run itself, where no other line says that it is no PASS."""
 
@@ -97,7 +104,7 @@ class Entry:
     """What qualifies the status without changing it."""
     claim: str = ""
     """Whom it speaks of."""
-    finding: Finding | LatencyFinding | None = None
+    finding: Finding | LatencyFinding | GateFinding | None = None
     failures: tuple[FailureGroup, ...] = ()
     """The most frequent first."""
 
@@ -125,7 +132,8 @@ def run_notes(verdict: Verdict) -> tuple[str, ...]:
 
 
 def digest(record: RunRecord) -> tuple[Entry, ...]:
-    """The lines of a run: its criteria, their inputs where each is judged, its latency limits.
+    """The lines of a run: its criteria, their inputs where each is judged, its latency limits,
+    its gates.
 
     A run that is no PASS has a red line: its own, where the others have none.
     """
@@ -135,6 +143,7 @@ def digest(record: RunRecord) -> tuple[Entry, ...]:
         entry for finding in verdict.findings for entry in _of_criterion(record, finding, trials)
     ]
     entries += [_of_latency(record, finding) for finding in verdict.latency]
+    entries += [_of_gate(record, gate) for gate in verdict.gates if gate.decision is not None]
     if verdict.decision is not Decision.PASS and not any(entry.is_red for entry in entries):
         entries.append(_of_run(record))
     return tuple(entries)
@@ -159,7 +168,12 @@ def facts(entry: Entry) -> dict[str, str | int | float | bool | None]:
             "alpha": finding.alpha,
         }
     decision = None if entry.status is Status.REFUSED else entry.status.value
-    return {"decision": decision, "label": entry.label, "advisory": entry.advisory}
+    return {
+        "decision": decision,
+        "label": entry.label,
+        "advisory": entry.advisory,
+        **({} if finding is None else {"claim": entry.claim, **gate_facts(finding)}),
+    }
 
 
 def _criterion_facts(entry: Entry, finding: Finding) -> dict[str, str | int | float | bool | None]:
@@ -270,6 +284,21 @@ def _of_latency(record: RunRecord, finding: LatencyFinding) -> Entry:
         statement=finding.statement,
         claim="about the latencies of successful trials",
         finding=finding,
+    )
+
+
+def _of_gate(record: RunRecord, gate: GateFinding) -> Entry:
+    status = status_of(gate.decision)
+    return Entry(
+        kind=Kind.GATE,
+        contract=_contract(record),
+        name=gate.gate,
+        status=status,
+        label=status.value,
+        statement=gate.statement,
+        notes=(*gate_notes(gate), *gate.caveats),
+        claim=f"about {runs_of(gate)}",
+        finding=gate,
     )
 
 

@@ -13,7 +13,14 @@ from html import escape as escape_html
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Finding, LatencyFinding
 from trialwise.reporters.attention import attention
-from trialwise.reporters.digest import MOST_GROUPS, Entry, Kind, digest, suite_line
+from trialwise.reporters.digest import (
+    MOST_GROUPS,
+    Entry,
+    Kind,
+    digest,
+    suite_line,
+)
+from trialwise.reporters.gates import gate_notes
 from trialwise.reporters.layout import shortened, visible
 from trialwise.reporters.plan.figures import percent, probability
 from trialwise.reporters.suite import Status, checked, suite_envelopes, suite_status
@@ -162,6 +169,9 @@ def _row(entry: Entry) -> str:
         rate = "" if finding.observed is None else seconds(finding.observed)
         interval = "" if finding.threshold is None else f"limit {seconds(finding.threshold)}"
         trials = f"{finding.trials:,}"
+    elif finding is not None:
+        trials = f"{finding.inputs * finding.runs:,}"
+        why = f"{_inline(entry.statement, _SENTENCE)} {_inline(gate_notes(finding)[0], _SENTENCE)}"
     return f"| {_inline(entry.name)} | {verdict} | {rate} | {interval} | {trials} | {why} |"
 
 

@@ -7,7 +7,7 @@ narrower terminal the line loses its last columns, never its verdict.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import (
@@ -21,6 +21,7 @@ from trialwise.model.verdict import (
 )
 from trialwise.procedures.composite import combine
 from trialwise.reporters.attention import attention
+from trialwise.reporters.gates import reported, runs_of
 from trialwise.reporters.layout import cells, padded, wrapped
 from trialwise.reporters.plan.figures import duration, money
 from trialwise.reporters.terminal import Capabilities, Style
@@ -37,6 +38,9 @@ from trialwise.reporters.wording import (
     seconds,
     style_of,
 )
+
+if TYPE_CHECKING:
+    from trialwise.model.metrics import GateFinding
 
 __all__ = ["render_summary"]
 
@@ -235,6 +239,8 @@ def _lines(verdict: Verdict) -> Iterator[_Line]:
         yield _criterion(finding, verdict, mean_usd)
     for constraint in verdict.latency:
         yield _latency(constraint, verdict)
+    for gate in verdict.gates:
+        yield _gate(gate)
 
 
 def _criterion(finding: Finding, verdict: Verdict, mean_usd: float | None) -> _Line:
@@ -326,6 +332,20 @@ def _latency(finding: LatencyFinding, verdict: Verdict) -> _Line:
     )
 
 
+def _gate(gate: GateFinding) -> _Line:
+    """Its numbers and what was asked of them; of what is only reported, the means."""
+    said = "; ".join(
+        f"{one.target.partition('.')[2]} {one.shown}, {one.matcher}" for one in gate.checks
+    )
+    kind = "heuristic" if len(gate.heuristics) == len(gate.checks) else "no error rate"
+    return _Line(
+        name=gate.gate,
+        badge=gate.decision.value if gate.decision else "REPORTED",
+        style=style_of(gate.decision) if gate.decision else Style.FAINT,
+        text=f"{said} ({runs_of(gate)}, {kind})" if said else reported(gate),
+    )
+
+
 def _suite_decision(verdicts: Sequence[Verdict]) -> Decision | None:
     """A failure was shown whatever was refused; without one, a refusal leaves no decision."""
     decision = combine(one.decision for one in verdicts if one.decision)
@@ -335,13 +355,14 @@ def _suite_decision(verdicts: Sequence[Verdict]) -> Decision | None:
 
 def _tallied(verdicts: Sequence[Verdict]) -> str:
     """How many contracts, or criteria of the only one, did not pass."""
-    parts: list[Verdict | Finding | LatencyFinding] = [*verdicts]
+    parts: list[Verdict | Finding | LatencyFinding | GateFinding] = [*verdicts]
     noun = " contracts"
     if len(verdicts) == 1:
         verdict = verdicts[0]
         enforced = () if Dimension.LATENCY in verdict.advisory else verdict.latency
-        parts = [*verdict.findings, *enforced]
-        noun = "" if enforced else " criterion" if len(parts) == 1 else " criteria"
+        gates = [gate for gate in verdict.gates if gate.decision is not None]
+        parts = [*verdict.findings, *enforced, *gates]
+        noun = "" if enforced or gates else " criterion" if len(parts) == 1 else " criteria"
     total = f"{len(parts)}{noun}"
     words = {Decision.FAIL: "failed", Decision.INCONCLUSIVE: "undecided", None: "refused"}
     decisions = [part.decision for part in parts]

@@ -6,6 +6,7 @@ from trialwise._lazy import lazy_names
 
 #: Where each public name lives.
 _MODULES = {
+    "agent": "AgentService McpServer",
     "callable": "CallableService",
     "command": "CommandService InputVia",
     "failures": (

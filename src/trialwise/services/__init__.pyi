@@ -1,3 +1,5 @@
+from trialwise.services.agent import AgentService as AgentService
+from trialwise.services.agent import McpServer as McpServer
 from trialwise.services.callable import CallableService as CallableService
 from trialwise.services.command import CommandService as CommandService
 from trialwise.services.command import InputVia as InputVia

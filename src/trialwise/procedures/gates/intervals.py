@@ -28,7 +28,7 @@ COUNTED = Undefined("it is a count of these runs and estimates nothing")
 
 
 def early(found: Interval | Undefined) -> Interval | Undefined:
-    """The interval of runs whose number depended on what was seen."""
+    """The interval of runs that are not all that were planned."""
     if isinstance(found, Undefined):
         return found
     return replace(found, method=f"{found.method}, descriptive after stopping early")

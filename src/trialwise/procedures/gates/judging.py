@@ -15,6 +15,8 @@ from trialwise.model.metrics import (
     Evidence,
     GateCheck,
     GateFinding,
+    MetricsEvidence,
+    PassK,
     StabilityEvidence,
 )
 from trialwise.model.options import Analysis
@@ -28,9 +30,6 @@ from trialwise.procedures.metrics import Reach
 from trialwise.stats.values import Decision, Undefined
 
 __all__ = ["judge_gates"]
-
-#: Inputs named in a sentence; the others are counted.
-_NAMED = 5
 
 
 def judge_gates(
@@ -63,6 +62,8 @@ def _finding(
     criteria = [one.criterion for one in plan.criteria_of(experiment.name)]
     evidence, measured = _measure(gate, runs, criteria, reach)
     is_whole = len(trials) >= experiment.trials
+    if not is_whole and isinstance(evidence, MetricsEvidence):
+        evidence = _descriptive(evidence)
     checks = tuple(_check(one, measured[one.target], is_whole=is_whole) for one in gate.expect)
     decision = _decide(checks, evidence, is_whole=is_whole)
     tried = [len(mine) for mine in runs.values() if mine]
@@ -114,6 +115,25 @@ def _measure(
     return measure_scores(gate, runs, criteria, reach)
 
 
+def _descriptive(evidence: MetricsEvidence) -> MetricsEvidence:
+    """The tables of runs that are not all that were planned."""
+    return replace(
+        evidence,
+        pass_k=tuple(map(_early, evidence.pass_k)),
+        criteria=tuple(
+            replace(one, pass_k=tuple(map(_early, one.pass_k))) for one in evidence.criteria
+        ),
+    )
+
+
+def _early(row: PassK) -> PassK:
+    return replace(
+        row,
+        pass_at_k_interval=early(row.pass_at_k_interval),
+        pass_hat_k_interval=early(row.pass_hat_k_interval),
+    )
+
+
 def _check(expectation: Expectation, measured: Measured, *, is_whole: bool) -> GateCheck:
     value = measured.value
     return GateCheck(
@@ -140,7 +160,7 @@ def _decide(checks: Sequence[GateCheck], evidence: Evidence, *, is_whole: bool) 
 
 def _caveats(checks: Sequence[GateCheck], evidence: Evidence, *, is_whole: bool) -> Iterator[str]:
     if not is_whole:
-        yield "The number of runs depended on what was seen: no estimate of it is unbiased."
+        yield "Not all planned runs were made, so that no estimate is unbiased."
     if isinstance(evidence, StabilityEvidence):
         yield from _unseen(evidence)
     missed = [one.target for one in checks if one.holds and _reaches_beyond(one)]

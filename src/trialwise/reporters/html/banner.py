@@ -96,8 +96,11 @@ def _figures(record: RunRecord) -> Iterator[tuple[str, object]]:
     verdict, spent = record.verdict, record.verdict.spending
     decisions = [one.decision for one in verdict.findings]
     decisions += [one.decision for one in verdict.latency]
+    gates = [one.decision for one in verdict.gates if one.decision is not None]
     if not is_measured(record):
         yield "criteria passed", f"{decisions.count(Decision.PASS)} of {len(decisions)}"
+    if gates:
+        yield "gates passed", f"{gates.count(Decision.PASS)} of {len(gates)}"
     yield "trials", f"{len(record.trials):,}"
     if verdict.experiments:
         yield "inputs", f"{sum(one.inputs for one in verdict.experiments):,}"

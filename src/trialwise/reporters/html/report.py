@@ -14,6 +14,7 @@ from trialwise.model.run import RunRecord
 from trialwise.reporters.digest import digest
 from trialwise.reporters.html.banner import banner
 from trialwise.reporters.html.criteria import criteria_sections
+from trialwise.reporters.html.gates import gates_section
 from trialwise.reporters.html.inputs import inputs_section
 from trialwise.reporters.html.latency import latency_section
 from trialwise.reporters.html.parts import Outline, Room, badge, facts, glyph, table, tone
@@ -100,6 +101,7 @@ def _contract(record: RunRecord, outline: Outline, room: Room) -> list[Markup]:
         banner(record, outline),
         criteria_sections(record, outline, room),
         latency_section(record, outline),
+        gates_section(record, outline),
         outline.section("Failures", reasons) if reasons else Markup(""),
         inputs_section(record, outline, room),
     ]

@@ -136,15 +136,18 @@ def _passed(verdict: Verdict, *, smoke: bool) -> str:
         return f"No failure was observed in {counted(trials, 'trial')}. That is all it says."
     if smoke:
         return "What was observed is consistent with the targets. This is a smoke run, a sentinel."
-    few = {1: "The criterion passed.", 2: "Both criteria passed."}
-    return few.get(total, f"All {total} criteria passed.")
+    few = {1: "The criterion passed", 2: "Both criteria passed"}
+    said = few.get(total, f"All {total} criteria passed")
+    gated = any(gate.decision is not None for gate in verdict.gates)
+    return f"{said}, and so did every gate." if gated else f"{said}."
 
 
 def _count(verdict: Verdict) -> str:
-    total = len(verdict.findings) + len(verdict.latency)
+    gates = [gate for gate in verdict.gates if gate.decision is not None]
+    total = len(verdict.findings) + len(verdict.latency) + len(gates)
     if total == 1:
         return "the criterion" if verdict.decision is Decision.INCONCLUSIVE else "The criterion"
-    return f"{len(verdict.triggers)} of {total} criteria"
+    return f"{len(verdict.triggers)} of {total} criteria{' and gates' if gates else ''}"
 
 
 def _triggers(verdict: Verdict) -> str:
@@ -152,6 +155,8 @@ def _triggers(verdict: Verdict) -> str:
     names = [
         f"latency {one.name}"
         if one.kind == "latency"
+        else f"gate {one.name}"
+        if one.kind == "gate"
         else one.name + _inputs(inputs.get(one.name, ()), verdict.decision)
         for one in verdict.triggers
     ]
@@ -217,6 +222,11 @@ def disclaimers(record: RunRecord) -> Iterator[str]:
         yield "A FAIL although the observed rate is high enough means not shown, not disproved."
     if verdict.decision is Decision.INCONCLUSIVE:
         yield "INCONCLUSIVE is no weak PASS: with more trials it may turn out either way."
+    if any(gate.decision is not None for gate in verdict.gates):
+        yield (
+            "A gate that passes shows nothing at any confidence: it holds a number of this run "
+            "against a limit, and has no error rate."
+        )
     if any(one.alpha is not None for one in findings):
         yield (
             "No error rate here is the probability that this verdict is wrong; each says how often "

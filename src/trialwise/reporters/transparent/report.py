@@ -30,4 +30,9 @@ def _sections(verdict: Verdict) -> Iterator[Section]:
         yield from criterion_sections(finding, verdict, number)
     if verdict.latency:
         yield latency_section(verdict)
+    if verdict.gates:
+        # Few runs have any.
+        from trialwise.reporters.transparent.gates import gate_sections
+
+        yield from gate_sections(verdict)
     yield from closing_sections(verdict)

@@ -1,0 +1,234 @@
+"""Postconditions on a whole session of an agent: how it ended, and how it got there.
+
+They read the trace that a reply carries in its details; an agent service puts one there, and
+`Trace.details` does for a function. A reply without one fails with reason `no-value`. Tokens, money
+and time of a session are those of its reply: see `max_tokens`, `max_cost` and `max_latency`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from trialwise.checks._check import Check, Unreadable, check_flags, check_texts
+from trialwise.checks._evidence import failed, label, preview, shown
+from trialwise.checks._trace import Call, calls_of, trace_of
+from trialwise.checks.text import as_texts
+from trialwise.model.outcome import CheckResult, FailReason
+from trialwise.model.reply import Reply
+from trialwise.stats._checks import check_count
+
+__all__ = [
+    "FinalAnswer",
+    "MaxRepeatedFailures",
+    "MaxTurns",
+    "final_answer",
+    "max_repeated_failures",
+    "max_turns",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalAnswer(Check):
+    """The agent came to an answer, and the answer is as asked."""
+
+    spelling: ClassVar[str] = "final_answer"
+
+    equals: str | None = None
+    contains: tuple[str, ...] = ()
+    matches: str | None = None
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        check_flags(ignore_case=self.ignore_case)
+        if self.equals is not None:
+            check_texts("equals", (self.equals,))
+        list(self._asked())  # each refuses what it cannot use
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        asked = " and ".join(one.name for one in self._asked())
+        return f"final answer {asked}" if asked else "comes to an answer"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as a suite file spells it."""
+        given = {
+            "equals": self.equals,
+            "contains": list(self.contains) or None,
+            "matches": self.matches,
+            "ignore_case": self.ignore_case or None,
+        }
+        return {self.spelling: {name: one for name, one in given.items() if one is not None}}
+
+    def _asked(self) -> Iterator[Check]:
+        """What the answer is held against."""
+        if self.equals is not None:
+            from trialwise.checks.equality import equals
+
+            yield equals(self.equals, ignore_case=self.ignore_case, trim=True)
+        if self.contains:
+            from trialwise.checks.text import contains
+
+            yield contains(self.contains, ignore_case=self.ignore_case)
+        if self.matches is not None:
+            from trialwise.checks.pattern import matches
+
+            yield matches(self.matches, ignore_case=self.ignore_case)
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        trace = trace_of(reply)
+        if trace.answer is None or not trace.answer.strip():
+            why = f" ({label(trace.ended)})" if trace.ended else ""
+            last = next((turn for turn in reversed(trace.turns) if turn.content), None)
+            said = f"{last.role}: {preview(last.content)}" if last else ""
+            return failed(f"the agent ended without an answer{why}", said)
+        for check in self._asked():
+            result = check.check(Reply(value=trace.answer))
+            if not result.passed:
+                explanation = f"the final answer: {result.explanation}"
+                reason = result.reason or FailReason.CONDITION
+                return failed(explanation, result.evidence, reason=reason)
+        return CheckResult.ok()
+
+
+def final_answer(
+    *,
+    equals: str | None = None,
+    contains: str | Sequence[str] = (),
+    matches: str | None = None,
+    ignore_case: bool = False,
+) -> FinalAnswer:
+    """The agent ended with an answer, and not because a limit stopped it.
+
+    Args:
+        equals: The whole answer, white space around it left out.
+        contains: Texts that all occur in it.
+        matches: A regular expression that is found in it.
+        ignore_case: Compare case-folded text.
+
+    >>> from trialwise.model.trace import Trace
+    >>> stopped = Trace(ended="max-turns").to_reply()
+    >>> final_answer().check(stopped).explanation
+    "the agent ended without an answer ('max-turns')"
+    """
+    texts = as_texts(contains) if contains else ()
+    return FinalAnswer(equals=equals, contains=texts, matches=matches, ignore_case=ignore_case)
+
+
+@dataclass(frozen=True, slots=True)
+class MaxTurns(Check):
+    """The model spoke no more often than this."""
+
+    spelling: ClassVar[str] = "max_turns"
+
+    turns: int
+
+    def __post_init__(self) -> None:
+        check_count("turns", self.turns)
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"at most {self.turns} turns"
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        trace = trace_of(reply)
+        if not trace.turns:
+            raise Unreadable("the trace does not tell its turns", reason=FailReason.NO_VALUE)
+        # Of the turns left out nobody knows whose they were, so that all count.
+        count = trace.assistant_turns + trace.omitted_turns
+        if count <= self.turns:
+            return CheckResult.ok()
+        said = [turn.content for turn in trace.turns if turn.role == "assistant" and turn.content]
+        last = f"last: {preview(said[-1])}" if said else ""
+        return failed(f"{count} turns of the model, expected at most {self.turns}", last)
+
+
+def max_turns(turns: int) -> MaxTurns:
+    """The model spoke at most so often; a turn may call several tools.
+
+    >>> from trialwise.model.trace import Trace, Turn
+    >>> trace = Trace(turns=(Turn(role="assistant", content="Hm."),) * 3)
+    >>> max_turns(2).check(trace.to_reply()).explanation
+    '3 turns of the model, expected at most 2'
+    """
+    return MaxTurns(turns)
+
+
+@dataclass(frozen=True, slots=True)
+class MaxRepeatedFailures(Check):
+    """No call that had failed was made again, and failed again, more often than this."""
+
+    spelling: ClassVar[str] = "max_repeated_failures"
+
+    repeats: int
+
+    def __post_init__(self) -> None:
+        check_count("repeats", self.repeats)
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        if not self.repeats:
+            return "repeats no failing call"
+        return f"repeats a failing call at most {self.repeats} times"
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        calls = calls_of(reply)
+        for alike in _alike([call for call in calls if call.failed is not False]):
+            if len(alike) <= self.repeats + 1:
+                continue
+            failures = [call for call in alike if call.failed]
+            if len(failures) > self.repeats + 1:
+                call = failures[-1]
+                times = f"failed {len(failures)} times with the same arguments"
+                given = call.given if isinstance(call.given, str) else shown(call.given)
+                evidence = f"{preview(given)}: {call.error}"
+                return failed(f"{label(call.name)} {times}", evidence)
+            unknown = f"the trace does not tell how {label(alike[0].name)} ended"
+            raise Unreadable(unknown, shown(alike[0].given), reason=FailReason.NO_VALUE)
+        return CheckResult.ok()
+
+
+def max_repeated_failures(repeats: int) -> MaxRepeatedFailures:
+    """A call that fails is repeated, with the same arguments and failing again, at most so often.
+
+    Calls are the same by tool, server and arguments, the order of keys left aside. One that is
+    repeated and then succeeds is not held against the agent; one of which the trace does not tell
+    how it ended fails with reason `no-value` where it could matter.
+
+    >>> call = {"name": "book", "args": {"table": 4}, "error": "taken"}
+    >>> reply = Reply(value="", details={"tool_calls": [call, call]})
+    >>> max_repeated_failures(0).check(reply).explanation
+    "'book' failed 2 times with the same arguments"
+    """
+    return MaxRepeatedFailures(repeats)
+
+
+def _alike(calls: list[Call]) -> list[list[Call]]:
+    """Calls that are the same, together, in the order of their first ones."""
+    groups: dict[tuple[str, str | None, str], list[Call]] = {}
+    for call in calls:
+        groups.setdefault((call.name, call.server, _spelled(call)), []).append(call)
+    return list(groups.values())
+
+
+def _spelled(call: Call) -> str:
+    """One text for equal arguments; what cannot be read is compared as it was sent."""
+    import json
+
+    try:
+        return json.dumps(_normal(call.arguments()), sort_keys=True)
+    except Unreadable:
+        return f"unreadable: {shown(call.given, 10_000)}"
+
+
+def _normal(value: Any) -> Any:
+    """JSON in which 1.0 is written as 1, as they are equal."""
+    if isinstance(value, dict):
+        return {key: _normal(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_normal(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,0 +1,165 @@
+"""The keys of gates: what is asked of numbers that only repeated runs have."""
+
+from __future__ import annotations
+
+from trialwise.front.amounts import Rate
+from trialwise.front.context import Context, Invalid
+from trialwise.front.kinds import Choice, Count, Kind, Number, Schema, Text
+from trialwise.front.nodes import Node
+from trialwise.front.records import Either, Fields, Key, Listing, MapOf, Record
+
+__all__ = ["METRICS", "RELIABILITY", "STABILITY"]
+
+#: Of `trialwise.stats.stability`, which a suite without gates does not load.
+_SUB_SCORES = (
+    "tool_usage_stability",
+    "response_consistency",
+    "redundancy",
+    "cost_per_progress",
+)
+#: Matchers elsewhere that ask a model, by the names they go under.
+_ASK_A_MODEL = frozenset(
+    {"judge", "jury", "llm_judge", "llm_jury", "llm_rubric", "similar", "similarity", "embedding"}
+)
+
+
+class _Matchers(Record):
+    """The matchers, of which a gate takes those that are arithmetic."""
+
+    def _unknown(self, name: str, close: str | None, context: Context) -> str:
+        if name.casefold().replace("-", "_") in _ASK_A_MODEL:
+            return (
+                f"`{name}` asks a model, and a gate is arithmetic on runs that are over: let a "
+                "criterion ask it of each reply"
+            )
+        return super()._unknown(name, close, context)
+
+
+class _Matcher(Kind):
+    """A matcher within another."""
+
+    expected = "a matcher such as `schema: {minimum: 0.5}`"
+    spelled = "[matcher](#matcher)"
+
+    def read(self, node: Node, label: str, context: Context) -> Fields | Invalid:
+        """Its one key."""
+        return MATCHER.read(node, label, context)
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """The same."""
+        return MATCHER.schema(defs)
+
+
+NUMBER_SCHEMA = Record(
+    "number-schema",
+    (
+        Key("minimum", Number(), "The least number allowed."),
+        Key("maximum", Number(), "The greatest number allowed."),
+        Key("exclusiveMinimum", Number(), "A number that is just not enough."),
+        Key("exclusiveMaximum", Number(), "A number that is just too much."),
+    ),
+    some_of=(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),),
+    doc="Limits of a number, as JSON Schema names them.",
+)
+MATCHER = _Matchers(
+    "matcher",
+    (
+        Key("schema", NUMBER_SCHEMA, "Limits."),
+        Key("exact", Number(), "The number itself."),
+        Key("not", _Matcher(), "Whatever another matcher does not match."),
+        Key("all_of", Listing(_Matcher(), "a list of matchers"), "What all of them match."),
+        Key("any_of", Listing(_Matcher(), "a list of matchers"), "What any of them matches."),
+    ),
+    one_of=(("schema", "exact", "not", "all_of", "any_of"),),
+    doc="What a number has to be; a number within 1e-9 of a limit is at it.",
+)
+EXPECTATION = Record(
+    "expectation",
+    (
+        Key("target", Text(), "Which number, such as `stability.score` or `metrics.pass_hat.3`."),
+        Key("matcher", MATCHER, "What it has to be."),
+    ),
+    required=("target", "matcher"),
+    doc="A number and what it has to be; without an error rate, whatever the number.",
+)
+
+_EXPECT = Listing(EXPECTATION, "a list of expectations")
+_SAMPLING = Key("sampling", Text(), "Over which of the contract's samplings.")
+_CONFIDENCE = Key("confidence", Rate(), "Of the interval beside each number.", default="95%")
+
+RELIABILITY = Record(
+    "reliability",
+    (
+        Key("expect", _EXPECT, "What is asked.", default="reported only"),
+        Key("criterion", Text(), "Whose outcomes count.", default="a run passes every criterion"),
+        Key(
+            "half_width",
+            Rate(),
+            "How closely the recommended number of runs would pin a rate.",
+            default="5%",
+        ),
+        _SAMPLING,
+        _CONFIDENCE,
+    ),
+    doc="What repeated runs of each input come to, in percent. Targets: `reliability.runs`, "
+    "`.pass_at_k`, `.passhat_k`, `.variance_amplification`, `.graceful_degradation`.",
+)
+STABILITY = Record(
+    "stability",
+    (
+        Key("expect", _EXPECT, "What is asked.", default="`stability.weakest_score` at least 0.5"),
+        Key(
+            "floors",
+            Record(
+                "floors",
+                tuple(Key(name, Rate(), f"Of {name}.", default="0.5") for name in _SUB_SCORES),
+                doc="Below which a dimension of a run is flagged as drifted.",
+            ),
+            "Below which a dimension of a run is flagged; flags decide nothing.",
+        ),
+        Key(
+            "exclude",
+            Listing(Choice(*_SUB_SCORES), "a list of sub-scores"),
+            "Sub-scores that do not count.",
+        ),
+        Key(
+            "tokens_per_call",
+            Count(),
+            "Tokens for each useful call from which cost counts against a run.",
+            default="2000",
+        ),
+        _SAMPLING,
+        _CONFIDENCE,
+    ),
+    doc="How steady each run's session was, by four heuristics of its trace. Targets: "
+    "`stability.score`, `.weakest_score`, `.variance`.",
+)
+METRICS = Record(
+    "metrics",
+    (
+        Key("expect", _EXPECT, "What is asked.", default="reported only"),
+        Key(
+            "k",
+            Either(
+                "a whole number of at least 1, or a list of them",
+                scalar=Count(),
+                listing=Listing(Count(), "a list of whole numbers"),
+            ),
+            "For the table of pass@k and pass^k.",
+            default="powers of two up to the runs of an input",
+        ),
+        Key("weights", MapOf(Number(), "weights by criterion"), "How much each criterion counts."),
+        Key(
+            "threshold",
+            Rate(),
+            "The score at which a run passes.",
+            default="a run passes every criterion",
+        ),
+        Key("criterion", Text(), "Whose outcomes count, alone."),
+        _SAMPLING,
+        _CONFIDENCE,
+    ),
+    doc="pass@k, pass^k, weighted scores and flakiness, each a mean over inputs. Targets: "
+    "`metrics.pass_rate`, `.score`, `.flaky`, `.flakiness`, `.unscored`, and for any number of "
+    "trials K `.pass_at.K`, `.pass_hat.K`, `.pass_at_naive.K`, `.pass_hat_plugin.K`.",
+)

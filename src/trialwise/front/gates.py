@@ -1,0 +1,157 @@
+"""Gates of a contract as a suite describes them, each mistake at its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from trialwise.front.context import Context, Invalid
+from trialwise.front.criteria import check_sampling
+from trialwise.front.making import made
+from trialwise.front.problems import nearest
+from trialwise.front.records import Fields
+from trialwise.model.criterion import Criterion
+
+# Loaded where a suite has gates.
+if TYPE_CHECKING:
+    from trialwise.model.contract import Contract
+    from trialwise.model.gate import Expectation, Gate
+    from trialwise.model.matcher import Matcher
+    from trialwise.model.options import RunOptions
+
+__all__ = ["build_gates", "check_runs"]
+
+_NAMES = ("reliability", "stability", "metrics")
+_LIMITS = {
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "exclusiveMinimum": "exclusive_minimum",
+    "exclusiveMaximum": "exclusive_maximum",
+}
+
+
+def build_gates(
+    fields: Fields, criteria: Sequence[Criterion], samplings: list[str] | None, context: Context
+) -> dict[str, Gate]:
+    """The gates that are sound, by name.
+
+    Args:
+        fields: The contract's.
+        criteria: Those that are sound.
+        samplings: Its samplings, where they are known.
+        context: The suite being read.
+    """
+    built: dict[str, Gate] = {}
+    for name in _NAMES:
+        given = fields.get(name)
+        if not isinstance(given, Fields):
+            continue
+        check_sampling(given, samplings, f"`{name}`", context)
+        expect = _expectations(name, given, context)
+        if not given.sound or expect is None:
+            continue
+        gate = made(partial(_gate, name, given, expect), given, context)
+        if isinstance(gate, Invalid) or samplings is None:
+            continue
+        built[name] = gate
+        _check_criteria(gate, given, criteria, samplings, context)
+    return built
+
+
+def check_runs(contract: Contract, options: RunOptions, fields: Fields, context: Context) -> bool:
+    """Whether the suite gives every gate the runs it is about; what does not is reported."""
+    if not contract.gates:
+        return True
+    from trialwise.procedures.gates.runs import missing_runs
+
+    found = list(missing_runs(contract, options))
+    for gate, reason in found:
+        context.refuse(fields.keys[gate.name], reason)
+    return not found
+
+
+def _gate(name: str, given: Fields, expect: tuple[Expectation, ...]) -> Gate:
+    from trialwise.model.gate import Metrics, Reliability, Stability
+    from trialwise.stats.stability import StabilityFloors
+
+    shared: dict[str, Any] = {"expect": expect, **given.given("sampling", "confidence")}
+    if name == "reliability":
+        return Reliability(**shared, **given.given("criterion", "half_width"))
+    if name == "stability":
+        floors = given.get("floors")
+        if isinstance(floors, Fields):
+            shared["floors"] = StabilityFloors(**floors.values)
+        return Stability(**shared, **given.given("exclude", "tokens_per_call"))
+    if "k" in given:
+        shared["k"] = given["k"] if isinstance(given["k"], list) else (given["k"],)
+    weights = given.get("weights")
+    if isinstance(weights, Fields):
+        shared["weights"] = dict(weights.values)
+    return Metrics(**shared, **given.given("threshold", "criterion"))
+
+
+def _check_criteria(
+    gate: Gate,
+    given: Fields,
+    criteria: Sequence[Criterion],
+    samplings: Sequence[str],
+    context: Context,
+) -> None:
+    sampling = gate.sampling or (samplings[0] if len(samplings) == 1 else None)
+    if sampling is None:
+        return
+    names = [one.name for one in criteria if (one.sampling or samplings[0]) == sampling]
+    made(partial(gate.check_criteria, names), given, context)
+
+
+def _expectations(gate: str, given: Fields, context: Context) -> tuple[Expectation, ...] | None:
+    """The expectations; None once something is wrong with one of them."""
+    from trialwise.model.gate import Expectation, basis_of
+
+    found: list[Expectation] = []
+    asked: list[Fields] = given.get("expect", [])
+    for one in asked:
+        target, matcher = one.get("target"), one.get("matcher")
+        if target is None or not isinstance(matcher, Fields) or not one.sound:
+            continue
+        if basis_of(target) is None or not target.startswith(f"{gate}."):
+            context.refuse(one.at("target"), _unknown(gate, target))
+            continue
+        match = _matcher(matcher, context)
+        if not isinstance(match, Invalid):
+            found.append(Expectation(target=target, matcher=match))
+    return tuple(found) if len(found) == len(asked) else None
+
+
+def _unknown(gate: str, target: str) -> str:
+    from trialwise.model.gate import targets_of
+
+    known = targets_of(gate)
+    # All of them begin alike, so that only the rest tells which is near.
+    names = [one.removeprefix(f"{gate}.") for one in known]
+    close = nearest(target.removeprefix(f"{gate}."), names)
+    hint = f"did you mean `{gate}.{close}`?" if close else f"there are {', '.join(known)}"
+    return f"there is no target `{target}` in `{gate}`; {hint}"
+
+
+def _matcher(fields: Fields, context: Context) -> Matcher | Invalid:
+    from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema
+
+    ((name, given),) = fields.values.items()
+    if name == "exact":
+        return made(lambda: Exact(value=given), fields, context)
+    if name == "schema":
+        limits = _renamed(given.values)
+        return made(lambda: NumberSchema(**limits), fields, context)
+    parts = [_matcher(one, context) for one in (given if isinstance(given, list) else [given])]
+    sound = tuple(one for one in parts if not isinstance(one, Invalid))
+    if len(sound) < len(parts):
+        return next(one for one in parts if isinstance(one, Invalid))
+    if name == "not":
+        return Not(matcher=sound[0])
+    return AllOf(matchers=sound) if name == "all_of" else AnyOf(matchers=sound)
+
+
+def _renamed(limits: Mapping[str, float]) -> dict[str, float]:
+    return {_LIMITS[name]: value for name, value in limits.items()}

@@ -1,0 +1,113 @@
+"""Putting a gold set to a judge: the one place where a judge is asked about what people know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from trialwise.engine.gathering import gather
+from trialwise.engine.seeds import derive_seed
+from trialwise.errors import TrialwiseError
+from trialwise.judges.calibration import Calibration
+from trialwise.judges.gold import GoldSet, GoldUnit
+from trialwise.judges.rubric import Judge
+from trialwise.model.outcome import ErrorClass, FailReason
+from trialwise.model.reply import Reply
+from trialwise.stats._checks import check_count
+from trialwise.stats.agreement import confusion_of
+
+__all__ = ["Judged", "NothingJudged", "calibrate"]
+
+
+class NothingJudged(TrialwiseError):
+    """No unit of a gold set got a verdict, so that nothing is known of the judge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One unit of a gold set with the judge's verdict."""
+
+    unit: GoldUnit
+    passed: bool | None
+    """None where the judge gave none."""
+    explanation: str = ""
+
+
+async def calibrate(
+    judge: Judge,
+    gold: GoldSet,
+    *,
+    measured_at: datetime,
+    seed: int = 0,
+    concurrency: int = 8,
+    hear: Callable[[Judged], None] | None = None,
+) -> Calibration:
+    """Ask a judge about every unit of a gold set, and count.
+
+    Args:
+        judge: Which; its jurors' connections are closed at the end.
+        gold: What people say.
+        measured_at: The date and time, for the record.
+        seed: For the order in which jurors see rubric and material.
+        concurrency: Units at a time.
+        hear: Hears of every unit, in the order they are done.
+
+    Raises:
+        NothingJudged: No unit got a verdict.
+        ServiceError: One that ends the run, such as an answer that cannot be cached.
+    """
+    check_count("concurrency", concurrency, minimum=1)
+    found = await _all(judge, gold, seed, concurrency, hear)
+    told = [one for one in found if one.passed is not None]
+    if not told:
+        why = next((one.explanation for one in found), "the gold set is empty")
+        raise NothingJudged(f"the judge gave no verdict on any unit: {why}")
+    return Calibration(
+        judge=judge.identity,
+        gold=gold.fingerprint,
+        provenance=gold.provenance,
+        confusion=confusion_of(
+            [bool(one.passed) for one in told], [one.unit.label for one in told]
+        ),
+        missing=len(found) - len(told),
+        measured_at=measured_at.isoformat(timespec="seconds"),
+        wrong=tuple(one.unit.id for one in told if one.passed is not one.unit.label),
+    )
+
+
+async def _all(
+    judge: Judge,
+    gold: GoldSet,
+    seed: int,
+    concurrency: int,
+    hear: Callable[[Judged], None] | None,
+) -> list[Judged]:
+    from anyio import CapacityLimiter
+
+    limiter = CapacityLimiter(concurrency)
+
+    async def one(unit: GoldUnit) -> Judged:
+        async with limiter:
+            judged = await _judged(judge, unit, derive_seed("gold", seed, unit.id))
+        if hear is not None:
+            hear(judged)
+        return judged
+
+    try:
+        return await gather([partial(one, unit) for unit in gold.units])
+    finally:
+        await judge.aclose()
+
+
+async def _judged(judge: Judge, unit: GoldUnit, seed: int) -> Judged:
+    details = {} if unit.input is None else {"input": unit.input}
+    appraisal = await judge.acheck(Reply(value=unit.output, details=details), seed=seed)
+    result = appraisal.result
+    evaluated = result.passed or result.reason is FailReason.CONDITION
+    return Judged(
+        unit=unit,
+        passed=result.passed if evaluated and appraisal.error_class is ErrorClass.NONE else None,
+        explanation=result.explanation,
+    )

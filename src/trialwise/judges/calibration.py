@@ -1,0 +1,216 @@
+"""What is known of a judge's errors: measured once against a gold set, kept as a file.
+
+A calibration belongs to one judge, word for word: another rubric, juror, quorum or prompt makes
+another judge, whose errors nobody knows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from trialwise.errors import InvalidArgument, TrialwiseError
+from trialwise.stats.agreement import (
+    FEWEST_UNITS,
+    RELIABLE,
+    Certification,
+    Confusion,
+    certify_judge,
+    cohen_kappa,
+    cohen_kappa_interval,
+    krippendorff_alpha,
+    krippendorff_alpha_interval,
+)
+from trialwise.stats.judge_correction import JudgeAccuracy, judge_accuracy
+from trialwise.stats.values import Interval, Rule, Undefined
+
+__all__ = [
+    "Calibration",
+    "CalibrationError",
+    "GoldFiles",
+    "read_calibration",
+    "write_calibration",
+]
+
+_FORMAT = 1
+#: Of the bootstrap; fixed, so that the same labels always give the same interval.
+_SEED = 20_260_101
+#: Units without a verdict are not missing at random: the hard ones time out.
+_MOST_MISSING = 0.10
+
+
+class CalibrationError(TrialwiseError):
+    """A calibration is missing, unreadable, or not as it was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldFiles:
+    """Where a judge's gold set lies, and where what was measured by it is kept.
+
+    >>> GoldFiles.beside(Path("gold/polite.yaml")).calibration.name
+    'polite.calibration.json'
+    """
+
+    gold: Path
+    calibration: Path
+
+    @classmethod
+    def beside(cls, gold: Path) -> GoldFiles:
+        """The usual place: beside the gold set."""
+        return cls(gold, gold.with_name(f"{gold.stem}.calibration.json"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """A judge's verdicts beside people's labels.
+
+    >>> calibration = Calibration(
+    ...     judge="5f3a", gold="9c21", provenance="two agents, May",
+    ...     confusion=Confusion(true_pass=48, false_pass=2, true_fail=48, false_fail=2),
+    ... )
+    >>> round(calibration.alpha, 4), calibration.marks(judge="5f3a")
+    (0.9204, ())
+    """
+
+    judge: str
+    """The judge's identity, when it was measured."""
+    gold: str
+    """The gold set's fingerprint."""
+    provenance: str
+    confusion: Confusion
+    missing: int = 0
+    """Units that got no verdict."""
+    measured_at: str = ""
+    wrong: tuple[str, ...] = ()
+    """The units on which judge and people differ, for people to look at."""
+    changed: bool = field(default=False, compare=False)
+    """Whether the gold set is another one by now."""
+
+    @property
+    def alpha(self) -> float | Undefined:
+        """Krippendorff's alpha of the judge and people, nominal."""
+        return krippendorff_alpha(self._pairs)
+
+    @property
+    def alpha_interval(self) -> Interval | Undefined:
+        """By a bootstrap over units."""
+        return krippendorff_alpha_interval(self._pairs, seed=_SEED)
+
+    @property
+    def kappa(self) -> float | Undefined:
+        """Cohen's kappa of the judge and people."""
+        return cohen_kappa(*zip(*self._pairs, strict=True))
+
+    @property
+    def kappa_interval(self) -> Interval | Undefined:
+        """By a bootstrap over units."""
+        return cohen_kappa_interval(*zip(*self._pairs, strict=True), seed=_SEED)
+
+    @property
+    def certification(self) -> Certification:
+        """What its agreement allows."""
+        return certify_judge(self.confusion)
+
+    def accuracy(self, *, confidence: float = 0.95, rule: Rule = "wilson") -> JudgeAccuracy:
+        """Sensitivity and specificity with their intervals."""
+        return judge_accuracy(self.confusion, confidence=confidence, rule=rule)
+
+    def marks(self, *, judge: str) -> tuple[str, ...]:
+        """Why the judge's verdict can only advise; nothing where it may decide.
+
+        Args:
+            judge: The identity of the judge that is asked now.
+        """
+        counts = self.confusion
+        found = []
+        if judge != self.judge:
+            found.append(
+                "the judge was calibrated as another one: its rubric, jurors, quorum or prompt "
+                "changed since; calibrate it again"
+            )
+        if self.changed:
+            found.append("its gold set changed since it was calibrated; calibrate it again")
+        if not self.provenance:
+            found.append("its gold set does not say where its labels come from")
+        if counts.labels < FEWEST_UNITS:
+            found.append(f"its gold set has {counts.labels} labels, {FEWEST_UNITS} are needed")
+        if not counts.good or not counts.bad:
+            missing = "passes" if not counts.good else "fails"
+            found.append(f"nothing in its gold set {missing}, so half of its errors are unknown")
+        if self.missing > _MOST_MISSING * (self.missing + counts.labels):
+            found.append(f"it gave no verdict on {self.missing} units of its gold set")
+        if self.certification in (Certification.MARGINAL, Certification.FAIL):
+            found.append(
+                f"it agrees with people too little: alpha is {self.alpha:.3f}, {RELIABLE:.3f} is "
+                "needed"
+            )
+        return tuple(found)
+
+    @property
+    def _pairs(self) -> list[tuple[bool, bool]]:
+        counts = self.confusion
+        return (
+            [(True, True)] * counts.true_pass
+            + [(True, False)] * counts.false_pass
+            + [(False, False)] * counts.true_fail
+            + [(False, True)] * counts.false_fail
+        )
+
+
+def write_calibration(path: Path, calibration: Calibration) -> None:
+    """Write a calibration, for `read_calibration` and for people: a file to commit.
+
+    Raises:
+        CalibrationError: The file cannot be written.
+    """
+    fields = {name: one for name, one in asdict(calibration).items() if name != "changed"}
+    text = json.dumps({"format": _FORMAT, **fields}, indent=2, ensure_ascii=False)
+    beside = path.with_name(f"{path.name}.new")
+    try:
+        beside.write_text(text + "\n", encoding="utf-8", errors="replace")
+        beside.replace(path)
+    except OSError as error:
+        message = f"{path}: the calibration cannot be written: {error.strerror}"
+        raise CalibrationError(message) from error
+
+
+def read_calibration(path: Path, *, gold: str | None = None) -> Calibration:
+    """The calibration that a file holds.
+
+    Args:
+        path: Where `write_calibration` wrote it.
+        gold: The fingerprint of the gold set as it is now; None does not compare.
+
+    Raises:
+        CalibrationError: There is no such file, or it does not hold one.
+    """
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        message = f"{path}: the calibration cannot be read: {error.strerror}"
+        raise CalibrationError(message) from error
+    except ValueError as error:
+        raise CalibrationError(f"{path}: the calibration is not JSON: {error}") from None
+    try:
+        found = _calibration(kept)
+    except (KeyError, TypeError, InvalidArgument) as error:
+        message = f"{path}: this is no calibration of a judge ({error}); calibrate it again"
+        raise CalibrationError(message) from None
+    return replace(found, changed=gold is not None and gold != found.gold)
+
+
+def _calibration(kept: Any) -> Calibration:
+    if not isinstance(kept, Mapping) or kept["format"] != _FORMAT:
+        raise TypeError(f"format {_FORMAT} is expected")
+    return Calibration(
+        judge=str(kept["judge"]),
+        gold=str(kept["gold"]),
+        provenance=str(kept["provenance"]),
+        measured_at=str(kept["measured_at"]),
+        confusion=Confusion(**kept["confusion"]),
+        missing=int(kept["missing"]),
+        wrong=tuple(map(str, kept["wrong"])),
+    )

@@ -1,0 +1,177 @@
+"""Gold sets: outputs that people have labelled, with where the labels come from.
+
+    provenance: {source: support tickets of May, labelled_by: two agents, rule: both had to agree}
+    entries:
+      - {input: How do I cancel?, output: Just stop paying., label: fail}
+
+in YAML or JSON; or as JSON lines, `{"provenance": …}` on one of them and an entry on each other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trialwise.errors import InvalidArgument, TrialwiseError
+from trialwise.model.fingerprint import fingerprint
+from trialwise.stats._checks import check_text
+
+__all__ = ["GoldSet", "GoldSetError", "GoldUnit", "read_gold"]
+
+_MAX_BYTES = 50_000_000
+_LABELS = {"pass": True, "fail": False, True: True, False: False}
+_KNOWN = {"id", "input", "output", "label", "note"}
+#: A file that is wrong in one entry is usually wrong in many.
+_SHOWN = 5
+
+
+class GoldSetError(TrialwiseError):
+    """A gold set is missing, unreadable or not in the form of one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldUnit:
+    """One output and what people say of it."""
+
+    id: str
+    output: str
+    label: bool
+    """Whether it passes."""
+    input: Any = None
+    note: str = ""
+    """Why, for people."""
+
+    def __post_init__(self) -> None:
+        check_text("id", self.id, "be a text that names the unit")
+        if not isinstance(self.output, str):
+            raise InvalidArgument("output", self.output, "be text")
+        if not isinstance(self.label, bool):
+            raise InvalidArgument("label", self.label, "be pass or fail")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldSet:
+    """Labelled outputs, and where the labels come from.
+
+    >>> gold = GoldSet(units=(GoldUnit(id="1", output="555", label=True),), provenance="by hand")
+    >>> len(gold.units), len(gold.fingerprint)
+    (1, 16)
+    """
+
+    units: tuple[GoldUnit, ...]
+    provenance: str = ""
+    """Who labelled what, drawn from where; nothing makes it unfit to decide anything."""
+
+    def __post_init__(self) -> None:
+        seen: dict[str, bool] = {}
+        known: set[str] = set()
+        for unit in self.units:
+            if unit.id in known:
+                raise InvalidArgument("id", unit.id, "be that of one unit only")
+            known.add(unit.id)
+            content = fingerprint([unit.input, unit.output])
+            if seen.setdefault(content, unit.label) is not unit.label:
+                allowed = "have one label: the same input and output are labelled pass and fail"
+                raise InvalidArgument(f"unit {unit.id!r}", unit.label, allowed)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the labelled contents; neither names, notes nor order count."""
+        return fingerprint(
+            sorted(fingerprint([one.input, one.output, one.label]) for one in self.units)
+        )
+
+
+def read_gold(path: Path) -> GoldSet:
+    """The gold set that a file holds: YAML or JSON, or JSON lines by its suffix `.jsonl`.
+
+    Raises:
+        GoldSetError: There is no such file, or it does not hold one; the first problems are named.
+    """
+    try:
+        if path.stat().st_size > _MAX_BYTES:
+            raise GoldSetError(f"{path}: a gold set has at most {_MAX_BYTES:,} bytes")
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise GoldSetError(f"{path}: the gold set cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise GoldSetError(f"{path}: the gold set is not UTF-8 (byte {error.start})") from None
+    problems: list[str] = []
+    provenance: Any = None
+    entries: list[tuple[str, Any]] = []
+    if path.suffix == ".jsonl":
+        for where, value in _lines(text, problems):
+            if isinstance(value, dict) and set(value) == {"provenance"}:
+                provenance = value["provenance"]
+            else:
+                entries.append((where, value))
+    else:
+        document = _document(path, text)
+        provenance = document.get("provenance")
+        listed = document.get("entries") or []
+        if not isinstance(listed, list):
+            raise GoldSetError(f"{path}: `entries` must be a list")
+        entries = [(f"entry {place}", one) for place, one in enumerate(listed, 1)]
+    units = list(_units(entries, problems))
+    if problems:
+        more = f" (and {len(problems) - _SHOWN} more)" if len(problems) > _SHOWN else ""
+        raise GoldSetError(f"{path}: " + "; ".join(problems[:_SHOWN]) + more)
+    try:
+        return GoldSet(units=tuple(units), provenance=_said(provenance))
+    except InvalidArgument as error:
+        raise GoldSetError(f"{path}: {error}") from None
+
+
+def _document(path: Path, text: str) -> Mapping[str, Any]:
+    from trialwise.checks._parsing import parse_json, parse_yaml
+
+    try:
+        document = parse_json(text) if path.suffix == ".json" else parse_yaml(text)
+    except ValueError as error:
+        raise GoldSetError(f"{path}: the gold set is not {error}") from None
+    if not isinstance(document, dict) or set(document) - {"provenance", "entries"}:
+        raise GoldSetError(f"{path}: a gold set is a mapping of `provenance` and `entries`")
+    return document
+
+
+def _lines(text: str, problems: list[str]) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield f"line {number}", json.loads(line)
+            except (ValueError, RecursionError) as error:
+                problems.append(f"line {number} is not JSON: {error}")
+
+
+def _units(entries: Iterable[tuple[str, Any]], problems: list[str]) -> Iterator[GoldUnit]:
+    for number, (where, entry) in enumerate(entries, 1):
+        if not isinstance(entry, dict) or "output" not in entry or "label" not in entry:
+            problems.append(f"{where} must be a mapping with `output` and `label`")
+        elif unknown := sorted(map(str, set(entry) - _KNOWN)):
+            known = ", ".join(sorted(_KNOWN))
+            problems.append(f"{where} has an unknown key `{unknown[0]}`; known are {known}")
+        elif not isinstance(entry["label"], str | bool) or entry["label"] not in _LABELS:
+            problems.append(f"{where}: `label` must be pass or fail, got {entry['label']!r}")
+        else:
+            try:
+                yield GoldUnit(
+                    id=str(entry.get("id", number)),
+                    output=entry["output"],
+                    label=_LABELS[entry["label"]],
+                    input=entry.get("input"),
+                    note=str(entry.get("note", "")),
+                )
+            except InvalidArgument as error:
+                problems.append(f"{where}: `{error.argument}` must {error.allowed}")
+
+
+def _said(provenance: Any) -> str:
+    """Provenance as a text; an empty one is none."""
+    if not provenance:
+        return ""
+    if isinstance(provenance, Mapping):
+        return "; ".join(f"{key}: {value}" for key, value in provenance.items())
+    return str(provenance).strip()

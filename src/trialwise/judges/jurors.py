@@ -1,0 +1,215 @@
+"""Asking one juror: any service that answers a conversation, with its failures told from its votes.
+
+A juror that is late, unreachable or does not answer in the form asked for is asked again and then
+counts as missing. That is trouble of ours: never the fault of what is judged, and never a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from trialwise.engine.attempt import Caller
+from trialwise.engine.excerpts import Excerpts
+from trialwise.engine.ports import Service, ServiceError, SystemClock, Timer, TrialContext
+from trialwise.errors import InvalidArgument
+from trialwise.judges.cache import VoteCache, content_key
+from trialwise.judges.prompts import PROMPT_VERSION
+from trialwise.model.outcome import ErrorClass
+from trialwise.model.reply import Reply, Usage
+from trialwise.stats._checks import check_count, check_positive, check_text
+
+__all__ = ["Answer", "Asking", "Expenses", "Juror", "juror_of"]
+
+#: Twice the usual time of a long answer.
+TIMEOUT_S = 60.0
+RETRIES = 1
+#: The most characters of an output that a juror is shown.
+OUTPUT_LIMIT = 10_000
+
+_EXCERPTS = Excerpts(reply_limit=0, redact=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Juror:
+    """A service that votes, and what it is called.
+
+    The name stands for the juror in reports, caches and calibrations: another model, prompt or
+    temperature is another juror and needs another name. By default it is the service's `repr`.
+    """
+
+    service: Service = field(compare=False)
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not callable(getattr(self.service, "call", None)):
+            raise InvalidArgument("juror", self.service, "be a service, such as a ChatService")
+        name = self.name or repr(self.service)
+        check_text("name", name, "be a text that names the juror")
+        if " at 0x" in name:
+            allowed = "be given: the service's `repr` is another one in each process"
+            raise InvalidArgument("name", name, allowed)
+        object.__setattr__(self, "name", name)
+
+
+def juror_of(given: Juror | Service) -> Juror:
+    """A juror, or a service that becomes one under its own `repr`."""
+    return given if isinstance(given, Juror) else Juror(given)
+
+
+@dataclass(slots=True)
+class Expenses:
+    """What asking took so far."""
+
+    asked: int = 0
+    """Calls made, those that failed and those that were repeated included."""
+    cached: int = 0
+    """Votes that were found instead."""
+    missing: int = 0
+    """Votes that nobody gave."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    """None where no juror said what it cost."""
+
+    def add(self, reply: Reply) -> None:
+        """Count one answer."""
+        if reply.usage is not None:
+            self.input_tokens += reply.usage.input_tokens
+            self.output_tokens += reply.usage.output_tokens
+        if reply.cost_usd is not None:
+            self.usd = (self.usd or 0.0) + float(reply.cost_usd)
+
+    def take(self, other: Expenses) -> None:
+        """Count what somebody else counted."""
+        self.asked += other.asked
+        self.cached += other.cached
+        self.missing += other.missing
+        self.input_tokens += other.input_tokens
+        self.output_tokens += other.output_tokens
+        if other.usd is not None:
+            self.usd = (self.usd or 0.0) + other.usd
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens, where any are known."""
+        if not self.input_tokens and not self.output_tokens:
+            return None
+        return Usage(input_tokens=self.input_tokens, output_tokens=self.output_tokens)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came of asking one juror."""
+
+    juror: str
+    value: Any = None
+    """What was read from the answer; None where there was none."""
+    error: str = ""
+    error_class: ErrorClass = ErrorClass.NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """How jurors are asked.
+
+    Args:
+        timeout_s: The most seconds of one call.
+        retries: Further calls after one that failed.
+        cache: Where answers are kept; None keeps none.
+        clock: For the waits between calls.
+    """
+
+    timeout_s: float = TIMEOUT_S
+    retries: int = RETRIES
+    cache: VoteCache | None = None
+    clock: Timer = field(default_factory=SystemClock, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_positive("timeout_s", self.timeout_s)
+        check_count("retries", self.retries)
+
+    async def ask(
+        self,
+        juror: Juror,
+        messages: list[dict[str, str]],
+        question: Mapping[str, Any],
+        read: Callable[[str], Any],
+        *,
+        seed: int,
+        expenses: Expenses,
+    ) -> Answer:
+        """One juror's answer, from the cache where it is there.
+
+        Args:
+            juror: Whom to ask.
+            messages: The conversation.
+            question: What bears on the answer, for the cache: no token and no order.
+            read: Reads an answer; its `ValueError` ends the sentence "the answer …".
+            seed: For the juror, and for the waits between calls.
+            expenses: Where what it takes is counted.
+        """
+        key = content_key({**question, "juror": juror.name, "prompt": PROMPT_VERSION})
+        found = self._kept(key, read)
+        if found is not None:
+            expenses.cached += 1
+            return Answer(juror=juror.name, value=found)
+        call = _Call(juror.service, read, self.timeout_s, expenses)
+        caller = Caller(
+            call, timeout_s=None, retries=self.retries, clock=self.clock, excerpts=_EXCERPTS
+        )
+        response = await caller.respond(0, messages, seed)
+        if response.reply is None:
+            expenses.missing += 1
+            # Whatever went wrong, it was not the service under test that did.
+            broken = response.error_class is ErrorClass.PRE_VALIDATION
+            error_class = ErrorClass.PRE_VALIDATION if broken else ErrorClass.INFRASTRUCTURE
+            return Answer(juror=juror.name, error=response.error, error_class=error_class)
+        if self.cache is not None:
+            self.cache.keep(key, response.reply.details["answer"])
+        return Answer(juror=juror.name, value=response.reply.value)
+
+    def _kept(self, key: str, read: Callable[[str], Any]) -> Any:
+        answer = None if self.cache is None else self.cache.find(key)
+        if answer is None:
+            return None
+        try:
+            return read(answer)
+        except ValueError:  # not as it was written: ask again
+            return None
+
+
+class _Call:
+    """A juror as a service whose reply is what was read, and whose every failure is transport's."""
+
+    def __init__(
+        self, service: Service, read: Callable[[str], Any], timeout_s: float, expenses: Expenses
+    ) -> None:
+        self._service = service
+        self._read = read
+        self._timeout_s = timeout_s
+        self._expenses = expenses
+
+    async def call(self, trial: TrialContext) -> Reply:
+        from anyio import move_on_after
+
+        self._expenses.asked += 1
+        with move_on_after(self._timeout_s):
+            try:
+                reply = await self._service.call(trial)
+            except ServiceError as error:
+                if error.error_class is not ErrorClass.TIMEOUT:
+                    raise
+                raise ServiceError(str(error), ErrorClass.INFRASTRUCTURE) from error
+            self._expenses.add(reply)
+            try:
+                value, details = self._read(reply.text), {"answer": reply.text}
+                return Reply(value=value, latency_s=reply.latency_s, details=details)
+            except ValueError as error:
+                message = f"the answer {error}"
+                raise ServiceError(message, ErrorClass.INFRASTRUCTURE) from None
+        raise ServiceError(f"no answer within {self._timeout_s:g} s", ErrorClass.INFRASTRUCTURE)
+
+    async def aclose(self) -> None:
+        """Nothing: whoever gave the service closes it."""

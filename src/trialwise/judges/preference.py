@@ -1,0 +1,252 @@
+"""Which of two outputs is better, asked twice with the places swapped.
+
+Models prefer whatever stands first, or last. Only a preference that survives the swap counts; one
+that does not is a tie, and is counted as such. Higher always means that the candidate is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+from typing import Any
+
+from trialwise.engine.gathering import gather
+from trialwise.engine.ports import Service, SystemClock, Timer
+from trialwise.engine.seeds import derive_seed
+from trialwise.errors import InvalidArgument
+from trialwise.judges.cache import VoteCache
+from trialwise.judges.jurors import (
+    OUTPUT_LIMIT,
+    RETRIES,
+    TIMEOUT_S,
+    Answer,
+    Asking,
+    Expenses,
+    Juror,
+    juror_of,
+)
+from trialwise.judges.prompts import comparison_messages, shown_text
+from trialwise.judges.votes import Choice, read_choice
+from trialwise.stats._checks import check_open_rate, check_text
+from trialwise.stats.paired import sign_test
+from trialwise.stats.paired_interval import paired_difference_interval
+from trialwise.stats.values import Interval, Undefined
+
+__all__ = ["Comparison", "Pairwise", "Preference", "WinRate", "pairwise", "win_rate"]
+
+#: How much a choice is worth to the candidate, where it is the one chosen: by far, or slightly.
+_MUCH, _SLIGHTLY, _EQUAL = 1.0, 0.75, 0.5
+
+
+class Preference(StrEnum):
+    """What came of a comparison, from the candidate's side."""
+
+    WIN = "win"
+    LOSS = "loss"
+    TIE = "tie"
+    """Both answers say equal, or only one of them prefers either."""
+    INCONSISTENT = "inconsistent"
+    """Each place was preferred once: it was the place, not the output. Counts as a tie."""
+    MISSING = "missing"
+    """An answer is missing. Counts as nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A candidate beside a reference, judged from both places."""
+
+    preference: Preference
+    score: float | Undefined
+    """The mean of both answers, 1 for a candidate that is far better, 0 for one far worse."""
+    explanation: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WinRate:
+    """How often the candidate is preferred, a tie counting one half."""
+
+    wins: int
+    losses: int
+    ties: int
+    inconsistent: int
+    """Of the ties: those that a swap of places turned round."""
+    missing: int
+    rate: float | Undefined
+    """(wins + ties/2)/comparisons: above one half the candidate is better."""
+    interval: Interval | Undefined
+    p_value: float
+    """Of the exact sign test that wins and losses are equally likely; ties take no part in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairwise:
+    """A rubric by which two outputs are compared; made by `pairwise`."""
+
+    rubric: str
+    juror: Juror
+    output_limit: int
+    asking: Asking = field(compare=False)
+    expenses: Expenses = field(default_factory=Expenses, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_text("rubric", self.rubric, "be a text that says what is better")
+
+    async def compare(
+        self, candidate: str, reference: str, *, given: Any = None, seed: int = 0
+    ) -> Comparison:
+        """Whether the candidate is better than the reference, asked with either one first.
+
+        Args:
+            candidate: What may replace the reference.
+            reference: What there is.
+            given: What both were asked; None is not shown.
+            seed: For the juror.
+        """
+        expenses = Expenses()
+        pairs = (candidate, reference), (reference, candidate)
+        calls = [
+            partial(self._ask, pair, given, derive_seed("pair", seed, str(place)), expenses)
+            for place, pair in enumerate(pairs)
+        ]
+        first, second = await gather(calls)
+        self.expenses.take(expenses)
+        return _comparison(first, second)
+
+    async def aclose(self) -> None:
+        """Close the juror's connections."""
+        await self.juror.service.aclose()
+
+    async def _ask(
+        self, pair: tuple[str, str], given: Any, seed: int, expenses: Expenses
+    ) -> Answer:
+        messages = comparison_messages(self.rubric, *pair, given=given, limit=self.output_limit)
+        seen = [None if given is None else shown_text(given), *pair]
+        question = {
+            "rubric": self.rubric,
+            "pair": [text and [text[: self.output_limit], len(text)] for text in seen],
+        }
+        return await self.asking.ask(
+            self.juror, messages, question, read_choice, seed=seed, expenses=expenses
+        )
+
+
+def pairwise(
+    rubric: str,
+    juror: Juror | Service,
+    *,
+    output_limit: int = OUTPUT_LIMIT,
+    timeout_s: float = TIMEOUT_S,
+    retries: int = RETRIES,
+    cache: VoteCache | None = None,
+    clock: Timer | None = None,
+) -> Pairwise:
+    """A comparison of two outputs by a rubric.
+
+    Args:
+        rubric: What makes one output better than another.
+        juror: A service that answers a conversation.
+        output_limit: The most characters of each output that it sees.
+        timeout_s: The most seconds of one call.
+        retries: Further calls after one that failed.
+        cache: Where answers are kept by content; None keeps none.
+        clock: For the waits between calls.
+
+    >>> import anyio
+    >>> from trialwise.services import CallableService
+    >>> def longer(messages):
+    ...     first, second = messages[1]["content"].split("<<SECOND")
+    ...     return '{"better": "%s"}' % ("first" if len(first) > len(second) else "second")
+    >>> compare = pairwise("The longer one is better.", CallableService(longer)).compare
+    >>> anyio.run(compare, "a much longer answer than the other one" * 9, "short").preference
+    <Preference.WIN: 'win'>
+    """
+    return Pairwise(
+        rubric=rubric,
+        juror=juror_of(juror),
+        output_limit=output_limit,
+        asking=Asking(
+            timeout_s=timeout_s, retries=retries, cache=cache, clock=clock or SystemClock()
+        ),
+    )
+
+
+def win_rate(comparisons: Iterable[Comparison], *, confidence: float = 0.95) -> WinRate:
+    """How often the candidate is preferred, with an interval; ties are counted, not dropped.
+
+    The rate is one half plus half the paired difference (wins − losses)/comparisons, so that its
+    interval is that of `paired_difference_interval` (Tango's). Comparisons without an answer are
+    left out and counted.
+
+    Args:
+        comparisons: One for each input; several of one input are not independent.
+        confidence: Of the interval, strictly between 0 and 1.
+
+    >>> won = Comparison(preference=Preference.WIN, score=1.0)
+    >>> tied = Comparison(preference=Preference.TIE, score=0.5)
+    >>> result = win_rate([won] * 15 + [tied] * 5)
+    >>> result.rate, result.ties, round(result.interval.low, 3)
+    (0.875, 5, 0.734)
+    """
+    check_open_rate("confidence", confidence)
+    counts = dict.fromkeys(Preference, 0)
+    for one in comparisons:
+        if not isinstance(one, Comparison):
+            raise InvalidArgument("comparisons", one, "be comparisons")
+        counts[one.preference] += 1
+    wins, losses = counts[Preference.WIN], counts[Preference.LOSS]
+    ties = counts[Preference.TIE] + counts[Preference.INCONSISTENT]
+    rate: float | Undefined = Undefined("there is no comparison with an answer")
+    interval: Interval | Undefined = Undefined("there is no comparison with an answer")
+    if wins + losses + ties:
+        rate = (wins + ties / 2) / (wins + losses + ties)
+        # A pair that tells the two apart is discordant; which of the other two cells a tie goes
+        # into changes neither the difference nor its interval.
+        found = paired_difference_interval(ties, wins, losses, 0, confidence=confidence)
+        interval = Interval(
+            (1 + found.low) / 2, (1 + found.high) / 2, confidence=confidence, method=found.method
+        )
+    return WinRate(
+        wins=wins,
+        losses=losses,
+        ties=ties,
+        inconsistent=counts[Preference.INCONSISTENT],
+        missing=counts[Preference.MISSING],
+        rate=rate,
+        interval=interval,
+        p_value=sign_test(wins, losses).p_value,
+    )
+
+
+def _comparison(candidate_first: Answer, candidate_second: Answer) -> Comparison:
+    missing = next((one for one in (candidate_first, candidate_second) if one.value is None), None)
+    if missing is not None:
+        return Comparison(
+            preference=Preference.MISSING,
+            score=Undefined("an answer is missing"),
+            explanation=missing.error,
+        )
+    scores = (_score(candidate_first.value, "first"), _score(candidate_second.value, "second"))
+    return Comparison(
+        preference=_preference(*scores),
+        score=sum(scores) / 2,
+        explanation=candidate_first.value.reasoning,
+    )
+
+
+def _score(choice: Choice, place: str) -> float:
+    """What an answer is worth to the candidate, which stood at that place."""
+    if choice.better == "equal":
+        return _EQUAL
+    chosen = _MUCH if choice.much else _SLIGHTLY
+    return chosen if choice.better == place else 1 - chosen
+
+
+def _preference(one: float, other: float) -> Preference:
+    signs = {(score > _EQUAL) - (score < _EQUAL) for score in (one, other)}
+    if signs == {1}:
+        return Preference.WIN
+    if signs == {-1}:
+        return Preference.LOSS
+    return Preference.INCONSISTENT if signs == {-1, 1} else Preference.TIE

@@ -1,0 +1,164 @@
+"""Matchers: what a number may be asked to be. All of them are arithmetic; none asks a model.
+
+A number within 1e-9 of a limit is at it, since 0.7 may be computed as 0.6999999999999999.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from trialwise.errors import InvalidArgument
+from trialwise.stats._checks import check_real
+
+__all__ = ["AllOf", "AnyOf", "Exact", "Matcher", "Not", "NumberSchema"]
+
+_TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exact:
+    """The number itself.
+
+    >>> Exact(value=0.3).holds(0.1 + 0.2)
+    True
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        check_real("exact", self.value)
+
+    def holds(self, number: float) -> bool:
+        """Whether the number is this one."""
+        return _is_at(number, self.value)
+
+    def __str__(self) -> str:
+        return f"exactly {_shown(self.value)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberSchema:
+    """Limits, as JSON Schema names them.
+
+    >>> str(NumberSchema(minimum=0.7)), NumberSchema(minimum=0.7).holds(0.7)
+    ('at least 0.7', True)
+    """
+
+    minimum: float | None = None
+    maximum: float | None = None
+    exclusive_minimum: float | None = None
+    exclusive_maximum: float | None = None
+
+    def __post_init__(self) -> None:
+        given = {name: limit for name, _, limit in self._limits()}
+        for name, limit in given.items():
+            check_real(name, limit)
+        if not given:
+            raise InvalidArgument("schema", {}, f"hold one of {', '.join(_LIMITS)}")
+        lows = [limit for name, limit in given.items() if "minimum" in name]
+        highs = [limit for name, limit in given.items() if "maximum" in name]
+        if lows and highs and max(lows) > min(highs):
+            raise InvalidArgument("schema", given, "leave room between its limits")
+
+    def _limits(self) -> Iterator[tuple[str, str, float]]:
+        for name, words in _LIMITS.items():
+            limit: float | None = getattr(self, name)
+            if limit is not None:
+                yield name, words, limit
+
+    def holds(self, number: float) -> bool:
+        """Whether the number is within every limit."""
+        return all(_within(name, number, limit) for name, _, limit in self._limits())
+
+    def __str__(self) -> str:
+        return " and ".join(f"{words} {_shown(limit)}" for _, words, limit in self._limits())
+
+
+_LIMITS = {
+    "minimum": "at least",
+    "exclusive_minimum": "above",
+    "maximum": "at most",
+    "exclusive_maximum": "below",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Not:
+    """Whatever another matcher does not match."""
+
+    matcher: Matcher
+
+    def holds(self, number: float) -> bool:
+        """Whether the other does not."""
+        return not self.matcher.holds(number)
+
+    def __str__(self) -> str:
+        return f"not {_grouped(self.matcher)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllOf:
+    """What every one of several matchers matches."""
+
+    matchers: tuple[Matcher, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matchers", _several("all_of", self.matchers))
+
+    def holds(self, number: float) -> bool:
+        """Whether all do."""
+        return all(one.holds(number) for one in self.matchers)
+
+    def __str__(self) -> str:
+        return " and ".join(map(_grouped, self.matchers))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyOf:
+    """What at least one of several matchers matches."""
+
+    matchers: tuple[Matcher, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matchers", _several("any_of", self.matchers))
+
+    def holds(self, number: float) -> bool:
+        """Whether any does."""
+        return any(one.holds(number) for one in self.matchers)
+
+    def __str__(self) -> str:
+        return " or ".join(map(_grouped, self.matchers))
+
+
+Matcher: TypeAlias = Exact | NumberSchema | Not | AllOf | AnyOf
+"""What a number may be asked to be."""
+
+
+def _is_at(number: float, limit: float) -> bool:
+    return math.isclose(number, limit, rel_tol=_TIE, abs_tol=_TIE)
+
+
+def _within(name: str, number: float, limit: float) -> bool:
+    if _is_at(number, limit):
+        return not name.startswith("exclusive")
+    return number > limit if "minimum" in name else number < limit
+
+
+def _several(argument: str, given: Sequence[Matcher]) -> tuple[Matcher, ...]:
+    matchers = tuple(given)
+    if not matchers:
+        raise InvalidArgument(argument, (), "hold at least one matcher")
+    return matchers
+
+
+def _grouped(matcher: Matcher) -> str:
+    several = isinstance(matcher, AllOf | AnyOf) and len(matcher.matchers) > 1
+    both = isinstance(matcher, NumberSchema) and " and " in str(matcher)
+    return f"({matcher})" if several or both else str(matcher)
+
+
+def _shown(number: float) -> str:
+    return f"{number:.10g}"

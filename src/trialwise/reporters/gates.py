@@ -1,0 +1,70 @@
+"""What every reporter says of a gate the same way: its runs, its numbers, what it cannot say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trialwise.reporters.wording import counted
+from trialwise.stats.values import Interval
+
+if TYPE_CHECKING:
+    # Few runs have gates, and every report comes by here.
+    from trialwise.model.metrics import GateFinding
+
+__all__ = ["gate_facts", "gate_notes", "reported", "runs_of"]
+
+
+def gate_notes(gate: GateFinding) -> tuple[str, ...]:
+    """What a reader must know of a gate's decision: that it has no error rate, and on what."""
+    if not gate.checks:
+        return ()
+    named = ", ".join(gate.heuristics)
+    heuristic = f" Heuristic: {named}." if named else ""
+    return (f"A gate holds a number against a limit and has no error rate.{heuristic}",)
+
+
+def gate_facts(gate: GateFinding) -> dict[str, str | int | float | None]:
+    """Every number under the name of its target, with the ends of its interval."""
+    values: dict[str, float | None] = {}
+    for one in gate.checks:
+        values[one.target] = one.value if isinstance(one.value, int | float) else None
+        if isinstance(one.interval, Interval):
+            values[f"{one.target}.low"], values[f"{one.target}.high"] = one.interval
+    return {
+        "inputs": gate.inputs,
+        "runs": gate.runs,
+        "confidence": gate.confidence,
+        **values,
+        "heuristics": ", ".join(gate.heuristics),
+    }
+
+
+def runs_of(gate: GateFinding) -> str:
+    """How many runs a gate is about."""
+    runs = counted(gate.runs, "run")
+    return runs if gate.inputs == 1 else f"{runs} of each of {counted(gate.inputs, 'input')}"
+
+
+def reported(gate: GateFinding) -> str:
+    """The numbers of a block that nothing was asked of, in a line."""
+    from trialwise.model.metrics import MetricsEvidence, ReliabilityEvidence
+
+    evidence = gate.evidence
+    each = runs_of(gate)
+    if isinstance(evidence, ReliabilityEvidence):
+        every = sum(all(one.summary.outcomes) for one in evidence.inputs)
+        some = sum(any(one.summary.outcomes) for one in evidence.inputs)
+        return f"{some} pass in any run, {every} in every run ({each})"
+    if isinstance(evidence, MetricsEvidence) and evidence.pass_k:
+        last = evidence.pass_k[-1]
+        shown = [
+            f"{name} {value:.3g}"
+            for name, value in (
+                (f"pass@{last.k}", last.pass_at_k),
+                (f"pass^{last.k}", last.pass_hat_k),
+                ("score", evidence.score),
+            )
+            if isinstance(value, int | float)
+        ]
+        return f"{', '.join(shown)} ({each})"
+    return each

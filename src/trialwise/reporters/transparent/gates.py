@@ -1,0 +1,142 @@
+"""Gates: every number with its basis, its interval and what was asked, and what it was made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trialwise.model.metrics import (
+    GateCheck,
+    GateFinding,
+    MetricsEvidence,
+    PassK,
+    ReliabilityEvidence,
+    StabilityEvidence,
+)
+from trialwise.model.verdict import Verdict
+from trialwise.reporters.gates import runs_of
+from trialwise.reporters.transparent.sheet import Rows, Section
+from trialwise.reporters.wording import counted
+from trialwise.stats.values import Interval, Undefined
+
+__all__ = ["gate_sections"]
+
+#: Inputs and runs listed; the rest is in the JSON report.
+_MOST = 10
+_NONE = "none: a number is held against a limit, and no envelope counts it"
+
+
+def gate_sections(verdict: Verdict) -> Iterator[Section]:
+    """A section for each gate."""
+    for gate in verdict.gates:
+        decided = gate.decision.value if gate.decision else "reported, nothing was asked"
+        rows: Rows = [("Decision", decided)]
+        if gate.checks:
+            rows.append(("Error rate", _NONE))
+        rows.append(("Runs", runs_of(gate)))
+        for check in gate.checks:
+            rows += _check(check)
+        rows += _evidence(gate)
+        rows += [("Caveat", caveat) for caveat in gate.caveats]
+        yield Section(f"GATE: {gate.gate}", rows)
+
+
+def _check(check: GateCheck) -> Rows:
+    held = {True: "holds", False: "does not hold", None: "undecided"}[check.holds]
+    rows = [(check.target, f"{check.shown}; asked: {check.matcher}; {held}")]
+    rows.append(("  basis", check.basis.value))
+    if isinstance(check.interval, Interval):
+        ends = f"[{check.interval.low:.4g}, {check.interval.high:.4g}]"
+        level = f" at {check.interval.confidence:g}" if check.interval.confidence else ""
+        rows.append(("  interval", f"{ends}{level}, {check.interval.method}"))
+    else:
+        rows.append(("  interval", f"none: {check.interval.reason}"))
+    return rows
+
+
+def _evidence(gate: GateFinding) -> Rows:
+    evidence = gate.evidence
+    if isinstance(evidence, ReliabilityEvidence):
+        return _reliability(evidence)
+    if isinstance(evidence, StabilityEvidence):
+        return _stability(evidence)
+    return _metrics(evidence)
+
+
+def _reliability(evidence: ReliabilityEvidence) -> Rows:
+    rows: Rows = []
+    if evidence.decay_curve:
+        curve = ", ".join(f"{value:.4g}" for value in evidence.decay_curve[: 2 * _MOST])
+        rows.append(("Decay curve", f"{curve} (plug-in, in percent; it need not fall)"))
+    for one in evidence.inputs[:_MOST]:
+        passes = "".join("P" if passed else "F" for passed in one.summary.outcomes[: 4 * _MOST])
+        rows.append((f"  input {one.input_id}", passes))
+    advice = evidence.recommendation
+    if advice is not None:
+        wald = "undefined" if isinstance(advice.wald, Undefined) else f"{advice.wald:,}"
+        rows.append(
+            (
+                "Runs for a rate",
+                (
+                    f"these pin an input's rate to ±{advice.reached:.3f} at worst; "
+                    f"±{advice.half_width:g} takes {advice.wilson:,} runs (Wilson; {wald} by the "
+                    "nominal width of Wald)"
+                ),
+            )
+        )
+    return rows
+
+
+def _stability(evidence: StabilityEvidence) -> Rows:
+    rows: Rows = [
+        (
+            f"  trial {run.trial}",
+            f"{run.weakest_score:.3f} at {run.input_id}: tools {run.tool_usage_stability:.3f}, "
+            f"replies {run.response_consistency:.3f}, calls {run.redundancy:.3f}, cost "
+            f"{run.cost_per_progress:.3f}"
+            + (f"; drifted: {', '.join(run.drift)}" if run.drift else ""),
+        )
+        for run in sorted(evidence.runs, key=lambda run: run.weakest_score)[:_MOST]
+    ]
+    if len(evidence.runs) > _MOST:
+        rows.append(("", f"and {counted(len(evidence.runs) - _MOST, 'steadier run')}"))
+    if evidence.exclude:
+        rows.append(("Left out", ", ".join(evidence.exclude)))
+    return rows
+
+
+def _metrics(evidence: MetricsEvidence) -> Rows:
+    rows = _table(evidence.pass_k, "")
+    for one in evidence.criteria:
+        rows += _table(one.pass_k, f" of {one.criterion}")
+    if not isinstance(evidence.score, Undefined):
+        limit = "" if evidence.threshold is None else f", threshold {evidence.threshold:g}"
+        rows.append(("Score", f"{evidence.score:.4g}{limit}"))
+    if evidence.flaky:
+        named = ", ".join(evidence.flaky[:_MOST])
+        rows.append(("Flaky", f"{counted(len(evidence.flaky), 'input')}: {named}"))
+    if evidence.unscored:
+        named = ", ".join(evidence.unscored[:_MOST])
+        rows.append(("Unscored", f"{counted(len(evidence.unscored), 'input')}: {named}"))
+    return rows
+
+
+def _table(rows: Sequence[PassK], whose: str) -> Rows:
+    return [
+        (
+            f"k = {row.k}",
+            (
+                f"pass@k{whose} {_figure(row.pass_at_k, row.pass_at_k_interval)}, pass^k "
+                f"{_figure(row.pass_hat_k, row.pass_hat_k_interval)}; biased: naive "
+                f"{_figure(row.pass_at_k_naive)}, plug-in {_figure(row.pass_hat_k_plugin)}"
+            ),
+        )
+        for row in rows
+        if not isinstance(row.pass_at_k, Undefined)
+    ]
+
+
+def _figure(value: float | Undefined, interval: Interval | Undefined | None = None) -> str:
+    shown = "undefined" if isinstance(value, Undefined) else f"{value:.4g}"
+    if not isinstance(interval, Interval):
+        return shown
+    return f"{shown} [{interval.low:.3f}, {interval.high:.3f}]"

@@ -1,0 +1,250 @@
+"""The loop that makes an agent of a model: it speaks, its tools are called, it reads what they say.
+
+Bounded in turns, calls, time and text, so that a trial comes to an end whatever the model does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from trialwise.engine.ports import TrialContext
+from trialwise.model.reply import Reply, Setup, Usage
+from trialwise.services._exchange import Answer
+from trialwise.services._toolbox import Returned, Toolbox
+from trialwise.services.failures import MalformedReply
+from trialwise.services.openai_chat import ChatService, Prices
+
+if TYPE_CHECKING:
+    from trialwise.model.trace import ToolCall, Trace, Turn
+
+__all__ = ["Bounds", "Model", "Session"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How far a session may go."""
+
+    max_turns: int
+    max_tool_calls: int
+    tool_timeout_s: float
+    result_limit: int
+
+
+class Model(ChatService):
+    """The endpoint, asked turn by turn with the conversation as it stands."""
+
+    def with_tools(self, tools: list[dict[str, Any]]) -> Model:
+        """The same endpoint, over the same connections, with tools to offer."""
+        other = copy(self)
+        if tools:
+            other._fields = {**self._fields, "tools": tools}
+        return other
+
+    def opening(self, given: Any) -> list[Any]:
+        """The messages that a conversation begins with."""
+        return super()._messages(given)
+
+    def _messages(self, given: Any) -> list[Any]:
+        return list(given)
+
+    def _reply(self, answer: Answer, document: Mapping[str, Any]) -> Reply:
+        reply = super()._reply(answer, document)
+        # As it was said: some endpoints want back what only they understand.
+        message = document["choices"][0]["message"]
+        return replace(reply, details={**reply.details, "message": message})
+
+
+class Session:
+    """One conversation between a model and its tools.
+
+    Args:
+        model: Which offers the tools.
+        toolbox: The tools.
+        bounds: How far it may go.
+        prices: What tokens cost.
+        clock: Seconds from any origin.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        toolbox: Toolbox,
+        *,
+        bounds: Bounds,
+        prices: Prices | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._model = model.with_tools(toolbox.definitions)
+        self._toolbox = toolbox
+        self._bounds = bounds
+        self._prices = prices
+        self._clock = clock
+        self._began = clock()
+        self._turns: list[Turn] = []
+        self._calls: list[ToolCall] = []
+        self._usages: list[Usage | None] = []
+        self._last: Reply | None = None
+
+    async def run(self, trial: TrialContext, *, setup_s: float) -> Reply:
+        """What the agent answers, and how it came to it."""
+        messages = self._model.opening(trial.input)
+        self._hear(messages)
+        ended = "max-turns"
+        for turn in range(self._bounds.max_turns):
+            reply = await self._model.call(replace(trial, input=messages))
+            calls = self._take(reply)
+            if not calls:
+                ended = _ending(reply)
+                break
+            is_last = turn + 1 == self._bounds.max_turns
+            returned = await self._work(calls, is_last=is_last)
+            if returned is None:
+                ended = "max-turns" if is_last else "max-tool-calls"
+                break
+            messages = [*messages, _echo(reply.details["message"]), *returned]
+        return self._reply(ended, setup_s)
+
+    def _hear(self, messages: list[Any]) -> None:
+        """The turns before the model's first."""
+        from trialwise.model.trace import Turn
+        from trialwise.services._templates import input_text
+
+        for message in messages:
+            said = message.get("content")
+            self._turns.append(Turn(role=str(message["role"]), content=input_text(said or "")))
+
+    def _take(self, reply: Reply) -> list[_Call]:
+        """What the model said, and the calls that it asks for."""
+        from trialwise.model.trace import Turn
+
+        self._last = reply
+        self._usages.append(reply.usage)
+        self._turns.append(Turn(role="assistant", content=reply.value))
+        given = reply.details["message"].get("tool_calls") or ()
+        wanted = zip(given, reply.details["tool_calls"], strict=True)
+        return [_Call.of(place, raw, call) for place, (raw, call) in enumerate(wanted)]
+
+    async def _work(self, calls: list[_Call], *, is_last: bool) -> list[Any] | None:
+        """The messages that answer some calls; None where one of them may not be made any more."""
+        answers: list[Any] = []
+        for call in calls:
+            if is_last or len(self._calls) >= self._bounds.max_tool_calls:
+                limit = "turns" if is_last else "tool calls"
+                self._record(call, Returned(call.name, None, f"not made: out of {limit}", True))
+                continue
+            began = self._clock()
+            returned = await self._toolbox.call(
+                call.name, call.args, timeout_s=self._bounds.tool_timeout_s
+            )
+            self._record(call, returned, times=(began, self._clock()))
+            content = _cut(returned.text, self._bounds.result_limit)
+            if returned.failed and not content.startswith("Error"):
+                content = f"Error: {content}"
+            answers.append({"role": "tool", "tool_call_id": call.key, "content": content})
+        return answers if len(answers) == len(calls) else None
+
+    def _record(
+        self, call: _Call, returned: Returned, *, times: tuple[float, float] | None = None
+    ) -> None:
+        from trialwise.model.trace import ToolCall
+
+        self._calls.append(
+            ToolCall(
+                name=returned.tool,
+                server=returned.server,
+                args=call.args,
+                result=None if returned.failed else returned.text,
+                error=returned.text if returned.failed else None,
+                started_s=_elapsed(self._began, times[0]) if times else None,
+                duration_s=_elapsed(*times) if times else None,
+            )
+        )
+
+    def _reply(self, ended: str, setup_s: float) -> Reply:
+        assert self._last is not None
+        usage = _sum(self._usages)
+        trace = self._trace(ended, usage)
+        last = self._last.details
+        told = {name: last[name] for name in ("finish_reason", "model", "refusal") if name in last}
+        return Reply(
+            value=trace.answer or "",
+            latency_s=max(0.0, self._clock() - self._began),
+            usage=usage,
+            cost_usd=trace.cost_usd,
+            details={**told, **trace.details},
+            setup=Setup(seconds=setup_s),
+        )
+
+    def _trace(self, ended: str, usage: Usage | None) -> Trace:
+        from trialwise.model.trace import Trace
+
+        assert self._last is not None
+        return Trace(
+            turns=tuple(self._turns),
+            tool_calls=tuple(self._calls),
+            usage=usage,
+            cost_usd=self._prices.cost(usage) if usage and self._prices else None,
+            duration_s=_elapsed(self._began, self._clock()),
+            answer=(self._last.value or None) if ended == "answer" else None,
+            ended=ended,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call as the model asks for it."""
+
+    name: str
+    args: Any
+    key: str
+
+    @classmethod
+    def of(cls, place: int, raw: Mapping[str, Any], call: Mapping[str, Any]) -> _Call:
+        """One of the calls of a message; some endpoints leave its id out."""
+        name, args = call["name"], call["args"]
+        if not isinstance(name, str) or not name:
+            raise MalformedReply(f"the model asked for a tool without a name: {name!r}")
+        key = raw.get("id")
+        return cls(name, {} if args is None else args, key if isinstance(key, str) else str(place))
+
+
+def _echo(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A message of the model's as it is sent back: what it left empty is left out."""
+    told = {name: value for name, value in message.items() if value not in (None, [], "")}
+    calls = [
+        call if isinstance(call.get("id"), str) else {**call, "id": str(place)}
+        for place, call in enumerate(message["tool_calls"])
+    ]
+    return {"content": None, **told, "role": "assistant", "tool_calls": calls}
+
+
+def _ending(reply: Reply) -> str:
+    """How a session ends whose model calls nothing any more."""
+    if reply.details.get("refusal"):
+        return "refusal"
+    return "answer" if reply.value.strip() else "no-answer"
+
+
+def _sum(usages: list[Usage | None]) -> Usage | None:
+    """All tokens, known only if every turn tells its own."""
+    known = [one for one in usages if one is not None]
+    if not known or len(known) < len(usages):
+        return None
+    return Usage(
+        input_tokens=sum(one.input_tokens for one in known),
+        output_tokens=sum(one.output_tokens for one in known),
+    )
+
+
+def _elapsed(began: float, ended: float) -> float:
+    """Seconds, to the microsecond: a record is for people to read."""
+    return max(0.0, round(ended - began, 6))
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}\n[{len(text) - limit:,} further characters were left out]"

@@ -1,0 +1,191 @@
+"""An agent: a chat model behind an OpenAI-compatible endpoint, with the tools of MCP servers."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from trialwise.engine.ports import TrialContext
+from trialwise.errors import InvalidArgument
+from trialwise.model.reply import Reply
+from trialwise.services._mcp import McpServer, open_toolbox
+from trialwise.services._secrets import check_set
+from trialwise.services._tool_loop import Bounds, Model, Session
+from trialwise.services._toolbox import Toolbox
+from trialwise.services.openai_chat import Prices
+from trialwise.stats._checks import check_count, check_positive, check_text
+
+__all__ = ["AgentService", "McpServer"]
+
+#: As many as a trace keeps.
+_MOST = 1_000
+
+
+class AgentService:
+    """A model that may call tools until it answers.
+
+    Each trial is a session of its own: servers with a command are started for it and ended after
+    it with everything they started, servers with a URL get a new session. The model is sent the
+    input as `ChatService` sends it, with the tools of all servers; what it calls is called, one
+    call after the other, and what the tools say is sent back, until it answers without a call or a
+    limit is reached. The value is that answer, empty where there is none; the details hold the
+    `trace`, its `tool_calls`, the `finish_reason` and the `model`. Tokens are those of all turns.
+    The latency is that of the session, starting the servers left aside (`Reply.setup`).
+
+    A tool that fails, is unknown, takes too long or is called with arguments that are no object is
+    told so to the model, and is in the trace. A server that cannot be started or is lost is an
+    infrastructure error, and so are 429 and 5xx of the endpoint; what the endpoint refuses is a
+    failure of the agent's own, as for `ChatService`. A call beyond a limit is not made, and is in
+    the trace as a failed one.
+
+    >>> AgentService(
+    ...     "https://api.example.com/v1", "small", api_key_env=None,
+    ...     servers={"shop": McpServer(url="https://tools.example.com/mcp")},
+    ... )
+    AgentService('https://api.example.com/v1', 'small', servers=['shop'])
+
+    Args:
+        base_url: Up to but not including `/chat/completions`.
+        model: Which model.
+        servers: The MCP servers, by the names that traces show.
+        api_key_env: The environment variable that holds the key; None where none is needed.
+        system: The system message, before every conversation.
+        temperature: As the endpoint defines it.
+        max_tokens: The longest answer of one turn.
+        extra: Further fields of the request.
+        send_seed: Whether each trial's seed goes along, for endpoints that know one.
+        prices: What tokens cost.
+        max_turns: How often the model may speak.
+        max_tool_calls: How many calls may be made.
+        tool_timeout_s: For one call of a tool.
+        start_timeout_s: Until a server has told its tools.
+        result_limit: Characters of a tool's result that the model is sent.
+        timeout_s: For one turn of the model, beside whatever limit a trial has.
+        connect_timeout_s: For the connection to the endpoint alone.
+        response_limit: Bytes of response that may come from the endpoint.
+        environment: Read instead of the process's own.
+        clock: Seconds from any origin, for the times.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        *,
+        servers: Mapping[str, McpServer],
+        api_key_env: str | None = "OPENAI_API_KEY",
+        system: str | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        extra: Mapping[str, Any] | None = None,
+        send_seed: bool = False,
+        prices: Prices | None = None,
+        max_turns: int = 20,
+        max_tool_calls: int = 50,
+        tool_timeout_s: float = 30.0,
+        start_timeout_s: float = 30.0,
+        result_limit: int = 50_000,
+        timeout_s: float | None = None,
+        connect_timeout_s: float = 10.0,
+        response_limit: int = 2**22,
+        environment: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._environment = os.environ if environment is None else environment
+        self._servers = _checked(servers, self._environment)
+        if extra and "tools" in extra:
+            raise InvalidArgument("extra", "tools", "leave the tools to the servers")
+        self._base_url = base_url
+        self._model_name = model
+        self._model = Model(
+            base_url,
+            model,
+            api_key_env=api_key_env,
+            system=system,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            extra=extra,
+            send_seed=send_seed,
+            prices=prices,
+            timeout_s=timeout_s,
+            connect_timeout_s=connect_timeout_s,
+            response_limit=response_limit,
+            environment=environment,
+            clock=clock,
+        )
+        self._prices = prices
+        self._start_timeout_s = check_positive("start_timeout_s", start_timeout_s)
+        self._bounds = Bounds(
+            max_turns=_limit("max_turns", max_turns, minimum=1),
+            max_tool_calls=_limit("max_tool_calls", max_tool_calls, minimum=0),
+            tool_timeout_s=check_positive("tool_timeout_s", tool_timeout_s),
+            result_limit=check_count("result_limit", result_limit, minimum=1),
+        )
+        self._clock = clock
+        _check_installed()
+
+    async def call(self, trial: TrialContext) -> Reply:
+        """The agent's answer to one trial, with its trace."""
+        began = self._clock()
+        outcome: Reply | Exception | None = None
+        async with open_toolbox(
+            self._servers,
+            trial=trial,
+            environment=self._environment,
+            start_timeout_s=self._start_timeout_s,
+        ) as toolbox:
+            outcome = await self._session(trial, toolbox, began)
+        # Raised out here: a task group of the servers' would wrap it.
+        if isinstance(outcome, Reply):
+            return outcome
+        assert outcome is not None
+        raise outcome
+
+    async def aclose(self) -> None:
+        """Close the connections to the endpoint; servers never outlive their trial."""
+        await self._model.aclose()
+
+    async def _session(
+        self, trial: TrialContext, toolbox: Toolbox, began: float
+    ) -> Reply | Exception:
+        session = Session(
+            self._model, toolbox, bounds=self._bounds, prices=self._prices, clock=self._clock
+        )
+        try:
+            return await session.run(trial, setup_s=max(0.0, self._clock() - began))
+        except Exception as error:
+            return error
+
+    def __repr__(self) -> str:
+        shown = f"{self._base_url!r}, {self._model_name!r}"
+        return f"AgentService({shown}, servers={list(self._servers)!r})"
+
+
+def _checked(
+    servers: Mapping[str, McpServer], environment: Mapping[str, str]
+) -> dict[str, McpServer]:
+    if not servers:
+        raise InvalidArgument("servers", servers, "hold at least one server; a chat needs none")
+    for name, server in servers.items():
+        check_text("servers", name, "map names to servers")
+        templates = [*server.headers.values(), server.url or ""]
+        check_set(f"servers[{name!r}]", templates, environment)
+    return dict(servers)
+
+
+def _limit(argument: str, value: int, *, minimum: int) -> int:
+    if check_count(argument, value, minimum=minimum) > _MOST:
+        raise InvalidArgument(argument, value, f"be at most {_MOST}")
+    return value
+
+
+def _check_installed() -> None:
+    """The SDK is an extra; better missed now than in every trial."""
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None or find_spec("mcp_types") is None:
+        raise InvalidArgument(
+            "servers", "no MCP SDK", "have the SDK to speak with: pip install 'trialwise[mcp]'"
+        )

@@ -1,0 +1,14 @@
+"""Traces of agents, read from the forms that others keep them in.
+
+A name loads its module on first use.
+"""
+
+from __future__ import annotations
+
+from trialwise._lazy import lazy_names
+
+#: Where each public name lives.
+_MODULES = {"reading": "TraceError TraceFormat read_trace read_traces"}
+_EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
+
+__all__ = list(_EXPORTS)

@@ -1,0 +1,290 @@
+"""Traces as OpenTelemetry GenAI spans, in the JSON of OTLP.
+
+A span is a reply of the model (`gen_ai.operation.name` is `chat`, `generate_content` or
+`text_completion`) or the execution of a tool (`execute_tool`, or an MCP client's `tools/call`).
+What was said stands in `gen_ai.input.messages` and `gen_ai.output.messages`, which instrumentations
+write only when they are asked to, as attributes or on an event of the span. Calls that the messages
+name and no span executes are calls all the same. The conventions are still in development; this
+reads 1.37 and later, and the spans of earlier ones without their contents. One trace an id.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trialwise.model.trace import Trace
+from trialwise.traces._building import Building, usage_of
+from trialwise.traces._document import (
+    TraceError,
+    amount,
+    arguments,
+    content,
+    count,
+    mapping,
+    mappings,
+    said,
+    text,
+)
+
+__all__ = ["read"]
+
+_ARGUMENTS = "gen_ai.tool.call.arguments"
+_REPLIES = ("chat", "generate_content", "text_completion")
+_SERVER_KINDS = (2, "SPAN_KIND_SERVER")
+_ERRORS = (2, "STATUS_CODE_ERROR")
+#: How deep a value of an attribute may be nested.
+_DEEPEST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A span with its attributes read."""
+
+    identity: str
+    parent: str
+    began: float | None
+    ended: float | None
+    is_server: bool
+    failed: str | None
+    attributes: Mapping[str, Any]
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether the model spoke in it."""
+        return self.attributes.get("gen_ai.operation.name") in _REPLIES
+
+    @property
+    def is_call(self) -> bool:
+        """Whether a tool was called in it."""
+        told = self.attributes
+        executes = told.get("gen_ai.operation.name") == "execute_tool"
+        return executes or told.get("mcp.method.name") == "tools/call"
+
+    @property
+    def key(self) -> str | None:
+        """What the message that asked for the call calls it."""
+        return text(self.attributes.get("gen_ai.tool.call.id"))
+
+    def is_inner_half_of(self, outer: _Span | None) -> bool:
+        """Whether it shows a call again: as the MCP client within it saw it, or the server."""
+        if outer is None or not outer.is_call or outer.tool != self.tool:
+            return False
+        return len({self.key, outer.key} - {None}) < 2 and (
+            self.is_server or "mcp.method.name" in self.attributes
+        )
+
+    @property
+    def tool(self) -> str | None:
+        """The tool's name."""
+        return text(self.attributes.get("gen_ai.tool.name"))
+
+
+def read(document: Any) -> list[Trace]:
+    """The traces of an export, in the order in which they began."""
+    by_trace: dict[str, list[_Span]] = {}
+    for place in document if isinstance(document, list) else [document]:
+        for trace, span in _spans(mapping(place)):
+            by_trace.setdefault(trace, []).append(span)
+    if not by_trace:
+        raise TraceError("no spans are found: `resourceSpans` with `scopeSpans` are expected")
+    found = [_in_order(spans) for spans in by_trace.values()]
+    return [_trace(spans) for spans in sorted(found, key=lambda spans: spans[0].began or 0.0)]
+
+
+def _spans(document: Mapping[str, Any]) -> Iterator[tuple[str, _Span]]:
+    for resource in mappings(document.get("resourceSpans")):
+        for scope in mappings(resource.get("scopeSpans")):
+            for span in mappings(scope.get("spans")):
+                yield text(span.get("traceId")) or "", _span(span)
+
+
+def _span(span: Mapping[str, Any]) -> _Span:
+    attributes = _attributes(span.get("attributes"))
+    for event in mappings(span.get("events")):
+        if str(event.get("name", "")).startswith("gen_ai."):
+            attributes = {**_attributes(event.get("attributes")), **attributes}
+    status = mapping(span.get("status"))
+    failed = attributes.get("error.type") or (status.get("code") in _ERRORS and "error")
+    return _Span(
+        identity=text(span.get("spanId")) or "",
+        parent=text(span.get("parentSpanId")) or "",
+        began=_seconds(span.get("startTimeUnixNano")),
+        ended=_seconds(span.get("endTimeUnixNano")),
+        is_server=span.get("kind") in _SERVER_KINDS,
+        failed=(text(status.get("message")) or str(failed)) if failed else None,
+        attributes=attributes,
+    )
+
+
+def _in_order(spans: list[_Span]) -> list[_Span]:
+    return sorted(spans, key=lambda span: (span.began or 0.0, span.ended or 0.0))
+
+
+def _trace(spans: list[_Span]) -> Trace:
+    building = Building()
+    calls = _Calls(spans)
+    spoken = False
+    for span in spans:
+        if span.is_reply:
+            if not spoken:
+                _read_opening(building, span)
+            spoken = True
+            _read_reply(building, span, calls)
+        elif span in calls:
+            _read_call(building, span, calls.told(span))
+    return building.finish(**_whole(spans, spoken=spoken))
+
+
+class _Calls:
+    """The spans that are calls, once each, and which calls that a message names they stand for."""
+
+    def __init__(self, spans: list[_Span]) -> None:
+        by_identity = {span.identity: span for span in spans if span.identity}
+        self._inner: dict[str, Mapping[str, Any]] = {}
+        made: list[_Span] = []
+        for span in (one for one in spans if one.is_call):
+            if span.is_inner_half_of(by_identity.get(span.parent)):
+                self._inner[span.parent] = {**span.attributes, **self._inner.get(span.parent, {})}
+            else:
+                made.append(span)
+        self._made = {id(span) for span in made}
+        self._keys = {span.key for span in made} - {None}
+        self._without_key = Counter(span.tool for span in made if span.key is None)
+        self._asked: dict[tuple[str, str | None], list[Any]] = {}
+
+    def __contains__(self, span: _Span) -> bool:
+        return id(span) in self._made
+
+    def take(self, name: str | None, key: str | None, args: Any) -> bool:
+        """Whether a span stands for a call that a message names; each stands for one only."""
+        if key in self._keys:
+            self._asked.setdefault(("key", key), []).append(args)
+            return True
+        if not self._without_key[name]:
+            return False
+        self._without_key[name] -= 1
+        self._asked.setdefault(("name", name), []).append(args)
+        return True
+
+    def told(self, span: _Span) -> Mapping[str, Any]:
+        """What is known of a call, also from its inner half and from the message that asked."""
+        asked = self._asked.get(("name", span.tool) if span.key is None else ("key", span.key))
+        known = {_ARGUMENTS: asked.pop(0)} if asked else {}
+        return {**known, **self._inner.get(span.identity, {}), **span.attributes}
+
+
+def _read_opening(building: Building, span: _Span) -> None:
+    """What was said before the model spoke for the first time."""
+    told = span.attributes
+    if system := content(_parsed(told.get("gen_ai.system_instructions"))):
+        building.say("system", system)
+    for message in mappings(_parsed(told.get("gen_ai.input.messages"))):
+        role = text(message.get("role")) or ""
+        if role != "tool":
+            building.say(role, content(message.get("parts")), at=span.began)
+
+
+def _read_reply(building: Building, span: _Span, calls: _Calls) -> None:
+    told = span.attributes
+    building.spend(_usage(told), amount(told.get("gen_ai.usage.cost")))
+    messages = mappings(_parsed(told.get("gen_ai.output.messages")))[:1]
+    if not messages:
+        building.say("assistant", "", at=span.ended)
+    for message in messages:
+        building.say("assistant", content(message.get("parts")), at=span.ended)
+        for part in mappings(message.get("parts")):
+            if part.get("type") != "tool_call":
+                continue
+            name, key = text(part.get("name")), text(part.get("id"))
+            given = arguments(part.get("arguments"))
+            if not calls.take(name, key, given):
+                building.call(name, key=key, args=given, at=span.ended)
+    _read_responses(building, told)
+
+
+def _read_responses(building: Building, told: Mapping[str, Any]) -> None:
+    """Results that only a message tells, of calls that no span executes."""
+    for message in mappings(_parsed(told.get("gen_ai.input.messages"))):
+        for part in mappings(message.get("parts")):
+            key = text(part.get("id"))
+            if part.get("type") == "tool_call_response" and building.knows(key):
+                returned = said(part.get("response", part.get("result")))
+                building.result(key=key, result=returned or "")
+
+
+def _read_call(building: Building, span: _Span, told: Mapping[str, Any]) -> None:
+    building.call(
+        span.tool,
+        key=span.identity,
+        server=text(told.get("mcp.server.name", told.get("server.address"))),
+        args=arguments(told.get(_ARGUMENTS)),
+        at=span.began,
+    )
+    returned = told.get("gen_ai.tool.call.result")
+    building.result(
+        key=span.identity,
+        result=None if span.failed else said(returned) or "",
+        error=span.failed,
+        at=span.ended,
+    )
+
+
+def _whole(spans: list[_Span], *, spoken: bool) -> dict[str, Any]:
+    """What the span around everything tells, where no reply of the model has one of its own."""
+    began = [span.began for span in spans if span.began is not None]
+    ended = [span.ended for span in spans if span.ended is not None]
+    told: dict[str, Any] = {}
+    if began and ended:
+        told["duration_s"] = max(0.0, max(ended) - min(began))
+    if not spoken:
+        agents = [s for s in spans if s.attributes.get("gen_ai.operation.name") == "invoke_agent"]
+        if len(agents) == 1:
+            told["usage"] = _usage(agents[0].attributes)
+    return told
+
+
+def _usage(told: Mapping[str, Any]) -> Any:
+    return usage_of(
+        count(told.get("gen_ai.usage.input_tokens")), count(told.get("gen_ai.usage.output_tokens"))
+    )
+
+
+def _seconds(nanoseconds: object) -> float | None:
+    if isinstance(nanoseconds, str) and nanoseconds.isascii() and nanoseconds.isdigit():
+        nanoseconds = int(nanoseconds[:25])
+    value = amount(nanoseconds)
+    return None if value is None else value / 1e9
+
+
+def _attributes(given: object) -> dict[str, Any]:
+    return {
+        key: _value(one.get("value"), _DEEPEST)
+        for one in mappings(given)
+        if isinstance(key := one.get("key"), str)
+    }
+
+
+def _value(given: object, room: int) -> Any:
+    """The plain value of an `AnyValue`."""
+    fields = mapping(given)
+    if not fields or not room:
+        return None
+    ((kind, value),) = list(fields.items())[:1]
+    match kind:
+        case "intValue":
+            return count(value)
+        case "arrayValue":
+            return [_value(one, room - 1) for one in mappings(mapping(value).get("values"))]
+        case "kvlistValue":
+            pairs = mappings(mapping(value).get("values"))
+            return {str(one.get("key")): _value(one.get("value"), room - 1) for one in pairs}
+        case _:
+            return value
+
+
+def _parsed(value: Any) -> Any:
+    """Messages in structure, or as the JSON text that most exporters write."""
+    return arguments(value) if isinstance(value, str) else value
