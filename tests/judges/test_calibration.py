@@ -28,7 +28,7 @@ from trialwise.judges import (
     read_gold,
     write_calibration,
 )
-from trialwise.model.postcondition import advisory_reasons
+from trialwise.model.postcondition import advisory_reasons, measured_errors
 from trialwise.stats import Certification, Confusion, Interval, Undefined
 
 Start = Callable[[Callable[[Any], Any]], Any]
@@ -294,6 +294,8 @@ def test_an_unmarked_calibration_lets_a_judge_decide() -> None:
 
     assert () == certified.advisory == advisory_reasons([certified])
     assert certified.identity == asking.identity
+    assert certified.errors == measured_errors([certified]) == calibration().confusion
+    assert measured_errors([certified, len]) is None is asking.errors
 
 
 class _Silent:

@@ -36,6 +36,7 @@ from trialwise.stats.judge_correction import (
 from trialwise.stats.judged_decision import (
     CORRECTIONS,
     Correction,
+    JudgedDecision,
     JudgedSequence,
     decide_judged,
 )
@@ -437,6 +438,35 @@ def test_a_sequence_says_what_keeps_it_open() -> None:
     assert "nothing" == after(many, 500, 500).open_because(0.8)
     hopeless = Confusion(true_pass=0, false_pass=2, true_fail=0, false_fail=2)
     assert "labels" == JudgedSequence.start(hopeless).open_because(0.5)
+
+
+def test_a_sequence_decides_when_it_is_over() -> None:
+    """PASS, FAIL, or what is missing: more trials, or so many labels by the planning formula."""
+
+    def decided(gold: Confusion, passed: int, trials: int, required: float) -> JudgedDecision:
+        state = JudgedSequence.start(gold)
+        for place in range(trials):
+            state = state.update(place * passed % trials < passed)
+        return state.decide(required)
+
+    many, few = labelled(5, 5, 5000), labelled(2, 2, 20)
+    assert Decision.PASS is decided(many, 500, 500, 0.8).decision
+    assert Decision.FAIL is decided(many, 100, 500, 0.8).decision
+    short = decided(many, 44, 50, 0.8)
+    assert (Decision.INCONCLUSIVE, "trials", 5000) == (
+        short.decision,
+        short.open_because,
+        short.labels_needed,
+    )
+    open_ = decided(few, 90, 100, 0.8)
+    assert (Decision.INCONCLUSIVE, "labels") == (open_.decision, open_.open_because)
+    assert labels_needed(few, 0.1, confidence=1 - 0.1 / 3) == pytest.approx(
+        open_.labels_needed, abs=1
+    )
+    assert isinstance(decided(few, 80, 100, 0.8).labels_needed, Undefined)
+    nothing = JudgedSequence.start(few).decide(0.8)
+    assert isinstance(nothing.corrected, Undefined)
+    assert Decision.INCONCLUSIVE is nothing.decision
 
 
 def test_a_sequence_holds_the_fixed_interval_apart() -> None:

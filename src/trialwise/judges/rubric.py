@@ -38,6 +38,7 @@ from trialwise.model.outcome import CheckResult, ErrorClass, FailReason
 from trialwise.model.postcondition import Appraisal
 from trialwise.model.reply import Reply
 from trialwise.stats._checks import check_count, check_text
+from trialwise.stats.agreement import Confusion
 
 __all__ = ["Judge", "judge"]
 
@@ -95,6 +96,12 @@ class Judge(Check):
         if self.calibration is None:
             return (_NEVER_MEASURED if self.files is None else _NOT_YET,)
         return self.calibration.marks(judge=self.identity)
+
+    @property
+    def errors(self) -> Confusion | None:
+        """Its verdicts beside people's labels, where they are good enough to decide by."""
+        measured = self.calibration
+        return None if measured is None or self.advisory else measured.confusion
 
     def to_dict(self) -> dict[str, Any]:
         """The judge as a suite file spells it, its jurors by their names."""

@@ -6,15 +6,24 @@ to wait in; whoever it asks may fail, which is neither the service's failure nor
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, ErrorClass
 from trialwise.model.reply import Reply, Usage
 
-__all__ = ["Appraisal", "AskingPostcondition", "Postcondition", "advisory_reasons"]
+if TYPE_CHECKING:
+    from trialwise.stats import Confusion
+
+__all__ = [
+    "Appraisal",
+    "AskingPostcondition",
+    "Postcondition",
+    "advisory_reasons",
+    "measured_errors",
+]
 
 
 @runtime_checkable
@@ -85,3 +94,17 @@ def advisory_reasons(postconditions: Iterable[object]) -> tuple[str, ...]:
     return tuple(
         reason for one in postconditions for reason in getattr(one, "advisory", None) or ()
     )
+
+
+def measured_errors(postconditions: Sequence[object]) -> Confusion | None:
+    """How often a criterion's one postcondition is wrong, where that was measured.
+
+    Beside others it is not the criterion's outcome that was measured, and there is no saying.
+
+    >>> measured_errors([len]) is None
+    True
+    """
+    if len(postconditions) != 1:
+        return None
+    found: Confusion | None = getattr(postconditions[0], "errors", None)
+    return found

@@ -80,8 +80,7 @@ class SideBySide:
     def wait(self) -> Sequence[TrialItem]:
         """Trials that have ended since, torn down; their bodies may end in any order."""
         while not self._ended:
-            for done in self._bodies.wait(self._until_late()):
-                self._take(done)
+            self._take_all(self._bodies.wait(self._until_late()))
             self._give_up_late_ones()
         ended, self._ended = self._ended, []
         return ended
@@ -102,6 +101,17 @@ class SideBySide:
                 with held_back():
                     self._end(item)
             self._open.restore()
+
+    def _take_all(self, bodies: Sequence[Done]) -> None:
+        """Take every body that ended, also beside one that ends the session."""
+        leaving: BaseException | None = None
+        for done in bodies:
+            try:
+                self._take(done)
+            except BaseException as error:
+                leaving = leaving or error
+        if leaving is not None:
+            raise leaving
 
     def _take(self, done: Done) -> None:
         item, call = done

@@ -18,6 +18,7 @@ from trialwise.stats.judge_correction import (
     CorrectedRate,
     CorrectionMethod,
     Rectifier,
+    labels_needed,
     rectified_rate,
     rectifier,
     rogan_gladen_rate,
@@ -40,6 +41,8 @@ OpenBecause: TypeAlias = Literal["nothing", "trials", "labels"]
 SETTLED_TRIALS = 50
 #: More trials, or more labels, than anybody will pay for: what is open then stays open.
 MOST = 10**7
+
+_TOO_CLOSE = Undefined("the corrected rate lies too close to the requirement, or is undefined")
 
 _Correct: TypeAlias = Callable[[int, int, Confusion], CorrectedRate | Undefined]
 
@@ -143,6 +146,60 @@ class JudgedSequence:
             return "labels" if rate + band.low < required <= rate + band.high else "trials"
         return "trials"
 
+    def decide(self, required_rate: float) -> JudgedDecision:
+        """Whether the rate meets a requirement, if no further trial comes; see `decide_judged`.
+
+        What is needed is a plan by the rectifier's Wilson band; trials may simply go on.
+
+        >>> clean = Confusion(true_pass=200, false_pass=0, true_fail=200, false_fail=0)
+        >>> state = JudgedSequence.start(clean)
+        >>> for _ in range(60):
+        ...     state = state.update(True)
+        >>> state.decide(0.6).decision
+        <Decision.PASS: 'PASS'>
+        """
+        required = check_open_rate("required_rate", required_rate)
+        corrected = self._corrected()
+        decision = Decision.INCONCLUSIVE
+        labels: int | Undefined = self.rectifier.confusion.labels
+        if not isinstance(corrected, Undefined):
+            decision = _decision(corrected.interval, required)
+        because = self.open_because(required, is_over=True)
+        if because == "labels":
+            labels = self._labels(required)
+        return JudgedDecision(
+            decision=decision,
+            required_rate=required,
+            corrected=corrected,
+            open_because=because if decision is Decision.INCONCLUSIVE else "nothing",
+            labels_needed=labels,
+            trials_needed=Undefined("a sequence may go on for as long as it takes"),
+        )
+
+    def _corrected(self) -> CorrectedRate | Undefined:
+        trials, interval = self.sampling.trials, self.interval
+        if not trials:
+            return Undefined("there is no judged trial")
+        if isinstance(interval, Undefined):
+            return interval
+        judged = self.sampling.total / trials
+        return CorrectedRate(
+            rate=unit(judged + self.rectifier.value),
+            interval=interval,
+            judged_rate=judged,
+            trials=trials,
+            confusion=self.rectifier.confusion,
+            method="cells",
+        )
+
+    def _labels(self, required: float) -> int | Undefined:
+        trials = self.sampling.trials
+        rate = self.sampling.total / trials + self.rectifier.value if trials else required
+        gap, level = abs(rate - required), self.rectifier.interval.confidence
+        if not 0 < gap < 1 or level is None:
+            return _TOO_CLOSE
+        return labels_needed(self.rectifier.confusion, gap, confidence=level)
+
 
 def decide_judged(
     passed: SupportsIndex,
@@ -212,9 +269,8 @@ def _needs(
     if enough is not None:
         return "trials", (confusion.labels, enough)
     labels = _smallest(lambda count: with_trials(MOST, _scaled(confusion, count)), confusion.labels)
-    never = Undefined("the corrected rate lies too close to the requirement, or is undefined")
     missing = Undefined("no number of trials decides it with these labels")
-    return "labels", (never if labels is None else labels, missing)
+    return "labels", (_TOO_CLOSE if labels is None else labels, missing)
 
 
 def _decision(interval: Interval, required: float) -> Decision:
