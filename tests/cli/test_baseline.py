@@ -235,9 +235,7 @@ def test_a_promoted_file_becomes_the_one_in_force(folder: Path, keep: Callable[.
     assert ["in force", "2"] == rows(do("list").stdout)["fresh"][:2]
 
 
-def test_promoting_an_older_one_puts_it_in_force(
-    folder: Path, keep: Callable[..., Path]
-) -> None:
+def test_promoting_an_older_one_puts_it_in_force(folder: Path, keep: Callable[..., Path]) -> None:
     """Whoever promotes a baseline means it to be the reference, whenever it was measured."""
     artefact = folder / "artefact.json"
     shutil.move(keep("stale", days=50), artefact)

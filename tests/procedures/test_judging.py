@@ -243,7 +243,7 @@ def test_an_empty_run_is_inconclusive() -> None:
 
 
 def test_a_dead_server_is_no_finding_about_the_service() -> None:
-    """Not one trial reached it: INCONCLUSIVE, however many failures that makes; or FAIL by policy."""
+    """Not one trial reached it: INCONCLUSIVE, or FAIL where the policy says so."""
     no_value = CheckResult.fail("no reply", reason=FailReason.NO_VALUE)
     dead = [
         trial(index, no_value, error_class=ErrorClass.INFRASTRUCTURE, error="refused")

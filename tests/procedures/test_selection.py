@@ -185,9 +185,7 @@ def test_the_choice_is_the_least_different_and_does_not_depend_on_order(
     for one in nearest:
         index = repr(sorted(one.covariates.items()))
         latest[index] = max(one.epoch, latest.get(index, 0))
-    in_force = [
-        one for one in nearest if one.epoch == latest[repr(sorted(one.covariates.items()))]
-    ]
+    in_force = [one for one in nearest if one.epoch == latest[repr(sorted(one.covariates.items()))]]
     assert max(one.created_at for one in in_force) == selected.baseline.created_at
     assert len(in_force) - 1 == selected.others
     assert bool(selected.others) == bool(selected.warnings)
