@@ -188,7 +188,8 @@ async def test_a_juror_that_is_late_is_trouble_too(juror: Start, no_waiting: Any
 
     assert ErrorClass.INFRASTRUCTURE is by_judge.error_class is by_service.error_class
     assert "no answer within 0.05 s" in by_judge.result.explanation
-    assert 3 == len(one.asked)
+    # On a busy machine a request may not even have arrived before its time was up.
+    assert len(one.asked) <= 3
 
 
 async def test_nobody_there_is_trouble_too(no_waiting: Any) -> None:
