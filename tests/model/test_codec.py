@@ -201,6 +201,13 @@ CHECKED: dict[Any, st.SearchStrategy[Any]] = {
     ),
     SequentialDesign: st.sampled_from(DESIGNS),
     CheckResult: st.sampled_from([CheckResult.ok(), CheckResult.fail("no", evidence="é\n\x00")]),
+    stats.Confusion: st.builds(
+        stats.Confusion,
+        true_pass=st.integers(1),
+        false_pass=st.integers(0),
+        true_fail=st.integers(0),
+        false_fail=st.integers(0),
+    ),
     Usage: st.builds(Usage, input_tokens=st.integers(0), output_tokens=st.integers(0)),
     # Deeper than one level adds nothing but size.
     Finding: st.deferred(lambda: of_fields(Finding, by_input=st.just(()))),

@@ -92,7 +92,7 @@ class _Described:
 
     def check(self, check: object) -> Any:
         """A postcondition or plain function, as values that JSON holds."""
-        if isinstance(check, Check) and type(check).__module__.startswith("trialwise.checks."):
+        if isinstance(check, Check) and type(check).__module__.startswith("trialwise."):
             return self._built_in(check)
         return {"python": self.function(check)}
 

@@ -16,8 +16,8 @@ _NEARLY = 1 - 1e-9
 class Meter:
     """The spending of a run against its budget.
 
-    Setup counts toward the budget, since it is paid like the rest; it is kept apart in the
-    spending. Trials from before a restart count as well, except for their seconds.
+    Setup and judging count toward the budget, since they are paid like the rest; they are kept
+    apart in the spending. Trials from before a restart count as well, except for their seconds.
 
     Args:
         budget: The limits.
@@ -36,6 +36,8 @@ class Meter:
         self.setup_s = 0.0
         self.setup_tokens = 0
         self.setup_usd: float | None = None
+        self.judging_tokens = 0
+        self.judging_usd: float | None = None
         self.abandoned = 0
 
     @property
@@ -58,6 +60,11 @@ class Meter:
         if trial.setup_cost_usd is not None:
             self.setup_usd = (self.setup_usd or 0.0) + trial.setup_cost_usd
 
+        if trial.judging_usage is not None:
+            self.judging_tokens += trial.judging_usage.total_tokens
+        if trial.judging_cost_usd is not None:
+            self.judging_usd = (self.judging_usd or 0.0) + trial.judging_cost_usd
+
     def exhausted(self, in_flight: int) -> tuple[StopReason, str] | None:
         """Which limit forbids another start, in words too; None where none does.
 
@@ -69,9 +76,10 @@ class Meter:
             return StopReason.TRIALS_BUDGET, f"the budget of {budget.trials} trials is used up"
         if budget.seconds is not None and self.seconds >= budget.seconds:
             return StopReason.TIME_BUDGET, f"the budget of {budget.seconds:g} s is used up"
-        if budget.tokens is not None and self.tokens + self.setup_tokens >= budget.tokens:
+        tokens = self.tokens + self.setup_tokens + self.judging_tokens
+        if budget.tokens is not None and tokens >= budget.tokens:
             return StopReason.TOKEN_BUDGET, f"the budget of {budget.tokens} tokens is used up"
-        usd = (self.usd or 0.0) + (self.setup_usd or 0.0)
+        usd = (self.usd or 0.0) + (self.setup_usd or 0.0) + (self.judging_usd or 0.0)
         if budget.usd is not None and usd >= budget.usd * _NEARLY:
             return StopReason.MONEY_BUDGET, f"the budget of ${budget.usd:g} is used up"
         return None
@@ -87,6 +95,8 @@ class Meter:
             setup_s=round(self.setup_s, 6),
             setup_tokens=self.setup_tokens,
             setup_usd=_nanodollars(self.setup_usd),
+            judging_tokens=self.judging_tokens,
+            judging_usd=_nanodollars(self.judging_usd),
             abandoned=self.abandoned,
         )
 

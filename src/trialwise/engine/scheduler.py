@@ -129,9 +129,10 @@ class Scheduler:
     def _count(self, trial: Trial) -> Sequence[Progress]:
         self.trials.append(trial)
         index, position = trial.index, self.order[trial.index]
-        is_left_out = self._leaves_out and trial.is_excused
         settled = _NONE
         for progress, outcome in zip(self.progress, trial.outcomes, strict=True):
+            # What no judge judged has no say while the run goes on, whatever the analysis.
+            is_left_out = (self._leaves_out and trial.is_excused) or trial.is_unjudged(outcome)
             passed = None if is_left_out else outcome.result.passed
             if progress.add(index, position, passed):
                 self._settle(progress)

@@ -20,7 +20,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Check, Criterion
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.postcondition import Appraisal, AskingPostcondition, Postcondition
-from trialwise.model.reply import Reply, Setup
+from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.model.trial import Trial
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ class Examined(NamedTuple):
     outcomes: tuple[Outcome, ...]
     error_class: ErrorClass = ErrorClass.NONE
     error: str = ""
+    usage: Usage | None = None
+    """Tokens that asking took."""
+    cost_usd: float | None = None
 
 
 _OK = CheckResult.ok()
@@ -104,7 +107,9 @@ class Scorer:
         if reply is None:
             return self._without_reply(index, input_id, seed, response, started_s)
         seen = reply.with_input(given)
-        outcomes, error_class, error = examined or self._examine(seen)
+        outcomes, error_class, error, judging_usage, judging_cost_usd = examined or self._examine(
+            seen
+        )
         trial = Trial(
             experiment=self._experiment,
             index=index,
@@ -116,6 +121,8 @@ class Scorer:
             latency_s=float(reply.latency_s),
             usage=reply.usage,
             cost_usd=None if reply.cost_usd is None else float(reply.cost_usd),
+            judging_usage=judging_usage,
+            judging_cost_usd=judging_cost_usd,
             attempts=response.attempts,
             attempt_errors=response.attempt_errors,
             started_s=started_s,
@@ -165,12 +172,13 @@ class Scorer:
         idle = self._idle(reply)
         if idle is not None:
             return idle
-        calls = [partial(self._asked, place, reply, seed) for place in self._asking]
+        answers: list[Appraisal] = []
+        calls = [partial(self._asked, place, reply, seed, answers) for place in self._asking]
         found = await gather(calls)
         outcomes = list(self._outcomes(reply, without=self._asking))
         for place, outcome in zip(self._asking, found, strict=True):
             outcomes[place] = outcome
-        return Examined(tuple(outcomes))
+        return Examined(tuple(outcomes), usage=_usage(answers), cost_usd=_cost(answers))
 
     async def aclose(self) -> None:
         """Release what the asking postconditions hold."""
@@ -180,7 +188,9 @@ class Scorer:
                     with suppress(Exception):  # nothing is lost with a connection that stays open
                         await check.asking.aclose()
 
-    async def _asked(self, place: int, reply: Reply, seed: int) -> Outcome:
+    async def _asked(
+        self, place: int, reply: Reply, seed: int, answers: list[Appraisal]
+    ) -> Outcome:
         """One criterion: its postconditions in order, until one does not hold."""
         criterion, postconditions = self._criteria[place]
         for name, check, asking in postconditions:
@@ -188,6 +198,7 @@ class Scorer:
                 appraisal = Appraisal(result=_result(check, reply))
             else:
                 appraisal = await _answer(asking, reply, seed)
+                answers.append(appraisal)
             if not appraisal.result.passed:
                 return Outcome(
                     criterion=criterion,
@@ -302,6 +313,21 @@ async def _answer(asking: AskingPostcondition, reply: Reply, seed: int) -> Appra
     return Appraisal(
         result=CheckResult.fail(f"the postcondition {answer}", reason=FailReason.TRANSFORM)
     )
+
+
+def _usage(answers: Sequence[Appraisal]) -> Usage | None:
+    known = [one.usage for one in answers if one.usage is not None]
+    if not known:
+        return None
+    return Usage(
+        input_tokens=sum(one.input_tokens for one in known),
+        output_tokens=sum(one.output_tokens for one in known),
+    )
+
+
+def _cost(answers: Sequence[Appraisal]) -> float | None:
+    known = [one.cost_usd for one in answers if one.cost_usd is not None]
+    return float(sum(known)) if known else None
 
 
 def _result(check: Callable[[Reply], object], reply: Reply) -> CheckResult:

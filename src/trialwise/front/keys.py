@@ -110,7 +110,7 @@ ABORT = Record(
         Key(
             "max_error_rate",
             Rate(),
-            "Stop above this share of trials that never reached the service; 1 for never.",
+            "Stop above this share of trials without a fair chance; 1 for never.",
             default="50%",
         ),
         Key("after", Count(), "Trials before which nothing is concluded.", default="10"),

@@ -39,7 +39,7 @@ class StopReason(StrEnum):
     TOKEN_BUDGET = "token-budget"
     MONEY_BUDGET = "money-budget"
     ERROR_RATE = "error-rate"
-    """Too many trials never reached the service."""
+    """Too many trials never reached the service, or a judge never answered."""
     INTERRUPTED = "interrupted"
     SERVICE = "service-unusable"
     """The service, its recording or the store could not go on."""
@@ -158,6 +158,9 @@ class Spending:
     setup_s: float = 0.0
     setup_tokens: int = 0
     setup_usd: float | None = None
+    judging_tokens: int = 0
+    """What judges took, apart from what the service took."""
+    judging_usd: float | None = None
     abandoned: int = 0
     """Trials started and not waited for, once the verdict was certain."""
 

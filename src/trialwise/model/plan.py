@@ -21,6 +21,7 @@ from trialwise.stats.values import Rule
 if TYPE_CHECKING:
     # As in `verdict`: not every run is sequential, and few have gates.
     from trialwise.model.gate import Metrics, Reliability, Stability
+    from trialwise.stats import Confusion
     from trialwise.stats.sequential import SequentialDesign
 
 __all__ = ["CriterionPlan", "ExperimentPlan", "LatencyPlan", "Limits", "Plan"]
@@ -86,6 +87,10 @@ class CriterionPlan:
     category: str = ""
     curtailed: bool = True
     caveats: tuple[str, ...] = ()
+    advisory: tuple[str, ...] = ()
+    """Why it can only advise, where it rests on a judge whose errors are not known well enough."""
+    errors: Confusion | None = None
+    """How often its judge is wrong, where it is a judge's and that was measured."""
 
     @property
     def limits(self) -> Limits:

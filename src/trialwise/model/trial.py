@@ -40,6 +40,9 @@ class Trial:
     """Preparation the service reports, kept apart from the trial itself."""
     setup_usage: Usage | None = None
     setup_cost_usd: float | None = None
+    judging_usage: Usage | None = None
+    """What its judges took, kept apart from what the service took."""
+    judging_cost_usd: float | None = None
     attempts: int = 1
     """Transport tries; more than one means a retry after an infrastructure error."""
     attempt_errors: tuple[str, ...] = ()
@@ -62,6 +65,10 @@ class Trial:
     def is_excused(self) -> bool:
         """Whether the per-protocol analysis leaves it out."""
         return self.error_class in EXCUSED
+
+    def is_unjudged(self, outcome: Outcome) -> bool:
+        """Whether the service replied, and a judge gave one criterion no verdict."""
+        return outcome.error_class in EXCUSED and self.error_class not in EXCUSED
 
     def outcome(self, criterion: str) -> Outcome:
         """What one criterion says of it."""
@@ -86,6 +93,8 @@ class Trial:
                     one.postcondition,
                     one.result.explanation,
                     one.result.evidence,
+                    # A judge's trouble is its criterion's own; all else is the trial's.
+                    *(() if one.error_class is self.error_class else (one.error_class.value,)),
                 ]
                 for k, one in enumerate(outcomes)
                 if not one.result.passed
@@ -100,6 +109,8 @@ class Trial:
             line |= self._troubles()
         if self.usage is not None or self.cost_usd is not None or self.setup_s is not None:
             line |= self._expenses()
+        if self.judging_usage is not None or self.judging_cost_usd is not None:
+            line |= self._judging()
         if self.error:
             line["error"] = self.error
         if self.tool_calls:
@@ -125,6 +136,13 @@ class Trial:
             ("setup_s", self.setup_s),
             ("setup_usage", _pair(self.setup_usage)),
             ("setup_cost_usd", self.setup_cost_usd),
+        )
+        return {name: value for name, value in found if value is not None}
+
+    def _judging(self) -> dict[str, Any]:
+        found = (
+            ("judging_usage", _pair(self.judging_usage)),
+            ("judging_cost_usd", self.judging_cost_usd),
         )
         return {name: value for name, value in found if value is not None}
 
@@ -157,6 +175,8 @@ class Trial:
             setup_s=line.get("setup_s"),
             setup_usage=_usage(line.get("setup_usage")),
             setup_cost_usd=line.get("setup_cost_usd"),
+            judging_usage=_usage(line.get("judging_usage")),
+            judging_cost_usd=line.get("judging_cost_usd"),
             attempts=line.get("attempts", 1),
             attempt_errors=tuple(line.get("attempt_errors", ())),
             started_s=line.get("at", 0.0),
@@ -202,8 +222,11 @@ _OK = CheckResult.ok()
 def _outcome(criterion: str, failure: Any, error_class: ErrorClass) -> Outcome:
     if failure is None:
         return Outcome(criterion=criterion, result=_OK, error_class=error_class)
-    reason, postcondition, explanation, evidence = failure
+    reason, postcondition, explanation, evidence, *own = failure
     result = CheckResult.fail(explanation, evidence=evidence, reason=FailReason(reason))
     return Outcome(
-        criterion=criterion, result=result, postcondition=postcondition, error_class=error_class
+        criterion=criterion,
+        result=result,
+        postcondition=postcondition,
+        error_class=ErrorClass(own[0]) if own else error_class,
     )

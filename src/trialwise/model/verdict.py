@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         ExactCorpusRate,
         FiniteCorpusCutoff,
         GuardrailBound,
+        JudgedDecision,
         LatencyLimitDecision,
         OrderStatisticBound,
         PrecedenceThreshold,
@@ -186,6 +187,10 @@ class Finding:
     residual: ResidualHarm | None = None
     caveats: tuple[str, ...] = ()
     """What qualifies the decision without changing it."""
+    advisory: tuple[str, ...] = ()
+    """Why it is reported and left out of the verdict's decision; nothing where it counts."""
+    judged: JudgedDecision | None = None
+    """The rate corrected for a judge's errors, where they were measured."""
     input_id: str | None = None
     """The input that this finding is about, where every input is judged on its own."""
     by_input: tuple[Finding, ...] = ()

@@ -79,7 +79,8 @@ class Purse:
         if self._is_limited:
             with self._spent() as spent:
                 spent.trials += spending.trials
-                spent.usd += (spending.usd or 0.0) + (spending.setup_usd or 0.0)
+                amounts = (spending.usd, spending.setup_usd, spending.judging_usd)
+                spent.usd += sum(one or 0.0 for one in amounts)
 
     def left(self) -> Budget | None:
         """What a run made in one piece may take; None where nothing is left.

@@ -52,9 +52,9 @@ def compose(
 ) -> Verdict:
     """Compose findings into a verdict; refused whole if any enforced part's design was refused.
 
-    An advisory dimension is decided exactly as an enforced one and reported; it never enters the
-    verdict's decision. With nothing enforced the decision is PASS: the run cannot fail. A gate
-    counts like a criterion, but has no error rate and enters no envelope.
+    An advisory dimension or criterion is decided exactly as an enforced one and reported; it never
+    enters the verdict's decision. With nothing enforced the decision is PASS: the run cannot fail.
+    A gate counts like a criterion, but has no error rate and enters no envelope.
 
     Args:
         findings: One per criterion, in the contract's order.
@@ -64,12 +64,13 @@ def compose(
     """
     findings, latency, gates = tuple(findings), tuple(latency), tuple(gates)
     left_out = frozenset(advisory)
+    counting = tuple(one for one in findings if not one.advisory)
     if not findings and not latency:
         raise InvalidArgument("findings", [], "hold a criterion: what was not run is never PASS")
     _check_one_rule([*findings, *latency])
     refusals = _refusals(
         [
-            *(() if Dimension.FUNCTIONAL in left_out else findings),
+            *(() if Dimension.FUNCTIONAL in left_out else counting),
             *(() if Dimension.LATENCY in left_out else latency),
         ]
     )
@@ -82,7 +83,7 @@ def compose(
             advisory=left_out,
             refusals=refusals,
         )
-    functional = combine(f.decision or Decision.INCONCLUSIVE for f in findings)
+    functional = combine(f.decision or Decision.INCONCLUSIVE for f in counting)
     timing = combine(f.decision or Decision.INCONCLUSIVE for f in latency)
     enforced = [
         decision
@@ -91,8 +92,8 @@ def compose(
     ]
     asked = [gate.decision for gate in gates if gate.decision is not None]
     decision = combine([*enforced, *asked]) or Decision.PASS
-    envelopes = _envelopes(findings)
-    sequential = [f for f in _streams(findings) if f.procedure is Procedure.SEQUENTIAL]
+    envelopes = _envelopes(counting)
+    sequential = [f for f in _streams(counting) if f.procedure is Procedure.SEQUENTIAL]
     return Verdict(
         decision=decision,
         findings=findings,
@@ -102,7 +103,7 @@ def compose(
         functional_decision=functional,
         latency_decision=timing,
         triggers=(
-            *_triggers(decision, findings, latency, left_out),
+            *_triggers(decision, counting, latency, left_out),
             *(
                 Trigger(kind="gate", name=gate.gate)
                 for gate in gates

@@ -249,7 +249,7 @@ def _of_criterion(record: RunRecord, finding: Finding, trials: TrialIndex) -> It
             name=f"{one.criterion} [{one.input_id}]" if is_input else one.criterion,
             status=status,
             label=one.label or status.value,
-            advisory=advisory,
+            advisory=advisory or bool(finding.advisory),
             statement=one.statement,
             advice=one.advice,
             notes=_notes(one, () if is_input else guards),

@@ -158,6 +158,8 @@ def suite_spending(records: Sequence[RunRecord]) -> Spending:
         setup_s=math.fsum(one.setup_s for one in spent),
         setup_tokens=sum(one.setup_tokens for one in spent),
         setup_usd=_known(one.setup_usd for one in spent),
+        judging_tokens=sum(one.judging_tokens for one in spent),
+        judging_usd=_known(one.judging_usd for one in spent),
         abandoned=sum(one.abandoned for one in spent),
     )
 

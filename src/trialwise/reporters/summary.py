@@ -388,3 +388,6 @@ def _spent(verdicts: Sequence[Verdict]) -> Iterator[str]:
     setup = sum(one.setup_usd or 0.0 for one in spent)
     if setup:
         yield f"{money(setup)} setup"
+    judging = sum(one.judging_usd or 0.0 for one in spent)
+    if judging:
+        yield f"{money(judging)} judges"

@@ -30,7 +30,7 @@ __all__ = ["Difference", "Verification", "verify"]
 #: Two machines may round a sum or a logarithm differently; no decision hangs on the ninth digit.
 _NEARLY = 1e-9
 #: Money is kept to the nanodollar and times to the microsecond, whatever the order of addition.
-_ROUNDED = {"usd": 2e-9, "setup_usd": 2e-9, "setup_s": 2e-6}
+_ROUNDED = {"usd": 2e-9, "setup_usd": 2e-9, "judging_usd": 2e-9, "setup_s": 2e-6}
 #: Sentences for people: another version may have put them otherwise and decided alike.
 _WORDING = frozenset(
     {
@@ -322,6 +322,10 @@ def _spending(record: RunRecord) -> Spending:
             trial.setup_usage.total_tokens for trial in trials if trial.setup_usage is not None
         ),
         setup_usd=_sum([trial.setup_cost_usd for trial in trials]),
+        judging_tokens=sum(
+            trial.judging_usage.total_tokens for trial in trials if trial.judging_usage is not None
+        ),
+        judging_usd=_sum([trial.judging_cost_usd for trial in trials]),
     )
     same = {
         name: getattr(stored, name)

@@ -46,6 +46,7 @@ class Assessed:
     obstacle: str = ""
     """Why no difference can be concluded, whatever the numbers are."""
     caveats: tuple[str, ...] = ()
+    advisory: tuple[str, ...] = ()
 
     @property
     def p_value(self) -> float | None:
@@ -82,6 +83,7 @@ def assess_criterion(
         pairing=pairing,
         obstacle=obstacle,
         caveats=tuple(_caveats(name, pairing, evidence, reference.plan.analysis)),
+        advisory=_advisory(name, reference, candidate),
     )
 
 
@@ -121,7 +123,12 @@ def concluded(
         interval=found.interval,
         margin_bound=found.margin_bound,
         statement=_statement(assessed, contrast, question, fewest, labels),
-        caveats=(*assessed.caveats, *_disagreement(assessed, contrast)),
+        caveats=(
+            *(f"Advisory: {reason}." for reason in assessed.advisory),
+            *assessed.caveats,
+            *_disagreement(assessed, contrast),
+        ),
+        advisory=assessed.advisory,
     )
 
 
@@ -139,6 +146,18 @@ def fewest_discordant(alpha: float, correction: Correction, criteria: int) -> in
         case "none" | "bh":
             level = alpha
     return minimum_discordant(level)
+
+
+def _advisory(name: str, *records: RunRecord) -> tuple[str, ...]:
+    """Why it can only advise, where it rests on a judge whose errors nobody knows."""
+    found = (
+        reason
+        for record in records
+        for one in record.plan.criteria
+        if one.criterion == name
+        for reason in one.advisory
+    )
+    return tuple(dict.fromkeys(found))
 
 
 # --- The test ---------------------------------------------------------------------------------
@@ -175,7 +194,11 @@ def _evidence(
     """The evidence by the valid test, and what keeps it from telling the two apart, if anything."""
     claim = reference.plan.claim
     leaves_out = reference.plan.analysis is Analysis.PER_PROTOCOL
-    pairs = [pair for pair in pairing.pairs if not (leaves_out and pair.is_excused)]
+    pairs = [
+        pair
+        for pair in pairing.pairs
+        if not (pair.is_unjudged(name) or (leaves_out and pair.is_excused))
+    ]
     obstacle = _obstacle(pairing, claim)
     if not pairs:
         ours = _tally(name, pairing.reference, leaves_out=leaves_out)
@@ -228,7 +251,11 @@ def _unattributed(pairing: Pairing, ours: Claim, theirs: Claim) -> str:
 
 
 def _tally(name: str, trials: Sequence[Trial], *, leaves_out: bool) -> Tally:
-    counted = [trial for trial in trials if not (leaves_out and trial.is_excused)]
+    counted = [
+        trial
+        for trial in trials
+        if not (trial.is_unjudged(trial.outcome(name)) or (leaves_out and trial.is_excused))
+    ]
     passed = sum(trial.outcome(name).passed for trial in counted)
     return Tally(trials=len(counted), passed=passed)
 
@@ -346,12 +373,24 @@ def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis
             f"{summary.left_out[0]} trials of the reference and {summary.left_out[1]} of the "
             "candidate have no partner and are left out."
         )
+    unjudged = sum(pair.is_unjudged(name) for pair in pairing.pairs)
+    if unjudged:
+        pairs = "1 pair holds" if unjudged == 1 else f"{unjudged} pairs hold"
+        left = "is left out" if unjudged == 1 else "are left out"
+        yield (
+            f"{pairs} a reply that got no verdict from the judge and {left}; the test keeps its "
+            "level where a judge's silence has nothing to do with what it was shown."
+        )
     if not summary.excused:
         return
     if analysis is Analysis.PER_PROTOCOL:
         yield f"{summary.excused} pairs hold a trial without a fair chance and are left out."
         return
-    fair = [_passed(name, pair) for pair in pairing.pairs if not pair.is_excused]
+    fair = [
+        _passed(name, pair)
+        for pair in pairing.pairs
+        if not (pair.is_excused or pair.is_unjudged(name))
+    ]
     won, lost = fair.count((False, True)), fair.count((True, False))
     yield (
         f"{summary.excused} pairs hold a trial that never had a fair chance and counts as a "

@@ -134,6 +134,8 @@ class ComparisonFinding:
     interval. Enumerated, its nominal 5 % is at most 7 % with 20 pairs and 6 % with 50 or 100."""
     statement: str = ""
     caveats: tuple[str, ...] = ()
+    advisory: tuple[str, ...] = ()
+    """Why it is reported and left out of the verdict's decision; nothing where it counts."""
 
     @property
     def wins(self) -> int | None:

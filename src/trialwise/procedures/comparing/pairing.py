@@ -34,6 +34,13 @@ class Pair:
         """Whether either trial never had a fair chance."""
         return self.reference.is_excused or self.candidate.is_excused
 
+    def is_unjudged(self, criterion: str) -> bool:
+        """Whether a judge gave one criterion no verdict on a reply of either."""
+        return any(
+            trial.is_unjudged(trial.outcome(criterion))
+            for trial in (self.reference, self.candidate)
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:

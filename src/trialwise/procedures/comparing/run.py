@@ -67,7 +67,8 @@ def compare_records(
     )
     findings = _findings(assessed, tested, adjustment, asked, names)
     pairings = _pairings(assessed)
-    decision = combine(one.decision for one in findings) or Decision.INCONCLUSIVE
+    counting = [one.decision for one in findings if not one.advisory]
+    decision = combine(counting) or Decision.INCONCLUSIVE
     return ComparisonVerdict(
         reference=_side(reference, names[0]),
         candidate=_side(candidate, names[1]),

@@ -7,7 +7,7 @@ margin below it, at the fewest expected trials, within twice the exact fixed sam
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from trialwise.errors import InvalidArgument
@@ -16,6 +16,7 @@ from trialwise.model.criterion import Criterion, Origin
 from trialwise.model.evidence import Threshold
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan
+from trialwise.model.postcondition import advisory_reasons, measured_errors
 from trialwise.model.sampling import Sampling
 from trialwise.model.verdict import Intent, Procedure
 from trialwise.stats._boundary import as_written
@@ -73,10 +74,14 @@ def plan_criterion(
     """The plan of one criterion, or None with its reasons in the situation's refusals."""
     trials = situation.fixed_trials(criterion, experiment)
     try:
-        return _planner(criterion, trials, situation)(criterion, experiment, trials, situation)
+        plan = _planner(criterion, trials, situation)(criterion, experiment, trials, situation)
     except InvalidArgument as error:
         situation.refuse(criterion, str(error))
         return None
+    reasons, errors = advisory_reasons(criterion.checks), measured_errors(criterion.checks)
+    if plan is None or (not reasons and errors is None):
+        return plan
+    return replace(plan, advisory=reasons, errors=errors)
 
 
 def _planner(criterion: Criterion, trials: int | None, situation: Situation) -> _Planner:

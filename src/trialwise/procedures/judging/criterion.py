@@ -34,6 +34,7 @@ from trialwise.procedures.judging.partial import (
     certain_finding,
     measured_finding,
     short_finding,
+    silenced_finding,
     unreached_finding,
 )
 from trialwise.procedures.streams import Stream
@@ -97,10 +98,17 @@ def _pooled(
 ) -> Finding:
     counted = _count(criterion, plan, rows, inputs=inputs)
     finding = _decide(criterion, plan, experiment, counted, stop)
-    if finding.decision is Decision.FAIL and _is_unreached(counted.rows, plan):
-        finding = unreached_finding(criterion, finding.tally, plan.intent)
+    if finding.decision is Decision.FAIL:
+        if _is_unreached(counted.rows, plan):
+            finding = unreached_finding(criterion, finding.tally, plan.intent)
+        elif _hinges_on_silence(criterion, plan, experiment, counted.rows, stop, inputs=inputs):
+            finding = silenced_finding(finding, sum(row.is_unjudged for row in counted.rows))
     reason = _reason(criterion, counted, stop)
     finding = enrich(finding, criterion, counted.rows, reason)
+    if criterion.errors is not None:
+        from trialwise.procedures.judging.judged import correct
+
+        finding = correct(finding, criterion, counted.rows, reason)
     return contain(finding, plan, experiment, counted.rows)
 
 
@@ -109,29 +117,52 @@ def _is_unreached(rows: Sequence[Row], plan: Plan) -> bool:
     return not plan.options.abort.to_fail and all(row.trial.is_excused for row in rows)
 
 
+def _hinges_on_silence(
+    criterion: CriterionPlan,
+    plan: Plan,
+    experiment: ExperimentPlan,
+    rows: Sequence[Row],
+    stop: StopReason,
+    *,
+    inputs: int,
+) -> bool:
+    """Whether it would not FAIL, had the trials that no judge judged passed.
+
+    A judge's silence is no pass, and no failure of the service either.
+    """
+    if plan.analysis is Analysis.PER_PROTOCOL or not any(row.is_unjudged for row in rows):
+        return False
+    kindly = [row.with_pass() if row.is_unjudged else row for row in rows]
+    counted = _count(criterion, plan, kindly, inputs=inputs)
+    return _decide(criterion, plan, experiment, counted, stop).decision is not Decision.FAIL
+
+
 def _count(criterion: CriterionPlan, plan: Plan, rows: Sequence[Row], *, inputs: int) -> Counted:
     """Run the stream through its limits, in issue order and up to the first gap.
 
     Where each input is judged, trials are issued in blocks of all inputs: a trial's block is its
-    place among its input's own.
+    place among its input's own. What no judge judged decides nothing early; at the end of a fixed
+    design it counts as failed, and a sequential one goes on without it.
     """
     leaves_out = plan.analysis is Analysis.PER_PROTOCOL
-    stream = Stream(criterion.limits)
-    places = [row.trial.index // inputs for row in rows]
     if criterion.rides_along:
-        kept = [row for row in rows if not (leaves_out and row.trial.is_excused)]
+        kept = [row for row in rows if not (leaves_out and row.is_excused)]
         passed = sum(row.passed for row in kept)
         return Counted(
             rows=rows, decision=None, trials=len(kept), passed=passed, is_complete=bool(rows)
         )
+    stream = Stream(criterion.limits)
+    places = [row.trial.index // inputs for row in rows]
     for place, row in zip(places, rows, strict=True):
-        excused = leaves_out and row.trial.is_excused
-        stream.add(place, passed=None if excused else row.passed)
+        skipped = row.is_unjudged or (leaves_out and row.is_excused)
+        stream.add(place, passed=None if skipped else row.passed)
     used = [row for place, row in zip(places, rows, strict=True) if place < stream.next_place]
+    adds_silent = not leaves_out and criterion.limits.design is None
+    silent = sum(row.is_unjudged for row in used) if adds_silent else 0
     return Counted(
         rows=used,
         decision=stream.decision,
-        trials=stream.trials,
+        trials=stream.trials + silent,
         passed=stream.passed,
         is_complete=stream.next_place >= criterion.trials,
     )
@@ -227,7 +258,7 @@ def _required(criterion: CriterionPlan) -> float:
 def _by_input(rows: Sequence[Row], *, leaves_out: bool) -> dict[str, tuple[int, int]]:
     counts: dict[str, tuple[int, int]] = {}
     for row in rows:
-        if leaves_out and row.trial.is_excused:
+        if leaves_out and row.is_excused:
             continue
         passed, trials = counts.get(row.trial.input_id, (0, 0))
         counts[row.trial.input_id] = passed + row.passed, trials + 1
@@ -275,7 +306,10 @@ def _over_inputs(
         intent_to_treat=tally,
         per_protocol=per_protocol_of(rows),
         breakdown=breakdown_of(rows),
-        caveats=(*criterion.caveats, *disclosures_of(rows)),
+        caveats=(
+            *criterion.caveats,
+            *disclosures_of(rows, skips_unjudged=criterion.limits.design is not None),
+        ),
         planned_trials=criterion.trials * len(parts),
         statement=f"{statement}.{levels}",
         stop=next((part.stop for part in parts if part.stop is not None), None),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trialwise.model.criterion import Origin
 from trialwise.model.evidence import Breakdown, Diagnostics, StopReason
-from trialwise.model.outcome import ErrorClass, FailReason, Outcome
+from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
@@ -60,6 +60,26 @@ class Row(NamedTuple):
     def passed(self) -> bool:
         """Whether the criterion passed."""
         return self.outcome.result.passed
+
+    @property
+    def is_unjudged(self) -> bool:
+        """Whether the service replied, and a judge gave no verdict."""
+        return self.trial.is_unjudged(self.outcome)
+
+    @property
+    def is_excused(self) -> bool:
+        """Whether the per-protocol analysis leaves it out."""
+        return self.trial.is_excused or self.is_unjudged
+
+    def with_pass(self) -> Row:
+        """The row as if the criterion had passed."""
+        return Row(self.trial, Outcome(criterion=self.outcome.criterion, result=CheckResult.ok()))
+
+    @property
+    def error_class(self) -> ErrorClass:
+        """The trial's, or else the criterion's own."""
+        of_trial = self.trial.error_class
+        return self.outcome.error_class if of_trial is ErrorClass.NONE else of_trial
 
     @property
     def is_untestable(self) -> bool:
@@ -112,7 +132,13 @@ def enrich(
         per_protocol=per_protocol_of(rows),
         breakdown=breakdown_of(rows),
         diagnostics=_diagnostics(rows),
-        caveats=(*criterion.caveats, *finding.caveats, *disclosures_of(rows)),
+        caveats=(
+            *(f"Advisory: {reason}." for reason in criterion.advisory),
+            *criterion.caveats,
+            *finding.caveats,
+            *disclosures_of(rows, skips_unjudged=criterion.limits.design is not None),
+        ),
+        advisory=criterion.advisory,
     )
 
 
@@ -123,13 +149,13 @@ def counts_of(rows: Sequence[Row]) -> Tally:
 
 def per_protocol_of(rows: Sequence[Row]) -> Tally:
     """The trials in which the service had a fair chance."""
-    return counts_of([row for row in rows if not row.trial.is_excused])
+    return counts_of([row for row in rows if not row.is_excused])
 
 
 def breakdown_of(rows: Sequence[Row]) -> Breakdown:
     """Failures by reason, trials by error class."""
     reasons = Counter(row.outcome.result.reason for row in rows)
-    errors = Counter(row.trial.error_class for row in rows)
+    errors = Counter(row.error_class for row in rows)
     return Breakdown(
         condition=reasons[FailReason.CONDITION],
         transform=reasons[FailReason.TRANSFORM],
@@ -150,8 +176,28 @@ def _diagnostics(rows: Sequence[Row]) -> Diagnostics:
     return diagnose([row.passed for row in rows], sum(row.is_untestable for row in rows))
 
 
-def disclosures_of(rows: Sequence[Row]) -> tuple[str, ...]:
-    """What the counts do not show by themselves: passes that took a retry."""
+def disclosures_of(rows: Sequence[Row], *, skips_unjudged: bool) -> tuple[str, ...]:
+    """What the counts do not show: passes that took a retry, trials that no judge judged."""
+    return (*_retried(rows), *_unjudged(rows, skips_unjudged))
+
+
+def _unjudged(rows: Sequence[Row], skipped: bool) -> tuple[str, ...]:
+    unjudged = sum(row.is_unjudged for row in rows)
+    if not unjudged:
+        return ()
+    trials = "1 trial" if unjudged == 1 else f"{unjudged} trials"
+    if skipped:
+        counted = (
+            "take no part; the error rates hold where a judge's silence has nothing to do with "
+            "what it was shown"
+        )
+    else:
+        fair = per_protocol_of(rows)
+        counted = f"count as failed; without them {fair.passed} of {fair.trials} pass"
+    return (f"{trials} got no verdict from the judge and {counted}",)
+
+
+def _retried(rows: Sequence[Row]) -> tuple[str, ...]:
     retried = sum(row.needed_retry for row in rows)
     if not retried:
         return ()

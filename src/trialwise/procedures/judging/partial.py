@@ -16,6 +16,7 @@ __all__ = [
     "certain_finding",
     "measured_finding",
     "short_finding",
+    "silenced_finding",
     "unreached_finding",
 ]
 
@@ -28,7 +29,7 @@ WHY: dict[StopReason, str] = {
     StopReason.TIME_BUDGET: "spent its budget of time",
     StopReason.TOKEN_BUDGET: "spent its budget of tokens",
     StopReason.MONEY_BUDGET: "spent its budget of money",
-    StopReason.ERROR_RATE: "was aborted: too many trials never reached the service",
+    StopReason.ERROR_RATE: "was aborted: too many trials never reached the service or its judge",
     StopReason.INTERRUPTED: "was interrupted",
     StopReason.SERVICE: "could not go on",
 }
@@ -100,6 +101,21 @@ def unreached_finding(criterion: CriterionPlan, tally: Tally, intent: Intent) ->
         observed=ObservedRate.NOT_APPLICABLE,
         caution=Caution.ZERO_EVALUABLE,
         statement=f"{trials} {reached} the service, which says nothing about it.",
+    )
+
+
+def silenced_finding(finding: Finding, silent: int) -> Finding:
+    """A failure that rests on trials no judge judged: INCONCLUSIVE, whatever was concluded."""
+    trials, they = ("1 trial", "it") if silent == 1 else (f"{silent} trials", "they")
+    return replace(
+        finding,
+        decision=Decision.INCONCLUSIVE,
+        caution=None,
+        statement=(
+            f"{trials} got no verdict from the judge, and had {they} passed this would not be a "
+            "FAIL: a judge's silence says nothing about the service."
+        ),
+        advice="see that the judge answers, or decide without such trials: analysis per-protocol",
     )
 
 

@@ -123,11 +123,13 @@ def _aborted(finding: Finding, *, to_fail: bool) -> Finding:
     """An abort never leaves a PASS: what passed before it is not known to have been run fairly."""
     if finding.decision is Decision.FAIL:
         return finding
+    is_told = finding.stop is StopReason.ERROR_RATE  # a plan cut short says so itself
+    why = "" if is_told else f"The run {WHY[StopReason.ERROR_RATE]}. "
     return replace(
         finding,
         decision=Decision.FAIL if to_fail else Decision.INCONCLUSIVE,
         label="",
-        statement=f"The run {WHY[StopReason.ERROR_RATE]}. {finding.statement}",
+        statement=f"{why}{finding.statement}",
     )
 
 

@@ -62,6 +62,10 @@ def _sums(record: RunRecord) -> Iterator[tuple[str, object]]:
         parts += [f"{spent.setup_tokens:,} tokens"] if spent.setup_tokens else []
         parts += [money(spent.setup_usd)] if spent.setup_usd else []
         yield "preparation", ", ".join(parts)
+    if spent.judging_tokens or spent.judging_usd:
+        parts = [f"{spent.judging_tokens:,} tokens"] if spent.judging_tokens else []
+        parts += [money(spent.judging_usd)] if spent.judging_usd else []
+        yield "judges", ", ".join(parts)
 
 
 def _budgets(record: RunRecord) -> Markup:

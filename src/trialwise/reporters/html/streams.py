@@ -9,7 +9,7 @@ from trialwise.model.options import Analysis
 from trialwise.model.plan import CriterionPlan, Limits
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
-from trialwise.model.verdict import Finding
+from trialwise.model.verdict import Finding, Procedure
 
 __all__ = ["Bounds", "bounds_of", "outcomes_of", "plan_of", "trials_of"]
 
@@ -68,8 +68,11 @@ def trials_of(record: RunRecord, finding: Finding) -> list[Trial]:
 def outcomes_of(record: RunRecord, finding: Finding) -> Sequence[bool]:
     """Whether each trial passed that the analysis counts, in issue order."""
     leaves_out = record.plan.analysis is Analysis.PER_PROTOCOL
+    skips_unjudged = leaves_out or finding.procedure is Procedure.SEQUENTIAL
+    found = [(trial, trial.outcome(finding.criterion)) for trial in trials_of(record, finding)]
     return [
-        trial.outcome(finding.criterion).passed
-        for trial in trials_of(record, finding)
+        outcome.passed
+        for trial, outcome in found
         if not (leaves_out and trial.is_excused)
+        and not (skips_unjudged and trial.is_unjudged(outcome))
     ]

@@ -171,6 +171,10 @@ def _run(verdict: Verdict) -> Rows:
     setup += [money(spent.setup_usd)] if spent.setup_usd is not None else []
     if setup:
         rows.append(("Spent on setup", ", ".join(setup)))
+    judging = [counted(spent.judging_tokens, "token")] if spent.judging_tokens else []
+    judging += [money(spent.judging_usd)] if spent.judging_usd is not None else []
+    if judging:
+        rows.append(("Spent on judges", ", ".join(judging)))
     if spent.abandoned:
         rows.append(("Abandoned", f"{counted(spent.abandoned, 'trial')} once all was certain"))
     return rows

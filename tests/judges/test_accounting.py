@@ -1,0 +1,282 @@
+"""What judges take and what they leave open, in the record of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trialwise as tw
+from trialwise.checks._definition import criterion_structure
+from trialwise.judges import Calibration, GoldFiles, judge
+from trialwise.model.evidence import StopReason
+from trialwise.model.outcome import ErrorClass
+from trialwise.model.reply import Reply, Usage
+from trialwise.model.verdict import Decision
+from trialwise.session.verifying import verify
+from trialwise.stats import Confusion, decide_judged
+from trialwise.stores.runs import RunStore
+
+Start = Callable[[Callable[[Any], Any]], Any]
+Says = Callable[..., str]
+MEASURED = Confusion(true_pass=60, false_pass=1, true_fail=58, false_fail=1)
+
+
+async def service(text: str) -> Reply:
+    usage = Usage(input_tokens=10, output_tokens=1)
+    return Reply(value=text.upper(), usage=usage, cost_usd=0.01, latency_s=0.001)
+
+
+def run(check: Any, *, trials: int = 12, **options: Any) -> Any:
+    """A judged criterion beside a plain one, over two inputs."""
+    contract = tw.Contract(
+        "agent",
+        service,
+        [
+            tw.Criterion("judged", check, at_least=0.5),
+            tw.Criterion("loud", str.isupper, at_least=0.5),
+        ],
+        sampling=["yes", "no"],
+    )
+    options = {"trials": trials, "seed": 3, "curtail": False, "store": None} | options
+    return tw.run(contract, progress=False, **options)
+
+
+def calibrated(one: Any, **options: Any) -> Any:
+    """A judge that may decide."""
+    plain = judge("r", one.service(), **options)
+    found = Calibration(judge=plain.identity, gold="g", provenance="two people", confusion=MEASURED)
+    return replace(plain, calibration=found)
+
+
+def test_what_judges_take_is_kept_apart(juror: Start, says: Says, tmp_path: Path) -> None:
+    """In every trial, in the spending, and after the journal was read again."""
+    one = juror(lambda _: says(True))
+
+    result = run(judge("r", one.service(), votes=2), store=tmp_path)
+
+    for trial in result.record.trials:
+        assert Usage(input_tokens=2000, output_tokens=200) == trial.judging_usage
+        assert 0.0024 == pytest.approx(trial.judging_cost_usd)
+        assert (Usage(input_tokens=10, output_tokens=1), 0.01) == (trial.usage, trial.cost_usd)
+    spending = result.verdict.spending
+    assert (12 * 11, 12 * 2200) == (spending.tokens, spending.judging_tokens)
+    assert (0.12, 0.0288) == (spending.usd, spending.judging_usd)
+    (stored,) = RunStore(tmp_path).list()
+    assert result.record.trials == RunStore(tmp_path).load(stored.run_id).trials
+
+
+def test_a_budget_pays_the_judges_too(juror: Start, says: Says) -> None:
+    """Ten dollars are ten dollars, whoever gets them."""
+    one = juror(lambda _: says(True))
+
+    result = run(judge("r", one.service(), votes=10), trials=200, budget=tw.Budget(usd=0.1))
+
+    assert StopReason.MONEY_BUDGET is result.verdict.stop
+    assert 5 == len(result.record.trials)  # 0.022 each
+
+
+def broken_at_times(says: Says) -> Callable[[Any], Any]:
+    calls = iter(range(10_000))
+    return lambda _: 500 if next(calls) % 4 == 0 else says(True)
+
+
+def test_a_judges_trouble_is_left_out_per_protocol(
+    juror: Start, says: Says, no_waiting: Any, tmp_path: Path
+) -> None:
+    """It counts as failed, is said to, and both counts stand side by side; the other one's too."""
+    asking = judge("r", juror(broken_at_times(says)).service(), retries=0, clock=no_waiting)
+
+    result = run(asking, store=tmp_path)
+
+    judged, loud = result.verdict.findings
+    assert (9, 12) == (judged.tally.passed, judged.tally.trials)
+    assert (9, 9) == (judged.per_protocol.passed, judged.per_protocol.trials)
+    assert (12, 12) == (loud.per_protocol.passed, loud.per_protocol.trials)
+    assert {"infrastructure": 3} == judged.breakdown.errors
+    assert {} == loud.breakdown.errors
+    disclosed = (
+        "3 trials got no verdict from the judge and count as failed; without them 9 of 9 pass"
+    )
+    assert disclosed in judged.caveats
+    (stored,) = RunStore(tmp_path).list()
+    again = RunStore(tmp_path).load(stored.run_id)
+    assert result.record.trials == again.trials
+    classes = [trial.outcome("judged").error_class for trial in again.trials]
+    assert 3 == classes.count(ErrorClass.INFRASTRUCTURE)
+
+
+def test_a_run_may_be_decided_without_them(juror: Start, says: Says, no_waiting: Any) -> None:
+    """By the explicit choice that every per-protocol decision is."""
+    asking = calibrated(juror(broken_at_times(says)), retries=0, clock=no_waiting)
+
+    result = run(asking, analysis=tw.Analysis.PER_PROTOCOL, trials=12)
+
+    judged, loud = result.verdict.findings
+    assert (9, 9) == (judged.tally.passed, judged.tally.trials)
+    assert (12, 12) == (loud.tally.passed, loud.tally.trials)
+
+
+def repeating(says: Says, pattern: str) -> Callable[[Any], Any]:
+    """A juror that passes (+), fails (-) and breaks down (?) in turn."""
+    calls = cycle(pattern)
+    return lambda _: {"+": says(True), "-": says(False), "?": 500}[next(calls)]
+
+
+@pytest.mark.parametrize("curtail", [False, True])
+@pytest.mark.parametrize(
+    ("pattern", "decision"),
+    [("??+", "INCONCLUSIVE"), ("-?-", "FAIL"), ("+++?", "PASS"), ("?", "INCONCLUSIVE")],
+)
+def test_a_judges_silence_is_no_failure_of_the_service(
+    juror: Start, says: Says, no_waiting: Any, pattern: str, *, decision: str, curtail: bool
+) -> None:
+    """FAIL stands where it would had they passed, PASS where it would had they failed."""
+    asking = calibrated(juror(repeating(says, pattern)), retries=0, clock=no_waiting)
+
+    never = tw.AbortRule(max_error_rate=1.0)
+    result = run(asking, trials=60, curtail=curtail, abort=never)
+
+    judged, loud = result.verdict.findings
+    assert (Decision(decision), Decision.PASS) == (judged.decision, loud.decision)
+    assert Decision(decision) is result.verdict.decision
+    silenced = "no verdict from the judge, and had they passed" in judged.statement
+    assert silenced is (decision == "INCONCLUSIVE")
+    assert verify(result.record).matches
+
+
+@pytest.mark.parametrize(("good", "decision"), [("+", "PASS"), ("-", "FAIL")])
+def test_a_sequential_decision_goes_on_without_the_silent_ones(
+    juror: Start, says: Says, no_waiting: Any, good: str, decision: str
+) -> None:
+    """They take no part, and it is said on what condition that is right."""
+    asking = calibrated(juror(repeating(says, good + "?")), retries=0, clock=no_waiting)
+    contract = tw.Contract(
+        "agent",
+        service,
+        [tw.Criterion("judged", asking, at_least=0.6, margin=0.3)],
+        sampling=["yes", "no"],
+    )
+
+    result = tw.run(contract, seed=3, store=None, progress=False)
+
+    (judged,) = result.verdict.findings
+    design = judged.design
+    silent = sum(trial.outcome("judged").error_class != "none" for trial in result.record.trials)
+    assert silent > 0
+    assert len(result.record.trials) - silent == judged.tally.trials
+    assert Decision(decision) is design.decide(judged.tally.trials, judged.tally.failed)
+    assert any("take no part; the error rates hold where" in one for one in judged.caveats)
+    assert verify(result.record).matches
+
+
+def test_a_judge_without_a_gold_set_is_reported_and_decides_nothing(
+    juror: Start, says: Says
+) -> None:
+    """Whatever it says; the verdict is that of the other criterion, and the reason stands there."""
+    result = run(judge("r", juror(lambda _: says(False)).service()))
+
+    judged, loud = result.verdict.findings
+    assert Decision.PASS is result.verdict.decision is loud.decision
+    assert Decision.FAIL is judged.decision
+    assert "nobody has measured" in judged.advisory[0]
+    assert judged.caveats[0].startswith("Advisory: the judge has no gold set")
+    assert () == result.verdict.triggers
+
+
+def test_a_calibrated_judge_decides(juror: Start, says: Says, tmp_path: Path) -> None:
+    """Like any other, where the corrected rate says the same; the record can be read again."""
+    result = run(calibrated(juror(lambda _: says(False))), trials=40, store=tmp_path)
+
+    judged, _ = result.verdict.findings
+    assert Decision.FAIL is result.verdict.decision
+    assert () == judged.advisory
+    assert ["judged"] == [one.name for one in result.verdict.triggers]
+    assert decide_judged(0, 40, MEASURED, 0.5) == judged.judged
+    (stored,) = RunStore(tmp_path).list()
+    assert result.record.verdict == RunStore(tmp_path).load(stored.run_id).verdict
+
+
+@pytest.mark.parametrize("curtail", [False, True])
+def test_a_judged_rate_alone_is_no_verdict(juror: Start, says: Says, curtail: bool) -> None:
+    """What the judge shows, its own errors may leave open; what would settle it is said."""
+    calls = iter(range(1000))
+    one = juror(lambda _: says(next(calls) % 10 < 6))
+
+    result = run(calibrated(one), trials=100, curtail=curtail)
+
+    judged, _ = result.verdict.findings
+    assert Decision.INCONCLUSIVE is judged.decision is result.verdict.decision
+    assert "own errors leave it open" in judged.statement
+    assert any("Corrected for the judge's errors on 120 labels" in one for one in judged.caveats)
+    assert judged.judged is not None
+    assert Decision.INCONCLUSIVE is judged.judged.decision
+
+
+def test_a_calibration_does_not_make_another_criterion(tmp_path: Path) -> None:
+    """A baseline of the same rubric and jurors stays one; files and time limits are no part."""
+    from trialwise.services import ChatService
+
+    def structure(**options: Any) -> str:
+        juror = ChatService("http://127.0.0.1:9/v1", "m", api_key_env=None)
+        check = judge(options.pop("rubric", "r"), juror, **options)
+        return criterion_structure(tw.Criterion("c", check, at_least=0.5))
+
+    found = Calibration(judge="j", gold="g", provenance="p", confusion=MEASURED)
+    assert structure() == structure(
+        calibration=found, files=GoldFiles.beside(tmp_path / "gold.yaml"), timeout_s=1.0
+    )
+    assert structure() != structure(rubric="s")
+    assert structure() != structure(votes=3)
+
+
+def compared(check: Any) -> Any:
+    """A service that shouts against one that does not, judged and looked at."""
+
+    def quiet(text: str) -> str:
+        return text
+
+    def loud(text: str) -> str:
+        return text.upper()
+
+    first, second = (
+        tw.Contract(
+            "agent",
+            one,
+            [
+                tw.Criterion("judged", check, at_least=0.5),
+                tw.Criterion("upper", str.isupper, at_least=0.5),
+            ],
+            sampling=["yes", "no"],
+        )
+        for one in (quiet, loud)
+    )
+    found = tw.compare(first, second, trials=20, seed=3, store=None, progress=False)
+    return found.verdict
+
+
+def test_an_unmeasured_judge_compares_nothing_for_good(juror: Start, says: Says) -> None:
+    """That it likes the worse one is reported; the other criterion decides."""
+    one = juror(lambda asked: says("YES" not in str(asked) and "NO" not in str(asked)))
+
+    verdict = compared(judge("r", one.service()))
+
+    judged, upper = verdict.findings
+    assert ("worse", "better") == (judged.contrast, upper.contrast)
+    assert "nobody has measured" in judged.advisory[0]
+    assert Decision.PASS is verdict.decision
+
+
+def test_pairs_without_a_verdict_are_left_out(juror: Start, says: Says, no_waiting: Any) -> None:
+    """Of either service: a judge's silence is no failure of the one it fell on."""
+    asking = calibrated(juror(repeating(says, "+?++")), retries=0, clock=no_waiting)
+
+    judged, upper = compared(asking).findings
+
+    assert (10, 20) == (judged.pairs.pairs, upper.pairs.pairs)
+    assert (10, 10) == (judged.reference.passed, judged.candidate.passed)
+    assert any("10 pairs hold a reply that got no verdict" in one for one in judged.caveats)
