@@ -49,6 +49,10 @@ class Forecast:
     max_trials: int
     """Of all its streams together."""
     chances: tuple[Chance, ...] = ()
+    advisory: tuple[str, ...] = ()
+    """Why it will decide nothing, where it can only advise."""
+    labels: int | None = None
+    """How many labels its judge's errors were measured on: the corrected rate has to agree."""
 
 
 def forecast(plan: Plan) -> tuple[Forecast, ...]:
@@ -66,6 +70,8 @@ def _criterion(criterion: CriterionPlan, inputs: int) -> Forecast:
         streams=streams,
         max_trials=criterion.trials * streams,
         chances=tuple(_chances(criterion)),
+        advisory=criterion.advisory,
+        labels=None if criterion.errors is None else criterion.errors.labels,
     )
 
 
@@ -80,7 +86,7 @@ def _rule(criterion: CriterionPlan) -> str:
         return f"PASS where the {criterion.estimator} bound after {n} trials reaches the rate"
     if criterion.decision_rule == "no-generalisation/observed-rate":
         return f"PASS where the observed rate of {n} trials reaches the required one"
-    if criterion.cutoff is None:
+    if criterion.cutoff is None or criterion.cutoff > n:
         return f"no count of {n} trials would PASS"
     return f"PASS with at least {criterion.cutoff} of {n}, FAIL with at most {criterion.cutoff - 1}"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 
-from trialwise.model.plan import Plan
+from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.procedures.forecast import Chance, Forecast, forecast
 
 __all__ = ["Expense", "render_rules"]
@@ -36,6 +36,8 @@ def render_rules(plan: Plan, *, expense: Expense | None = None, width: int = _WI
     lines += [*_wrapped(f"This is {_about(plan)}.", "  ", width)]
     for one in forecast(plan):
         lines += _criterion(one, width)
+    for limit in plan.latency:
+        lines += [*_wrapped(_latency(limit, plan), "  ", width)]
     for gate in plan.gates:
         if gate.expect:
             asked = "; ".join(map(str, gate.expect))
@@ -63,6 +65,24 @@ def _criterion(one: Forecast, width: int) -> Iterator[str]:
     yield from _wrapped(f"{one.criterion}{each}: {one.rule}.", "  ", width)
     for chance in one.chances:
         yield from _wrapped(_chance(chance), "    ", width)
+    for reason in one.advisory:
+        yield from _wrapped(f"advisory, it decides nothing: {reason}", "    ", width)
+    if one.labels is not None:
+        held = f"a decision stands where the rate corrected for the judge's errors on {one.labels}"
+        yield from _wrapped(f"{held} labels says the same", "    ", width)
+
+
+def _latency(limit: LatencyPlan, plan: Plan) -> str:
+    """A percentile's rule; it is read off all trials, so that no decision ends them early."""
+    if limit.limit_s is None:
+        known = len(limit.baseline_latencies_s or ())
+        bound = f"no worse than the baseline's {known} latencies"
+    else:
+        bound = f"at most {limit.limit_s:g} s"
+    weight = "" if limit.enforced else ", advisory"
+    early = any(one.limits.design is not None for one in plan.criteria)
+    all_run = "; it needs every trial, so that none is spared" if early else ""
+    return f"latency {limit.percentile} of {limit.experiment}: {bound}{weight}{all_run}."
 
 
 def _chance(chance: Chance) -> str:
