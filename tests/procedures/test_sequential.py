@@ -299,3 +299,14 @@ def test_its_levels_enter_the_verdicts_envelopes() -> None:
 
     assert (Decision.PASS, 0.10) == (verdict.decision, verdict.false_rejection_envelope)
     assert 0.40 == verdict.false_acceptance_envelope
+
+
+def test_a_pass_below_the_required_rate_is_qualified() -> None:
+    """At every stop: exactly where fewer than nine in ten of the trials passed."""
+    seen = set()
+    for (n, failures), (verdict, _) in stops(SHORT).items():
+        caveats = decided(n, failures).caveats
+        below = verdict == "PASS" and Fraction(n - failures, n) < Fraction(9, 10)
+        assert below is any("not every rate below 0.9" in caveat for caveat in caveats)
+        seen.add(below)
+    assert {True, False} == seen

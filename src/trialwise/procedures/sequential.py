@@ -70,7 +70,23 @@ def decide_sequential(
         statement=_statement(verdict, tally, design, intent),
         confidence_statement=_error_rates(design, good, bad),
         planned_trials=design.cap,
-        caveats=() if design.always_decides else (_open_ends(design, good, bad),),
+        caveats=(
+            *_below(decision, tally, design, observed),
+            *(() if design.always_decides else (_open_ends(design, good, bad),)),
+        ),
+    )
+
+
+def _below(
+    decision: Decision, tally: Tally, design: SequentialDesign, observed: ObservedRate
+) -> tuple[str, ...]:
+    """Boundaries lie between the two rates: a PASS may rest on fewer successes than are asked."""
+    if decision is not Decision.PASS or observed is not ObservedRate.BELOW_THRESHOLD:
+        return ()
+    rate = tally.passed / tally.trials
+    return (
+        f"the observed rate of {rate:.3f} is below {design.p0:g}: a PASS rules out {design.p1:g} "
+        f"or less, not every rate below {design.p0:g}",
     )
 
 
