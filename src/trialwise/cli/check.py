@@ -34,10 +34,11 @@ def command(
       trialwise check
       trialwise check support-agent --trials 200
     """
-    from trialwise.cli.planning import expense_of, prepare_all
+    from trialwise.cli.planning import prepare_all
     from trialwise.model.codec import to_plain
     from trialwise.procedures.forecast import forecast
     from trialwise.reporters.rules import render_rules
+    from trialwise.session.expense import expense_of
     from trialwise.session.workspace import Workspace
 
     suite = load(file)
@@ -57,7 +58,7 @@ def command(
         click.echo(json.dumps({"schema": "trialwise.check/1", "contracts": plans}, indent=2))
         return ExitCode.PASS
     for one in prepared:
-        click.echo(render_rules(one.plan, expense=expense_of(suite, one.plan)))
+        click.echo(render_rules(one.plan, expense=expense_of(one.plan, suite.runs_folder)))
         for guard in one.plan.guards:
             click.echo(f"  {guard.severity}: {guard.message}")
     count = "the contract" if len(prepared) == 1 else f"all {len(prepared)} contracts"

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trialwise.errors import DesignRefused, InvalidArgument, RunNotFound, TrialwiseError
+from trialwise.errors import DesignRefused, InvalidArgument, RunNotFound
 
 if TYPE_CHECKING:
-    from trialwise.front import Suite, SuiteContract
+    from trialwise.front import SuiteContract
     from trialwise.model.contract import Contract
     from trialwise.model.plan import Plan
     from trialwise.model.run import RunRecord
-    from trialwise.reporters.rules import Expense
     from trialwise.session.workspace import Workspace
     from trialwise.stores.runs import StoredRun
 
-__all__ = ["Prepared", "expense_of", "prepare_all"]
+__all__ = ["Prepared", "prepare_all"]
 
 
 class Prepared(NamedTuple):
@@ -103,22 +102,3 @@ def _record(stored: StoredRun) -> RunRecord | None:
         return stored.record()
     except RunNotFound:
         return None
-
-
-def expense_of(suite: Suite, plan: Plan) -> Expense | None:
-    """What a trial took in the newest judged run of the contract."""
-    from trialwise.reporters.rules import Expense
-    from trialwise.stores.runs import RunStore
-
-    try:
-        verdict = RunStore(suite.runs_folder).latest(plan.contract).record().verdict
-    except TrialwiseError:
-        return None
-    spent = verdict.spending
-    if not spent.trials:
-        return None
-    return Expense(
-        trial_usd=None if spent.usd is None else spent.usd / spent.trials,
-        trial_s=spent.seconds / spent.trials,
-        known_from=f"as the {spent.trials} trials of {verdict.run_id} did",
-    )

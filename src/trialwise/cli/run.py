@@ -100,12 +100,12 @@ def _progress() -> tuple[Listener, ...]:
 
 
 def _announce(suite: Suite, prepared: Sequence[Prepared]) -> None:
-    from trialwise.cli.planning import expense_of
     from trialwise.reporters.rules import render_rules
+    from trialwise.session.expense import expense_of
 
     for one in prepared:
         if one.finished is None:
-            text = render_rules(one.plan, expense=expense_of(suite, one.plan))
+            text = render_rules(one.plan, expense=expense_of(one.plan, suite.runs_folder))
             click.echo(text, err=True)
 
 

@@ -26,7 +26,6 @@ Shown:
     reasons      why trials failed, with one traceback each
     reporting    what pytest shows of a verdict
     summary      what stands at the end of the session, or before it
-    forecasts    what a trial is expected to take
 
 The entry point is `_trialwise_pytest`, outside the package: nothing here is imported before the
 first marked test is collected.

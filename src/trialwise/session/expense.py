@@ -1,4 +1,4 @@
-"""What a trial of a test is expected to take, from the newest run that is kept of it."""
+"""What a trial is expected to take, from the newest run that is kept of its contract."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["expense_of"]
 
 
 def expense_of(plan: Plan, store: Path) -> Expense | None:
-    """What a trial took in the newest judged run of a test; None where there is none.
+    """What a trial took in the newest judged run of a contract; None where there is none.
 
     Args:
-        plan: The test's.
+        plan: The contract's.
         store: Where runs are kept.
     """
     try:
@@ -26,8 +26,10 @@ def expense_of(plan: Plan, store: Path) -> Expense | None:
     spent = verdict.spending
     if not spent.trials:
         return None
+    paid = (spent.usd, spent.setup_usd, spent.judging_usd)
+    known = [one for one in paid if one is not None]
     return Expense(
-        trial_usd=None if spent.usd is None else spent.usd / spent.trials,
+        trial_usd=sum(known) / spent.trials if known else None,
         trial_s=spent.seconds / spent.trials,
         known_from=f"as the {spent.trials} trials of {verdict.run_id} did",
     )
