@@ -35,6 +35,7 @@ def command(
       trialwise check support-agent --trials 200
     """
     from trialwise.cli.planning import prepare_all
+    from trialwise.cli.printing import near
     from trialwise.model.codec import to_plain
     from trialwise.procedures.forecast import forecast
     from trialwise.reporters.rules import render_rules
@@ -62,5 +63,5 @@ def command(
         for guard in one.plan.guards:
             click.echo(f"  {guard.severity}: {guard.message}")
     count = "the contract" if len(prepared) == 1 else f"all {len(prepared)} contracts"
-    click.echo(f"{suite.path}: {count} can support what is claimed; nothing was run")
+    click.echo(f"{near(suite.path)}: {count} can support what is claimed; nothing was run")
     return ExitCode.PASS

@@ -167,10 +167,11 @@ def _exit_code(records: Sequence[RunRecord], interrupted: bool, *, strict: bool)
 def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code: int) -> None:
     if not records:
         return
+    from trialwise.cli.printing import near
     from trialwise.reporters.formats import Format, render_report, write_report
 
     locations = {
-        record.run_id: str(suite.runs_folder / "runs" / record.run_id) for record in records
+        record.run_id: near(suite.runs_folder / "runs" / record.run_id) for record in records
     }
     known: dict[str, Any] = {
         "name": suite.folder.name,
@@ -185,7 +186,7 @@ def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code:
     wanted += [(path, None) for path in given["outputs"]]
     named = ((given["html"], Format.HTML), (given["junit"], Format.JUNIT))
     wanted += [(path, kind) for path, kind in named if path is not None]
-    written = [str(write_report(path, records, format_=kind, **known)) for path, kind in wanted]
+    written = [near(write_report(path, records, format_=kind, **known)) for path, kind in wanted]
     if given["summary"] is not None:
         with given["summary"].open("a", encoding="utf-8") as stream:
             stream.write(render_report(records, Format.MARKDOWN, **known))
