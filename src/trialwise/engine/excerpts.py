@@ -56,6 +56,11 @@ class Excerpts:
     def tool_calls(self, reply: Reply) -> tuple[Mapping[str, Any], ...]:
         """The tool calls a reply reports, or none where JSON cannot carry them."""
         calls = reply.details.get("tool_calls")
+        if calls is None and "trace" in reply.details:
+            from trialwise.model.trace import Trace  # few services carry one
+
+            trace = Trace.of(reply)
+            calls = () if trace is None else [call.to_dict() for call in trace.tool_calls]
         if not isinstance(calls, list | tuple) or not all(isinstance(c, Mapping) for c in calls):
             return ()
         try:
