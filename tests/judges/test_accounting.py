@@ -19,6 +19,7 @@ from trialwise.model.reply import Reply, Usage
 from trialwise.model.verdict import Decision
 from trialwise.session.verifying import verify
 from trialwise.stats import Confusion, decide_judged
+from trialwise.stats.sequential import SequentialDesign
 from trialwise.stores.runs import RunStore
 
 Start = Callable[[Callable[[Any], Any]], Any]
@@ -130,7 +131,7 @@ def repeating(says: Says, pattern: str) -> Callable[[Any], Any]:
 @pytest.mark.parametrize("curtail", [False, True])
 @pytest.mark.parametrize(
     ("pattern", "decision"),
-    [("??+", "INCONCLUSIVE"), ("-?-", "FAIL"), ("+++?", "PASS"), ("?", "INCONCLUSIVE")],
+    [("??+", "INCONCLUSIVE"), ("-----?", "FAIL"), ("+++?", "PASS"), ("?", "INCONCLUSIVE")],
 )
 def test_a_judges_silence_is_no_failure_of_the_service(
     juror: Start, says: Says, no_waiting: Any, pattern: str, *, decision: str, curtail: bool
@@ -149,29 +150,62 @@ def test_a_judges_silence_is_no_failure_of_the_service(
     assert verify(result.record).matches
 
 
+def one_criterion(check: Any) -> Any:
+    """A run that asks for no size, so that it may end early."""
+    contract = tw.Contract(
+        "agent",
+        service,
+        [tw.Criterion("judged", check, at_least=0.6, margin=0.3)],
+        sampling=["yes", "no"],
+    )
+    result = tw.run(contract, seed=3, store=None, progress=False)
+    assert verify(result.record).matches
+    return result
+
+
 @pytest.mark.parametrize(("good", "decision"), [("+", "PASS"), ("-", "FAIL")])
 def test_a_sequential_decision_goes_on_without_the_silent_ones(
     juror: Start, says: Says, no_waiting: Any, good: str, decision: str
 ) -> None:
     """They take no part, and it is said on what condition that is right."""
-    asking = calibrated(juror(repeating(says, good + "?")), retries=0, clock=no_waiting)
-    contract = tw.Contract(
-        "agent",
-        service,
-        [tw.Criterion("judged", asking, at_least=0.6, margin=0.3)],
-        sampling=["yes", "no"],
-    )
-
-    result = tw.run(contract, seed=3, store=None, progress=False)
+    one = juror(repeating(says, good + "?"))
+    result = one_criterion(judge("r", one.service(), retries=0, clock=no_waiting))
 
     (judged,) = result.verdict.findings
-    design = judged.design
+    assert isinstance(judged.design, SequentialDesign)
     silent = sum(trial.outcome("judged").error_class != "none" for trial in result.record.trials)
     assert silent > 0
     assert len(result.record.trials) - silent == judged.tally.trials
-    assert Decision(decision) is design.decide(judged.tally.trials, judged.tally.failed)
+    assert Decision(decision) is judged.design.decide(judged.tally.trials, judged.tally.failed)
     assert any("take no part; the error rates hold where" in one for one in judged.caveats)
-    assert verify(result.record).matches
+
+
+@pytest.mark.parametrize(
+    ("pattern", "decision"),
+    [("+", "PASS"), ("-", "FAIL"), ("+++?", "PASS"), ("---?", "FAIL")],
+)
+def test_a_measured_judge_decides_between_two_rates_when_all_is_in(
+    juror: Start, says: Says, no_waiting: Any, pattern: str, decision: str
+) -> None:
+    """By intervals that include what its labels leave open, and by nothing that may end early."""
+    asking = calibrated(juror(repeating(says, pattern)), retries=0, clock=no_waiting)
+    result = one_criterion(asking)
+
+    (judged,) = result.verdict.findings
+    n = judged.planned_trials
+    assert n == len(result.record.trials)
+    said = [trial.outcome("judged").result.passed for trial in result.record.trials]
+    silent = sum(trial.outcome("judged").error_class != "none" for trial in result.record.trials)
+    at_best = decide_judged(sum(said) + silent, n, MEASURED, 0.6, confidence=0.95)
+    at_worst = decide_judged(sum(said), n, MEASURED, 0.3, confidence=0.80)
+    expected = {
+        "FAIL": at_best.decision is Decision.FAIL,
+        "PASS": at_worst.decision is Decision.PASS,
+    }
+    assert expected.get(decision, not any(expected.values()))
+    assert Decision(decision) is judged.decision is result.verdict.decision
+    assert "judged/corrected-interval" == judged.decision_rule
+    assert judged.judged is not None
 
 
 def test_a_judge_without_a_gold_set_is_reported_and_decides_nothing(

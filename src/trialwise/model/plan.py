@@ -94,9 +94,9 @@ class CriterionPlan:
 
     @property
     def limits(self) -> Limits:
-        """When its stream is decided."""
+        """When its stream is decided; a measured judge's only at its end, with all trials in."""
         # Known by its boundaries: its class would have to be loaded to ask for it.
-        bounded = hasattr(self.design, "accept")
+        bounded = hasattr(self.design, "accept") and self.errors is None
         design = cast("SequentialDesign", self.design) if bounded else None
         return Limits(self.trials, self.cutoff, design, self.curtailed)
 

@@ -79,6 +79,13 @@ def _rule(criterion: CriterionPlan) -> str:
     boundaries, n = criterion.limits.design, criterion.trials
     if boundaries is not None:
         return _sequential_rule(boundaries)
+    if criterion.procedure is Procedure.SEQUENTIAL:
+        good, bad = criterion.threshold.required_rate, criterion.threshold.alternative_rate
+        return f"PASS where {n} trials show a corrected rate above {bad:g}, FAIL below {good:g}"
+    return _fixed_rule(criterion, n)
+
+
+def _fixed_rule(criterion: CriterionPlan, n: int) -> str:
     if criterion.procedure is Procedure.OBSERVATIONAL:
         size = "however many trials the other criteria need" if criterion.rides_along else f"{n}"
         return f"PASS without a failure in {size}, FAIL with one"

@@ -84,10 +84,11 @@ def _below(
     if decision is not Decision.PASS or observed is not ObservedRate.BELOW_THRESHOLD:
         return ()
     rate = tally.passed / tally.trials
-    return (
+    text = (
         f"the observed rate of {rate:.3f} is below {design.p0:g}: a PASS rules out {design.p1:g} "
-        f"or less, not every rate below {design.p0:g}",
+        f"or less, not every rate below {design.p0:g}"
     )
+    return (text,)
 
 
 def _interval(tally: Tally, design: SequentialDesign, *, is_stop: bool) -> Interval | None:

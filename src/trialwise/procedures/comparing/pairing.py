@@ -17,7 +17,6 @@ from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.procedures.comparing.findings import PairingSummary
-from trialwise.stats.sequential.design import SequentialDesign
 
 __all__ = ["Pair", "Pairing", "pair_trials"]
 
@@ -124,7 +123,7 @@ def _is_fixed(plan: Plan, name: str) -> bool:
     if plan.purpose == "measure" or any(one.experiment == name for one in plan.latency):
         return True
     return not any(
-        isinstance(one.design, SequentialDesign) or (one.curtailed and one.cutoff is not None)
+        one.limits.design is not None or (one.curtailed and one.cutoff is not None)
         for one in plan.criteria_of(name)
         if not one.rides_along
     )

@@ -81,7 +81,9 @@ def plan_criterion(
     reasons, errors = advisory_reasons(criterion.checks), measured_errors(criterion.checks)
     if plan is None or (not reasons and errors is None):
         return plan
-    return replace(plan, advisory=reasons, errors=errors)
+    # What the judge said so far may be certain and the rate corrected for its errors still not.
+    curtailed = plan.curtailed and errors is None
+    return replace(plan, advisory=reasons, errors=errors, curtailed=curtailed)
 
 
 def _planner(criterion: Criterion, trials: int | None, situation: Situation) -> _Planner:

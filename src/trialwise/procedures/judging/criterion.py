@@ -54,6 +54,11 @@ class Counted(NamedTuple):
     is_complete: bool
     """Whether every planned trial is in."""
 
+    def fair_rows(self, plan: Plan) -> Sequence[Row]:
+        """Those that the analysis counts."""
+        leaves_out = plan.analysis is Analysis.PER_PROTOCOL
+        return [row for row in self.rows if not (leaves_out and row.is_excused)]
+
 
 def judge_criterion(
     criterion: CriterionPlan,
@@ -105,10 +110,10 @@ def _pooled(
             finding = silenced_finding(finding, sum(row.is_unjudged for row in counted.rows))
     reason = _reason(criterion, counted, stop)
     finding = enrich(finding, criterion, counted.rows, reason)
-    if criterion.errors is not None:
+    if criterion.errors is not None and finding.judged is None:
         from trialwise.procedures.judging.judged import correct
 
-        finding = correct(finding, criterion, counted.rows, reason)
+        finding = correct(finding, criterion, counted.fair_rows(plan), reason)
     return contain(finding, plan, experiment, counted.rows)
 
 
@@ -179,12 +184,8 @@ def _decide(
     name, intent = criterion.criterion, plan.intent
     if plan.purpose == "measure":
         return measured_finding(criterion, tally, intent)
-    boundaries = criterion.limits.design
-    if boundaries is not None:
-        from trialwise.procedures.sequential import decide_sequential
-
-        stopped = counted.decision is not None
-        return decide_sequential(name, tally, boundaries, stopped=stopped, intent=intent)
+    if criterion.procedure is Procedure.SEQUENTIAL:
+        return _decide_between(criterion, plan, counted, tally, stop)
     if criterion.procedure is Procedure.OBSERVATIONAL:
         from trialwise.procedures.observational import decide_observational
 
@@ -195,6 +196,24 @@ def _decide(
     elif counted.decision is not None:
         return certain_finding(criterion, tally, intent, counted.decision)
     return short_finding(criterion, tally, intent, stop)
+
+
+def _decide_between(
+    criterion: CriterionPlan, plan: Plan, counted: Counted, tally: Tally, stop: StopReason
+) -> Finding:
+    """Between a good and a bad rate: at boundaries, or by a judge's corrected rate at the end."""
+    boundaries = criterion.limits.design
+    if boundaries is not None:
+        from trialwise.procedures.sequential import decide_sequential
+
+        stopped = counted.decision is not None
+        name, intent = criterion.criterion, plan.intent
+        return decide_sequential(name, tally, boundaries, stopped=stopped, intent=intent)
+    if not counted.is_complete:
+        return short_finding(criterion, tally, plan.intent, stop)
+    from trialwise.procedures.judging.judged import decide_corrected
+
+    return decide_corrected(criterion, tally, counted.fair_rows(plan), plan.intent)
 
 
 def _decide_whole(
