@@ -270,7 +270,13 @@ def test_a_matcher_that_asks_a_model_is_refused(refused: Refused, name: str) -> 
             "stability: {expect: []}",
             "`expect` must be a list of expectations, it has 0",
         ),
-        ("stability:", "`stability` has no value: it must be a mapping (stability)"),
+        (
+            "stability:",
+            (
+                "`stability` has no value: it must be a mapping, or {} for a weakest score of at "
+                "least 0.5"
+            ),
+        ),
         ("stability: {floor: 1}", "unknown key `floor`; did you mean `floors`?"),
         ("metrics: {criterion: e}", "`criterion` must be one of c, d, got `e`"),
         (

@@ -26,7 +26,7 @@ from trialwise.model.codec import from_plain, plan_differences, plan_hash, to_pl
 from trialwise.model.contract import Prevalence
 from trialwise.model.evidence import Guard, Severity, StopReason, Threshold
 from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
-from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema
+from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema, may_hold
 from trialwise.model.metrics import GateFinding
 from trialwise.model.options import AbortRule, Analysis, Budget, RunOptions
 from trialwise.model.outcome import CheckResult
@@ -169,11 +169,13 @@ MATCHERS = st.recursive(
     ),
     max_leaves=3,
 )
+#: Those that a share can meet.
+MET = MATCHERS.filter(lambda matcher: may_hold(matcher, least=0, most=1))
 
 
 def expectations(*targets: str) -> st.SearchStrategy[Any]:
     return st.lists(
-        st.builds(Expectation, target=st.sampled_from(targets), matcher=MATCHERS), max_size=2
+        st.builds(Expectation, target=st.sampled_from(targets), matcher=MET), max_size=2
     )
 
 

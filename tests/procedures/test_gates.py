@@ -611,7 +611,7 @@ def test_a_score_of_several_inputs_is_bounded_over_all_their_runs() -> None:
 
 def test_what_estimates_nothing_has_no_interval() -> None:
     """Counts, and the worst of these runs; each says why."""
-    asked = expect(metrics__flaky=0, metrics__unscored=0, metrics__flakiness=0.0)
+    asked = expect(metrics__flaky=0, metrics__unscored=0)
     for check in found(Metrics(expect=asked), [P, P]).checks:
         assert isinstance(check.interval, Undefined)
     weakest = only(sessions(Stability(), STEADY, STEADY))

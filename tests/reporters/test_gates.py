@@ -248,7 +248,7 @@ def test_a_page_of_many_runs_lists_the_worst_and_counts_the_rest() -> None:
         agent(2),
         [tw.Criterion("answers", tw.contains("yes"), at_least=0.5)],
         sampling=[f"question {number}" for number in range(60)],
-        **GATES,
+        **(GATES | {"metrics": Metrics()}),
     )
     record = tw.run(contract, trials=240, seed=1, store=None, progress=False).record
     page = render_html(record)

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from trialwise.errors import InvalidArgument
 from trialwise.front.context import Context, Invalid
 from trialwise.front.criteria import check_sampling
 from trialwise.front.making import made
+from trialwise.front.nodes import shown
 from trialwise.front.problems import nearest
 from trialwise.front.records import Fields
 from trialwise.model.criterion import Criterion
@@ -50,6 +52,8 @@ def build_gates(
         check_sampling(given, samplings, f"`{name}`", context)
         expect = _expectations(name, given, context)
         if not given.sound or expect is None:
+            continue
+        if not _weights_are_sound(given, context):
             continue
         gate = made(partial(_gate, name, given, expect), given, context)
         if isinstance(gate, Invalid) or samplings is None:
@@ -102,7 +106,28 @@ def _check_criteria(
     if sampling is None:
         return
     names = [one.name for one in criteria if (one.sampling or samplings[0]) == sampling]
-    made(partial(gate.check_criteria, names), given, context)
+    weights = given.get("weights")
+    unknown = [one for one in weights.nodes if one not in names] if weights else []
+    for name in unknown:
+        close = nearest(name, names)
+        hint = f"did you mean `{close}`?" if close else f"there are {_listed(names)}"
+        context.refuse(weights.keys[name], f"there is no criterion `{name}` here; {hint}")
+    if not unknown:
+        made(partial(gate.check_criteria, names), given, context)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _weights_are_sound(given: Fields, context: Context) -> bool:
+    """Each above 0: what counts nothing is left to `criterion`."""
+    weights = given.get("weights")
+    wrong = [name for name, weight in weights.values.items() if weight <= 0] if weights else []
+    for name in wrong:
+        node = weights.at(name)
+        context.refuse(node, f"the weight of `{name}` must be above 0, got {shown(node)}")
+    return not wrong
 
 
 def _expectations(gate: str, given: Fields, context: Context) -> tuple[Expectation, ...] | None:
@@ -119,8 +144,14 @@ def _expectations(gate: str, given: Fields, context: Context) -> tuple[Expectati
             context.refuse(one.at("target"), _unknown(gate, target))
             continue
         match = _matcher(matcher, context)
-        if not isinstance(match, Invalid):
+        if isinstance(match, Invalid):
+            continue
+        try:
             found.append(Expectation(target=target, matcher=match))
+        except InvalidArgument as error:
+            # The limit is in words, since its mapping would be shown as one.
+            message = f"`matcher` must {error.allowed}, got `{match}`"
+            context.refuse(one.at("matcher"), message)
     return tuple(found) if len(found) == len(asked) else None
 
 
@@ -131,7 +162,12 @@ def _unknown(gate: str, target: str) -> str:
     # All of them begin alike, so that only the rest tells which is near.
     names = [one.removeprefix(f"{gate}.") for one in known]
     close = nearest(target.removeprefix(f"{gate}."), names)
-    hint = f"did you mean `{gate}.{close}`?" if close else f"there are {', '.join(known)}"
+    hint = f"there are {', '.join(known)}"
+    if close:
+        path = f"{gate}.{close}"
+        hint = f"did you mean `{path}`?"
+        if path.endswith(".K"):
+            hint = f"it ends with a number of trials, such as `{path.removesuffix('K')}3`"
     return f"there is no target `{target}` in `{gate}`; {hint}"
 
 

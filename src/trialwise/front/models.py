@@ -18,16 +18,19 @@ _UNFIT = frozenset("{}")
 
 
 def models_of(fields: Fields, context: Context) -> Sequence[str | None]:
-    """The models of a contract; None alone where it names none."""
+    """The models of a contract; None alone where it names none, nothing once they are refused."""
     names: list[str] = fields.get("models", [])
     if not names:
-        return (None,)
+        return () if "models" in fields.nodes else (None,)
     node = fields.at("models")
+    items = list(node.items())
     for place, name in enumerate(names):
+        # Included ones stand in other files.
+        at = items[place] if len(items) == len(names) else node
         if _UNFIT & set(name) or any(one.isspace() for one in name):
-            context.refuse(node, "the name of a model has neither blanks nor braces")
+            context.refuse(at, "the name of a model has neither blanks nor braces")
         elif name in names[:place]:
-            context.refuse(node, f"the model `{name}` is there twice")
+            context.refuse(at, f"the model `{name}` is there twice")
     factors = fields.get("factors")
     if isinstance(factors, Fields) and "model" in factors.nodes:
         context.refuse(factors.keys["model"], "`models` gives the factor `model`: leave it out")

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import ClassVar, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.matcher import Matcher, NumberSchema
+from trialwise.model.matcher import Exact, Matcher, NumberSchema, may_hold
 from trialwise.stats._checks import (
     check_choice,
     check_count,
@@ -84,6 +84,18 @@ _TARGETS: dict[str, dict[str, Basis]] = {
         "unscored": Basis.COUNT,
     },
 }
+#: The greatest number that a target can be, where that is not 1; the least is 0 throughout.
+_MOST = {
+    "reliability.runs": math.inf,
+    "reliability.pass_at_k": 100.0,
+    "reliability.passhat_k": 100.0,
+    "reliability.variance_amplification": 100.0,
+    "reliability.graceful_degradation": 100.0,
+    "stability.variance": 0.25,
+    "metrics.flakiness": 50.0,
+    "metrics.flaky": math.inf,
+    "metrics.unscored": math.inf,
+}
 #: A number of trials at the end of a path, such as 3 in `metrics.pass_hat.3`.
 _K = re.compile(r"(?<=\.)[1-9][0-9]{0,8}$")
 
@@ -124,6 +136,9 @@ class Expectation:
         if basis_of(self.target) is None:
             known = ", ".join(name for gate in _TARGETS for name in targets_of(gate))
             raise InvalidArgument("target", self.target, f"be one of {known}")
+        allowed = _misfit(self.target, self.matcher)
+        if allowed:
+            raise InvalidArgument("matcher", str(self.matcher), allowed)
 
     @property
     def basis(self) -> Basis:
@@ -256,8 +271,8 @@ class Metrics:
 
     @property
     def fewest_runs(self) -> int:
-        """How many runs of each input it takes: as many as the largest k asked for."""
-        return max((one.k for one in self.expect if one.k is not None), default=1)
+        """How many runs of each input it takes: as many as the largest k."""
+        return max((*self.k, *(one.k for one in self.expect if one.k is not None)), default=1)
 
     def check_criteria(self, names: Collection[str]) -> None:
         """Refuse criteria that the sampling does not have, and weights of some only."""
@@ -270,9 +285,27 @@ class Metrics:
 Gate: TypeAlias = Reliability | Stability | Metrics
 """One block of a contract."""
 
-_DEFAULT = Expectation(
-    target=DEFAULT_GATE.target, matcher=NumberSchema(minimum=DEFAULT_GATE.minimum)
-)
+
+def _misfit(target: str, matcher: Matcher) -> str:
+    """What a matcher would have to be for this target; nothing where it is."""
+    most = _MOST.get(target, 1.0)
+    lowest = _lower_limit(matcher)
+    if not may_hold(matcher, least=0, most=most):
+        span = "a number of at least 0" if math.isinf(most) else f"a number from 0 to {most:g}"
+        share = f": write {lowest / 100:g} for {lowest:g} %" if lowest and most == 1 else ""
+        return f"hold for some {target}, which is {span}{share}"
+    if 1 < most < math.inf and lowest is not None and 0 < lowest < 1:
+        # As a share it would hold for next to everything.
+        return f"be in percent, as {target} is: write {100 * lowest:g} for {lowest:g}"
+    return ""
+
+
+def _lower_limit(matcher: Matcher) -> float | None:
+    if isinstance(matcher, Exact):
+        return matcher.value
+    if not isinstance(matcher, NumberSchema):
+        return None
+    return matcher.minimum if matcher.minimum is not None else matcher.exclusive_minimum
 
 
 def _expectations(gate: str, given: Sequence[Expectation]) -> tuple[Expectation, ...]:
@@ -287,3 +320,8 @@ def _expectations(gate: str, given: Sequence[Expectation]) -> tuple[Expectation,
 def _check_criterion(criterion: str | None, names: Collection[str]) -> None:
     if criterion is not None and criterion not in names:
         raise InvalidArgument("criterion", criterion, f"be one of {', '.join(names)}")
+
+
+_DEFAULT = Expectation(
+    target=DEFAULT_GATE.target, matcher=NumberSchema(minimum=DEFAULT_GATE.minimum)
+)

@@ -16,6 +16,7 @@ __all__ = [
     "Evidence",
     "GateCheck",
     "GateFinding",
+    "GateNumber",
     "InputReliability",
     "InputScore",
     "MetricsEvidence",
@@ -167,6 +168,17 @@ class StabilityEvidence:
         return min(self.runs, key=lambda run: run.weakest_score, default=None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateNumber:
+    """A target's number, whether or not anything was asked of it."""
+
+    target: str
+    basis: Basis
+    value: float | Undefined
+    interval: Interval | Undefined
+    """Of the quantity that the number estimates, or why there is none; it decides nothing."""
+
+
 Evidence: TypeAlias = ReliabilityEvidence | StabilityEvidence | MetricsEvidence
 
 
@@ -207,6 +219,8 @@ class GateFinding:
     decision: Decision | None
     """None where nothing was asked and the numbers are only reported."""
     checks: tuple[GateCheck, ...] = ()
+    numbers: tuple[GateNumber, ...] = ()
+    """Every target of the block that names no k, asked for or not."""
     inputs: int
     """Distinct inputs that were tried."""
     runs: int

@@ -23,7 +23,9 @@ from trialwise.stats.passk import (
 )
 from trialwise.stats.values import Interval, Undefined
 
-__all__ = ["Reach", "mean_interval", "pass_interval", "pass_k_of", "usual_ks"]
+__all__ = ["UNREACHED", "Reach", "mean_interval", "pass_interval", "pass_k_of", "usual_ks"]
+
+UNREACHED = Undefined("the claim reaches no further than these trials")
 
 #: Values of k shown where nobody asks for any.
 _MOST_KS = 6
@@ -160,7 +162,7 @@ def mean_interval(
         reach: What it is about.
     """
     if reach is Reach.NOTHING:
-        return Undefined("the claim reaches no further than these trials")
+        return UNREACHED
     if reach is Reach.POPULATION and inputs < 2:
         return Undefined("an interval over a population needs at least two inputs")
     count = inputs * runs if reach is Reach.INPUTS else inputs

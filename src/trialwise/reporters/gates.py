@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from trialwise.reporters.wording import counted
@@ -9,9 +10,9 @@ from trialwise.stats.values import Interval
 
 if TYPE_CHECKING:
     # Few runs have gates, and every report comes by here.
-    from trialwise.model.metrics import GateFinding
+    from trialwise.model.metrics import GateFinding, GateNumber
 
-__all__ = ["gate_facts", "gate_notes", "reported", "runs_of"]
+__all__ = ["gate_facts", "gate_notes", "outward", "reported", "runs_of", "unasked"]
 
 
 def gate_notes(gate: GateFinding) -> tuple[str, ...]:
@@ -39,10 +40,28 @@ def gate_facts(gate: GateFinding) -> dict[str, str | int | float | None]:
     }
 
 
+def outward(interval: Interval) -> str:
+    """Both ends, rounded away from one another: 99.99998 to 100 is no certainty.
+
+    >>> outward(Interval(0.28, 0.99999))
+    '[0.280, 1.000]'
+    >>> outward(Interval(99.99998, 100.0))
+    '[99.999, 100.000]'
+    """
+    low, high = math.floor(1000 * interval.low), math.ceil(1000 * interval.high)
+    return f"[{low / 1000:.3f}, {high / 1000:.3f}]"
+
+
 def runs_of(gate: GateFinding) -> str:
     """How many runs a gate is about."""
     runs = counted(gate.runs, "run")
     return runs if gate.inputs == 1 else f"{runs} of each of {counted(gate.inputs, 'input')}"
+
+
+def unasked(gate: GateFinding) -> list[GateNumber]:
+    """The numbers of a block that nothing was asked of."""
+    asked = {one.target for one in gate.checks}
+    return [one for one in gate.numbers if one.target not in asked]
 
 
 def reported(gate: GateFinding) -> str:

@@ -7,10 +7,10 @@ with an interval far below its limit says so.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from trialwise.procedures.metrics import Reach, mean_interval
+from trialwise.procedures.metrics import UNREACHED, Reach, mean_interval
 from trialwise.stats.bounded_means import bounded_variance_interval, weighted_mean_interval
 from trialwise.stats.intervals import clopper_pearson
 from trialwise.stats.values import Interval, Undefined
@@ -18,12 +18,15 @@ from trialwise.stats.values import Interval, Undefined
 __all__ = [
     "COUNTED",
     "early",
+    "mapped_interval",
     "percent",
     "position_weighted_interval",
-    "spread_interval",
     "variance_interval",
 ]
 
+_BIASED = Undefined(
+    "the figure of a few runs is biased, so that its mean over inputs is not the population's"
+)
 COUNTED = Undefined("it is a count of these runs and estimates nothing")
 
 
@@ -34,31 +37,44 @@ def early(found: Interval | Undefined) -> Interval | Undefined:
     return replace(found, method=f"{found.method}, descriptive after stopping early")
 
 
-def percent(found: Interval | Undefined) -> Interval | Undefined:
-    """The same, of a hundred."""
+def percent(found: Interval | Undefined, *, of: float = 100) -> Interval | Undefined:
+    """The same, of a hundred or of another whole."""
     if isinstance(found, Undefined):
         return found
-    return replace(found, low=100 * found.low, high=100 * found.high)
+    return replace(found, low=of * found.low, high=of * found.high)
 
 
-def spread_interval(
-    outcomes: Sequence[Sequence[bool]], mean: float, *, confidence: float, reach: Reach
+def mapped_interval(
+    tasks: Sequence[tuple[int, int]],
+    figure: Callable[[float], float],
+    *,
+    confidence: float,
+    reach: Reach,
+    name: str,
 ) -> Interval | Undefined:
-    """Of 2√(p(1−p)), as a mean over inputs.
+    """Of a figure of the rate that is 1 at one half and falls to 0 on both sides alike.
 
-    The exact interval of each input's rate, mapped; each at its share of the error.
+    A mean over these inputs: the exact interval of each input's rate, mapped, each at its share of
+    the error. Over a population there is none, since the figure of a few runs is biased.
 
     Args:
-        outcomes: Of each input's runs.
-        mean: What was observed, from 0 to 1.
+        tasks: (trials, passed) of each input.
+        figure: Of a rate.
         confidence: Of the whole.
         reach: What it is about.
+        name: Of the figure, for the method.
     """
-    if reach is not Reach.INPUTS:
-        return mean_interval(mean, len(outcomes), 1, confidence=confidence, reach=reach)
-    each = 1 - (1 - confidence) / len(outcomes)
-    parts = [_spread(clopper_pearson(sum(mine), len(mine), confidence=each)) for mine in outcomes]
-    return _averaged(parts, confidence, "spread of clopper-pearson")
+    if reach is Reach.NOTHING:
+        return UNREACHED
+    if reach is Reach.POPULATION:
+        return _BIASED
+    each = 1 - (1 - confidence) / len(tasks)
+    parts = []
+    for trials, passed in tasks:
+        rate = clopper_pearson(passed, trials, confidence=each)
+        ends = [figure(end) for end in rate]
+        parts.append((min(ends), 1.0 if 0.5 in rate else max(ends)))
+    return _averaged(parts, confidence, f"{name} of clopper-pearson")
 
 
 def position_weighted_interval(
@@ -79,22 +95,28 @@ def position_weighted_interval(
 
 
 def variance_interval(
-    scores: Sequence[Sequence[float]], mean: float, *, confidence: float, reach: Reach
+    scores: Sequence[Sequence[float]], *, confidence: float, reach: Reach
 ) -> Interval | Undefined:
     """Of the variance between runs of one input, as a mean over inputs.
 
     Args:
-        scores: Of each input's runs.
-        mean: What was observed.
+        scores: Of each input's runs, at least two.
         confidence: Of the whole.
         reach: What it is about.
     """
     if reach is not Reach.INPUTS:
-        # At most a quarter, so that four times it fills the range that the bound is about.
-        found = mean_interval(4 * mean, len(scores), 1, confidence=confidence, reach=reach)
+        from statistics import variance
+
+        # The sample's, which is unbiased, and at most n/(n−1) times a quarter.
+        fewest = min(map(len, scores))
+        most = fewest / (4 * (fewest - 1))
+        mean = math.fsum(map(variance, scores)) / len(scores)
+        found = mean_interval(
+            min(1.0, mean / most), len(scores), 1, confidence=confidence, reach=reach
+        )
         if isinstance(found, Undefined):
             return found
-        return replace(found, low=found.low / 4, high=found.high / 4)
+        return replace(found, low=most * found.low, high=min(0.25, most * found.high))
     each = 1 - (1 - confidence) / len(scores)
     parts: list[Interval] = []
     for mine in scores:
@@ -103,11 +125,6 @@ def variance_interval(
             return part
         parts.append(part)
     return _averaged(parts, confidence, "bounded variance")
-
-
-def _spread(rate: Interval) -> tuple[float, float]:
-    ends = [2 * math.sqrt(end * (1 - end)) for end in rate]
-    return min(ends), 1.0 if 0.5 in rate else max(ends)
 
 
 def _averaged(

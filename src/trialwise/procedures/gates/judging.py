@@ -9,12 +9,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from trialwise.model.evidence import StopReason
-from trialwise.model.gate import Expectation, Gate, Reliability, Stability
+from trialwise.model.gate import (
+    Expectation,
+    Gate,
+    Reliability,
+    Stability,
+    basis_of,
+    targets_of,
+)
 from trialwise.model.matcher import NumberSchema
 from trialwise.model.metrics import (
     Evidence,
     GateCheck,
     GateFinding,
+    GateNumber,
     MetricsEvidence,
     PassK,
     StabilityEvidence,
@@ -23,6 +31,7 @@ from trialwise.model.options import Analysis
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.trial import Trial
 from trialwise.procedures.composite import combine
+from trialwise.procedures.gates.grading import Grading
 from trialwise.procedures.gates.intervals import early
 from trialwise.procedures.gates.measured import Measured, Runs
 from trialwise.procedures.judging.partial import WHY
@@ -57,26 +66,35 @@ def _finding(
     trials: Sequence[Trial],
     stop: StopReason,
 ) -> GateFinding:
-    runs = _runs(plan, experiment, trials)
+    grading = Grading.of(gate, plan.criteria_of(experiment.name))
+    runs, silent = grading.runs(experiment, trials, plan.analysis)
     reach = Reach.of(plan.claim.population)
-    criteria = [one.criterion for one in plan.criteria_of(experiment.name)]
-    evidence, measured = _measure(gate, runs, criteria, reach)
+    evidence, measured = _measure(gate, runs, grading.counting, reach)
     is_whole = len(trials) >= experiment.trials
     if not is_whole and isinstance(evidence, MetricsEvidence):
         evidence = _descriptive(evidence)
-    checks = tuple(_check(one, measured[one.target], is_whole=is_whole) for one in gate.expect)
-    decision = _decide(checks, evidence, is_whole=is_whole)
+    if not is_whole:
+        measured = {
+            name: one._replace(interval=early(one.interval)) for name, one in measured.items()
+        }
+    checks = tuple(_check(one, measured[one.target]) for one in gate.expect)
+    is_open = silent > 0 and plan.analysis is not Analysis.PER_PROTOCOL
+    decision = _decide(checks, evidence, is_whole=is_whole and not is_open)
     tried = [len(mine) for mine in runs.values() if mine]
     finding = GateFinding(
         gate=gate.name,
         experiment=experiment.name,
-        decision=decision,
+        decision=None if grading.advising else decision,
         checks=checks,
+        numbers=tuple(_numbers(gate, measured)),
         inputs=len(tried),
         runs=min(tried, default=0),
         confidence=gate.confidence,
         evidence=evidence,
-        caveats=tuple(_caveats(checks, evidence, is_whole=is_whole)),
+        caveats=(
+            *grading.caveats(silent, is_asked=bool(checks)),
+            *_caveats(checks, evidence, is_whole=is_whole),
+        ),
     )
     if is_whole or not checks:
         statement = "; ".join(map(str, checks)) or "Reported; nothing was asked of it"
@@ -89,15 +107,6 @@ def _finding(
     return replace(finding, statement=f"{statement}.")
 
 
-def _runs(plan: Plan, experiment: ExperimentPlan, trials: Sequence[Trial]) -> Runs:
-    leaves_out = plan.analysis is Analysis.PER_PROTOCOL
-    runs: dict[str, list[Trial]] = {name: [] for name in experiment.input_ids}
-    for trial in trials:
-        if not (leaves_out and trial.is_excused):
-            runs[trial.input_id].append(trial)
-    return runs
-
-
 def _measure(
     gate: Gate, runs: Runs, criteria: Sequence[str], reach: Reach
 ) -> tuple[Evidence, Mapping[str, Measured]]:
@@ -105,7 +114,7 @@ def _measure(
     if isinstance(gate, Reliability):
         from trialwise.procedures.gates.reliability import measure_reliability
 
-        return measure_reliability(gate, runs, reach)
+        return measure_reliability(gate, runs, criteria, reach)
     if isinstance(gate, Stability):
         from trialwise.procedures.gates.stability import measure_stability
 
@@ -134,14 +143,23 @@ def _early(row: PassK) -> PassK:
     )
 
 
-def _check(expectation: Expectation, measured: Measured, *, is_whole: bool) -> GateCheck:
+def _numbers(gate: Gate, measured: Mapping[str, Measured]) -> Iterator[GateNumber]:
+    for target in targets_of(gate.name):
+        basis = basis_of(target)
+        # Those with a k are as many as one likes; a table has them.
+        if basis is not None:
+            value, interval = measured[target]
+            yield GateNumber(target=target, basis=basis, value=value, interval=interval)
+
+
+def _check(expectation: Expectation, measured: Measured) -> GateCheck:
     value = measured.value
     return GateCheck(
         target=expectation.target,
         matcher=expectation.matcher,
         basis=expectation.basis,
         value=value,
-        interval=measured.interval if is_whole else early(measured.interval),
+        interval=measured.interval,
         holds=None if isinstance(value, Undefined) else expectation.matcher.holds(value),
     )
 

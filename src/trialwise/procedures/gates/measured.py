@@ -29,8 +29,6 @@ def mean_of(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def outcomes_of(runs: Sequence[Trial], criterion: str | None) -> list[bool]:
-    """Whether each run passed one criterion, or every one."""
-    if criterion is None:
-        return [trial.passed for trial in runs]
-    return [trial.outcome(criterion).passed for trial in runs]
+def outcomes_of(runs: Sequence[Trial], criteria: Sequence[str]) -> list[bool]:
+    """Whether each run passed all of some criteria."""
+    return [all(trial.outcome(name).passed for name in criteria) for trial in runs]

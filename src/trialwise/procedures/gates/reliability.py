@@ -9,9 +9,9 @@ from trialwise.model.gate import Reliability
 from trialwise.model.metrics import InputReliability, ReliabilityEvidence, RunCount
 from trialwise.procedures.gates.intervals import (
     COUNTED,
+    mapped_interval,
     percent,
     position_weighted_interval,
-    spread_interval,
 )
 from trialwise.procedures.gates.measured import (
     UNTRIED,
@@ -39,16 +39,17 @@ _MEANS = ("pass_at_k", "passhat_k", "variance_amplification", "graceful_degradat
 
 
 def measure_reliability(
-    gate: Reliability, runs: Runs, reach: Reach
+    gate: Reliability, runs: Runs, criteria: Sequence[str], reach: Reach
 ) -> tuple[ReliabilityEvidence, Mapping[str, Measured]]:
     """The summary of every input, and the number of every target.
 
     Args:
         gate: What is asked.
         runs: Of each input, in issue order.
+        criteria: All of which a run passes.
         reach: What intervals are about.
     """
-    outcomes = {name: outcomes_of(mine, gate.criterion) for name, mine in runs.items() if mine}
+    outcomes = {name: outcomes_of(mine, criteria) for name, mine in runs.items() if mine}
     untried = tuple(name for name, mine in runs.items() if not mine)
     if not outcomes:
         nothing = Measured(UNTRIED, UNTRIED)
@@ -73,30 +74,40 @@ def measure_reliability(
     measured = {"reliability.runs": Measured(fewest, COUNTED)}
     for name in _MEANS:
         mean = mean_of([getattr(one, name) for one in summaries])
-        found = _interval(name, summaries, mean / 100, gate.confidence, reach)
+        found = _interval(name, summaries, gate.confidence, reach)
         measured[f"reliability.{name}"] = Measured(mean, percent(found))
     return evidence, measured
 
 
 def _interval(
-    name: str,
-    summaries: Sequence[ReliabilitySummary],
-    mean: float,
-    confidence: float,
-    reach: Reach,
+    name: str, summaries: Sequence[ReliabilitySummary], confidence: float, reach: Reach
 ) -> Interval | Undefined:
-    match name:
-        case "variance_amplification":
-            outcomes = [one.outcomes for one in summaries]
-            return spread_interval(outcomes, mean, confidence=confidence, reach=reach)
-        case "graceful_degradation":
-            lengths = [one.runs for one in summaries]
-            return position_weighted_interval(lengths, mean, confidence=confidence, reach=reach)
+    """Of a mean over inputs, about what it was before it was rounded to whole percents."""
+    tasks = [(one.runs, sum(one.outcomes)) for one in summaries]
+    if name == "variance_amplification":
+        return mapped_interval(tasks, _spread, confidence=confidence, reach=reach, name="spread")
+    if name == "graceful_degradation":
+        lengths = [one.runs for one in summaries]
+        mean = mean_of([_late_share(one.outcomes) for one in summaries])
+        return position_weighted_interval(lengths, mean, confidence=confidence, reach=reach)
     # All runs of an input together: k is their number.
     ks = [one.runs for one in summaries]
-    tasks = [(one.runs, sum(one.outcomes)) for one in summaries]
-    exact = pass_at_k_interval if name == "pass_at_k" else pass_hat_k_interval
+    headline, exact = (
+        (any, pass_at_k_interval) if name == "pass_at_k" else (all, pass_hat_k_interval)
+    )
+    mean = mean_of([float(headline(one.outcomes)) for one in summaries])
     return pass_interval(tasks, ks, mean, exact, confidence=confidence, reach=reach)
+
+
+def _spread(rate: float) -> float:
+    """The standard deviation of one run's outcome, of the greatest there is."""
+    return 2 * math.sqrt(rate * (1 - rate))
+
+
+def _late_share(outcomes: Sequence[bool]) -> float:
+    """The share of runs passed, run i counted i times."""
+    earned = sum(place for place, passed in enumerate(outcomes, start=1) if passed)
+    return 2 * earned / (len(outcomes) * (len(outcomes) + 1))
 
 
 def _recommendation(gate: Reliability, runs: int) -> RunCount:

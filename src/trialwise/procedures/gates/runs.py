@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from trialwise.model.claim import PopulationClaim, SamplingMode
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
-from trialwise.model.gate import Gate
+from trialwise.model.gate import Gate, Metrics
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.model.sampling import Sampling
@@ -59,8 +59,10 @@ def missing_runs(contract: Contract, options: RunOptions) -> Iterator[tuple[Gate
 
 
 def needs_runs(gate: Gate) -> bool:
-    """Whether a gate needs its runs; metrics that nobody gates are shown of whatever there is."""
-    return bool(gate.expect) or gate.name == "reliability"
+    """Whether a gate needs its runs; metrics of no k in particular are of whatever there is."""
+    if isinstance(gate, Metrics):
+        return bool(gate.expect or gate.k)
+    return True
 
 
 def short_of_runs(gate: Gate, experiment: ExperimentPlan, criteria: Sequence[CriterionPlan]) -> str:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trialwise.model.gate import Metrics
+from trialwise.model.gate import Metrics, basis_of, targets_of
 from trialwise.model.metrics import CriterionPassK, InputScore, MetricsEvidence, PassK
 from trialwise.model.trial import Trial
-from trialwise.procedures.gates.intervals import COUNTED
+from trialwise.procedures.gates.intervals import COUNTED, mapped_interval, percent
 from trialwise.procedures.gates.measured import UNTRIED, Measured, Runs, mean_of
-from trialwise.procedures.metrics import Reach, mean_interval, pass_k_of, usual_ks
+from trialwise.procedures.metrics import UNREACHED, Reach, mean_interval, pass_k_of, usual_ks
 from trialwise.stats.intervals import clopper_pearson
 from trialwise.stats.scoring import GraderResult, StimulusScore, skill_score, stimulus_score
 from trialwise.stats.values import Undefined
@@ -28,25 +28,24 @@ _ROW = {
     "pass_hat_plugin": ("pass_hat_k_plugin", "pass_hat_k_interval"),
 }
 
-_OF_THESE = Undefined("the share of the rarer outcome is one of these runs")
-
 
 def measure_scores(
     gate: Metrics, runs: Runs, criteria: Sequence[str], reach: Reach
 ) -> tuple[MetricsEvidence, Mapping[str, Measured]]:
-    """The score of every input, and the number of every target that is asked for.
+    """The score of every input, and the number of every target; with a k, of those asked for.
 
     Args:
         gate: What is asked.
         runs: Of each input, in issue order.
-        criteria: Of the experiment, in the contract's order.
+        criteria: That grade a run, in the contract's order.
         reach: What intervals are about.
     """
-    graders = list(criteria) if gate.criterion is None else [gate.criterion]
-    stimuli = [_stimulus(name, mine, graders, gate) for name, mine in runs.items() if mine]
-    evidence = _evidence(gate, runs, graders, stimuli, reach)
+    stimuli = [_stimulus(name, mine, criteria, gate) for name, mine in runs.items() if mine]
+    evidence = _evidence(gate, runs, criteria, stimuli, reach)
+    asked: dict[str, int | None] = dict.fromkeys(filter(basis_of, targets_of(gate.name)))
+    asked |= {one.target: one.k for one in gate.expect}
     return evidence, {
-        one.target: _measured(one.target, one.k, gate, evidence, reach) for one in gate.expect
+        target: _measured(target, k, gate, evidence, reach) for target, k in asked.items()
     }
 
 
@@ -114,7 +113,7 @@ def _score(stimulus: StimulusScore, confidence: float, reach: Reach) -> InputSco
         trials=trials,
         passed=passed,
         rate=stimulus.metrics.pass_rate,
-        interval=Undefined("the claim reaches no further than these trials")
+        interval=UNREACHED
         if reach is Reach.NOTHING
         else clopper_pearson(passed, trials, confidence=confidence),
         score=stimulus.aggregate_score,
@@ -143,12 +142,9 @@ def _measured(
         return Measured(getattr(row, value), getattr(row, interval))
     if path == "score":
         return _overall(gate, evidence, reach)
-    described = {
-        "flakiness": Measured(mean_of([one.flakiness for one in inputs]), _OF_THESE),
-        "flaky": Measured(len(evidence.flaky), COUNTED),
-        "unscored": Measured(len(evidence.unscored), COUNTED),
-    }
-    return described[path]
+    if path == "flakiness":
+        return _flakiness(gate, evidence, reach)
+    return Measured(len(evidence.flaky if path == "flaky" else evidence.unscored), COUNTED)
 
 
 def _overall(gate: Metrics, evidence: MetricsEvidence, reach: Reach) -> Measured:
@@ -157,3 +153,17 @@ def _overall(gate: Metrics, evidence: MetricsEvidence, reach: Reach) -> Measured
     fewest = min(one.trials for one in inputs)
     found = mean_interval(score, len(inputs), fewest, confidence=gate.confidence, reach=reach)
     return Measured(score, found)
+
+
+def _flakiness(gate: Metrics, evidence: MetricsEvidence, reach: Reach) -> Measured:
+    inputs = evidence.inputs
+    mean = mean_of([one.flakiness for one in inputs])
+    found = mapped_interval(
+        [(one.trials, one.passed) for one in inputs],
+        lambda rate: 2 * min(rate, 1 - rate),
+        confidence=gate.confidence,
+        reach=reach,
+        name="rarer outcome",
+    )
+    # The rarer outcome has at most half, so that twice its share fills the range from 0 to 1.
+    return Measured(mean, percent(found, of=50))

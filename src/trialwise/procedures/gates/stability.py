@@ -78,7 +78,7 @@ def _targets(
             agent_stability_across(mine, excluding=gate.exclude).variance for mine in reports
         ]
         variance = mean_of(variances)
-        within = variance_interval(scores, variance, confidence=confidence, reach=reach)
+        within = variance_interval(scores, confidence=confidence, reach=reach)
         spread = Measured(variance, within)
     return {
         "stability.score": Measured(score, mean),

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from trialwise.model.metrics import (
     GateCheck,
     GateFinding,
+    GateNumber,
     MetricsEvidence,
     PassK,
     ReliabilityEvidence,
     StabilityEvidence,
 )
 from trialwise.model.verdict import Verdict
-from trialwise.reporters.gates import runs_of
+from trialwise.reporters.gates import outward, runs_of, unasked
 from trialwise.reporters.transparent.sheet import Rows, Section
 from trialwise.reporters.wording import counted
 from trialwise.stats.values import Interval, Undefined
@@ -35,6 +36,7 @@ def gate_sections(verdict: Verdict) -> Iterator[Section]:
         rows.append(("Runs", runs_of(gate)))
         for check in gate.checks:
             rows += _check(check)
+        rows += [(_name(one.target), _told(one)) for one in unasked(gate)]
         rows += _evidence(gate)
         rows += [("Caveat", caveat) for caveat in gate.caveats]
         yield Section(f"GATE: {gate.gate}", rows)
@@ -42,15 +44,25 @@ def gate_sections(verdict: Verdict) -> Iterator[Section]:
 
 def _check(check: GateCheck) -> Rows:
     held = {True: "holds", False: "does not hold", None: "undecided"}[check.holds]
-    rows = [(check.target, f"{check.shown}; asked: {check.matcher}; {held}")]
+    rows = [(_name(check.target), f"{check.shown}; asked: {check.matcher}; {held}")]
     rows.append(("  basis", check.basis.value))
     if isinstance(check.interval, Interval):
-        ends = f"[{check.interval.low:.4g}, {check.interval.high:.4g}]"
         level = f" at {check.interval.confidence:g}" if check.interval.confidence else ""
-        rows.append(("  interval", f"{ends}{level}, {check.interval.method}"))
+        rows.append(("  interval", f"{outward(check.interval)}{level}, {check.interval.method}"))
     else:
         rows.append(("  interval", f"none: {check.interval.reason}"))
     return rows
+
+
+def _name(target: str) -> str:
+    """A target within its gate, whose name is the heading."""
+    return target.partition(".")[2]
+
+
+def _told(number: GateNumber) -> str:
+    if isinstance(number.value, Undefined):
+        return f"undefined: {number.value.reason}"
+    return f"{_figure(number.value, number.interval)}; not asked; {number.basis.value}"
 
 
 def _evidence(gate: GateFinding) -> Rows:
@@ -108,9 +120,9 @@ def _metrics(evidence: MetricsEvidence) -> Rows:
     rows = _table(evidence.pass_k, "")
     for one in evidence.criteria:
         rows += _table(one.pass_k, f" of {one.criterion}")
-    if not isinstance(evidence.score, Undefined):
-        limit = "" if evidence.threshold is None else f", threshold {evidence.threshold:g}"
-        rows.append(("Score", f"{evidence.score:.4g}{limit}"))
+    if not isinstance(evidence.passed, Undefined) and evidence.threshold is not None:
+        word = "reaches" if evidence.passed else "misses"
+        rows.append(("Threshold", f"{evidence.threshold:g}, which the mean score {word}"))
     if evidence.flaky:
         named = ", ".join(evidence.flaky[:_MOST])
         rows.append(("Flaky", f"{counted(len(evidence.flaky), 'input')}: {named}"))
@@ -121,22 +133,21 @@ def _metrics(evidence: MetricsEvidence) -> Rows:
 
 
 def _table(rows: Sequence[PassK], whose: str) -> Rows:
-    return [
-        (
-            f"k = {row.k}",
-            (
-                f"pass@k{whose} {_figure(row.pass_at_k, row.pass_at_k_interval)}, pass^k "
-                f"{_figure(row.pass_hat_k, row.pass_hat_k_interval)}; biased: naive "
-                f"{_figure(row.pass_at_k_naive)}, plug-in {_figure(row.pass_hat_k_plugin)}"
-            ),
-        )
-        for row in rows
-        if not isinstance(row.pass_at_k, Undefined)
-    ]
+    return [(f"k = {row.k}", _row(row, whose)) for row in rows]
+
+
+def _row(row: PassK, whose: str) -> str:
+    if isinstance(row.pass_at_k, Undefined):
+        return f"pass@k{whose} and pass^k are undefined: {row.pass_at_k.reason}"
+    return (
+        f"pass@k{whose} {_figure(row.pass_at_k, row.pass_at_k_interval)}, pass^k "
+        f"{_figure(row.pass_hat_k, row.pass_hat_k_interval)}; biased: naive "
+        f"{_figure(row.pass_at_k_naive)}, plug-in {_figure(row.pass_hat_k_plugin)}"
+    )
 
 
 def _figure(value: float | Undefined, interval: Interval | Undefined | None = None) -> str:
     shown = "undefined" if isinstance(value, Undefined) else f"{value:.4g}"
     if not isinstance(interval, Interval):
         return shown
-    return f"{shown} [{interval.low:.3f}, {interval.high:.3f}]"
+    return f"{shown} {outward(interval)}"
