@@ -289,6 +289,57 @@ def test_trials_are_data_too(stored: tw.Result) -> None:
     assert first["criteria"]["kind"]["passed"]
 
 
+# --- What an agent did ------------------------------------------------------------------------
+
+LONG = "as agreed with the customer " * 60
+CALLS: list[dict[str, Any]] = [
+    {"name": "find", "server": "shop", "args": {"order": 7}, "error": f"no order 7: {LONG}",
+     "turn": 1, "started_s": 0.5, "duration_s": 0.25},
+    {"name": HOSTILE, "args": {"note": LONG}, "result": '{\n "paid": 3\n}', "duration_s": 1.5},
+    {"name": "silent"},
+    {"args": HOSTILE, "error": HOSTILE},
+]  # fmt: skip
+
+
+def store_session(folder: Path, calls: list[dict[str, Any]]) -> tw.Result:
+    def act(question: str) -> tw.Reply:  # noqa: ARG001
+        return tw.Reply(value="wrong", details={"tool_calls": calls})
+
+    criteria = [tw.Criterion("right", tw.contains("right"), at_least=0.6)]
+    return tw.run(
+        tw.Contract("acts", act, criteria), inputs=["one"], trials=20, seed=1, store=folder,
+        progress=False, curtail=False,
+    )  # fmt: skip
+
+
+def test_each_tool_call_says_its_server_its_time_and_how_it_ended(folder: Path) -> None:
+    """In a few lines of 80 columns each, whatever a tool said."""
+    store_session(folder / ".trialwise", CALLS)
+    lines = do_show("--failures", "--trials", "1").output.splitlines()
+    calls = lines[next(k for k, one in enumerate(lines) if "called find" in one) :]
+
+    assert '  called find on shop, turn 1, 250 ms: {"order": 7}' == calls[0]
+    assert calls[1].startswith("    failed: no order 7: as agreed")
+    assert '    returned: { "paid": 3 }' in calls
+    assert "  called silent" in calls
+    assert any(one.startswith("  called a tool without a name: ") for one in calls)
+    assert all(len(one) <= 80 for one in calls)
+    assert len(calls) < 30
+    assert not any(one in "\n".join(lines) for one in ("\x1b", "\u202e"))
+
+
+def test_of_many_calls_the_first_and_the_last_are_shown(folder: Path) -> None:
+    """The rest is counted, and the data holds them all."""
+    store_session(folder / ".trialwise", [{"name": f"tool-{k}"} for k in range(100)])
+    shown = do_show("--failures", "--trials", "1").output
+    (only,) = json.loads(do_show("--failures", "--trials", "1", "--json").output)["runs"]
+
+    names = [int(name) for name in re.findall(r"called tool-(\d+)", shown)]
+    assert [*range(30), *range(90, 100)] == names
+    assert "60 calls left out; --json shows them all" in shown
+    assert 100 == len(only["shown"][0]["tool_calls"])
+
+
 # --- Verified ---------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from trialwise.model.claim import Claim
 from trialwise.model.contract import Contract, Latency, LatencyConstraint
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Guard, Reproducibility, Severity, Spending, StopReason
+from trialwise.model.gate import Metrics, Reliability, Stability
 from trialwise.model.options import Budget, RunOptions
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.plan import Plan
@@ -28,6 +29,7 @@ from trialwise.procedures.composite import compose
 from trialwise.procedures.design.run import design_run
 from trialwise.procedures.judging.run import judge
 from trialwise.procedures.streams import Stream
+from trialwise.stats.trace_shape import TraceShape, read_trace
 
 STARTED = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> \x1b[31mred\u202etxt.exe"
@@ -63,6 +65,8 @@ class Answer:
     tokens: tuple[int, int] = (420, 90)
     cost_usd: float | None = 0.004
     tool_calls: tuple[Mapping[str, Any], ...] = ()
+    shape: TraceShape | None = None
+    setup_s: float | None = None
 
 
 Service = Callable[[Random, str], Answer]
@@ -98,6 +102,7 @@ def plan_of(
     measuring: bool = False,
     factors: Mapping[str, str] | None = None,
     covariates: Mapping[str, str] | None = None,
+    gates: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Plan:
     promised = Contract(
@@ -108,6 +113,7 @@ def plan_of(
         claim=claim or Claim(),
         latency=latency,
         factors=factors or {"model": "small-3", "temperature": "0.7"},
+        **(gates or {}),
     )
     return design_run(
         promised,
@@ -199,6 +205,8 @@ def _trial(plan: Plan, index: int, input_id: str, service: Service) -> Trial:
         started_s=index * 0.21 + source.random() * 0.05,
         reply=answer.reply,
         tool_calls=answer.tool_calls,
+        shape=answer.shape,
+        setup_s=answer.setup_s,
     )
 
 
@@ -470,6 +478,50 @@ def refused() -> RunRecord:
     return replace(record, verdict=verdict)
 
 
+def session(source: Random, input_id: str) -> Answer:
+    """An agent that refunds an order over MCP: straight on, after a mistake, or in a circle."""
+    chance, order = source.random(), {"order": input_id}
+    mistaken = {"name": "find_order", "server": "shop", "args": {"order": "A-0"}}
+    wrong = mistaken | {"error": "there is no order A-0"}
+    right = {"name": "find_order", "server": "shop", "args": order, "result": '{"paid": 24.9}'}
+    paid = {"name": "refund", "server": "bank", "args": order | {"amount": 24.9}, "result": "done"}
+    calls: list[Mapping[str, Any]] = [right, paid]
+    failures: dict[str, Failure] = {}
+    if chance < 0.2:
+        calls = [wrong] * (3 + source.randrange(5))
+        why = "'refund' was not called"
+        failures = {"refunds": ("calls 'refund'", why, "A-0", FailReason.CONDITION)}
+        failures |= {"no-loops": ("", "failed again and again", "A-0", FailReason.CONDITION)}
+    elif chance < 0.5:
+        calls = [wrong, right, paid]
+    elif chance < 0.55:
+        calls = [right, paid | {"args": order | {"note": "as agreed with the customer " * 40}}]
+        failures = {"refunds": ("the amount", "no amount", "", FailReason.CONDITION)}
+    timed, at = [], 0.1
+    for turn, call in enumerate(calls, start=1):
+        took = source.uniform(0.05, 0.4)
+        timed.append({**call, "turn": turn, "started_s": at, "duration_s": took})
+        at += took + source.uniform(0.1, 0.6)
+    turns = [{"role": "assistant", "content": "x" * source.randrange(5, 60)} for _ in range(3)]
+    told = {"tool_calls": timed, "conversation": {"turns": turns, "tokens": {"total": 900}}}
+    return Answer(
+        failures=failures,
+        reply="Sorry." if failures else "Refunded.",
+        latency_s=at,
+        tool_calls=tuple(timed),
+        shape=read_trace(told),
+        setup_s=0.4,
+    )
+
+
+def agent() -> RunRecord:
+    """Sessions with tools, of which some go in circles, and what repeating them shows."""
+    asked = [criterion(name, at_least=0.6, trials=36) for name in ("refunds", "no-loops")]
+    gates = {"reliability": Reliability(), "stability": Stability(), "metrics": Metrics()}
+    plan = plan_of("refund-agent", QUESTIONS[:3], asked, gates=gates, curtail=False)
+    return record_of(plan, run(plan, session))
+
+
 def large(trials: int = 10_000, failing: float = 0.12) -> RunRecord:
     """Many trials with long replies over many inputs."""
     names = ("valid-json", "grounded")
@@ -507,6 +559,8 @@ def hostile() -> RunRecord:
             attempt_errors=(HOSTILE,),
             tool_calls=(
                 {"name": HOSTILE, "server": HOSTILE, "args": {HOSTILE: HOSTILE}},
+                {"name": HOSTILE, "args": HOSTILE * 9, "result": HOSTILE, "started_s": 0.1},
+                {"error": HOSTILE * 9, "started_s": 0.2, "duration_s": 1e300, "turn": HOSTILE},
                 {"unnamed": HOSTILE},
             ),
         )
@@ -525,6 +579,7 @@ SHAPES: Mapping[str, Callable[[], RunRecord]] = {
     "smoke": smoke,
     "measured": measured,
     "refused": refused,
+    "agent": agent,
     "hostile": hostile,
 }
 """Every shape of a run but the large one."""

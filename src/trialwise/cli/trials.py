@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 __all__ = ["chosen_trials", "render_trials", "trials_data"]
 
 SCHEMA = "trialwise.trials/1"
+#: Tool calls of one trial that are shown, from its beginning and from its end.
+_FIRST_CALLS, _LAST_CALLS = 30, 10
+#: Lines that the arguments of a call, or what it returned, may take.
+_CALL_LINES = 3
 
 
 def chosen_trials(record: RunRecord, *, limit: int | None, failing: bool) -> list[Trial]:
@@ -88,10 +92,54 @@ def _trial_lines(trial: Trial, able: Capabilities) -> Iterator[str]:
             yield f"  {able.shown(outcome.criterion)}: {able.shown(why)}"
             if result.evidence and result.evidence != trial.reply:
                 yield from _block("  evidence", result.evidence, able)
-    for call in trial.tool_calls:
-        yield f"  called {able.shown(str(call.get('name')))}: {able.shown(str(call.get('args')))}"
+    yield from _calls(trial.tool_calls, able)
     if trial.reply is not None:
         yield from _block("reply", trial.reply, able)
+
+
+def _calls(calls: Sequence[Mapping[str, Any]], able: Capabilities) -> Iterator[str]:
+    """Tool calls in order, each with its server, what it took, and how it ended."""
+    left_out = len(calls) - _FIRST_CALLS - _LAST_CALLS
+    for place, call in enumerate(calls):
+        if left_out > 0 and place == _FIRST_CALLS:
+            yield f"  {left_out:,} calls left out; --json shows them all"
+        if left_out <= 0 or not _FIRST_CALLS <= place < _FIRST_CALLS + left_out:
+            yield from _call_lines(call, able)
+
+
+def _call_lines(told: Mapping[str, Any], able: Capabilities) -> Iterator[str]:
+    import json
+
+    from trialwise.model.trace import ToolCall
+    from trialwise.reporters.plan.figures import duration
+
+    call = ToolCall.from_dict(told)
+    turn = told.get("turn")
+    facts = [call.name if call.name is not None else "a tool without a name"]
+    facts[0] += f" on {call.server}" if call.server is not None else ""
+    facts += [f"turn {turn}"] if type(turn) is int else []
+    facts += [duration(call.duration_s)] if call.duration_s is not None else []
+    given = call.args
+    if given is not None and not isinstance(given, str):
+        given = json.dumps(given, ensure_ascii=False)
+    yield from _paragraph("  ", f"called {', '.join(facts)}", given or "", able)
+    if call.error is not None:
+        yield from _paragraph("    ", "failed", call.error, able)
+    elif call.result is not None:
+        yield from _paragraph("    ", "returned", call.result, able)
+
+
+def _paragraph(indent: str, label: str, text: str, able: Capabilities) -> Iterator[str]:
+    """A text in a few lines of the stream's width; what is too long is left out of its middle."""
+    from trialwise.reporters.layout import wrapped
+
+    width = max(20, able.width - 6)
+    # Line breaks of a result are those of its JSON more often than anybody's.
+    said = able.shown(" ".join(text.split()), _CALL_LINES * width)
+    whole = f"{able.shown(label)}: {said}" if said else able.shown(label)
+    first, *more = wrapped(whole, width)
+    yield f"{indent}{first}"
+    yield from (f"      {line}" for line in more)
 
 
 def _block(label: str, text: str, able: Capabilities) -> Iterator[str]:

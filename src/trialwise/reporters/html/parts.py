@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from trialwise.model.verdict import Decision
 from trialwise.reporters.page.markup import Markup, element, joined
+from trialwise.reporters.wording import counted
 
 __all__ = [
     "Outline",
@@ -20,6 +21,7 @@ __all__ = [
     "glyph",
     "listed",
     "prose",
+    "rest",
     "scrolling",
     "shape",
     "table",
@@ -179,6 +181,17 @@ def listed(items: Iterable[object], class_: str | None = None) -> Markup:
     """A list, or nothing for no items."""
     entries = [element("li", item) for item in items]
     return element("ul", *entries, class_=class_) if entries else Markup("")
+
+
+def rest(count: int, most: int, noun: str) -> Markup:
+    """How many things a list of at most so many leaves out, or nothing.
+
+    >>> rest(60, 20, "input")
+    '<p class="note">40 further inputs not listed.</p>'
+    """
+    if count <= most:
+        return Markup("")
+    return element("p", f"{counted(count - most, f'further {noun}')} not listed.", class_="note")
 
 
 def facts(pairs: Iterable[tuple[object, object]], class_: str = "facts") -> Markup:

@@ -1,0 +1,141 @@
+"""How passing holds up over k runs of an input: pass^k, with what is known of it and how far.
+
+Two numbers go by this name. The unbiased one asks whether k further runs would all pass, and has
+an interval. The decay curve of the report follows the runs in the order they were issued.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+
+from trialwise.model.claim import PopulationClaim
+from trialwise.model.metrics import GateFinding, ReliabilityEvidence
+from trialwise.model.run import RunRecord
+from trialwise.procedures.metrics import Reach, pass_interval
+from trialwise.reporters.html.plots import Area, Axis, Hit, Line, Mark, Plot
+from trialwise.reporters.plan.figures import percent
+from trialwise.reporters.wording import counted, ends, observed_percent
+from trialwise.stats.passk import pass_hat_k, pass_hat_k_interval
+from trialwise.stats.values import Interval, Undefined
+
+__all__ = ["Step", "decay_plot", "decay_steps"]
+
+#: The most values of k that are drawn and listed; beyond as many runs they are spread out.
+POINTS = 40
+
+Step = tuple[int, float, Interval | Undefined, float]
+"""k, the unbiased pass^k with its interval, and the decay curve's; both means over inputs."""
+
+
+def decay_steps(
+    evidence: ReliabilityEvidence, claim: PopulationClaim, confidence: float
+) -> list[Step]:
+    """pass^k for k up to the fewest runs of an input: no run says anything of more.
+
+    Args:
+        evidence: The outcomes of each input.
+        claim: Whom the intervals are about.
+        confidence: Of each of them.
+    """
+    tasks = [(one.summary.runs, sum(one.summary.outcomes)) for one in evidence.inputs]
+    # Inputs with the same counts have the same interval, and there are few different counts.
+    exact, each = cache(pass_hat_k_interval), cache(pass_hat_k)
+    steps: list[Step] = []
+    for k in _spread(len(evidence.decay_curve)):
+        mean = math.fsum(each(*task, k) for task in tasks) / len(tasks)
+        found = pass_interval(
+            tasks, [k] * len(tasks), mean, exact, confidence=confidence, reach=Reach.of(claim)
+        )
+        steps.append((k, mean, found, evidence.decay_curve[k - 1] / 100))
+    return steps
+
+
+def decay_plot(record: RunRecord, gate: GateFinding, evidence: ReliabilityEvidence) -> Plot:
+    """The curve over k, with the interval of every point where it has one."""
+    steps = decay_steps(evidence, record.plan.claim.population, gate.confidence)
+    last = steps[-1][0]
+    band = [(float(k), found) for k, _, found, _ in steps if isinstance(found, Interval)]
+    level = percent(gate.confidence)
+    area = Area(
+        name=f"{level} interval of each k{'' if _is_whole(record, gate) else ', descriptive'}",
+        ink="one",
+        upper=tuple((k, found.high) for k, found in band),
+        lower=tuple((k, found.low) for k, found in band),
+    )
+    unbiased = tuple((float(k), mean) for k, mean, _, _ in steps)
+    return Plot(
+        heading="Reliability decay curve",
+        summary=_summary(steps, len(evidence.inputs)),
+        x=Axis(low=1, high=last, label="k runs, all of which pass", unit="count"),
+        y=Axis(low=0, high=1, label="pass^k", unit="rate"),
+        areas=(area,) if len(band) > 1 else (),
+        lines=(
+            Line(name="unbiased pass^k", ink="one", points=unbiased),
+            Line(
+                name="decay curve: plug-in pass^k of the first k runs",
+                ink="quiet",
+                points=tuple((float(k), curve) for k, _, _, curve in steps),
+                dashed=True,
+            ),
+        ),
+        marks=(_end(steps[-1]),),
+        hits=tuple(_hits(steps)),
+        columns=("k", "unbiased pass^k", f"{level} interval", "decay curve"),
+        rows=tuple(
+            (f"{k:,}", observed_percent(mean), _ends(found), observed_percent(curve))
+            for k, mean, found, curve in steps
+        ),
+    )
+
+
+def _summary(steps: Sequence[Step], inputs: int) -> str:
+    last, mean, found, curve = steps[-1]
+    over = f", a mean over {counted(inputs, 'input')}" if inputs > 1 else ""
+    unknown = f" It has no interval: {found.reason}." if isinstance(found, Undefined) else ""
+    return (
+        f"The chance that k runs of an input all pass{over}: {observed_percent(steps[0][1])} at "
+        f"k = 1, {observed_percent(mean)} at k = {last:,}, where it only says whether every run "
+        f"passed.{unknown} The decay curve takes the runs in the order they were issued and need "
+        f"not fall; it ends at {observed_percent(curve)}. Beyond k = {last:,}, the fewest runs of "
+        "an input, nothing is estimated: it would be extrapolation."
+    )
+
+
+def _end(step: Step) -> Mark:
+    k, mean, *_ = step
+    # The curve comes down from the left: what is under its end is free.
+    return Mark(x=k, y=mean, label=f"all {k:,}: {observed_percent(mean)}", below=mean > 0.12)
+
+
+def _hits(steps: Sequence[Step]) -> list[Hit]:
+    ks = [k for k, *_ in steps]
+    edges = [float(ks[0]), *((a + b) / 2 for a, b in pairwise(ks)), float(ks[-1])]
+    return [
+        Hit(
+            low=edges[place],
+            high=edges[place + 1],
+            text=f"k = {k:,}: unbiased {observed_percent(mean)} {_ends(found)}, "
+            f"decay curve {observed_percent(curve)}",
+        )
+        for place, (k, mean, found, curve) in enumerate(steps)
+    ]
+
+
+def _ends(found: Interval | Undefined) -> str:
+    return "–" if isinstance(found, Undefined) else ends(found)
+
+
+def _spread(runs: int) -> list[int]:
+    """Every k, or some of them with both ends where they are many."""
+    if runs <= POINTS:
+        return list(range(1, runs + 1))
+    return sorted({1 + round(k * (runs - 1) / (POINTS - 1)) for k in range(POINTS)})
+
+
+def _is_whole(record: RunRecord, gate: GateFinding) -> bool:
+    """Whether all planned trials were run; intervals of fewer are descriptive."""
+    planned = next(one.trials for one in record.plan.experiments if one.name == gate.experiment)
+    return sum(one.experiment == gate.experiment for one in record.trials) >= planned
