@@ -277,9 +277,15 @@ async def stream(text: str) -> AsyncIterator[str]:
         (Later(), "async postconditions are not supported yet"),
         (stream, "async postconditions are not supported yet"),
         (generator, "return its result, not yield it"),
-        (lambda text, question: text == question, "take only reply, text, value, input, not q"),
-        (lambda: True, "take one of reply, text, value, input"),
-        (lambda one, two: one == two, "take only reply, text, value, input, not one, two"),
+        (
+            lambda text, question: text == question,
+            "take only reply, text, value, input, expected, not q",
+        ),
+        (lambda: True, "take one of reply, text, value, input, expected"),
+        (
+            lambda one, two: one == two,
+            "take only reply, text, value, input, expected, not one, two",
+        ),
         (5, "be a function of a reply"),
         (Long, "be a function of a reply"),
     ],

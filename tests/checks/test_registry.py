@@ -49,6 +49,12 @@ SPECS: list[tuple[dict[str, Any], Postcondition, str]] = [
         checks.ends_with("x", ignore_case=True),
         "ends with 'x'",
     ),
+    ({"as_expected": "equals"}, checks.as_expected(), "equals what is expected"),
+    (
+        {"as_expected": {"how": "contains", "ignore_case": True}},
+        checks.as_expected("contains", ignore_case=True),
+        "contains what is expected",
+    ),
     ({"matches": "^a"}, checks.matches("^a"), "matches '^a'"),
     ({"length": {"max": 9}}, checks.length(maximum=9), "length at most 9"),
     ({"parses": "json"}, checks.parses("json"), "parses as JSON"),

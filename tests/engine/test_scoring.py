@@ -17,6 +17,7 @@ from trialwise.engine.scoring import Scorer
 from trialwise.model.criterion import Criterion
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason
 from trialwise.model.reply import Reply, Setup, Usage
+from trialwise.model.sampling import Input
 from trialwise.model.trial import Trial
 
 
@@ -25,6 +26,7 @@ def score(
     *criteria: Criterion,
     activity: Callable[[Reply], bool] | None = None,
     given: Any = "question",
+    expected: Any = None,
     limit: int = 4000,
     redact: Callable[[str], str] | None = None,
 ) -> Trial:
@@ -35,7 +37,8 @@ def score(
         excerpts=Excerpts(reply_limit=limit, redact=redact),
     )
     response = reply if isinstance(reply, Response) else Response(reply)
-    return scorer.trial(4, "5", 99, response, given=given, started_s=1.5)
+    one = Input(id="5", value=given, expected=expected)
+    return scorer.trial(4, one, 99, response, started_s=1.5)
 
 
 def criterion(name: str, *checks: Any) -> Criterion:

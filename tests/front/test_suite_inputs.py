@@ -56,6 +56,68 @@ inputs:
     ) == inputs(suite)
 
 
+def test_expected_answers(load: Load, tmp_path: Path) -> None:
+    """In place, in lines and in tables; no part of what the service is given."""
+    (tmp_path / "q.jsonl").write_text(
+        '{"value": "a", "expected": {"n": 1}}\n{"value": "b", "expected": null}\n'
+        '{"question": "c", "expected": "d"}\n{"value": "e"}\n'
+    )
+    (tmp_path / "q.csv").write_text("value,expected,gold\na,1,x\nb,,y\n")
+
+    assert (
+        Input(id="1", value="a", expected="555"),
+        Input(id="2", value="b", expected=[1, {"c": 2}]),
+        Input(id="3", value="c"),
+        Input(id="4", value="d"),
+    ) == inputs(
+        load(
+            HEAD
+            + """
+inputs:
+  - {value: a, expected: "555"}
+  - {value: b, expected: [1, {c: 2}]}
+  - {value: c, expected: ~}
+  - d
+"""
+        )
+    )
+    assert (
+        Input(id="1", value="a", expected={"n": 1}),
+        Input(id="2", value="b"),
+        Input(id="3", value={"question": "c"}, expected="d"),
+        Input(id="4", value="e"),
+    ) == inputs(load(HEAD + "inputs: {jsonl: q.jsonl}\n"))
+    assert (
+        Input(id="1", value="a", expected="1"),
+        Input(id="2", value="b"),
+    ) == inputs(load(HEAD + "inputs: {csv: q.csv}\n"))
+    assert ["x", "y"] == [
+        one.expected for one in inputs(load(HEAD + "inputs: {csv: q.csv, expected: gold}\n"))
+    ]
+
+
+def test_a_comparison_with_what_is_not_there_is_refused(load: Load, refused: Refused) -> None:
+    """Before a trial is paid for that could not pass; `any_of` leaves another way."""
+    head = 'service: {command: [echo, "{input}"]}\ninputs: [{value: a, expected: a}, b]\n'
+    criterion = "criteria: [{{name: right, {}, at_least: 90%}}]\n"
+    message = "expected must be given for the input '2': 'right' compares with it"
+
+    for spelled in (
+        "as_expected: equals",
+        "not: {as_expected: contains}",
+        "named: {name: n, check: {as_expected: {how: equals, trim: true}}}",
+        "all_of: [{contains: a}, {as_expected: equals}]",
+    ):
+        assert message in str(refused(head + criterion.format(spelled)))
+    either = "any_of: [{as_expected: equals}, {contains: b}]"
+    assert load(head + criterion.format(either)).contracts
+    assert load(head.replace(", b", "") + criterion.format("as_expected: equals")).contracts
+    wrong = refused(head + criterion.format("as_expected: {how: matches}"))
+    assert "equals" in str(wrong)
+    wrong = refused(head + criterion.format("as_expected: {how: contains, trim: true}"))
+    assert "`trim` must be left out for contains" in str(wrong)
+
+
 def test_two_inputs_of_one_id_are_refused(refused: Refused) -> None:
     """Also where one of them is only numbered."""
     error = refused(HEAD + "inputs:\n  - {value: a, id: x}\n  - {value: b, id: x}\n")

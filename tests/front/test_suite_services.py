@@ -276,7 +276,12 @@ def test_an_agent_has_a_model_and_servers(load: Load, tmp_path: Path) -> None:
         ("{http: {url: 'http://h/', headers: {X: 5}}}", 'put quotes around it, "5"'),
         ("{http: {url: 'http://h/', timeout: 30}}", "did you mean 30s?"),
         ("{http: {method: GET}}", "`http` lacks `url`"),
-        ("{chat: {model: m}}", "refer to a variable that is set"),
+        (
+            "{chat: {model: m}}",
+            "`chat` must refer to a variable that is set, and OPENAI_API_KEY is",
+        ),
+        ("{chat: {model: m}}", "name another one with `api_key_env`, or make that null"),
+        ("{chat: {model: m, api_key_env: NONE}}", "`api_key_env` must refer to a variable"),
         ("{chat: gpt}", "`chat` must be a mapping"),
         ("{chat: {model: m, api_key_env: KEY, prices: {input: 1}}}", "lacks `output`"),
         ("{chat: {model: m, api_key_env: KEY, extra: {model: x}}}", "not repeat a field"),

@@ -725,7 +725,10 @@ ONE = {"a": McpServer(url="http://h/")}
             lambda: BUILD("http://h/", "m", api_key_env=None, servers=ONE, max_tool_calls=5000),
             "max_tool_calls must be at most 1000",
         ),
-        (lambda: BUILD("http://h/", "m", environment={}, servers=ONE), "api_key_env must refer"),
+        (
+            lambda: BUILD("http://h/", "m", environment={}, servers=ONE),
+            r"api_key_env must refer to a variable that is set, and OPENAI_API_KEY is not",
+        ),
     ],
 )
 async def test_an_agent_built_wrong_is_refused(build: Any, message: str) -> None:

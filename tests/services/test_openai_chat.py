@@ -238,6 +238,39 @@ async def test_errors_are_classed_by_whose_fault_they_are(
         assert 3.0 == caught.value.retry_after_s  # type: ignore[attr-defined]
 
 
+async def test_an_answer_that_cannot_be_read_was_paid_for(serve: Serve) -> None:
+    """Its tokens and its price are told, and nothing of what it may have meant."""
+    body = completion(choices=[], usage={"prompt_tokens": 10, "completion_tokens": 2})
+    url = serve(lambda request: request.respond(200, json.dumps(body)))
+    service = ChatService(
+        url, "small", api_key_env=None, prices=Prices(input_usd=1.0, output_usd=5.0)
+    )
+    trial = TrialContext(index=0, input="x", seed=1)
+
+    with pytest.raises(MalformedReply):
+        await service.call(trial)
+    await service.aclose()
+
+    assert trial.partial is not None
+    assert (Usage(input_tokens=10, output_tokens=2), "") == (
+        trial.partial.usage,
+        trial.partial.value,
+    )
+    # Ten tokens at 1 and two at 5 dollars a million.
+    assert pytest.approx(20e-6) == trial.partial.cost_usd
+
+
+@pytest.mark.parametrize("environment", [{}, {"OPENAI_API_KEY": ""}])
+async def test_a_missing_key_is_named_with_the_way_to_give_it(environment: dict[str, str]) -> None:
+    """An empty one is missing: that is how a CI hands over a secret it does not have."""
+    with pytest.raises(InvalidArgument) as caught:
+        ChatService("http://h/v1", "m", environment=environment)
+
+    assert "api_key_env" == caught.value.argument
+    assert "OPENAI_API_KEY is not: set it" in caught.value.allowed
+    assert "`api_key_env`" in caught.value.allowed
+
+
 @pytest.mark.parametrize(
     "options",
     [

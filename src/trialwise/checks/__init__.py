@@ -18,6 +18,7 @@ _MODULES = {
     "callable": "Predicate predicate",
     "combine": "AllOf AnyOf Named Not all_of any_of named not_",
     "equality": "Equals equals",
+    "expected": "AsExpected Comparison as_expected",
     "expressions": "Expression expression",
     "path": "JsonPath Require json_path",
     "pattern": "Matches matches",

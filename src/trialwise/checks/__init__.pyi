@@ -22,6 +22,9 @@ from trialwise.checks.combine import named as named
 from trialwise.checks.combine import not_ as not_
 from trialwise.checks.equality import Equals as Equals
 from trialwise.checks.equality import equals as equals
+from trialwise.checks.expected import AsExpected as AsExpected
+from trialwise.checks.expected import Comparison as Comparison
+from trialwise.checks.expected import as_expected as as_expected
 from trialwise.checks.expressions import Expression as Expression
 from trialwise.checks.expressions import expression as expression
 from trialwise.checks.path import JsonPath as JsonPath

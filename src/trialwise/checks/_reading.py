@@ -16,7 +16,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import FailReason
 from trialwise.model.reply import Reply
 
-__all__ = ["check_json", "json_of", "number_of", "same", "text_of"]
+__all__ = ["check_json", "expected_of", "json_of", "number_of", "same", "text_of"]
 
 
 def text_of(reply: Reply) -> str:
@@ -42,6 +42,14 @@ def json_of(reply: Reply) -> Any:
         return _Copy().of(reply.value, MAX_DEPTH)
     except _NotJson as error:
         raise Unreadable(f"the reply is not JSON: {error}") from None
+
+
+def expected_of(reply: Reply) -> Any:
+    """What the trial's input expects; an input that expects nothing has nothing to compare with."""
+    expected = reply.details.get("expected")
+    if expected is None:
+        raise Unreadable("the input has no expected answer", reason=FailReason.NO_VALUE)
+    return expected
 
 
 def number_of(reply: Reply) -> float:

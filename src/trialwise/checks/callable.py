@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 
 from trialwise.checks._check import Check, Unreadable, check_texts
 from trialwise.checks._evidence import failed, preview, shown
-from trialwise.checks._reading import text_of
+from trialwise.checks._reading import expected_of, text_of
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
 
 __all__ = ["Predicate", "predicate"]
 
-_NAMES = ("reply", "text", "value", "input")
+_NAMES = ("reply", "text", "value", "input", "expected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,8 @@ def predicate(function: Callable[..., object], *, name: str = "") -> Predicate:
 
     Args:
         function: Its parameters are found by name: `reply`, `text`, `value` (what the service
-            returned), `input` (the trial's). A single parameter of another name is given the reply
+            returned), `input` (the trial's), `expected` (what the input expects; with a default it
+            is left alone). A single parameter of another name is given the reply
             if it is annotated `Reply`, the text if annotated `str`, else the value. Coroutine
             functions are refused.
         name: How reports call it; by default the function's name.
@@ -131,7 +132,8 @@ def _assigned(function: object, parameters: list[Any]) -> tuple[tuple[str, str],
     variadic = {"VAR_POSITIONAL", "VAR_KEYWORD"}
     named = [one for one in parameters if one.kind.name not in variadic]
     required = [one for one in named if one.default is one.empty]
-    found = [one for one in named if one.name in _NAMES]
+    # A function may have had a default of its own by that name before inputs had one.
+    found = [one for one in named if one.name in _NAMES and not _is_own(one)]
     unknown = [one.name for one in required if one.name not in _NAMES]
     if not found and len(required) == 1:
         only = required[0]
@@ -144,6 +146,10 @@ def _assigned(function: object, parameters: list[Any]) -> tuple[tuple[str, str],
     return tuple(
         ("" if one.kind.name == "POSITIONAL_ONLY" else one.name, one.name) for one in found
     )
+
+
+def _is_own(parameter: Any) -> bool:
+    return parameter.name == "expected" and parameter.default is not parameter.empty
 
 
 def _by_annotation(parameter: Any) -> str:
@@ -160,6 +166,8 @@ def _argument(source: str, reply: Reply) -> object:
         return text_of(reply)
     if source == "value":
         return reply.value
+    if source == "expected":
+        return expected_of(reply)
     if "input" not in reply.details:
         raise Unreadable("the trial's input is not known", reason=FailReason.NO_VALUE)
     return reply.details["input"]

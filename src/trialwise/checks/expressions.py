@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 from trialwise.checks._check import Check, Unreadable
 from trialwise.checks._evidence import failed, preview, printable, shown
-from trialwise.checks._reading import json_of, text_of
+from trialwise.checks._reading import expected_of, json_of, text_of
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
@@ -33,6 +33,7 @@ _VARIABLES = {
     "output": "STRING",
     "value": "DYN",
     "input": "DYN",
+    "expected": "DYN",
     "latency_s": "DYN",
     "cost_usd": "DYN",
     "tokens": "INT",
@@ -85,9 +86,10 @@ def expression(source: str) -> Expression:
     """A CEL expression is true of the reply.
 
     Variables: `output` (the text), `value` (the reply read as JSON, or the object a callable
-    returned), `input` (the trial's, where known), `latency_s`, `tokens`, `cost_usd` and
-    `exit_code`. It is parsed and type-checked at once. A reply that lacks a variable used, and an
-    evaluation that ends in an error, is a failure with reason `transform` or `no-value`.
+    returned), `input` (the trial's, where known), `expected` (what that input expects, where it
+    says), `latency_s`, `tokens`, `cost_usd` and `exit_code`. It is parsed and type-checked at once.
+    A reply that lacks a variable used, and an evaluation that ends in an error, is a failure with
+    reason `transform` or `no-value`.
 
     >>> check = expression("size(output) < 200 && output.contains('ok')")
     >>> check.check(Reply(value="it is ok")).passed
@@ -164,7 +166,7 @@ def _first_problem(message: str) -> str:
 
 def _evidence(used: tuple[str, ...], reply: Reply) -> str:
     """The first thing looked at."""
-    shorter = [name for name in used if name not in ("output", "value", "input")]
+    shorter = [name for name in used if name not in ("output", "value", "input", "expected")]
     if shorter:
         return ", ".join(f"{name} = {_read(name, reply)}" for name in shorter)
     return preview(reply.value) if isinstance(reply.value, str) else shown(reply.value)
@@ -219,9 +221,16 @@ def _value(reply: Reply) -> Any:
 def _input(reply: Reply) -> Any:
     if "input" not in reply.details:
         return Unreadable("the trial's input is not known", reason=FailReason.NO_VALUE)
-    given = reply.details["input"]
+    return _given("input", reply.details["input"])
+
+
+def _expected(reply: Reply) -> Any:
+    return _given("expected", expected_of(reply))
+
+
+def _given(name: str, value: Any) -> Any:
     # Text is itself here, not what it might parse as.
-    return _bindable("input", given if isinstance(given, str) else json_of(Reply(value=given)))
+    return _bindable(name, value if isinstance(value, str) else json_of(Reply(value=value)))
 
 
 def _known(name: str, value: float | None) -> Any:
@@ -234,6 +243,7 @@ _READERS: dict[str, Callable[[Reply], Any]] = {
     "output": _output,
     "value": _value,
     "input": _input,
+    "expected": _expected,
     "latency_s": lambda reply: float(reply.latency_s),
     "cost_usd": lambda reply: _known(
         "cost_usd", None if reply.cost_usd is None else float(reply.cost_usd)

@@ -37,6 +37,7 @@ _ENTRIES = {
     "not_contains": _Entry("text", "not_contains", "text"),
     "starts_with": _Entry("text", "starts_with", "text"),
     "ends_with": _Entry("text", "ends_with", "text"),
+    "as_expected": _Entry("expected", "as_expected", "how"),
     "length": _Entry("text", "length"),
     "matches": _Entry("pattern", "matches", "pattern"),
     "parses": _Entry("structure", "parses", "format"),

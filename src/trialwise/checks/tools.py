@@ -352,7 +352,7 @@ def _expression(source: str) -> Expression:
 
 def _evaluated(source: str, arguments: Any, reply: Reply) -> tuple[str, str]:
     """What an expression says of arguments, as if they were a reply to the same input."""
-    known = {"input": reply.details["input"]} if "input" in reply.details else {}
+    known = {key: reply.details[key] for key in ("input", "expected") if key in reply.details}
     result = _expression(source).check(Reply(value=arguments, details=known))
     if result.reason in (None, FailReason.CONDITION):
         return result.explanation, shown(arguments)

@@ -66,7 +66,7 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
     """
     from trialwise.cli.planning import prepare_all
 
-    suite = load(file)
+    suite = load(file, without_services=given["replay"] is not None)
     chosen = choose(suite, names, tags)
     space = _workspace(suite, given)
     prepared = prepare_all(chosen, space, given)

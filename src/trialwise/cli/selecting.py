@@ -65,25 +65,35 @@ def size_options(function: F) -> F:
     return function
 
 
-def load(file: Path | None) -> Suite:
-    """The suite of a file, or the one that this folder belongs to."""
+def load(file: Path | None, *, without_services: bool = False) -> Suite:
+    """The suite of a file, or the one that this folder belongs to.
+
+    Args:
+        file: The suite's, if one was named.
+        without_services: Whether something else will stand for what is under test.
+    """
     from trialwise.front import find_suite, load_suite
 
     path = find_suite(Path.cwd()) if file is None else file
-    return load_suite(path, environment=os.environ)
+    return load_suite(path, environment=os.environ, without_services=without_services)
 
 
 def choose(suite: Suite, names: Iterable[str], tags: Iterable[str]) -> list[SuiteContract]:
-    """The contracts of these names and tags; none is an error, since nothing run is no PASS."""
-    wanted, marks = list(names), set(tags)
-    known = [one.name for one in suite.contracts]
-    unknown = [name for name in wanted if name not in known]
-    if unknown:
-        from difflib import get_close_matches
+    """The contracts of these names and tags; none is an error, since nothing run is no PASS.
 
-        near = get_close_matches(unknown[0], known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(known)}."
-        raise click.UsageError(f"{suite.path} has no contract {unknown[0]!r}.{hint}")
+    The name that a suite gives to a contract with `models` stands for all of its cells.
+    """
+    wanted, marks = set[str](), set(tags)
+    cells = _by_name(suite)
+    for name in names:
+        if name not in cells:
+            from difflib import get_close_matches
+
+            known = [one.name for one in suite.contracts]
+            near = get_close_matches(name, list(cells), n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(known)}."
+            raise click.UsageError(f"{suite.path} has no contract {name!r}.{hint}")
+        wanted |= cells[name]
     chosen = [
         one
         for one in suite.contracts
@@ -96,6 +106,16 @@ def choose(suite: Suite, names: Iterable[str], tags: Iterable[str]) -> list[Suit
             f"Tags in {suite.path}: {', '.join(there) or 'none'}."
         )
     return chosen
+
+
+def _by_name(suite: Suite) -> dict[str, set[str]]:
+    """The contracts that each name stands for; one of their own goes before one of cells."""
+    own = {one.name: {one.name} for one in suite.contracts}
+    shared: dict[str, set[str]] = {}
+    for one in suite.contracts:
+        name = one.name.removesuffix(f" [{one.contract.factors.get('model')}]")
+        shared.setdefault(name, set()).add(one.name)
+    return shared | own
 
 
 def size_changes(contract: Contract, given: dict[str, Any]) -> Contract:

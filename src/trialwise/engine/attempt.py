@@ -30,6 +30,10 @@ class Response(NamedTuple):
     attempts: int = 1
     attempt_errors: tuple[str, ...] = ()
     """What the attempts before the last one said."""
+    partial: Reply | None = None
+    """What the last attempt had done when it came to nothing, if the service tells."""
+    lost: tuple[Reply, ...] = ()
+    """The same of the attempts before it."""
 
 
 class Caller:
@@ -65,13 +69,16 @@ class Caller:
             ServiceError: One that ends the run; any other is a response.
         """
         earlier: tuple[str, ...] = ()
+        lost: tuple[Reply, ...] = ()
         while True:
             # A service that changes its input must not change the next trial's.
             context = TrialContext(index=index, input=_fresh(given), seed=seed)
             try:
                 call = self._service.call if self._timeout_s is None else self._call_in_time
                 reply = _checked(await call(context))
-                return Response(reply, ErrorClass.NONE, "", len(earlier) + 1, earlier)
+                if not earlier:
+                    return Response(reply)
+                return Response(reply, ErrorClass.NONE, "", len(earlier) + 1, earlier, None, lost)
             except (Exception, SystemExit) as caught:
                 error = _innermost(caught)
             except BaseException as caught:
@@ -79,11 +86,14 @@ class Caller:
                     raise
                 error = RuntimeError("the service cancelled itself")
             message = self._excerpts.text(error_text(error))
+            partial = context.partial
             delay = self._delay(error, seed, len(earlier) + 1)
             if delay is None:
                 error_class = getattr(error, "error_class", ErrorClass.NONE)
-                return Response(None, error_class, message, len(earlier) + 1, earlier)
+                attempts = len(earlier) + 1
+                return Response(None, error_class, message, attempts, earlier, partial, lost)
             earlier += (message,)
+            lost += () if partial is None else (partial,)
             await self._clock.sleep(delay)
 
     async def _call_in_time(self, context: TrialContext) -> Reply:
@@ -94,6 +104,8 @@ class Caller:
             # time by its own measure is not late because the event loop was busy.
             if not scope.cancel_called or _checked(reply).latency_s <= self._timeout_s:
                 return reply
+            # Of no use any more, and paid for.
+            context.keep(lambda: reply)
         raise ServiceError(f"no reply within {self._timeout_s:g} s", ErrorClass.TIMEOUT)
 
     def _delay(self, error: BaseException, seed: int, attempts: int) -> float | None:

@@ -57,10 +57,7 @@ class Excerpts:
         """The tool calls a reply reports, or none where JSON cannot carry them."""
         calls = reply.details.get("tool_calls")
         if calls is None and "trace" in reply.details:
-            from trialwise.model.trace import Trace  # few services carry one
-
-            trace = Trace.of(reply)
-            calls = () if trace is None else [call.to_dict() for call in trace.tool_calls]
+            calls = _traced(reply)
         if not isinstance(calls, list | tuple) or not all(isinstance(c, Mapping) for c in calls):
             return ()
         try:
@@ -106,6 +103,16 @@ def error_text(error: BaseException) -> str:
     if not kind and isinstance(error, TrialwiseError):
         return said
     return ": ".join(filter(None, (kind or type(error).__name__, said)))
+
+
+def _traced(reply: Reply) -> object:
+    from trialwise.model.trace import Trace  # few services carry one
+
+    try:
+        trace = Trace.of(reply)
+    except Exception:  # a trace of somebody else's making may raise anything
+        return None
+    return None if trace is None else [call.to_dict() for call in trace.tool_calls]
 
 
 def _shown(value: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from anyio import (
     CancelScope,
@@ -30,6 +30,7 @@ from trialwise.model.trial import Trial
 
 if TYPE_CHECKING:
     from trialwise.engine.events import Event as RunEvent
+    from trialwise.model.sampling import Input
 
 __all__ = ["Execution", "Halt", "Means"]
 
@@ -75,12 +76,12 @@ class Execution:
     Args:
         scheduler: Of one experiment.
         scorer: Of the same.
-        inputs: Their values, by position.
+        inputs: Of the same, by position.
         means: What is shared with the other experiments.
     """
 
     def __init__(
-        self, scheduler: Scheduler, scorer: Scorer, inputs: Sequence[Any], means: Means
+        self, scheduler: Scheduler, scorer: Scorer, inputs: Sequence[Input], means: Means
     ) -> None:
         self._scheduler = scheduler
         self._scorer = scorer
@@ -154,11 +155,10 @@ class Execution:
 
     async def _trial(self, index: int) -> None:
         scheduler = self._scheduler
-        position = scheduler.order[index]
-        given, seed = self._inputs[position], scheduler.seed_of(index)
+        given, seed = self._inputs[scheduler.order[index]], scheduler.seed_of(index)
         started = self._monotonic()
         try:
-            response = await self._means.caller.respond(index, given, seed)
+            response = await self._means.caller.respond(index, given.value, seed)
             asks = self._scorer.asks
             examined = await self._scorer.ask(response, given=given, seed=seed) if asks else None
         except ServiceError as error:
@@ -166,10 +166,9 @@ class Execution:
             return
         trial = self._scorer.trial(
             index,
-            scheduler.experiment.input_ids[position],
+            given,
             seed,
             response,
-            given=given,
             started_s=round(started - self._means.meter.began_s, 6),
             examined=examined,
         )

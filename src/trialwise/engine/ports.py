@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Protocol
 
@@ -17,12 +17,45 @@ __all__ = ["Clock", "Service", "ServiceError", "SystemClock", "Timer", "TrialCon
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialContext:
-    """What one trial is given: its place in the run, its input and its own seed."""
+    """What one attempt at a trial is given: its place in the run, its input and its own seed.
+
+    A service that works in steps tells here how far it has come. Whatever ends it then, an error or
+    a time limit, what it took until there is in the record.
+
+    >>> trial = TrialContext(index=0, input="15 * 37", seed=7)
+    >>> trial.keep(lambda: Reply(value="", cost_usd=0.02))
+    >>> trial.partial.cost_usd
+    0.02
+    """
 
     index: int
     input: Any
     seed: int
     """Derived from the run's seed and the index, so that no executor changes a result."""
+    _so_far: Callable[[], Reply | None] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+
+    def keep(self, so_far: Callable[[], Reply | None]) -> None:
+        """Say where to ask what was done so far; the last one to say so is asked.
+
+        Args:
+            so_far: Asked when the call has ended without a reply, since a call that is cancelled
+                can tell nothing itself. Usage, cost, setup and tool calls of what it returns become
+                those of the trial.
+        """
+        object.__setattr__(self, "_so_far", so_far)
+
+    @property
+    def partial(self) -> Reply | None:
+        """What was done so far, if the service says; its value is no reply."""
+        if self._so_far is None:
+            return None
+        try:
+            found: object = self._so_far()
+        except Exception:  # a service of the user's may raise anything
+            return None
+        return found if isinstance(found, Reply) else None
 
 
 class ServiceError(TrialwiseError):
@@ -53,7 +86,8 @@ class Service(Protocol):
         """One reply to one input.
 
         Raises `ServiceError` where there is none; anything else raised is the service's own
-        failure. Cancelling the call must leave nothing running.
+        failure. Cancelling the call must leave nothing running. What was paid for before either
+        is told by `TrialContext.keep`.
         """
         ...
 

@@ -20,6 +20,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.plan import ExperimentPlan, Plan
+from trialwise.model.sampling import Input
 from trialwise.model.trial import Trial
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class _Run:
             Execution(
                 scheduler,
                 self._scorer(contract, scheduler.experiment),
-                _values(contract, scheduler.experiment),
+                _inputs(contract, scheduler.experiment),
                 self._means,
             )
             for scheduler in self._schedulers
@@ -260,12 +261,12 @@ class _Run:
         return outcome
 
 
-def _values(contract: Contract, experiment: ExperimentPlan) -> list[object]:
+def _inputs(contract: Contract, experiment: ExperimentPlan) -> Sequence[Input]:
     sampling = contract.samplings.get(experiment.name)
     if sampling is None or tuple(one.id for one in sampling.inputs) != experiment.input_ids:
         allowed = f"hold the inputs of {experiment.name!r} that were planned"
         raise InvalidArgument("contract", contract.name, allowed)
-    return [one.value for one in sampling.inputs]
+    return sampling.inputs
 
 
 def _whole(stops: Iterable[StopReason]) -> StopReason:

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from trialwise.engine.attempt import Response
 from trialwise.engine.excerpts import Excerpts, error_text
+from trialwise.engine.expenses import known_sum, known_usage, with_expenses, with_setup
 from trialwise.engine.gathering import gather
 from trialwise.engine.ports import ServiceError
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Check, Criterion
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.postcondition import Appraisal, AskingPostcondition, Postcondition
-from trialwise.model.reply import Reply, Setup, Usage
-from trialwise.model.trial import Trial
+from trialwise.model.reply import Reply, Usage
+from trialwise.model.trial import EXCUSED, Trial
 
 if TYPE_CHECKING:
+    from trialwise.model.sampling import Input
     from trialwise.stats import TraceShape
 
 __all__ = ["Scorer"]
@@ -84,11 +85,10 @@ class Scorer:
     def trial(
         self,
         index: int,
-        input_id: str,
+        given: Input,
         seed: int,
         response: Response,
         *,
-        given: Any,
         started_s: float,
         examined: Examined | None = None,
     ) -> Trial:
@@ -96,24 +96,23 @@ class Scorer:
 
         Args:
             index: Its place in the issue order.
-            input_id: Its input's name.
+            given: Its input.
             seed: Its own.
             response: What came back, after however many attempts.
-            given: Its input.
             started_s: When it began.
             examined: What `ask` said of it, where somebody had to be asked.
         """
         reply = response.reply
         if reply is None:
-            return self._without_reply(index, input_id, seed, response, started_s)
-        seen = reply.with_input(given)
+            return self._without_reply(index, given, seed, response, started_s)
+        seen = reply.with_input(given.value, given.expected)
         outcomes, error_class, error, judging_usage, judging_cost_usd = examined or self._examine(
             seen
         )
         trial = Trial(
             experiment=self._experiment,
             index=index,
-            input_id=input_id,
+            input_id=given.id,
             seed=seed,
             outcomes=outcomes,
             error_class=error_class,
@@ -131,31 +130,64 @@ class Scorer:
             shape=_shape(reply) if reply.details else None,
             exit_code=reply.exit_code,
         )
-        return trial if reply.setup is None else _with_setup(trial, reply.setup)
+        if reply.setup is not None:
+            trial = with_setup(trial, reply.setup)
+        return with_expenses(trial, response.lost) if response.lost else trial
 
     def _without_reply(
-        self, index: int, input_id: str, seed: int, response: Response, started_s: float
+        self, index: int, given: Input, seed: int, response: Response, started_s: float
     ) -> Trial:
-        result = CheckResult.fail(response.error, reason=FailReason.NO_VALUE)
-        return Trial(
+        partial = response.partial
+        error_class, error = response.error_class, response.error
+        if error_class is ErrorClass.TIMEOUT and partial is not None:
+            error_class, error = self._timed_out(
+                partial.with_input(given.value, given.expected), error
+            )
+        result = CheckResult.fail(error, reason=FailReason.NO_VALUE)
+        trial = Trial(
             experiment=self._experiment,
             index=index,
-            input_id=input_id,
+            input_id=given.id,
             seed=seed,
-            outcomes=self._all(result, response.error_class),
-            error_class=response.error_class,
-            error=response.error,
+            outcomes=self._all(result, error_class),
+            error_class=error_class,
+            error=error,
             attempts=response.attempts,
             attempt_errors=response.attempt_errors,
             started_s=started_s,
+            tool_calls=() if partial is None else self._excerpts.tool_calls(partial),
+            # A session that something else cut short tells nothing of how steady it was.
+            shape=None if partial is None or error_class in EXCUSED else _shape(partial),
         )
+        spent = response.lost if partial is None else (*response.lost, partial)
+        return with_expenses(trial, spent) if spent else trial
+
+    def _timed_out(self, partial: Reply, error: str) -> tuple[ErrorClass, str]:
+        """The class of a timeout: one without any sign of work is an empty run.
+
+        A tool call is such a sign; without one it is what `activity` says. A service that does not
+        tell its calls is not excused for that.
+
+        Args:
+            partial: What was done until then.
+            error: What was said of it.
+        """
+        try:
+            worked = _calls_tools(partial)
+            if not worked and self._activity is not None:
+                worked = bool(self._activity(partial))
+        except (Exception, SystemExit):  # the user's function, or a trace of the user's
+            worked = True
+        if worked is None or worked:
+            return ErrorClass.TIMEOUT, error
+        return ErrorClass.EMPTY_RUN, f"{error}, and nothing was done until then"
 
     @property
     def asks(self) -> bool:
         """Whether some postcondition has to wait for an answer."""
         return bool(self._asking)
 
-    async def ask(self, response: Response, *, given: Any, seed: int) -> Examined | None:
+    async def ask(self, response: Response, *, given: Input, seed: int) -> Examined | None:
         """What all criteria say of a response, once whoever has to be asked has answered.
 
         Args:
@@ -168,7 +200,7 @@ class Scorer:
         """
         if response.reply is None:
             return None
-        reply = response.reply.with_input(given)
+        reply = response.reply.with_input(given.value, given.expected)
         idle = self._idle(reply)
         if idle is not None:
             return idle
@@ -178,7 +210,11 @@ class Scorer:
         outcomes = list(self._outcomes(reply, without=self._asking))
         for place, outcome in zip(self._asking, found, strict=True):
             outcomes[place] = outcome
-        return Examined(tuple(outcomes), usage=_usage(answers), cost_usd=_cost(answers))
+        return Examined(
+            tuple(outcomes),
+            usage=known_usage(one.usage for one in answers),
+            cost_usd=known_sum(one.cost_usd for one in answers),
+        )
 
     async def aclose(self) -> None:
         """Release what the asking postconditions hold."""
@@ -315,21 +351,6 @@ async def _answer(asking: AskingPostcondition, reply: Reply, seed: int) -> Appra
     )
 
 
-def _usage(answers: Sequence[Appraisal]) -> Usage | None:
-    known = [one.usage for one in answers if one.usage is not None]
-    if not known:
-        return None
-    return Usage(
-        input_tokens=sum(one.input_tokens for one in known),
-        output_tokens=sum(one.output_tokens for one in known),
-    )
-
-
-def _cost(answers: Sequence[Appraisal]) -> float | None:
-    known = [one.cost_usd for one in answers if one.cost_usd is not None]
-    return float(sum(known)) if known else None
-
-
 def _result(check: Callable[[Reply], object], reply: Reply) -> CheckResult:
     """What a postcondition says; one of the user's own may raise or return anything."""
     try:
@@ -363,8 +384,9 @@ def _shape(reply: Reply) -> TraceShape | None:
         return None
 
 
-def _with_setup(trial: Trial, setup: Setup) -> Trial:
-    cost = None if setup.cost_usd is None else float(setup.cost_usd)
-    return replace(
-        trial, setup_s=float(setup.seconds), setup_usage=setup.usage, setup_cost_usd=cost
-    )
+def _calls_tools(partial: Reply) -> bool | None:
+    """Whether a session called a tool; None where it does not tell."""
+    from trialwise.model.trace import Trace
+
+    trace = Trace.of(partial)
+    return None if trace is None else bool(trace.tool_calls)

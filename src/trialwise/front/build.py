@@ -17,7 +17,9 @@ from trialwise.front.suite import Report, Suite, SuiteContract
 __all__ = ["load_suite"]
 
 
-def load_suite(path: Path, *, environment: Mapping[str, str]) -> Suite:
+def load_suite(
+    path: Path, *, environment: Mapping[str, str], without_services: bool = False
+) -> Suite:
     """The suite that a file describes.
 
     The functions it names are imported, the recordings and inputs it names are read, and nothing is
@@ -26,6 +28,9 @@ def load_suite(path: Path, *, environment: Mapping[str, str]) -> Suite:
     Args:
         path: The suite file, such as `find_suite` finds it.
         environment: What `${NAME}` refers to, such as `os.environ`.
+        without_services: Leave the contracts' services unmade, None in their place: where a
+            recording is going to stand for them, neither their keys nor their libraries have to be
+            there.
 
     Raises:
         SuiteError: Something is wrong with it; every problem is listed, each with its place.
@@ -41,7 +46,7 @@ def load_suite(path: Path, *, environment: Mapping[str, str]) -> Suite:
     >>> load_suite(path, environment={}).contracts[0].contract.criteria[0].at_least
     0.9
     """
-    context = Context(path, environment, homes=homes)
+    context = Context(path, environment, homes=homes, without_services=without_services)
     try:
         suite = _suite(context)
     except RecursionError:

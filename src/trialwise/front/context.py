@@ -43,6 +43,7 @@ class Context:
         variables: Mapping[str, str],
         *,
         homes: Callable[[str], list[str]] = lambda _: [],
+        without_services: bool = False,
     ) -> None:
         self.path = path
         self.folder = path.parent
@@ -50,6 +51,8 @@ class Context:
         self.environment = Environment(variables, self.problems)
         self.homes = homes
         """Where a key belongs that was written elsewhere."""
+        self.without_services = without_services
+        """Whether contracts are made without what is under test."""
         self.files: list[Path] = []
         """The suite and what it includes, once each."""
         self._values = 0

@@ -19,6 +19,7 @@ INPUT = Record(
     "input",
     (
         Key("value", Data(), "What the service is given: text, or JSON."),
+        Key("expected", Data(), "What a right reply is; only postconditions see it."),
         Key("id", Label(), "Its name in records.", default="its number"),
         Key("stratum", Label(), "The group it belongs to."),
         Key("repetitions", Count(), "How often it is drawn for every once.", default="1"),
@@ -76,6 +77,7 @@ SOURCE = Record(
             "Which field is the input, or how it is made of several.",
             default="`value`",
         ),
+        Key("expected", _FIELD, "Which field holds what is expected.", default="`expected`"),
         Key("id", _FIELD, "Which field names the input.", default="`id`"),
         Key("stratum", _FIELD, "Which field holds the stratum.", default="`stratum`"),
         Key("repetitions", _FIELD, "Which field holds the repetitions.", default="`repetitions`"),

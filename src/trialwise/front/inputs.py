@@ -21,7 +21,7 @@ _MAX_BYTES = 100_000_000
 _MAX_INPUTS = 1_000_000
 #: A file that is wrong in one line is usually wrong in all of them.
 _MAX_PROBLEMS = 10
-_FIELDS = ("id", "stratum", "repetitions", "weight")
+_FIELDS = ("id", "expected", "stratum", "repetitions", "weight")
 _PLACEHOLDER = r"\{([^{}]+)\}"
 
 
@@ -191,7 +191,10 @@ class _Table:
             self._put(number, value, chosen)
         elif "value" not in value:
             taken = {key: value[key] for name in _FIELDS if (key := self._column(name)) in value}
-            self._put(number, {**taken, "value": value}, "value")
+            # The whole object is the input, but for what the service must not see.
+            hidden = self._column("expected")
+            sent = {key: part for key, part in value.items() if key != hidden}
+            self._put(number, {**taken, "value": sent}, "value")
         elif unknown := [key for key in value if key not in ("value", *map(self._column, _FIELDS))]:
             advice = "say `value: value` in the suite to take that field and leave the others"
             self._refuse(number, f"`{unknown[0]}` is no field of an input; {advice}")
@@ -206,6 +209,10 @@ class _Table:
                 if name in self._fields:
                     self._refuse(number, f"there is no field `{column}`")
                     return
+                continue
+            if name == "expected":
+                # Any value, as the postconditions take it; a null or an empty cell is none.
+                values |= {} if record[column] in (None, "") else {name: record[column]}
                 continue
             value = _converted(name, record[column])
             if value is None:

@@ -67,8 +67,19 @@ CRITERION = Record(
             default="optimal",
         ),
         Key("margin", Rate(), "How far below the rate counts as bad.", default="10%"),
-        Key("confidence", Rate(), "How sure a PASS is.", default="95%"),
-        Key("power", Rate(), "How surely a good service passes.", default="80%"),
+        Key(
+            "confidence",
+            Rate(),
+            "1 − the chance of a wrong PASS with fixed trials; of a wrong FAIL against a baseline "
+            "or decided early.",
+            default="95%",
+        ),
+        Key(
+            "power",
+            Rate(),
+            "1 − the chance that a service worse by the margin passes, where that is planned for.",
+            default="80%",
+        ),
         Key(
             "origin",
             Choice(*Origin),

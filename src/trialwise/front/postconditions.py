@@ -315,6 +315,13 @@ _CALLS: tuple[Any, ...] = (
         Key("text", _TEXT, "The text."),
         _IGNORE_CASE,
     ),
+    Call(
+        "as_expected",
+        "The reply is what its input says under `expected`, or contains it.",
+        Key("how", Choice("equals", "contains"), "As which postcondition it compares."),
+        _IGNORE_CASE,
+        Key("trim", Flag(), "Leave out white space around the reply.", default="false"),
+    ),
     Call("length", "How long the reply is.", *_counts("characters"), short=False),
     Call(
         "matches",
@@ -358,7 +365,7 @@ _CALLS: tuple[Any, ...] = (
     Call(
         "expression",
         "A CEL expression is true of the reply.",
-        Key("source", _TEXT, "It knows `output`, `value`, `input`, `latency_s`, `tokens` …"),
+        Key("source", _TEXT, "It knows `output`, `value`, `input`, `expected`, `tokens` …"),
     ),
     Call(
         "tool_called",

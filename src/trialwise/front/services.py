@@ -29,13 +29,24 @@ _RENAMED = {
 _OPENAI = "https://api.openai.com/v1"
 
 
-def build_service(fields: Fields, context: Context) -> Any:
-    """The service, or `INVALID` once its problems are reported."""
+def build_service(fields: Fields, context: Context, *, needed: bool = False) -> Any:
+    """The service, or `INVALID` once its problems are reported.
+
+    Args:
+        fields: The service's.
+        context: The suite being read.
+        needed: Whether it is called although something else stands for what is under test.
+    """
     if not fields.sound:
         return INVALID
     kind = _kind(fields)
     node = fields.at(kind)
     given = fields[kind]
+    if kind in ("chat", "agent"):
+        # Made or not, its key is to be kept out of records.
+        context.environment.note(given.get("api_key_env", "OPENAI_API_KEY"))
+    if context.without_services and not needed:
+        return None
     try:
         return _BUILDERS[kind](given, context)
     except InvalidArgument as error:
@@ -182,7 +193,7 @@ def _chat(given: Fields, context: Context) -> Any:
         given.get("base_url", _OPENAI),
         given["model"],
         environment=context.environment.variables,
-        **_endpoint(given, context),
+        **_endpoint(given),
         **given.given("tools"),
         **_times(given),
     )
@@ -200,14 +211,14 @@ def _agent(given: Fields, context: Context) -> Any:
         given["model"],
         servers=servers,
         environment=context.environment.variables,
-        **_endpoint(given, context),
+        **_endpoint(given),
         **given.given("max_turns", "max_tool_calls", "result_limit"),
         **{f"{name}_s": value for name, value in waits.items()},
         **_times(given),
     )
 
 
-def _endpoint(given: Fields, context: Context) -> dict[str, Any]:
+def _endpoint(given: Fields) -> dict[str, Any]:
     """What a chat and an agent tell of their model."""
     options = given.given(
         "api_key_env",
@@ -218,7 +229,6 @@ def _endpoint(given: Fields, context: Context) -> dict[str, Any]:
         "send_seed",
         "response_limit",
     )
-    context.environment.note(options.get("api_key_env", "OPENAI_API_KEY"))
     if "prices" in given:
         from trialwise.services.openai_chat import Prices
 

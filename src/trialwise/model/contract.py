@@ -185,6 +185,8 @@ class Contract:
             if self.experiment_of(criterion) not in self.samplings:
                 allowed = f"be one of the contract's: {known}"
                 raise InvalidArgument("sampling", criterion.sampling, allowed)
+            if any(map(_compares, criterion.checks)):
+                self._check_expected(criterion)
         if self.latency and self.latency_experiment not in self.samplings:
             raise InvalidArgument("sampling", self.latency.sampling, f"be one of {known}")
         unused = set(self.samplings) - {self.experiment_of(one) for one in self.criteria}
@@ -197,6 +199,13 @@ class Contract:
                 raise InvalidArgument("sampling", gate.sampling, f"be one of {known}")
             mine = [one.name for one in self.criteria if self.experiment_of(one) == name]
             gate.check_criteria(mine)
+
+    def _check_expected(self, criterion: Criterion) -> None:
+        """Every input says what it expects: a trial of one that does not would be wasted."""
+        for one in self.samplings[self.experiment_of(criterion)].inputs:
+            if one.expected is None:
+                allowed = f"be given for the input {one.id!r}: {criterion.name!r} compares with it"
+                raise InvalidArgument("expected", None, allowed)
 
     @property
     def gates(self) -> tuple[Gate, ...]:
@@ -243,6 +252,19 @@ class Contract:
 
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
         return Contract(**{**given, **changes})
+
+
+def _compares(check: object) -> bool:
+    """Whether no reply can satisfy a postcondition unless its input has an expected answer."""
+    # By its spelling and not by its class: the model knows no postcondition.
+    match getattr(check, "spelling", None):
+        case "as_expected":
+            return True
+        case "named" | "not":
+            return _compares(getattr(check, "condition", None))
+        case "all_of":
+            return any(map(_compares, getattr(check, "checks", ())))
+    return False
 
 
 def _samplings(given: object) -> dict[str, Sampling]:

@@ -16,7 +16,7 @@ from enum import Enum
 from hashlib import sha256
 from typing import Any, TypeAlias
 
-from trialwise.model.sampling import Sampling
+from trialwise.model.sampling import Input, Sampling
 
 __all__ = ["canonical", "fingerprint", "sampling_fingerprint"]
 
@@ -59,14 +59,20 @@ def canonical(value: object, *, describe: Describe | None = None) -> str:
 def sampling_fingerprint(sampling: Sampling) -> str:
     """The fingerprint of the inputs' contents; neither their order nor the sampling's name counts.
 
+    An expected answer does: held to another one, the same input is another trial.
+
     >>> one = Sampling.of(["What is 15 * 37?"])
     >>> sampling_fingerprint(one) == sampling_fingerprint(Sampling.of(["What is 15 * 38?"]))
     False
     """
     inputs = sorted(sampling.inputs, key=lambda one: one.id)
-    return fingerprint(
-        [[one.id, one.value, one.stratum, one.repetitions, float(one.weight)] for one in inputs]
-    )
+    return fingerprint([_contents(one) for one in inputs])
+
+
+def _contents(one: Input) -> list[object]:
+    contents = [one.id, one.value, one.stratum, one.repetitions, float(one.weight)]
+    # Left out where there is none, as it was before there were any.
+    return contents if one.expected is None else [*contents, one.expected]
 
 
 def _text(plain: object) -> str:

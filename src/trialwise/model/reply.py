@@ -77,13 +77,19 @@ class Reply:
         """The value as text; what is not text is shown as Python would."""
         return self.value if isinstance(self.value, str) else str(self.value)
 
-    def with_input(self, given: Any) -> Reply:
+    def with_input(self, given: Any, expected: Any = None) -> Reply:
         """The reply as postconditions see it: the trial's input is among its details.
 
         >>> Reply(value="555").with_input("What is 15 * 37?").details["input"]
         'What is 15 * 37?'
+
+        Args:
+            given: What the service was given.
+            expected: The input's expected answer, which it was not given; None where there is none.
         """
         details = {**self.details, "input": given} if self.details else {"input": given}
+        if expected is not None:
+            details["expected"] = expected
         if type(self) is not Reply:
             return replace(self, details=details)
         # `replace` would check again what is checked, at three times the cost, once a trial.

@@ -36,10 +36,17 @@ CHALLENGES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """One thing to ask the service."""
+    """One thing to ask the service.
+
+    >>> Input(id="sum", value="What is 15 * 37?", expected="555").expected
+    '555'
+    """
 
     id: str
     value: Any
+    """What the service is given."""
+    expected: Any = None
+    """What a right reply says or is: for postconditions, and never shown to the service."""
     stratum: str | None = None
     repetitions: int = 1
     """How often it is drawn for every once of an input with one repetition."""

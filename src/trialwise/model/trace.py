@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from trialwise.errors import InvalidArgument
+from trialwise.model.fingerprint import fingerprint
 from trialwise.model.reply import Reply, Usage
 from trialwise.stats._checks import check_count, check_real
 
@@ -26,6 +27,7 @@ MAX_TURNS = MAX_CALLS = 1_000
 MAX_TEXT, MAX_ANSWER = 20_000, 100_000
 #: Characters of a call's arguments as JSON, of its result and of its error.
 MAX_ARGS, MAX_RESULT = 10_000, 4_000
+_DIGEST = 16
 #: Characters of a name, a role, or why it ended.
 MAX_NAME = 200
 #: A count beyond this is no count of tokens.
@@ -290,8 +292,12 @@ def _plain(args: Any) -> Any:
         return _cut(args, MAX_ARGS)
     try:
         text = json.dumps(args, ensure_ascii=False, allow_nan=False)
-        # Cut text is no JSON any more, so that no check takes a part of the arguments for all.
-        return json.loads(text) if len(text) <= MAX_ARGS else _cut(text, MAX_ARGS)
+        if len(text) <= MAX_ARGS:
+            return json.loads(text)
+        # Cut text is no JSON any more, so that no check takes a part of the arguments for all; the
+        # digest of all of them keeps equal calls equal and others apart.
+        whole = json.dumps(args, ensure_ascii=False, allow_nan=False, sort_keys=True)
+        return _cut(whole, MAX_ARGS - _DIGEST) + fingerprint(whole)[:_DIGEST]
     except (TypeError, ValueError, RecursionError):
         return _cut(_shown(args), MAX_ARGS)
 

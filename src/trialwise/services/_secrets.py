@@ -41,7 +41,8 @@ def check_set(argument: str, templates: Iterable[str], environment: Mapping[str,
     """Every variable referred to exists: better refused now than failed in each trial."""
     for name in (name for text in templates for name in _REFERENCE.findall(text)):
         if name not in environment:
-            raise InvalidArgument(argument, f"${{{name}}}", "refer to a variable that is set")
+            allowed = f"refer to a variable that is set, and {name} is not"
+            raise InvalidArgument(argument, f"${{{name}}}", allowed)
 
 
 def resolve(

@@ -18,7 +18,7 @@ from trialwise.services.failures import MalformedReply
 from trialwise.services.openai_chat import ChatService, Prices
 
 if TYPE_CHECKING:
-    from trialwise.model.trace import ToolCall, Trace, Turn
+    from trialwise.model.trace import ToolCall, Turn
 
 __all__ = ["Bounds", "Model", "Session"]
 
@@ -58,11 +58,10 @@ class Model(ChatService):
 
 
 class Session:
-    """One conversation between a model and its tools.
+    """One conversation between a model and its tools, from the starting of their servers on.
 
     Args:
-        model: Which offers the tools.
-        toolbox: The tools.
+        model: Which is asked.
         bounds: How far it may go.
         prices: What tokens cost.
         clock: Seconds from any origin.
@@ -71,30 +70,38 @@ class Session:
     def __init__(
         self,
         model: Model,
-        toolbox: Toolbox,
         *,
         bounds: Bounds,
         prices: Prices | None,
         clock: Callable[[], float],
     ) -> None:
-        self._model = model.with_tools(toolbox.definitions)
-        self._toolbox = toolbox
+        self._model = model
         self._bounds = bounds
         self._prices = prices
         self._clock = clock
-        self._began = clock()
+        self._prepared = clock()
+        self._began: float | None = None
+        self._toolbox = Toolbox(())
         self._turns: list[Turn] = []
         self._calls: list[ToolCall] = []
         self._usages: list[Usage | None] = []
         self._last: Reply | None = None
+        # What is waited for.
+        self._asked: TrialContext | None = None
+        self._called: tuple[_Call, float] | None = None
 
-    async def run(self, trial: TrialContext, *, setup_s: float) -> Reply:
-        """What the agent answers, and how it came to it."""
-        messages = self._model.opening(trial.input)
+    async def run(self, trial: TrialContext, toolbox: Toolbox) -> Reply:
+        """What the agent answers with tools, and how it came to it."""
+        self._toolbox = toolbox
+        self._began = self._clock()
+        model = self._model.with_tools(toolbox.definitions)
+        messages = model.opening(trial.input)
         self._hear(messages)
         ended = "max-turns"
         for turn in range(self._bounds.max_turns):
-            reply = await self._model.call(replace(trial, input=messages))
+            self._asked = replace(trial, input=messages)
+            reply = await model.call(self._asked)
+            self._asked = None
             calls = self._take(reply)
             if not calls:
                 ended = _ending(reply)
@@ -105,7 +112,23 @@ class Session:
                 ended = "max-turns" if is_last else "max-tool-calls"
                 break
             messages = [*messages, _echo(reply.details["message"]), *returned]
-        return self._reply(ended, setup_s)
+        return self._reply(ended, self._calls, self._usages)
+
+    def so_far(self) -> Reply:
+        """What was said and done until something cut it short: a call under way has no end."""
+        from trialwise.model.trace import ToolCall
+
+        calls, usages = list(self._calls), list(self._usages)
+        if self._called is not None:
+            call, began = self._called
+            tool, server = self._toolbox.whose(call.name)
+            started_s = self._since_began(began)
+            calls.append(ToolCall(name=tool, server=server, args=call.args, started_s=started_s))
+        # An answer that was of no use cost what it cost.
+        unread = None if self._asked is None else self._asked.partial
+        if unread is not None:
+            usages.append(unread.usage)
+        return self._reply("cut-off", calls, usages)
 
     def _hear(self, messages: list[Any]) -> None:
         """The turns before the model's first."""
@@ -136,9 +159,11 @@ class Session:
                 self._record(call, Returned(call.name, None, f"not made: out of {limit}", True))
                 continue
             began = self._clock()
+            self._called = call, began
             returned = await self._toolbox.call(
                 call.name, call.args, timeout_s=self._bounds.tool_timeout_s
             )
+            self._called = None
             self._record(call, returned, times=(began, self._clock()))
             content = _cut(returned.text, self._bounds.result_limit)
             if returned.failed and not content.startswith("Error"):
@@ -158,38 +183,39 @@ class Session:
                 args=call.args,
                 result=None if returned.failed else returned.text,
                 error=returned.text if returned.failed else None,
-                started_s=_elapsed(self._began, times[0]) if times else None,
+                started_s=self._since_began(times[0]) if times else None,
                 duration_s=_elapsed(*times) if times else None,
             )
         )
 
-    def _reply(self, ended: str, setup_s: float) -> Reply:
-        assert self._last is not None
-        usage = _sum(self._usages)
-        trace = self._trace(ended, usage)
-        last = self._last.details
+    def _since_began(self, moment: float) -> float:
+        return _elapsed(moment if self._began is None else self._began, moment)
+
+    def _reply(self, ended: str, calls: list[ToolCall], usages: list[Usage | None]) -> Reply:
+        from trialwise.model.trace import Trace
+
+        now = self._clock()
+        began = now if self._began is None else self._began
+        usage = _sum(usages)
+        answer = self._last.value if self._last is not None and ended == "answer" else None
+        trace = Trace(
+            turns=tuple(self._turns),
+            tool_calls=tuple(calls),
+            usage=usage,
+            cost_usd=self._prices.cost(usage) if usage and self._prices else None,
+            duration_s=_elapsed(began, now),
+            answer=answer or None,
+            ended=ended,
+        )
+        last = {} if self._last is None else self._last.details
         told = {name: last[name] for name in ("finish_reason", "model", "refusal") if name in last}
         return Reply(
             value=trace.answer or "",
-            latency_s=max(0.0, self._clock() - self._began),
+            latency_s=max(0.0, now - began),
             usage=usage,
             cost_usd=trace.cost_usd,
             details={**told, **trace.details},
-            setup=Setup(seconds=setup_s),
-        )
-
-    def _trace(self, ended: str, usage: Usage | None) -> Trace:
-        from trialwise.model.trace import Trace
-
-        assert self._last is not None
-        return Trace(
-            turns=tuple(self._turns),
-            tool_calls=tuple(self._calls),
-            usage=usage,
-            cost_usd=self._prices.cost(usage) if usage and self._prices else None,
-            duration_s=_elapsed(self._began, self._clock()),
-            answer=(self._last.value or None) if ended == "answer" else None,
-            ended=ended,
+            setup=Setup(seconds=max(0.0, began - self._prepared)),
         )
 
 

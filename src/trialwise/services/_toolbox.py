@@ -81,6 +81,15 @@ class Toolbox:
         """The tools as an endpoint takes them."""
         return [_definition(offer) for offer in self._offers.values()]
 
+    def whose(self, name: str) -> tuple[str, str | None]:
+        """A tool as its server calls it, and the server; None for one that nobody offers.
+
+        Args:
+            name: As the model knows it.
+        """
+        offer = self._offers.get(name)
+        return (name, None) if offer is None else (offer.tool.name, offer.connection.name)
+
     async def call(self, name: str, args: Any, *, timeout_s: float) -> Returned:
         """What a tool returns, or why it does not.
 

@@ -38,7 +38,9 @@ class AgentService:
     told so to the model, and is in the trace. A server that cannot be started or is lost is an
     infrastructure error, and so are 429 and 5xx of the endpoint; what the endpoint refuses is a
     failure of the agent's own, as for `ChatService`. A call beyond a limit is not made, and is in
-    the trace as a failed one.
+    the trace as a failed one. A session that fails or runs out of time leaves its trace, its tokens
+    and its cost so far in `TrialContext.partial`, its last call without an end where it was cut off
+    in one.
 
     >>> AgentService(
     ...     "https://api.example.com/v1", "small", api_key_env=None,
@@ -128,7 +130,9 @@ class AgentService:
 
     async def call(self, trial: TrialContext) -> Reply:
         """The agent's answer to one trial, with its trace."""
-        began = self._clock()
+        session = Session(self._model, bounds=self._bounds, prices=self._prices, clock=self._clock)
+        # Whatever becomes of it, what it took is paid for, and what it did was done.
+        trial.keep(session.so_far)
         outcome: Reply | Exception | None = None
         async with open_toolbox(
             self._servers,
@@ -136,7 +140,7 @@ class AgentService:
             environment=self._environment,
             start_timeout_s=self._start_timeout_s,
         ) as toolbox:
-            outcome = await self._session(trial, toolbox, began)
+            outcome = await _ended(session, trial, toolbox)
         # Raised out here: a task group of the servers' would wrap it.
         if isinstance(outcome, Reply):
             return outcome
@@ -147,20 +151,16 @@ class AgentService:
         """Close the connections to the endpoint; servers never outlive their trial."""
         await self._model.aclose()
 
-    async def _session(
-        self, trial: TrialContext, toolbox: Toolbox, began: float
-    ) -> Reply | Exception:
-        session = Session(
-            self._model, toolbox, bounds=self._bounds, prices=self._prices, clock=self._clock
-        )
-        try:
-            return await session.run(trial, setup_s=max(0.0, self._clock() - began))
-        except Exception as error:
-            return error
-
     def __repr__(self) -> str:
         shown = f"{self._base_url!r}, {self._model_name!r}"
         return f"AgentService({shown}, servers={list(self._servers)!r})"
+
+
+async def _ended(session: Session, trial: TrialContext, toolbox: Toolbox) -> Reply | Exception:
+    try:
+        return await session.run(trial, toolbox)
+    except Exception as error:
+        return error
 
 
 def _checked(

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trialwise.engine.ports import TrialContext
@@ -15,7 +15,7 @@ from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply, Usage
 from trialwise.services._exchange import Answer, Exchange, Request, check_url
 from trialwise.services._json_value import parse_json
-from trialwise.services._secrets import check_set, resolve, scrub
+from trialwise.services._secrets import resolve, scrub
 from trialwise.services._templates import encode, input_text, to_json
 from trialwise.services.failures import HttpFailure, MalformedReply, RequestRefused
 from trialwise.stats._checks import check_real
@@ -106,8 +106,9 @@ class ChatService:
         self._base_url = check_url("base_url", base_url).rstrip("/")
         self._model = model
         self._environment = os.environ if environment is None else environment
+        if api_key_env is not None and not self._environment.get(api_key_env):
+            raise InvalidArgument("api_key_env", api_key_env, _no_key(api_key_env))
         self._key = "" if api_key_env is None else f"${{{api_key_env}}}"
-        check_set("api_key_env", [self._key], self._environment)
         self._system = system
         self._fields = _fields(
             extra or {},
@@ -132,7 +133,12 @@ class ChatService:
         document = _document(answer)
         if not 200 <= answer.status < 300 or document.get("error"):
             raise self._failure(answer, document)
-        return self._reply(answer, document)
+        try:
+            return self._reply(answer, document)
+        except MalformedReply:
+            # What cannot be read was paid for all the same.
+            trial.keep(lambda: self._taken(answer, document))
+            raise
 
     async def aclose(self) -> None:
         """Close the connections; a later call opens new ones."""
@@ -177,13 +183,16 @@ class ChatService:
             raise MalformedReply(
                 f"{self._where} sent no message: {self._scrub(answer.head)!r}"
             ) from None
+        return replace(self._taken(answer, document), value=value, details=details)
+
+    def _taken(self, answer: Answer, document: Mapping[str, Any]) -> Reply:
+        """A reply without what it says: what it took."""
         usage = _usage(document.get("usage"))
         return Reply(
-            value=value,
+            value="",
             latency_s=answer.latency_s,
             usage=usage,
             cost_usd=self._prices.cost(usage) if usage and self._prices else None,
-            details=details,
         )
 
     def _failure(self, answer: Answer, document: Mapping[str, Any]) -> Exception:
@@ -205,6 +214,13 @@ class ChatService:
 
     def __repr__(self) -> str:
         return f"ChatService({self._base_url!r}, {self._model!r})"
+
+
+def _no_key(variable: str) -> str:
+    return (
+        f"refer to a variable that is set, and {variable} is not: set it to the endpoint's key, "
+        "name another one with `api_key_env`, or make that null (None) where no key is needed"
+    )
 
 
 def _fields(extra: Mapping[str, Any], **own: Any) -> dict[str, Any]:

@@ -31,9 +31,10 @@ class RecordingService:
     """A service that also writes down what another one says.
 
     One line of JSON for each trial: its index, a hash of its input, its seed, and the reply or the
-    error, under a checksum. Requests, headers and environments are not written. A cancelled call is
-    written as such, so that a timeout can be replayed. A reply that JSON cannot carry is refused;
-    an input that it cannot carry is refused before the service is asked.
+    error, under a checksum; what was done before an error goes with it. Requests, headers and
+    environments are not written. A cancelled call is written as such, so that a timeout can be
+    replayed. A reply that JSON cannot carry is refused; an input that it cannot carry is refused
+    before the service is asked.
 
     >>> from trialwise.services import CallableService
     >>> import anyio
@@ -71,10 +72,11 @@ class RecordingService:
         except get_cancelled_exc_class():
             # Nothing may take the place of a cancellation.
             with suppress(RecordingError):
-                self._record(asked | {"cancelled_after_s": self._clock() - started})
+                cancelled = {"cancelled_after_s": self._clock() - started}
+                self._record(asked | cancelled | _so_far(trial))
             raise
         except Exception as error:
-            self._record(asked | {"error": encode_error(error)})
+            self._record(asked | {"error": encode_error(error)} | _so_far(trial))
             raise
         self._record(asked | {"reply": encode_reply(reply)})
         return reply
@@ -127,6 +129,8 @@ class ReplayService:
                 f"{_shown(trial.input)}; record it, or run the inputs it was made with",
                 ErrorClass.PRE_VALIDATION,
             )
+        if "partial" in record:
+            trial.keep(lambda: decode_reply(record["partial"]))
         if "cancelled_after_s" in record:
             message = f"cancelled after {record['cancelled_after_s']:.3f} s when it was recorded"
             raise ServiceError(message, ErrorClass.TIMEOUT)
@@ -153,6 +157,11 @@ class ReplayService:
 
     def __repr__(self) -> str:
         return f"ReplayService({self._name!r}, {len(self)} recorded)"
+
+
+def _so_far(trial: TrialContext) -> dict[str, Any]:
+    partial = trial.partial
+    return {} if partial is None else {"partial": encode_reply(partial)}
 
 
 Left = dict[str, dict[int, list[dict[str, Any]]]]
