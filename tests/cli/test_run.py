@@ -265,6 +265,22 @@ def test_a_recorded_run_replays_without_its_service(folder: Path) -> None:
     assert tallies[0] == tallies[1]
 
 
+def test_a_recorded_matrix_replays_to_each_model_its_own(folder: Path) -> None:
+    """Though all of them were asked the same, and one file holds them all."""
+    (folder / "agent.py").write_text("def answer(question, model):\n    return model\n")
+    (folder / "trialwise.yaml").write_text(SUITE + "models: [good, bad]\ntrials: 40\n")
+    run = ("run", "--quiet", "--json", "--seed", "5")
+    done = [
+        trialwise(folder, *run, "--record", "tape.jsonl"),
+        trialwise(folder, *run, "--replay", "tape.jsonl"),
+    ]
+
+    assert [1, 1] == [one.returncode for one in done], done[1].stderr
+    for one in done:
+        verdicts = [part["verdict"]["decision"] for part in json.loads(one.stdout)["runs"]]
+        assert ["PASS", "FAIL"] == verdicts
+
+
 def test_measure_writes_a_baseline_that_run_compares_with(folder: Path) -> None:
     """From a measured baseline to a degradation that is signalled."""
     text = SUITE.replace("at_least: 90%", "no_worse_than: baseline")

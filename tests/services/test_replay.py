@@ -340,3 +340,17 @@ async def test_closing_closes_what_is_recorded() -> None:
 
     assert 2 == service.closed
     assert repr(recording).startswith("RecordingService(")
+
+
+async def test_one_file_may_hold_several_contracts() -> None:
+    """Each is played its own replies, and those of lines that name none."""
+    lines: list[bytes] = []
+    for contract, value in (("agent [a]", "A"), ("agent [b]", "B"), (None, "anyone's")):
+        recording = RecordingService(say(value), lines.append, contract=contract)
+        await recording.call(trial(0, "q"))
+
+    again = [trial(0, "q"), trial(1, "q")]
+
+    assert ["A", "anyone's"] == await values(ReplayService(lines, contract="agent [a]"), *again)
+    assert ["B", "anyone's"] == await values(ReplayService(lines, contract="agent [b]"), *again)
+    assert 3 == len(ReplayService(lines))

@@ -146,9 +146,11 @@ def _with_recording(one: Prepared, given: dict[str, Any]) -> Any:
     if given["replay"] is not None and given["record"] is not None:
         raise click.UsageError("--record and --replay exclude each other")
     if given["replay"] is not None:
-        return one.contract.with_service(ReplayService(given["replay"]))
+        replay = ReplayService(given["replay"], contract=one.plan.contract)
+        return one.contract.with_service(replay)
     service = open_service(one.contract, one.plan.options)
-    return one.contract.with_service(RecordingService(service, given["record"]))
+    recording = RecordingService(service, given["record"], contract=one.plan.contract)
+    return one.contract.with_service(recording)
 
 
 def _exit_code(records: Sequence[RunRecord], interrupted: bool, *, strict: bool) -> int:

@@ -47,6 +47,7 @@ class RecordingService:
     Args:
         service: What is recorded.
         sink: A file to append to, or what takes each line.
+        contract: Written into each line, where one file holds the replies of several contracts.
         clock: Seconds from any origin, for the time a cancelled call took.
     """
 
@@ -55,9 +56,11 @@ class RecordingService:
         service: Service,
         sink: str | Path | Callable[[bytes], object],
         *,
+        contract: str | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._service = service
+        self._told = {} if contract is None else {"contract": contract}
         self._write = sink if callable(sink) else _Appender(Path(sink)).write
         self._clock = clock
 
@@ -65,7 +68,11 @@ class RecordingService:
         """The service's reply, once it is written down."""
         from anyio import get_cancelled_exc_class
 
-        asked = {"index": trial.index, "input": input_hash(trial.input), "seed": trial.seed}
+        asked = self._told | {
+            "index": trial.index,
+            "input": input_hash(trial.input),
+            "seed": trial.seed,
+        }
         started = self._clock()
         try:
             reply = await self._service.call(trial)
@@ -106,14 +113,21 @@ class ReplayService:
 
     Args:
         source: A file, or its lines.
+        contract: Whose replies alone are played, with those of lines that name no contract; None
+            plays every line.
     """
 
-    def __init__(self, source: str | Path | Iterable[bytes]) -> None:
+    def __init__(
+        self, source: str | Path | Iterable[bytes], *, contract: str | None = None
+    ) -> None:
         self._name = os.fspath(source) if isinstance(source, (str, Path)) else "the lines given"
         lines = _read(Path(source)) if isinstance(source, (str, Path)) else source
-        self._records = [
+        records = (
             decode_line(line.removesuffix(b"\n"), number)
             for number, line in enumerate(lines, start=1)
+        )
+        self._records = [
+            one for one in records if contract is None or one.get("contract", contract) == contract
         ]
         self._left = _by_input(self._records)
 
