@@ -157,6 +157,7 @@ async def test_tools_are_called_until_the_model_answers(
     assert {"a", "b"} == set(offered["add"]["parameters"]["properties"])
 
     trace = trace_of(reply)
+    assert [1, 1, 2] == [call.turn for call in trace.tool_calls]
     assert [
         ("add", "tools", {"a": 1, "b": 2}, "3", None),
         ("fail", "tools", {"reason": "no such number"}, None, NO_NUMBER),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from trialwise.errors import InvalidArgument
 from trialwise.model import trace as limits
 from trialwise.model.reply import Reply, Usage
-from trialwise.model.trace import ToolCall, Trace, Turn
+from trialwise.model.trace import MAX_ARGS, ToolCall, Trace, Turn
 from trialwise.services._recording import decode_reply, encode_reply
 from trialwise.stats.stability import agent_stability
 
@@ -237,3 +237,30 @@ def test_a_reply_tells_what_it_can() -> None:
     assert trace == bare
     assert Trace.of(Reply(value="x", details={"tool_calls": 5})) is None
     assert Trace.of(Reply(value="x", details={"trace": 5})) is None
+
+
+def test_part_of_a_token_counts_as_one() -> None:
+    """A total that cannot be read would look as if the session had cost nothing."""
+    trace = Trace.from_dict({"conversation": {"tokens": {"total": 2999.5}}})
+
+    assert 3000 == trace.total_tokens
+
+
+def test_a_call_tells_the_turn_that_asked_for_it() -> None:
+    """Written and read again; nonsense is no turn."""
+    call = ToolCall(name="search", turn=2)
+
+    assert call == ToolCall.from_dict(call.to_dict())
+    assert [None] * 3 == [ToolCall.from_dict({"turn": bad}).turn for bad in (0, -1, "two")]
+
+
+def test_long_arguments_are_told_apart() -> None:
+    """Cut, they are equal where all of them were, in whatever order their keys came."""
+    long = "x" * 20_000
+    first, other = (ToolCall(name="w", args={"a": 1, "text": long + end}) for end in "ab")
+    shuffled = ToolCall(name="w", args={"text": long + "a", "a": 1})
+
+    assert first.args != other.args
+    assert first.args == shuffled.args
+    assert isinstance(first.args, str)
+    assert len(first.args) <= MAX_ARGS

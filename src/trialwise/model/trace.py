@@ -79,8 +79,12 @@ class ToolCall:
     started_s: float | None = None
     """Since the trace began."""
     duration_s: float | None = None
+    turn: int | None = None
+    """Which of the assistant's turns asked for it, from 1."""
 
     def __post_init__(self) -> None:
+        if self.turn is not None:
+            object.__setattr__(self, "turn", check_count("turn", self.turn, minimum=1))
         _cut_fields(self, name=MAX_NAME, server=MAX_NAME, result=MAX_RESULT, error=MAX_RESULT)
         for name in ("started_s", "duration_s"):
             _check_amount(name, getattr(self, name))
@@ -110,6 +114,7 @@ class ToolCall:
             error=_said(told.get("error")),
             started_s=_amount(told.get("started_s")),
             duration_s=_amount(told.get("duration_s", told.get("latency_s"))),
+            turn=_count(told.get("turn")) or None,
         )
 
 
@@ -347,8 +352,8 @@ def _said(value: object) -> str | None:
 
 
 def _count(value: object) -> int | None:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    if isinstance(value, float) and 0 <= value <= _MOST_TOKENS:
+        value = math.ceil(value)  # part of a token was paid for: unknown would look free
     return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 

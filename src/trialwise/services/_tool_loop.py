@@ -123,7 +123,15 @@ class Session:
             call, began = self._called
             tool, server = self._toolbox.whose(call.name)
             started_s = self._since_began(began)
-            calls.append(ToolCall(name=tool, server=server, args=call.args, started_s=started_s))
+            calls.append(
+                ToolCall(
+                    name=tool,
+                    server=server,
+                    args=call.args,
+                    started_s=started_s,
+                    turn=len(self._usages),
+                )
+            )
         # An answer that was of no use cost what it cost.
         unread = None if self._asked is None else self._asked.partial
         if unread is not None:
@@ -185,6 +193,7 @@ class Session:
                 error=returned.text if returned.failed else None,
                 started_s=self._since_began(times[0]) if times else None,
                 duration_s=_elapsed(*times) if times else None,
+                turn=len(self._usages),
             )
         )
 

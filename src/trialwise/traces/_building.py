@@ -25,6 +25,7 @@ class _Call:
     server: str | None
     args: Any
     began: float | None
+    turn: int | None
     result: str | None = None
     error: str | None = None
     ended: float | None = None
@@ -42,6 +43,7 @@ class _Call:
             error=self.error,
             started_s=started,
             duration_s=duration,
+            turn=self.turn,
         )
 
 
@@ -52,7 +54,7 @@ class Building:
         self._turns: list[Turn] = []
         self._calls: list[_Call] = []
         self._open: dict[str, _Call] = {}
-        self._omitted_turns = self._omitted_calls = 0
+        self._spoken = self._omitted_turns = self._omitted_calls = 0
         self._usages: list[Usage | None] = []
         self._costs: list[float | None] = []
         self._answer: str | None = None
@@ -62,6 +64,7 @@ class Building:
         """Somebody spoke."""
         self._see(at)
         if role == "assistant":
+            self._spoken += 1
             self._answer = said or None
         if len(self._turns) == MAX_TURNS:
             self._omitted_turns += 1
@@ -83,7 +86,7 @@ class Building:
         if len(self._calls) == MAX_CALLS:
             self._omitted_calls += 1
             return
-        made = _Call(name, server, args, at)
+        made = _Call(name, server, args, at, self._spoken or None)
         self._calls.append(made)
         if key is not None:
             self._open[key] = made
