@@ -21,9 +21,9 @@ __version__ = "0.1.0"
 # fmt: off
 _MODULES = {
     "checks": (
-        "all_of any_of contains ends_with equals exit_code expression final_answer json_path "
-        "json_schema length matches max_cost max_latency max_repeated_failures max_tokens "
-        "max_turns named not_ not_contains numeric_range parses predicate starts_with "
+        "all_of any_of as_expected contains ends_with equals exit_code expression final_answer "
+        "json_path json_schema length matches max_cost max_latency max_repeated_failures "
+        "max_tokens max_turns named not_ not_contains numeric_range parses predicate starts_with "
         "tool_call_count tool_called tool_called_with tool_not_called "
         "tools_in_order"
     ),
@@ -31,6 +31,10 @@ _MODULES = {
     "errors": (
         "BaselineError DesignRefused InvalidArgument JournalDamaged JournalInUse RunInterrupted "
         "RunNotFound TrialwiseError"
+    ),
+    "judges": (
+        "Calibration CalibrationError GoldSet GoldSetError GoldUnit Juror NothingJudged VoteCache "
+        "WinRate calibrate judge pairwise read_calibration read_gold similar win_rate"
     ),
     "model.baseline": "Baseline",
     "model.claim": "Claim Estimator PopulationClaim TargetEstimand",

@@ -10,7 +10,9 @@
     └── JournalInUse                           a journal that another process is writing
 
 Adapters derive their own from `TrialwiseError` beside what raises them: `ServiceError` (engine),
-`StoreUnusable` (stores), `ReportNotWritten` (reporters), `SuiteError` (front).
+`StoreUnusable` (stores), `ReportNotWritten` (reporters), `TraceError` (traces), `GoldSetError`,
+`CalibrationError` and `NothingJudged` (judges), `SuiteError` (front), `OutcomesUnreadable`
+(outcomes), `ImportRefused` (importers).
 
 A design that cannot support its claim is not an exception inside the statistics: the result
 carries a refusal beside an undefined cutoff, because the caller decides what a refusal means.

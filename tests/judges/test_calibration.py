@@ -52,7 +52,7 @@ JSONL = """
 def units(good: int, bad: int) -> tuple[GoldUnit, ...]:
     """So many units that pass and that fail, each of its own."""
     return tuple(
-        GoldUnit(id=f"{label}-{place}", output=f"{label} {place}", label=label == "good")
+        GoldUnit(id=f"{label}-{place}", input="?", output=f"{label} {place}", label=label == "good")
         for label, count in (("good", good), ("bad", bad))
         for place in range(count)
     )
@@ -97,12 +97,22 @@ def test_a_gold_set_is_read_from_lines_and_from_json(tmp_path: Path) -> None:
         ("g.yaml", "- a", "a mapping of `provenance` and `entries`"),
         ("g.yaml", "entry: []", "a mapping of `provenance` and `entries`"),
         ("g.yaml", "entries: {a: 1}", "`entries` must be a list"),
-        ("g.yaml", "entries: [{output: x}]", "entry 1 must be a mapping with `output` and"),
+        ("g.yaml", "entries: [{output: x}]", "entry 1 lacks `label`; it has `output`"),
         ("g.yaml", "entries: [{output: x, label: good}]", "`label` must be pass or fail, got 'go"),
         ("g.yaml", "entries: [{output: x, label: 1}]", "`label` must be pass or fail, got 1"),
         ("g.yaml", "entries: [{output: 1, label: pass}]", "entry 1: `output` must be text"),
         ("g.yaml", "entries: [{output: x, label: pass, lable: x}]", "unknown key `lable`"),
-        ("g.jsonl", '{"output": "x", "label": "pass"}\n{', "line 2 is not JSON"),
+        ("g.yaml", "entries: [x]", "entry 1 must be a mapping with `output` and `label`"),
+        ("g.yaml", "entries: [{text: x, label: pass}]", "lacks `output`; it has `text`, `label`"),
+        ("g.yaml", "provenance: people", "holds no labelled output; such as"),
+        ("g.jsonl", "", "holds no labelled output"),
+        ("g.csv", "output,label", "YAML, JSON or JSON lines: .yaml, .yml, .json or .jsonl"),
+        ("g.jsonl", '{"output": "x", "label": "pass"}\n{', "line 2 is not JSON: .* in column 2"),
+        (
+            "g.jsonl",
+            '{"output": 1}\n{',
+            "line 1 lacks `label`.*; line 2 is not JSON",
+        ),
         ("g.jsonl", "[" * 100_000, "line 1 is not JSON"),
         (
             "g.yaml",
@@ -245,6 +255,18 @@ async def test_a_judge_that_says_nothing_is_not_calibrated(juror: Start, no_wait
 
 
 @pytest.mark.anyio
+async def test_labels_are_asked_about_as_trials_are(juror: Start, says: Says) -> None:
+    """A judge that sees inputs in a run is not measured without them, and one that does not is."""
+    gold = GoldSet(units=tuple(replace(unit, input=None) for unit in units(2, 2)))
+    service = juror(lambda _: says(True)).service()
+
+    with pytest.raises(GoldSetError, match=r"4 of 4 .* have no `input` \(first: 'good-0'\)"):
+        await calibrate(judge("r", service), gold, measured_at=NOW)
+    found = await calibrate(judge("r", service, shows_input=False), gold, measured_at=NOW)
+    assert 4 == found.confusion.labels
+
+
+@pytest.mark.anyio
 async def test_what_ends_a_run_ends_a_calibration(juror: Start, says: Says, tmp_path: Path) -> None:
     """As it is, not in a group."""
     (tmp_path / "file").write_text("")
@@ -326,8 +348,8 @@ def test_agreement_has_its_intervals() -> None:
 
 
 def test_a_calibration_survives_its_file(tmp_path: Path) -> None:
-    """Whole, and readable; another gold set by now is noticed."""
-    file = tmp_path / "judge.json"
+    """Whole, and readable, in a folder that is made; another gold set by now is noticed."""
+    file = tmp_path / "new" / "judge.json"
     found = calibration(measured_at="2026-05-01", wrong=("a", "é"), missing=3)
 
     write_calibration(file, found)
@@ -338,8 +360,19 @@ def test_a_calibration_survives_its_file(tmp_path: Path) -> None:
     assert file.read_text(encoding="utf-8").endswith("\n")
 
 
+def _spoiled(name: str, value: Any) -> str:
+    """The text of a calibration in which a value is not as it was written."""
+    counts = {"true_pass": 9, "false_pass": 1, "true_fail": 9, "false_fail": 1}
+    whole = {"judge": "j", "gold": "g", "provenance": "p", "measured_at": "", "wrong": []}
+    return json.dumps({"format": 1, **whole, "missing": 0, "confusion": counts, name: value})
+
+
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"format": 2}', '{"format": 1, "judge": "j"}', "\x00"]
+    "text",
+    [
+        *("", "[]", "{}", '{"format": 2}', '{"format": 1, "judge": "j"}', "\x00", "[" * 100_000),
+        *map(_spoiled, ("missing", "provenance", "confusion"), ("x", None, [])),
+    ],
 )
 def test_what_is_no_calibration_is_refused(tmp_path: Path, text: str) -> None:
     """With what to do."""
@@ -351,4 +384,4 @@ def test_what_is_no_calibration_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(CalibrationError, match="cannot be read"):
         read_calibration(tmp_path / "none.json")
     with pytest.raises(CalibrationError, match="cannot be written"):
-        write_calibration(tmp_path / "none" / "judge.json", calibration())
+        write_calibration(file / "judge.json", calibration())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +16,6 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from trialwise.cli import judge as cli
 from trialwise.cli.main import main
-from trialwise.errors import TrialwiseError
 from trialwise.front import SuiteError, load_suite, suite_schema
 from trialwise.judges import Judge, read_calibration
 from trialwise.judges.similarity import Similar
@@ -120,7 +120,10 @@ def test_a_quorum_is_written_as_a_fraction(written: str, quorum: Fraction | None
         (f"judge: {{rubric: r, jurors: {JUROR}, quorum: 3/2}}", "`majority`, or a share"),
         (f"judge: {{rubric: r, jurors: {JUROR}, quorum: 0}}", "`majority`, or a share"),
         (f"judge: {{rubric: r, jurors: {JUROR}, juror: x}}", "did you mean `jurors`?"),
-        (f"judge: {{rubric: r, jurors: [{JUROR}, {JUROR}]}}", "have different names"),
+        (
+            f"judge: {{rubric: r, jurors: [{JUROR}, {JUROR}]}}",
+            "`jurors` must have different names; `votes`",
+        ),
         ("judge: {rubric: r, jurors: []}", "must be a list of services"),
         ("judge: {rubric: r, jurors: {chat: {model: m}}}", "a variable that is set"),
         (f"judge: {{rubric: r, jurors: {JUROR}, gold: none.yaml}}", "cannot be read"),
@@ -205,7 +208,7 @@ def write_suite(folder: Path, url: str, gold: str = ", gold: gold.jsonl") -> Non
         f"base_url: '{url}/v1', api_key_env: null, prices: {{input: $1, output: $2}}}}}}{gold}}}\n"
     )
     lines = [{"provenance": "two people, May"}] + [
-        {"id": f"{kind}-{place}", "output": f"{kind} {place}", "label": label}
+        {"id": f"{kind}-{place}", "input": "?", "output": f"{kind} {place}", "label": label}
         for kind, label, count in (("good", "pass", 30), ("bad", "fail", 20))
         for place in range(count)
     ]
@@ -255,7 +258,7 @@ def test_calibrating_makes_a_judge_one_that_decides(folder: Path, juror: Start, 
     )
     assert isinstance(check, Judge)
     assert () == check.advisory
-    again = json.loads(do("calibrate", "--json").output)["calibrations"][0]
+    again = json.loads(do("calibrate", "--json").stdout)["calibrations"][0]
     assert (0, 50, []) == (again["asked"], again["cached"], again["advisory"])
     assert 50 == len(one.asked)
 
@@ -365,26 +368,99 @@ def test_a_judged_rate_is_corrected(folder: Path, juror: Start, says: Says) -> N
     assert found["rectified"]["low"] < 0.87 < found["rectified"]["high"]
 
 
+def test_labels_of_another_mix_are_noticed(folder: Path, juror: Start, says: Says) -> None:
+    """60 % of the labels pass and 95 % of the trials: the rectifier does not hold, the other does.
+
+    By hand: Rogan and Gladen give (0.95 − 0.05)/(29/30 + 19/20 − 1) = 0.982.
+    """
+    write_suite(folder, juror(good(says, "bad 3", "good 7")).url)
+    do("calibrate")
+    arguments = ("correct", "gold.calibration.json", "--judged", "950/1000", "--at-least", "60%")
+
+    usual = do(*arguments)
+    other = json.loads(do(*arguments, "--correction", "rogan-gladen", "--json").stdout)
+
+    assert "The judge passes 60.0% of the labelled outputs and 95.0% of these" in usual.output
+    assert "--correction rogan-gladen" in usual.output
+    assert ("rogan-gladen", "PASS") == (other["correction"], other["decision"])
+    assert 0.982 == round(other["rogan_gladen"]["value"], 3)
+    assert "--correction" not in other["notes"][0]
+    assert [] == json.loads(do(*arguments[:3], "30/50", "--json").stdout)["notes"]
+
+
+def test_a_calibration_that_only_advises_says_so_in_a_correction(
+    folder: Path, juror: Start, says: Says
+) -> None:
+    """Whatever the numbers are."""
+    write_suite(folder, juror(lambda _: says(True)).url)
+    do("calibrate")
+
+    found = do("correct", "gold.calibration.json", "--judged", "87/100")
+
+    assert "it only advises: it agrees with people too little" in found.output
+
+
+def test_two_judges_do_not_share_a_calibration(folder: Path, juror: Start, says: Says) -> None:
+    """The second would undo the first; the same judge twice is one."""
+    one = juror(good(says))
+    write_suite(folder, one.url)
+    file = folder / "trialwise.yaml"
+    text = file.read_text()
+    criterion = text[text.index("  - name: polite") :]
+    file.write_text(
+        text + criterion.replace("polite", "kind").replace("It is good.", "It is kind.")
+    )
+
+    assert "give one of them a `calibration` of its own" in str(do("calibrate").exception)
+    assert [] == one.asked
+    file.write_text(text + criterion.replace("polite", "kind"))
+    assert 0 == do("calibrate").return_value
+
+
+def test_one_judge_that_is_down_does_not_lose_another(
+    folder: Path, juror: Start, says: Says
+) -> None:
+    """What was paid for is written and shown; the exit code says that something went wrong."""
+    write_suite(folder, juror(good(says)).url)
+    file = folder / "trialwise.yaml"
+    text = file.read_text()
+    criterion = text[text.index("  - name: polite") :].replace("polite", "kind")
+    criterion = criterion.replace("gold: gold.jsonl", "gold: gold.jsonl, calibration: kind.json")
+    broken = re.sub(r"http://127\.0\.0\.1:\d+", "http://127.0.0.1:9", criterion)
+    file.write_text(text.replace("criteria:\n", f"criteria:\n{broken}"))
+
+    result = do("calibrate")
+
+    assert 4 == result.return_value
+    assert "kind: the judge gave no verdict on any unit" in result.stderr
+    assert "polite: 50 of 50 labels agree" in result.stdout
+    assert (folder / "gold.calibration.json").exists()
+    assert not (folder / "kind.json").exists()
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         ["--judged", "87"],
         ["--judged", "x/100"],
         ["--judged", "101/100"],
+        ["--judged", "0/0"],
         ["--judged", "5/10", "--at-least", "much"],
+        ["--judged", "5/10", "--at-least", "100%"],
         ["--judged", "5/10", "--confidence", "2"],
     ],
 )
 def test_what_is_no_count_or_rate_is_refused(
     folder: Path, juror: Start, says: Says, arguments: list[str]
 ) -> None:
-    """As a usage error or by the statistics themselves."""
+    """As a usage error that names the option."""
     write_suite(folder, juror(good(says)).url)
     do("calibrate")
 
     result = do("correct", "gold.calibration.json", *arguments)
 
-    assert isinstance(result.exception, TrialwiseError | UsageError)
+    assert isinstance(result.exception, UsageError)
+    assert arguments[-2] in result.exception.format_message()
 
 
 def test_a_suite_with_a_judge_runs(folder: Path, juror: Start, says: Says) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +16,10 @@ from trialwise.cli.selecting import choose, load, selection
 if TYPE_CHECKING:
     from trialwise.front import SuiteContract
     from trialwise.judges import Calibration, Judge
-    from trialwise.stats import Interval, JudgedDecision, Undefined
 
 __all__ = ["command"]
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-_SHOWN_UNITS = 10
 
 
 @click.group("judge", no_args_is_help=True)
@@ -32,6 +31,7 @@ def command() -> None:
 
     \b
     Examples:
+      trialwise judge draw gold/polite.jsonl
       trialwise judge calibrate
       trialwise judge correct gold/polite.calibration.json --judged 87/100 --at-least 80%
     """
@@ -54,45 +54,127 @@ def calibrate(
 
     Asks the jurors about every labelled output, which costs what they cost. The calibration is a
     file to be kept in git, beside the gold set. Exits 0 where every judge may decide, 1 where one
-    agrees with people too little, 3 where that is open or something else keeps it from deciding.
+    agrees with people too little, 3 where that is open or something else keeps it from deciding,
+    and 4 where one gave no verdict at all.
 
     \b
     Examples:
       trialwise judge calibrate
       trialwise judge calibrate support-agent --criterion polite --json
     """
-    from trialwise.engine.ports import ServiceError
-    from trialwise.judges import NothingJudged
+    from trialwise.cli.judge_texts import calibration_lines
+    from trialwise.cli.printing import say, say_json
 
     suite = load(file)
     found = list(_judges(choose(suite, names, tags), criteria))
     if not found:
         raise click.UsageError(f"no criterion of {suite.path} that was asked for has a judge")
-    with_gold = [one for one in found if one[1].files is not None]
-    for name, _ in found:
-        if name not in [known for known, _ in with_gold]:
+    with_gold = [(name, judge) for name, judge in found if judge.files is not None]
+    for name, judge in found:
+        if judge.files is None:
             click.echo(f"{name}: no `gold` set: its judge can only advise", err=True)
     if not with_gold:
         raise click.UsageError(f"no judge of {suite.path} that was asked for has a `gold` set")
+    _check_files(with_gold)
+    codes = [ExitCode.INCONCLUSIVE] * (len(found) - len(with_gold))
+    reports = []
+    for name, judge in with_gold:
+        code, facts = _calibrated(name, judge, given)
+        codes.append(code)
+        if facts is not None:
+            reports.append(facts)
+            if not given["as_json"]:
+                say("\n".join(calibration_lines(facts)))
+    if given["as_json"]:
+        say_json({"calibrations": reports})
+    return next(code for code in _WORST_FIRST if code in codes)
+
+
+_WORST_FIRST = (ExitCode.ERROR, ExitCode.FAIL, ExitCode.INCONCLUSIVE, ExitCode.PASS)
+
+
+@command.command()
+@click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "-s",
+    "--suite",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The suite file; found in this folder or above where not given.",
+)
+@click.option("--run", "run_name", default="latest", metavar="RUN", help="A run, or a contract.")
+@click.option("--criterion", metavar="NAME", help="Whose judge; needed where there are several.")
+@click.option("--units", type=click.IntRange(1), default=100, show_default=True, help="How many.")
+@click.option("--seed", type=int, default=0, help="Of the draw.")
+def draw(
+    output: Path, file: Path | None, run_name: str, criterion: str | None, **given: Any
+) -> int:
+    """Draw outputs of a stored run into a gold set, for people to label.
+
+    Every trial is as likely as any other, as the rectifier needs it, and what the judge said is not
+    shown. Writes JSON lines in which each `label` is still null: fill in "pass" or "fail", and say
+    in the first line who labelled and by which rule.
+
+    \b
+    Example:
+      trialwise judge draw gold/polite.jsonl --units 150
+    """
+    from trialwise.cli.stored import chosen_runs
+    from trialwise.judges import draw_unlabelled
+
+    suite = load(file)
+    record = chosen_runs((run_name,), None, every=False)[0].record()
+    contract = next((one for one in suite.contracts if one.name == record.plan.contract), None)
+    if contract is None:
+        raise click.UsageError(f"{suite.path} has no contract {record.plan.contract!r}")
+    experiment = _experiment(contract, criterion)
+    lines = draw_unlabelled(
+        record, contract.contract.samplings[experiment], experiment=experiment, **given
+    )
+    texts = [json.dumps(one, ensure_ascii=False) for one in lines]
     try:
-        reports = [_calibrated(name, judge, given) for name, judge in with_gold]
-    except (NothingJudged, ServiceError) as error:
-        click.echo(f"trialwise: {error}", err=True)
-        return ExitCode.ERROR
-    _print(reports, as_json=given["as_json"])
-    codes = [one["code"] for one in reports] + [ExitCode.INCONCLUSIVE] * (
-        len(found) - len(with_gold)
-    )
-    return next(
-        code for code in (ExitCode.FAIL, ExitCode.INCONCLUSIVE, ExitCode.PASS) if code in codes
-    )
+        with output.open("x", encoding="utf-8", errors="replace") as written:
+            written.write("\n".join(texts) + "\n")
+    except FileExistsError:
+        raise click.UsageError(f"{output} exists, and may hold labels: name another file") from None
+    except OSError as error:
+        raise click.UsageError(f"{output} cannot be written: {error.strerror}") from None
+    click.echo(f"{output}: {len(texts) - 1} outputs of {record.run_id}, to be labelled")
+    return ExitCode.PASS
+
+
+def _experiment(contract: SuiteContract, criterion: str | None) -> str:
+    """The sampling that a judge's criterion runs over."""
+    judged = {name.removeprefix(f"{contract.name}: ") for name, _ in _judges([contract], ())}
+    several = [
+        one
+        for one in contract.contract.criteria
+        if one.name in judged and criterion in (None, one.name)
+    ]
+    found = {contract.contract.experiment_of(one) for one in several}
+    if len(found) != 1:
+        known = ", ".join(sorted(judged)) or "none has one"
+        raise click.UsageError(f"name one criterion with a judge by --criterion: {known}")
+    return found.pop()
 
 
 @command.command()
 @click.argument("calibration", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--judged", required=True, metavar="K/N", help="What the judge passed, of how many.")
 @click.option("--at-least", "required", metavar="RATE", help="The rate that is asked for.")
-@click.option("--confidence", type=float, default=0.95, show_default=True)
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+)
+@click.option(
+    "--correction",
+    type=click.Choice(["rectifier", "rogan-gladen"]),
+    default="rectifier",
+    show_default=True,
+    help="What decides: for labels drawn as the trials were, or collected by class.",
+)
 @click.option(
     "--method",
     type=click.Choice(["exact", "cells", "score"]),
@@ -105,27 +187,37 @@ def correct(calibration: Path, judged: str, required: str | None, **given: Any) 
     """Correct a judged rate for the judge's errors, and say what a decision still needs.
 
     By the rectifier, for labels drawn as the judged trials were, and by Rogan and Gladen, for
-    labels collected by class. With --at-least the rectified rate decides: exits 0, 1 or 3.
+    labels collected by class. With --at-least the one of --correction decides: exits 0, 1 or 3.
 
     \b
     Example:
       trialwise judge correct gold/polite.calibration.json --judged 87/100 --at-least 80%
     """
+    from trialwise.cli.judge_texts import correction_facts, correction_lines
+    from trialwise.cli.printing import say, say_json
     from trialwise.judges import read_calibration
     from trialwise.stats import decide_judged, rectified_rate, rogan_gladen_rate
 
     passed, trials = _counts(judged)
-    confusion = read_calibration(calibration).confusion
+    rate = None if required is None else _rate(required)
+    measured = read_calibration(calibration)
     options = {"confidence": given["confidence"], "method": given["method"]}
-    rectified = rectified_rate(passed, trials, confusion, **options)
-    other = rogan_gladen_rate(passed, trials, confusion, **options)
+    counts, correction = measured.confusion, given["correction"]
     answer = None
-    if required is not None:
-        answer = decide_judged(passed, trials, confusion, _rate(required), **options)
-    _print_corrected(rectified, other, answer, as_json=given["as_json"])
-    if answer is None:
-        return ExitCode.PASS
-    return ExitCode[answer.decision.value]
+    if rate is not None:
+        answer = decide_judged(passed, trials, counts, rate, correction=correction, **options)
+    facts = correction_facts(
+        rectified_rate(passed, trials, counts, **options),
+        rogan_gladen_rate(passed, trials, counts, **options),
+        answer,
+        correction=correction,
+        advisory=measured.marks(judge=measured.judge),
+    )
+    if given["as_json"]:
+        say_json(facts)
+    else:
+        say("\n".join(correction_lines(facts)))
+    return ExitCode.PASS if answer is None else ExitCode[answer.decision.value]
 
 
 def _judges(
@@ -143,15 +235,36 @@ def _judges(
                     yield f"{one.name}: {criterion.name}", inner
 
 
-def _calibrated(name: str, judge: Judge, given: dict[str, Any]) -> dict[str, Any]:
-    """Ask, count, write; what a report needs of it."""
+def _check_files(judges: Sequence[tuple[str, Judge]]) -> None:
+    """Two judges cannot keep what was measured of them in one file."""
+    taken: dict[Path, tuple[str, str]] = {}
+    for name, judge in judges:
+        assert judge.files is not None
+        path = judge.files.calibration
+        other, identity = taken.setdefault(path, (name, judge.identity))
+        if identity != judge.identity:
+            message = (
+                f"{other} and {name} are two judges, and both would be written to {path}; give one "
+                "of them a `calibration` of its own"
+            )
+            raise click.UsageError(message)
+
+
+def _calibrated(
+    name: str, judge: Judge, given: dict[str, Any]
+) -> tuple[ExitCode, dict[str, Any] | None]:
+    """Ask, count, write; how it ended, and what a report needs of it."""
     from anyio import run
 
+    from trialwise.cli.judge_texts import calibration_facts
+    from trialwise.engine.ports import ServiceError
+    from trialwise.judges import GoldSetError, NothingJudged, read_gold, write_calibration
     from trialwise.judges import calibrate as measure
-    from trialwise.judges import read_gold, write_calibration
 
     assert judge.files is not None
     gold = read_gold(judge.files.gold)
+    votes = "" if judge.votes == 1 else f", {judge.votes} votes on each"
+    click.echo(f"{name}: asking about {len(gold.units)} labelled outputs{votes}", err=True)
 
     async def ask() -> Calibration:
         return await measure(
@@ -162,156 +275,32 @@ def _calibrated(name: str, judge: Judge, given: dict[str, Any]) -> dict[str, Any
             concurrency=given["concurrency"],
         )
 
-    found = run(ask)
+    try:
+        found = run(ask)
+    except GoldSetError as error:
+        raise GoldSetError(f"{judge.files.gold}: {error}") from None
+    except (NothingJudged, ServiceError) as error:
+        said = str(error).removesuffix(".")
+        click.echo(f"trialwise: {name}: {said}; nothing was written", err=True)
+        return ExitCode.ERROR, None
     write_calibration(judge.files.calibration, found)
-    return _report(name, judge, found)
+    facts = calibration_facts(name, judge, found)
+    return _code(found, facts["advisory"]), facts
 
 
-def _report(name: str, judge: Judge, found: Calibration) -> dict[str, Any]:
-    from trialwise.cli.printing import near
-    from trialwise.stats import Certification, rectifier
+def _code(found: Calibration, advisory: list[str]) -> ExitCode:
+    from trialwise.stats import Certification
 
-    assert judge.files is not None
-    accuracy, delta = found.accuracy(), rectifier(found.confusion)
-    marks = found.marks(judge=judge.identity)
-    code = ExitCode.PASS if not marks else ExitCode.INCONCLUSIVE
     if found.certification is Certification.FAIL:
-        code = ExitCode.FAIL
-    counts = found.confusion
-    return {
-        "judge": name,
-        "labels": counts.labels,
-        "missing": found.missing,
-        "confusion": {
-            one: getattr(counts, one)
-            for one in ("true_pass", "false_pass", "true_fail", "false_fail")
-        },
-        "alpha": _estimate(found.alpha, found.alpha_interval),
-        "kappa": _estimate(found.kappa, found.kappa_interval),
-        "sensitivity": _estimate(accuracy.sensitivity, accuracy.sensitivity_interval),
-        "specificity": _estimate(accuracy.specificity, accuracy.specificity_interval),
-        "rectifier": _estimate(delta.value, delta.interval),
-        "certification": found.certification.value,
-        "advisory": list(marks),
-        "wrong": list(found.wrong),
-        "asked": judge.expenses.asked,
-        "cached": judge.expenses.cached,
-        "tokens": judge.expenses.input_tokens + judge.expenses.output_tokens,
-        "usd": judge.expenses.usd,
-        "file": near(judge.files.calibration),
-        "code": code,
-    }
-
-
-def _estimate(value: float | Undefined, interval: Interval | Undefined) -> dict[str, Any]:
-    from trialwise.stats.values import Undefined
-
-    found: dict[str, Any] = {}
-    if isinstance(value, Undefined):
-        return {"undefined": value.reason}
-    found["value"] = value
-    if isinstance(interval, Undefined):
-        return found | {"interval_undefined": interval.reason}
-    return found | {"low": interval.low, "high": interval.high}
-
-
-def _print(reports: list[dict[str, Any]], *, as_json: bool) -> None:
-    from trialwise.cli.printing import say, say_json
-
-    if as_json:
-        plain = [{key: one[key] for key in one if key != "code"} for one in reports]
-        say_json({"calibrations": plain})
-        return
-    for one in reports:
-        say("\n".join(_lines(one)))
-
-
-def _lines(one: dict[str, Any]) -> Iterator[str]:
-    from trialwise.reporters.layout import visible
-
-    wrong = one["wrong"]
-    yield f"{visible(one['judge'])}: {one['labels'] - len(wrong)} of {one['labels']} labels agree"
-    if one["missing"]:
-        yield f"  no verdict on {one['missing']} units"
-    for name, title in (
-        ("alpha", "Krippendorff's alpha"),
-        ("kappa", "Cohen's kappa"),
-        ("sensitivity", "sensitivity"),
-        ("specificity", "specificity"),
-        ("rectifier", "to add to its rates"),
-    ):
-        yield f"  {title:<21} {_shown(one[name])}"
-    if wrong:
-        more = f" and {len(wrong) - _SHOWN_UNITS} more" if len(wrong) > _SHOWN_UNITS else ""
-        yield f"  it differs on         {', '.join(map(visible, wrong[:_SHOWN_UNITS]))}{more}"
-    cost = "" if one["usd"] is None else f", ${one['usd']:.4f}"
-    yield f"  it took               {one['asked']} questions, {one['tokens']:,} tokens{cost}"
-    for reason in one["advisory"]:
-        yield f"  it only advises: {reason}"
-    if not one["advisory"]:
-        yield "  its verdict may decide"
-    yield f"  written to {one['file']}"
-
-
-def _shown(estimate: dict[str, Any]) -> str:
-    if "value" not in estimate:
-        return f"undefined: {estimate['undefined']}"
-    if "low" not in estimate:
-        return f"{estimate['value']:.3f} (no interval: {estimate['interval_undefined']})"
-    return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
-
-
-def _print_corrected(
-    rectified: Any, other: Any, answer: JudgedDecision | None, *, as_json: bool
-) -> None:
-    from trialwise.cli.printing import say, say_json
-    from trialwise.stats.values import Undefined
-
-    rates = {
-        "judged": {"value": rectified.judged_rate, "trials": rectified.trials},
-        "rectified": _estimate(rectified.rate, rectified.interval),
-        "rogan_gladen": {"undefined": other.reason}
-        if isinstance(other, Undefined)
-        else _estimate(other.rate, other.interval),
-        "labels": rectified.confusion.labels,
-    }
-    if answer is not None:
-        rates |= {
-            "required": answer.required_rate,
-            "decision": answer.decision.value,
-            "open_because": answer.open_because,
-            "labels_needed": _number(answer.labels_needed),
-            "trials_needed": _number(answer.trials_needed),
-        }
-    if as_json:
-        say_json(rates)
-        return
-    say(f"judged         {rectified.judged_rate:.3f} of {rectified.trials} trials")
-    say(f"rectified      {_shown(rates['rectified'])}")
-    say(f"Rogan–Gladen   {_shown(rates['rogan_gladen'])}")
-    if answer is not None:
-        say(_sentence(answer))
-
-
-def _sentence(answer: JudgedDecision) -> str:
-    asked = f"{answer.decision}: at least {answer.required_rate:g} is asked for"
-    if answer.open_because == "trials":
-        return f"{asked}; about {answer.trials_needed:,} trials in all would decide it"
-    if answer.open_because == "labels":
-        if isinstance(answer.labels_needed, int):
-            return f"{asked}; about {answer.labels_needed:,} labels in all would, trials would not"
-        return f"{asked}; neither labels nor trials would decide it: {answer.labels_needed.reason}"
-    return asked
-
-
-def _number(value: int | Undefined) -> int | None:
-    return value if isinstance(value, int) else None
+        return ExitCode.FAIL
+    return ExitCode.INCONCLUSIVE if advisory else ExitCode.PASS
 
 
 def _counts(text: str) -> tuple[int, int]:
-    first, slash, second = text.partition("/")
-    if not slash or not first.strip().isdigit() or not second.strip().isdigit():
-        raise click.BadParameter(f"{text!r} is not counts such as 87/100", param_hint="--judged")
+    first, _, second = (part.strip() for part in text.partition("/"))
+    if not (first.isdecimal() and second.isdecimal()) or not 0 < int(second) >= int(first):
+        message = f"{text!r} is not passes of trials such as 87/100"
+        raise click.BadParameter(message, param_hint="--judged")
     return int(first), int(second)
 
 
@@ -319,6 +308,7 @@ def _rate(text: str) -> float:
     from trialwise.front.values import rate
 
     found = rate(text)
-    if found is None:
-        raise click.BadParameter(f"{text!r} is no rate; write 80% or 0.8", param_hint="--at-least")
+    if found is None or not 0 < found < 1:
+        message = f"{text!r} is no rate between 0 and 1; write 80% or 0.8"
+        raise click.BadParameter(message, param_hint="--at-least")
     return found

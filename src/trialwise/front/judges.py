@@ -36,7 +36,7 @@ def build_judge(spec: Spec, context: Context) -> Any:
     try:
         return judge(fields["rubric"], *jurors, **options)
     except InvalidArgument as error:
-        return context.refuse(fields.at(error.argument), f"`judge` must {error.allowed}")
+        return context.refuse(fields.at(error.argument), f"`{error.argument}` must {error.allowed}")
 
 
 def build_similar(spec: Spec, context: Context) -> Any:
@@ -55,7 +55,7 @@ def _juror(fields: Fields, context: Context) -> Any:
     from trialwise.judges.jurors import Juror
     from trialwise.model.fingerprint import fingerprint
 
-    service = build_service(fields, context)
+    service = build_service(fields, context, needed=True)
     if isinstance(service, Invalid):
         return INVALID
     return Juror(service, f"{service_label(fields)}#{fingerprint(plain(fields.node))[:8]}")

@@ -12,6 +12,7 @@ _MODULES = {
     "cache": "CacheUnusable VoteCache",
     "calibrating": "Judged NothingJudged calibrate",
     "calibration": "Calibration CalibrationError GoldFiles read_calibration write_calibration",
+    "drawing": "draw_unlabelled",
     "gold": "GoldSet GoldSetError GoldUnit read_gold",
     "jurors": "Expenses Juror",
     "panel": "decide_panel quorum_of votes_needed",

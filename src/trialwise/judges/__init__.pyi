@@ -8,6 +8,7 @@ from trialwise.judges.calibration import CalibrationError as CalibrationError
 from trialwise.judges.calibration import GoldFiles as GoldFiles
 from trialwise.judges.calibration import read_calibration as read_calibration
 from trialwise.judges.calibration import write_calibration as write_calibration
+from trialwise.judges.drawing import draw_unlabelled as draw_unlabelled
 from trialwise.judges.gold import GoldSet as GoldSet
 from trialwise.judges.gold import GoldSetError as GoldSetError
 from trialwise.judges.gold import GoldUnit as GoldUnit

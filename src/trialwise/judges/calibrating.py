@@ -11,7 +11,7 @@ from trialwise.engine.gathering import gather
 from trialwise.engine.seeds import derive_seed
 from trialwise.errors import TrialwiseError
 from trialwise.judges.calibration import Calibration
-from trialwise.judges.gold import GoldSet, GoldUnit
+from trialwise.judges.gold import GoldSet, GoldSetError, GoldUnit
 from trialwise.judges.rubric import Judge
 from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.reply import Reply
@@ -55,10 +55,12 @@ async def calibrate(
         hear: Hears of every unit, in the order they are done.
 
     Raises:
+        GoldSetError: The judge sees inputs in a run, and units have none: that is another question.
         NothingJudged: No unit got a verdict.
         ServiceError: One that ends the run, such as an answer that cannot be cached.
     """
     check_count("concurrency", concurrency, minimum=1)
+    _check_inputs(judge, gold)
     found = await _all(judge, gold, seed, concurrency, hear)
     told = [one for one in found if one.passed is not None]
     if not told:
@@ -75,6 +77,17 @@ async def calibrate(
         measured_at=measured_at.isoformat(timespec="seconds"),
         wrong=tuple(one.unit.id for one in told if one.passed is not one.unit.label),
     )
+
+
+def _check_inputs(judge: Judge, gold: GoldSet) -> None:
+    """What is asked of labelled outputs must be what is asked in a run."""
+    without = [unit.id for unit in gold.units if unit.input is None]
+    if judge.shows_input and without:
+        message = (
+            f"{len(without)} of {len(gold.units)} labelled outputs have no `input` (first: "
+            f"{without[0]!r}), but the judge sees it in a run: add it, or set `shows_input: false`"
+        )
+        raise GoldSetError(message)
 
 
 async def _all(

@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from trialwise.errors import InvalidArgument, TrialwiseError
+from trialwise.errors import TrialwiseError
+from trialwise.stats._checks import check_count
 from trialwise.stats.agreement import (
     FEWEST_UNITS,
     RELIABLE,
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 _FORMAT = 1
+_AGAIN = "write it again with `trialwise judge calibrate`"
 #: Of the bootstrap; fixed, so that the same labels always give the same interval.
 _SEED = 20_260_101
 #: Units without a verdict are not missing at random: the hard ones time out.
@@ -170,6 +172,7 @@ def write_calibration(path: Path, calibration: Calibration) -> None:
     text = json.dumps({"format": _FORMAT, **fields}, indent=2, ensure_ascii=False)
     beside = path.with_name(f"{path.name}.new")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         beside.write_text(text + "\n", encoding="utf-8", errors="replace")
         beside.replace(path)
     except OSError as error:
@@ -192,25 +195,36 @@ def read_calibration(path: Path, *, gold: str | None = None) -> Calibration:
     except OSError as error:
         message = f"{path}: the calibration cannot be read: {error.strerror}"
         raise CalibrationError(message) from error
-    except ValueError as error:
-        raise CalibrationError(f"{path}: the calibration is not JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        message = f"{path}: the calibration is not JSON ({error}); {_AGAIN}"
+        raise CalibrationError(message) from None
     try:
         found = _calibration(kept)
-    except (KeyError, TypeError, InvalidArgument) as error:
-        message = f"{path}: this is no calibration of a judge ({error}); calibrate it again"
+    except KeyError as error:
+        message = f"{path}: this is no calibration of a judge: it lacks {error}; {_AGAIN}"
+        raise CalibrationError(message) from None
+    except (TypeError, ValueError) as error:
+        message = f"{path}: this is no calibration of a judge ({error}); {_AGAIN}"
         raise CalibrationError(message) from None
     return replace(found, changed=gold is not None and gold != found.gold)
 
 
 def _calibration(kept: Any) -> Calibration:
-    if not isinstance(kept, Mapping) or kept["format"] != _FORMAT:
-        raise TypeError(f"format {_FORMAT} is expected")
+    if not isinstance(kept, Mapping) or kept.get("format") != _FORMAT:
+        raise TypeError(f"`format` {_FORMAT} is expected")
     return Calibration(
-        judge=str(kept["judge"]),
-        gold=str(kept["gold"]),
-        provenance=str(kept["provenance"]),
-        measured_at=str(kept["measured_at"]),
+        judge=_text(kept, "judge"),
+        gold=_text(kept, "gold"),
+        provenance=_text(kept, "provenance"),
+        measured_at=_text(kept, "measured_at"),
         confusion=Confusion(**kept["confusion"]),
-        missing=int(kept["missing"]),
+        missing=check_count("missing", kept["missing"]),
         wrong=tuple(map(str, kept["wrong"])),
     )
+
+
+def _text(kept: Mapping[str, Any], name: str) -> str:
+    """A null must not become the text "None", which would pass for a provenance."""
+    if not isinstance(kept[name], str):
+        raise TypeError(f"`{name}` must be text")
+    return str(kept[name])

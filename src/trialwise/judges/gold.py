@@ -1,10 +1,12 @@
 """Gold sets: outputs that people have labelled, with where the labels come from.
 
+In YAML or JSON::
+
     provenance: {source: support tickets of May, labelled_by: two agents, rule: both had to agree}
     entries:
       - {input: How do I cancel?, output: Just stop paying., label: fail}
 
-in YAML or JSON; or as JSON lines, `{"provenance": …}` on one of them and an entry on each other.
+or as JSON lines, `{"provenance": …}` on one of them and an entry on each other.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ __all__ = ["GoldSet", "GoldSetError", "GoldUnit", "read_gold"]
 _MAX_BYTES = 50_000_000
 _LABELS = {"pass": True, "fail": False, True: True, False: False}
 _KNOWN = {"id", "input", "output", "label", "note"}
+_SUFFIXES = (".yaml", ".yml", ".json")
+_FORM = "such as `{output: Just stop paying., label: fail}`"
 #: A file that is wrong in one entry is usually wrong in many.
 _SHOWN = 5
 
@@ -99,60 +103,88 @@ def read_gold(path: Path) -> GoldSet:
         raise GoldSetError(f"{path}: the gold set cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise GoldSetError(f"{path}: the gold set is not UTF-8 (byte {error.start})") from None
+    is_lines = path.suffix == ".jsonl"
+    provenance, entries = _from_lines(text) if is_lines else _from_document(path, text)
     problems: list[str] = []
-    provenance: Any = None
-    entries: list[tuple[str, Any]] = []
-    if path.suffix == ".jsonl":
-        for where, value in _lines(text, problems):
-            if isinstance(value, dict) and set(value) == {"provenance"}:
-                provenance = value["provenance"]
-            else:
-                entries.append((where, value))
-    else:
-        document = _document(path, text)
-        provenance = document.get("provenance")
-        listed = document.get("entries") or []
-        if not isinstance(listed, list):
-            raise GoldSetError(f"{path}: `entries` must be a list")
-        entries = [(f"entry {place}", one) for place, one in enumerate(listed, 1)]
     units = list(_units(entries, problems))
     if problems:
         more = f" (and {len(problems) - _SHOWN} more)" if len(problems) > _SHOWN else ""
         raise GoldSetError(f"{path}: " + "; ".join(problems[:_SHOWN]) + more)
+    if not units:
+        raise GoldSetError(f"{path}: the gold set holds no labelled output; {_FORM}")
     try:
         return GoldSet(units=tuple(units), provenance=_said(provenance))
     except InvalidArgument as error:
         raise GoldSetError(f"{path}: {error}") from None
 
 
+def _from_lines(text: str) -> tuple[Any, list[tuple[str, Any]]]:
+    """Provenance and entries; a line that is not JSON comes as what is wrong with it."""
+    provenance: Any = None
+    entries: list[tuple[str, Any]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except json.JSONDecodeError as error:
+            value = _Broken(f"is not JSON: {error.msg} in column {error.colno}")
+        except RecursionError:
+            value = _Broken("is not JSON: it nests too deeply")
+        if isinstance(value, dict) and set(value) == {"provenance"}:
+            provenance = value["provenance"]
+        else:
+            entries.append((f"line {number}", value))
+    return provenance, entries
+
+
+def _from_document(path: Path, text: str) -> tuple[Any, list[tuple[str, Any]]]:
+    document = _document(path, text)
+    listed = document.get("entries") or []
+    if not isinstance(listed, list):
+        raise GoldSetError(f"{path}: `entries` must be a list; {_FORM}")
+    return document.get("provenance"), [
+        (f"entry {place}", one) for place, one in enumerate(listed, 1)
+    ]
+
+
+class _Broken(str):
+    """What is wrong with a line."""
+
+    __slots__ = ()
+
+
 def _document(path: Path, text: str) -> Mapping[str, Any]:
     from trialwise.checks._parsing import parse_json, parse_yaml
 
+    if path.suffix not in _SUFFIXES:
+        known = ", ".join(_SUFFIXES)
+        raise GoldSetError(f"{path}: a gold set is YAML, JSON or JSON lines: {known} or .jsonl")
     try:
         document = parse_json(text) if path.suffix == ".json" else parse_yaml(text)
     except ValueError as error:
         raise GoldSetError(f"{path}: the gold set is not {error}") from None
     if not isinstance(document, dict) or set(document) - {"provenance", "entries"}:
-        raise GoldSetError(f"{path}: a gold set is a mapping of `provenance` and `entries`")
+        raise GoldSetError(
+            f"{path}: a gold set is a mapping of `provenance` and `entries`; {_FORM}"
+        )
     return document
-
-
-def _lines(text: str, problems: list[str]) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                yield f"line {number}", json.loads(line)
-            except (ValueError, RecursionError) as error:
-                problems.append(f"line {number} is not JSON: {error}")
 
 
 def _units(entries: Iterable[tuple[str, Any]], problems: list[str]) -> Iterator[GoldUnit]:
     for number, (where, entry) in enumerate(entries, 1):
-        if not isinstance(entry, dict) or "output" not in entry or "label" not in entry:
+        if isinstance(entry, _Broken):
+            problems.append(f"{where} {entry}")
+        elif not isinstance(entry, dict):
             problems.append(f"{where} must be a mapping with `output` and `label`")
+        elif lacking := [name for name in ("output", "label") if name not in entry]:
+            has = ", ".join(f"`{name}`" for name in entry) or "nothing"
+            problems.append(f"{where} lacks `{lacking[0]}`; it has {has}")
         elif unknown := sorted(map(str, set(entry) - _KNOWN)):
             known = ", ".join(sorted(_KNOWN))
             problems.append(f"{where} has an unknown key `{unknown[0]}`; known are {known}")
+        elif entry["label"] is None:
+            problems.append(f"{where} is not labelled yet: `label` must be pass or fail")
         elif not isinstance(entry["label"], str | bool) or entry["label"] not in _LABELS:
             problems.append(f"{where}: `label` must be pass or fail, got {entry['label']!r}")
         else:
@@ -173,5 +205,8 @@ def _said(provenance: Any) -> str:
     if not provenance:
         return ""
     if isinstance(provenance, Mapping):
+        for key, value in provenance.items():
+            if value is None or not str(value).strip():
+                raise InvalidArgument(f"provenance.{key}", value, "say something, or be left out")
         return "; ".join(f"{key}: {value}" for key, value in provenance.items())
     return str(provenance).strip()

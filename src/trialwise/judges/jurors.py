@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from trialwise.engine.attempt import Caller
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service, ServiceError, SystemClock, Timer, TrialContext
 from trialwise.errors import InvalidArgument
@@ -155,6 +154,8 @@ class Asking:
         if found is not None:
             expenses.cached += 1
             return Answer(juror=juror.name, value=found)
+        from trialwise.engine.attempt import Caller
+
         call = _Call(juror.service, read, self.timeout_s, expenses)
         caller = Caller(
             call, timeout_s=None, retries=self.retries, clock=self.clock, excerpts=_EXCERPTS
@@ -195,21 +196,26 @@ class _Call:
         from anyio import move_on_after
 
         self._expenses.asked += 1
-        with move_on_after(self._timeout_s):
-            try:
+        reply: Reply | None = None
+        try:
+            with move_on_after(self._timeout_s):
                 reply = await self._service.call(trial)
-            except ServiceError as error:
-                if error.error_class is not ErrorClass.TIMEOUT:
-                    raise
-                raise ServiceError(str(error), ErrorClass.INFRASTRUCTURE) from error
-            self._expenses.add(reply)
-            try:
-                value, details = self._read(reply.text), {"answer": reply.text}
-                return Reply(value=value, latency_s=reply.latency_s, details=details)
-            except ValueError as error:
-                message = f"the answer {error}"
-                raise ServiceError(message, ErrorClass.INFRASTRUCTURE) from None
-        raise ServiceError(f"no answer within {self._timeout_s:g} s", ErrorClass.INFRASTRUCTURE)
+        except ServiceError as error:
+            if error.error_class is not ErrorClass.TIMEOUT:
+                raise
+            raise ServiceError(str(error), ErrorClass.INFRASTRUCTURE) from error
+        finally:
+            # What came to nothing was paid for as well.
+            taken = trial.partial if reply is None else reply
+            if taken is not None:
+                self._expenses.add(taken)
+        if reply is None:
+            raise ServiceError(f"no answer within {self._timeout_s:g} s", ErrorClass.INFRASTRUCTURE)
+        try:
+            value, details = self._read(reply.text), {"answer": reply.text}
+            return Reply(value=value, latency_s=reply.latency_s, details=details)
+        except ValueError as error:
+            raise ServiceError(f"the answer {error}", ErrorClass.INFRASTRUCTURE) from None
 
     async def aclose(self) -> None:
         """Nothing: whoever gave the service closes it."""

@@ -78,7 +78,8 @@ class Judge(Check):
         check_count("output_limit", self.output_limit, minimum=1)
         names = [juror.name for juror in self.jurors]
         if len(set(names)) < len(names):
-            raise InvalidArgument("jurors", names, "have different names")
+            allowed = "have different names; `votes` asks one of them several times"
+            raise InvalidArgument("jurors", names, allowed)
 
     @property
     def name(self) -> str:
@@ -209,7 +210,7 @@ class Judge(Check):
             counted = "the judge says no"
         first = against[0]
         said = f": {first.value.reasoning}" if first.value.reasoning else ""
-        return failed(f"{counted}{said}", first.value.reasoning)
+        return failed(f"{counted}{said}")
 
 
 def judge(
@@ -283,9 +284,9 @@ def _seen(value: Any, limit: int) -> list[Any] | None:
 def _unknown(answers: list[Answer]) -> tuple[CheckResult, ErrorClass]:
     missing = [one for one in answers if one.value is None]
     first = missing[0]
-    counted = f"{len(missing)} of {len(answers)} votes are missing"
+    counted = f"{len(missing)} of {len(answers)} votes are missing; " if len(answers) > 1 else ""
     result = failed(
-        f"no verdict: {counted}; {first.juror}: {first.error}", reason=FailReason.TRANSFORM
+        f"no verdict: {counted}{first.juror}: {first.error}", reason=FailReason.TRANSFORM
     )
     broken = all(one.error_class is ErrorClass.PRE_VALIDATION for one in missing)
     return result, ErrorClass.PRE_VALIDATION if broken else ErrorClass.INFRASTRUCTURE

@@ -1,0 +1,188 @@
+"""What `trialwise judge` prints: the same facts as plain values and as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trialwise.judges import Calibration, Judge
+    from trialwise.stats import CorrectedRate, Interval, JudgedDecision, Undefined
+
+__all__ = ["calibration_facts", "calibration_lines", "correction_facts", "correction_lines"]
+
+_SHOWN_UNITS = 10
+#: The labels and the trials differ in what the judge says of them by more than chance would.
+_UNLIKE = 0.01
+
+
+def calibration_facts(name: str, judge: Judge, found: Calibration) -> dict[str, Any]:
+    """What a calibration came to."""
+    from trialwise.cli.printing import near
+    from trialwise.stats import rectifier
+
+    assert judge.files is not None
+    accuracy, delta = found.accuracy(), rectifier(found.confusion)
+    counts, spent = found.confusion, judge.expenses
+    return {
+        "judge": name,
+        "labels": counts.labels,
+        "missing": found.missing,
+        "confusion": {
+            one: getattr(counts, one)
+            for one in ("true_pass", "false_pass", "true_fail", "false_fail")
+        },
+        "alpha": _estimate(found.alpha, found.alpha_interval),
+        "kappa": _estimate(found.kappa, found.kappa_interval),
+        "sensitivity": _estimate(accuracy.sensitivity, accuracy.sensitivity_interval),
+        "specificity": _estimate(accuracy.specificity, accuracy.specificity_interval),
+        "rectifier": _estimate(delta.value, delta.interval),
+        "certification": found.certification.value,
+        "advisory": list(found.marks(judge=judge.identity)),
+        "wrong": list(found.wrong),
+        "asked": spent.asked,
+        "cached": spent.cached,
+        "tokens": spent.input_tokens + spent.output_tokens,
+        "usd": spent.usd,
+        "file": near(judge.files.calibration),
+    }
+
+
+def calibration_lines(facts: dict[str, Any]) -> Iterator[str]:
+    """The facts of a calibration, for people."""
+    from trialwise.reporters.layout import visible
+
+    wrong, counts = facts["wrong"], facts["confusion"]
+    labels = facts["labels"]
+    yield f"{visible(facts['judge'])}: {labels - len(wrong)} of {labels} labels agree"
+    if facts["missing"]:
+        yield f"  no verdict on {facts['missing']} units"
+    yield (
+        f"  people pass           {counts['true_pass'] + counts['false_fail']}, of which the "
+        f"judge fails {counts['false_fail']}"
+    )
+    yield (
+        f"  people fail           {counts['true_fail'] + counts['false_pass']}, of which the "
+        f"judge passes {counts['false_pass']}"
+    )
+    for name, title in (
+        ("alpha", "Krippendorff's alpha"),
+        ("kappa", "Cohen's kappa"),
+        ("sensitivity", "sensitivity"),
+        ("specificity", "specificity"),
+        ("rectifier", "to add to its rates"),
+    ):
+        yield f"  {title:<21} {_shown(facts[name])}"
+    if wrong:
+        more = f" and {len(wrong) - _SHOWN_UNITS} more" if len(wrong) > _SHOWN_UNITS else ""
+        yield f"  it differs on         {', '.join(map(visible, wrong[:_SHOWN_UNITS]))}{more}"
+    cost = "" if facts["usd"] is None else f", ${facts['usd']:.4f}"
+    cached = f", {facts['cached']} answers from the cache" if facts["cached"] else ""
+    asked = f"{facts['asked']} questions, {facts['tokens']:,} tokens{cost}{cached}"
+    yield f"  it took               {asked}"
+    for reason in facts["advisory"]:
+        yield f"  it only advises: {reason}"
+    if not facts["advisory"]:
+        yield "  its verdict may decide"
+    yield f"  written to {facts['file']}"
+
+
+def correction_facts(
+    rectified: CorrectedRate,
+    other: CorrectedRate | Undefined,
+    answer: JudgedDecision | None,
+    *,
+    correction: str,
+    advisory: tuple[str, ...],
+) -> dict[str, Any]:
+    """What is left of a judged rate."""
+    from trialwise.stats.values import Undefined
+
+    facts: dict[str, Any] = {
+        "judged": {"value": rectified.judged_rate, "trials": rectified.trials},
+        "rectified": _estimate(rectified.rate, rectified.interval),
+        "rogan_gladen": {"undefined": other.reason}
+        if isinstance(other, Undefined)
+        else _estimate(other.rate, other.interval),
+        "labels": rectified.confusion.labels,
+        "advisory": list(advisory),
+        "notes": list(_unlike(rectified, correction)),
+    }
+    if answer is not None:
+        facts |= {
+            "correction": correction,
+            "required": answer.required_rate,
+            "decision": answer.decision.value,
+            "open_because": answer.open_because,
+            "labels_needed": _number(answer.labels_needed),
+            "trials_needed": _number(answer.trials_needed),
+            "sentence": _sentence(answer),
+        }
+    return facts
+
+
+def correction_lines(facts: dict[str, Any]) -> Iterator[str]:
+    """The facts of a correction, for people."""
+    judged = facts["judged"]
+    yield f"judged         {judged['value']:.3f} of {judged['trials']} trials"
+    yield f"rectified      {_shown(facts['rectified'])}"
+    yield f"Rogan–Gladen   {_shown(facts['rogan_gladen'])}"
+    if "sentence" in facts:
+        yield facts["sentence"]
+    for reason in facts["advisory"]:
+        yield f"it only advises: {reason}"
+    yield from facts["notes"]
+
+
+def _unlike(rectified: CorrectedRate, correction: str) -> Iterator[str]:
+    """A word of warning where the labels cannot have been drawn as the judged trials were."""
+    from trialwise.stats import fisher_one_sided
+
+    counts, trials = rectified.confusion, rectified.trials
+    passed = round(rectified.judged_rate * trials)
+    labelled = counts.true_pass + counts.false_pass, counts.labels
+    p_value = min(
+        1.0,
+        2 * fisher_one_sided(*labelled, passed, trials),
+        2 * fisher_one_sided(passed, trials, *labelled),
+    )
+    if p_value < _UNLIKE:
+        way_out = "" if correction == "rogan-gladen" else "; decide by --correction rogan-gladen"
+        yield (
+            f"The judge passes {labelled[0] / labelled[1]:.1%} of the labelled outputs and "
+            f"{rectified.judged_rate:.1%} of these trials (p = {p_value:.2g}): the labels were not "
+            f"drawn as the trials were, and the rectified rate is not to be trusted{way_out}."
+        )
+
+
+def _sentence(answer: JudgedDecision) -> str:
+    asked = f"{answer.decision}: at least {answer.required_rate:g} is asked for"
+    if answer.open_because == "trials":
+        return f"{asked}; about {answer.trials_needed:,} trials in all would decide it"
+    if answer.open_because == "labels":
+        if isinstance(answer.labels_needed, int):
+            return f"{asked}; about {answer.labels_needed:,} labels in all would, trials would not"
+        return f"{asked}; neither labels nor trials would decide it: {answer.labels_needed.reason}"
+    return asked
+
+
+def _estimate(value: float | Undefined, interval: Interval | Undefined) -> dict[str, Any]:
+    from trialwise.stats.values import Undefined
+
+    if isinstance(value, Undefined):
+        return {"undefined": value.reason}
+    if isinstance(interval, Undefined):
+        return {"value": value, "interval_undefined": interval.reason}
+    return {"value": value, "low": interval.low, "high": interval.high}
+
+
+def _shown(estimate: dict[str, Any]) -> str:
+    if "value" not in estimate:
+        return f"undefined: {estimate['undefined']}"
+    if "low" not in estimate:
+        return f"{estimate['value']:.3f} (no interval: {estimate['interval_undefined']})"
+    return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
+
+
+def _number(value: int | Undefined) -> int | None:
+    return value if isinstance(value, int) else None
