@@ -17,6 +17,8 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.verdict import Decision
+from trialwise.reporters.summary import render_summary
+from trialwise.reporters.terminal import Capabilities
 from trialwise.session.verifying import verify
 from trialwise.stats import Confusion, decide_judged
 from trialwise.stats.sequential import SequentialDesign
@@ -47,10 +49,10 @@ def run(check: Any, *, trials: int = 12, **options: Any) -> Any:
     return tw.run(contract, progress=False, **options)
 
 
-def calibrated(one: Any, **options: Any) -> Any:
+def calibrated(one: Any, *, counts: Confusion = MEASURED, **options: Any) -> Any:
     """A judge that may decide."""
     plain = judge("r", one.service(), **options)
-    found = Calibration(judge=plain.identity, gold="g", provenance="two people", confusion=MEASURED)
+    found = Calibration(judge=plain.identity, gold="g", provenance="two people", confusion=counts)
     return replace(plain, calibration=found)
 
 
@@ -316,3 +318,70 @@ def test_pairs_without_a_verdict_are_left_out(juror: Start, says: Says, no_waiti
     assert (10, 20) == (judged.pairs.pairs, upper.pairs.pairs)
     assert (10, 10) == (judged.reference.passed, judged.candidate.passed)
     assert any("10 pairs hold a reply that got no verdict" in one for one in judged.caveats)
+
+
+def test_both_corrections_have_to_agree(juror: Start, says: Says) -> None:
+    """Four bad units say little of how often the judge passes what is bad."""
+    few = Confusion(true_pass=60, false_pass=0, true_fail=4, false_fail=0)
+    by_rectifier = decide_judged(76, 100, few, 0.5)
+    by_both = decide_judged(76, 100, few, 0.5, correction="rogan-gladen")
+    one = juror(repeating(says, "+++-+++-+++-+++-+++-+++-+"))
+
+    judged, _ = run(calibrated(one, counts=few), trials=100).verdict.findings
+
+    assert 76 == judged.tally.passed
+    assert (Decision.PASS, Decision.INCONCLUSIVE) == (by_rectifier.decision, by_both.decision)
+    assert by_both == judged.judged
+    assert Decision.INCONCLUSIVE is judged.decision
+
+
+def test_a_judge_by_another_name_is_the_same_judge(juror: Start, says: Says) -> None:
+    """It advises where it did, and is corrected where it was."""
+    one = juror(lambda _: says(True))
+
+    unmeasured, _ = run(tw.named("polite", judge("r", one.service()))).verdict.findings
+    measured, _ = run(tw.named("polite", calibrated(one)), trials=40).verdict.findings
+
+    assert "nobody has measured" in unmeasured.advisory[0]
+    assert ((), decide_judged(40, 40, MEASURED, 0.5)) == (measured.advisory, measured.judged)
+
+
+def test_a_measured_judge_beside_others_advises(juror: Start, says: Says) -> None:
+    """What was measured is its own error, not that of all postconditions together."""
+    one = juror(lambda _: says(True))
+
+    judged, _ = run([calibrated(one), tw.length(minimum=1)]).verdict.findings
+
+    assert "a criterion of its own" in judged.advisory[0]
+    assert judged.judged is None
+
+
+def test_only_unproven_judges_are_no_pass(juror: Start, says: Says) -> None:
+    """A judge that says yes to everything shows nothing, and the line says so."""
+    one = juror(lambda _: says(True))
+    contract = tw.Contract(
+        "agent",
+        service,
+        [tw.Criterion("judged", judge("r", one.service()), at_least=0.5)],
+        sampling=["yes", "no"],
+    )
+
+    verdict = tw.run(contract, trials=20, seed=3, store=None, progress=False).verdict
+
+    assert Decision.PASS is verdict.findings[0].decision
+    assert Decision.INCONCLUSIVE is verdict.decision
+    plain = Capabilities(unicode=True)
+    text = render_summary([verdict], capabilities=plain)
+    assert "PASS (advisory)" in text
+    assert "INCONCLUSIVE  nothing decides: 1 criterion advises" in text
+
+
+def test_an_abort_says_why_nobody_answered(juror: Start, no_waiting: Any) -> None:
+    """The reason is the juror's, not the service's."""
+    asking = judge("r", juror(lambda _: 404).service(), retries=0, clock=no_waiting)
+
+    verdict = run(asking, trials=40).verdict
+
+    assert StopReason.ERROR_RATE is verdict.stop
+    assert "could not be judged" in verdict.aborted
+    assert "404" in verdict.aborted

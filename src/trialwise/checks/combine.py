@@ -7,7 +7,7 @@ a failure under `not_`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from trialwise.checks._check import Check, check_texts, spelled
 from trialwise.checks._evidence import failed, printable
@@ -15,6 +15,9 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply
+
+if TYPE_CHECKING:
+    from trialwise.stats import Confusion
 
 __all__ = ["AllOf", "AnyOf", "Named", "Not", "all_of", "any_of", "named", "not_"]
 
@@ -161,6 +164,16 @@ class Named(Check):
     def name(self) -> str:
         """How reports call it."""
         return self.title
+
+    @property
+    def advisory(self) -> tuple[str, ...]:
+        """Why it can only advise: a judge by another name is the same judge."""
+        return getattr(self.condition, "advisory", ())
+
+    @property
+    def errors(self) -> Confusion | None:
+        """How often it is wrong, where that was measured."""
+        return getattr(self.condition, "errors", None)
 
     def to_dict(self) -> dict[str, Any]:
         """The check as a suite file spells it."""

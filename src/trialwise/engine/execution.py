@@ -96,6 +96,7 @@ class Execution:
         self._completed = 0
         self._excused = 0
         self._unanswered = 0
+        self._last_trouble = ""
 
     async def run(self) -> None:
         """Run until the experiment is finished or the run is halted."""
@@ -191,9 +192,10 @@ class Execution:
         if trial.error_class is not ErrorClass.NONE:
             self._excused += trial.is_excused
         elif self._scorer.asks:
-            self._unanswered += any(
-                one.error_class is not ErrorClass.NONE for one in trial.outcomes
-            )
+            unanswered = [one for one in trial.outcomes if one.error_class is not ErrorClass.NONE]
+            if unanswered:
+                self._unanswered += 1
+                self._last_trouble = unanswered[0].result.explanation
         if scheduler.is_settled:
             self._let_go()
         elif self._excused or self._unanswered:
@@ -223,7 +225,7 @@ class Execution:
             return
         for count, what in (
             (self._excused, "never reached the service"),
-            (self._unanswered, "could not be judged: whoever was asked gave no answer"),
+            (self._unanswered, f"could not be judged ({self._last_trouble})"),
         ):
             if count > rule.max_error_rate * self._completed:
                 self._means.halt.because(

@@ -91,9 +91,14 @@ def advisory_reasons(postconditions: Iterable[object]) -> tuple[str, ...]:
     >>> advisory_reasons([Guess(), len])
     ('nobody has measured its errors',)
     """
-    return tuple(
-        reason for one in postconditions for reason in getattr(one, "advisory", None) or ()
-    )
+    several = list(postconditions)
+    reasons = [reason for one in several for reason in getattr(one, "advisory", None) or ()]
+    if len(several) > 1 and any(getattr(one, "errors", None) is not None for one in several):
+        reasons.append(
+            "the judge stands beside other postconditions, and what was measured is its own error, "
+            "not that of all of them; give it a criterion of its own"
+        )
+    return tuple(reasons)
 
 
 def measured_errors(postconditions: Sequence[object]) -> Confusion | None:

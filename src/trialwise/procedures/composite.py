@@ -53,8 +53,9 @@ def compose(
     """Compose findings into a verdict; refused whole if any enforced part's design was refused.
 
     An advisory dimension or criterion is decided exactly as an enforced one and reported; it never
-    enters the verdict's decision. With nothing enforced the decision is PASS: the run cannot fail.
-    A gate counts like a criterion, but has no error rate and enters no envelope.
+    enters the verdict's decision. With nothing enforced the decision is PASS: the run cannot fail;
+    where only judges that nobody measured are left, it is INCONCLUSIVE: nothing was shown. A gate
+    counts like a criterion, but has no error rate and enters no envelope.
 
     Args:
         findings: One per criterion, in the contract's order.
@@ -91,7 +92,10 @@ def compose(
         if decision is not None and dimension not in left_out
     ]
     asked = [gate.decision for gate in gates if gate.decision is not None]
-    decision = combine([*enforced, *asked]) or Decision.PASS
+    # What nobody enforces cannot fail. What nobody could judge is not a PASS either.
+    unproven = findings and not counting and Dimension.FUNCTIONAL not in left_out
+    nothing = Decision.INCONCLUSIVE if unproven else Decision.PASS
+    decision = combine([*enforced, *asked]) or nothing
     envelopes = _envelopes(counting)
     sequential = [f for f in _streams(counting) if f.procedure is Procedure.SEQUENTIAL]
     return Verdict(

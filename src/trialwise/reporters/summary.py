@@ -245,6 +245,8 @@ def _lines(verdict: Verdict) -> Iterator[_Line]:
 
 def _criterion(finding: Finding, verdict: Verdict, mean_usd: float | None) -> _Line:
     name, mark, style = finding.criterion, badge(finding), style_of(finding.decision)
+    if finding.advisory:
+        mark, style = f"{mark} (advisory)", Style.FAINT
     if finding.by_input:
         return _Line(name=name, badge=mark, style=style, text=_inputs(finding))
     if finding.procedure is Procedure.OBSERVATIONAL or finding.decision is None:
@@ -361,7 +363,11 @@ def _tallied(verdicts: Sequence[Verdict]) -> str:
         verdict = verdicts[0]
         enforced = () if Dimension.LATENCY in verdict.advisory else verdict.latency
         gates = [gate for gate in verdict.gates if gate.decision is not None]
-        parts = [*verdict.findings, *enforced, *gates]
+        counting = [one for one in verdict.findings if not one.advisory]
+        parts = [*counting, *enforced, *gates]
+        if not parts:
+            noun = "criterion advises" if len(verdict.findings) == 1 else "criteria advise"
+            return f"nothing decides: {len(verdict.findings)} {noun}"
         noun = "" if enforced or gates else " criterion" if len(parts) == 1 else " criteria"
     total = f"{len(parts)}{noun}"
     words = {Decision.FAIL: "failed", Decision.INCONCLUSIVE: "undecided", None: "refused"}

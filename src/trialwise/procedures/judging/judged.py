@@ -2,7 +2,9 @@
 
 A judged rate is not the rate: the judge passes some of what is bad and fails some of what is good.
 Where its errors were measured, a decision stands only if the corrected rate says the same; where no
-size was asked for, the corrected rate alone decides, once all trials are in.
+size was asked for, the corrected rate alone decides, once all trials are in. It is corrected twice:
+the rectifier needs labels drawn as the trials were, Rogan and Gladen's estimate needs a judge that
+errs as often on other outputs. What both say holds if either is so.
 """
 
 from __future__ import annotations
@@ -17,7 +19,13 @@ from trialwise.model.verdict import Decision, Finding, Intent, ObservedRate, Pro
 from trialwise.procedures.compliance import observed_status
 from trialwise.procedures.judging.evidence import Row
 from trialwise.stats._boundary import complement
-from trialwise.stats.judged_decision import JudgedDecision, JudgedSequence, decide_judged
+from trialwise.stats.agreement import Confusion
+from trialwise.stats.judged_decision import (
+    CORRECTIONS,
+    JudgedDecision,
+    JudgedSequence,
+    decide_judged,
+)
 from trialwise.stats.values import Undefined
 
 __all__ = ["correct", "decide_corrected"]
@@ -42,9 +50,7 @@ def correct(
     outcomes = _outcomes(rows, kindly=finding.decision is Decision.FAIL)
     confidence = complement(finding.alpha)
     if stop is StopReason.COMPLETE:
-        answer = decide_judged(
-            sum(outcomes), len(outcomes), errors, required, confidence=confidence
-        )
+        answer = _decide(outcomes, errors, required, confidence)
     else:
         state = JudgedSequence.start(errors, confidence=confidence)
         for passed in outcomes:
@@ -87,11 +93,11 @@ def decide_corrected(
     decision, answer = Decision.INCONCLUSIVE, None
     if rows:
         kind, harsh = _outcomes(rows, kindly=True), _outcomes(rows, kindly=False)
-        answer = decide_judged(sum(kind), len(kind), errors, good, confidence=complement(alpha))
+        answer = _decide(kind, errors, good, complement(alpha))
         if answer.decision is Decision.FAIL:
             decision = Decision.FAIL
         else:
-            answer = decide_judged(sum(harsh), len(harsh), errors, bad, confidence=complement(beta))
+            answer = _decide(harsh, errors, bad, complement(beta))
             if answer.decision is Decision.PASS:
                 decision = Decision.PASS
     return Finding(
@@ -116,6 +122,21 @@ def decide_corrected(
         judged=answer,
         caveats=() if answer is None else (_corrected(answer),),
     )
+
+
+def _decide(
+    outcomes: Sequence[bool], errors: Confusion, required: float, confidence: float
+) -> JudgedDecision:
+    """The decision of both corrections; where they differ, the one that leaves it open."""
+    first, second = (
+        decide_judged(
+            sum(outcomes), len(outcomes), errors, required, confidence=confidence, correction=one
+        )
+        for one in CORRECTIONS
+    )
+    if first.decision is second.decision or first.decision is Decision.INCONCLUSIVE:
+        return first
+    return replace(second, decision=Decision.INCONCLUSIVE)
 
 
 def _outcomes(rows: Sequence[Row], *, kindly: bool) -> list[bool]:
