@@ -226,16 +226,13 @@ def test_an_enforced_latency_counts_as_well() -> None:
 
 
 def test_report_paths_are_never_broken() -> None:
-    """A person copies them; a short one stays on the line."""
+    """A person copies them: each stands on a line of its own, however short."""
     path = ".trialwise/runs/2026-03-14T09-26-53-a-very-long-contract-name-indeed/report.html"
     found = lines(of(compliance()), reports=[path, "b.xml"])
 
     assert f"report: {path}" in found
     assert "report: b.xml" in found
-    assert any(
-        line.endswith("$0.41 · report: r.html")
-        for line in lines(of(compliance()), reports=["r.html"])
-    )
+    assert "report: r.html" in lines(of(compliance()), reports=["r.html"])
 
 
 def test_nothing_run_is_no_summary() -> None:

@@ -189,11 +189,8 @@ class _Page:
         lines = self._joined(facts, len(word) + len(_GAP))
         first, *rest = lines
         shown = [f"{mark}{_GAP}{first}", *(" " * (len(word) + len(_GAP)) + one for one in rest)]
-        where = [self.able.shown(f"report: {path}") for path in reports]
-        if len(where) == 1 and cells(lines[-1]) + cells(where[0]) + 3 + len(word) + 2 <= self.width:
-            shown[-1] += f"{self.able.dot}{where[0]}"
-            return shown
-        return shown + where
+        # On lines of their own: how long the run took must not decide where a path is found.
+        return shown + [self.able.shown(f"report: {path}") for path in reports]
 
     def _joined(self, facts: Iterable[str], column: int) -> list[str]:
         """Facts with dots between them, broken there as long as each fits a line."""
