@@ -130,10 +130,11 @@ class Scheduler:
         self.trials.append(trial)
         index, position = trial.index, self.order[trial.index]
         settled = _NONE
+        is_left_out = self._leaves_out and trial.is_excused
         for progress, outcome in zip(self.progress, trial.outcomes, strict=True):
             # What no judge judged has no say while the run goes on, whatever the analysis.
-            is_left_out = (self._leaves_out and trial.is_excused) or trial.is_unjudged(outcome)
-            passed = None if is_left_out else outcome.result.passed
+            is_silent = outcome.error_class is not trial.error_class and trial.is_unjudged(outcome)
+            passed = None if is_left_out or is_silent else outcome.result.passed
             if progress.add(index, position, passed):
                 self._settle(progress)
                 if progress.is_settled:

@@ -26,6 +26,8 @@ _PARTS: dict[str, Callable[[TrialContext], Any]] = {
     "trial": lambda trial: trial,
     **{field: attrgetter(field) for field in _FIELDS},
 }
+#: Of what nobody awaits.
+_PLAIN = frozenset({str, dict, list, bool, int, float, type(None), Reply})
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -95,8 +97,9 @@ class CallableService:
                 value, started, ended = await self._threads.run(
                     partial(self._timed, trial), abandon_on_cancel=self._abandon_on_cancel
                 )
-            # The plain case first: looking closer takes longer than many a function.
-            if type(value) is CoroutineType or inspect.isawaitable(value):
+            # The plain cases first: looking closer takes longer than many a function.
+            kind = type(value)
+            if kind is CoroutineType or (kind not in _PLAIN and inspect.isawaitable(value)):
                 value = await value
                 ended = self._clock()
         except SystemExit as stop:

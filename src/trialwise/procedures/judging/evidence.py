@@ -64,7 +64,9 @@ class Row(NamedTuple):
     @property
     def is_unjudged(self) -> bool:
         """Whether the service replied, and a judge gave no verdict."""
-        return self.trial.is_unjudged(self.outcome)
+        trial, outcome = self
+        # The plain case first: there may be a hundred thousand.
+        return outcome.error_class is not trial.error_class and trial.is_unjudged(outcome)
 
     @property
     def is_excused(self) -> bool:
