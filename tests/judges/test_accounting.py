@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.stats import beta
 
 import trialwise as tw
 from trialwise.checks._definition import criterion_structure
@@ -21,6 +22,7 @@ from trialwise.reporters.summary import render_summary
 from trialwise.reporters.terminal import Capabilities
 from trialwise.session.verifying import verify
 from trialwise.stats import Confusion, decide_judged
+from trialwise.stats.judged_decision import CORRECTIONS
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stores.runs import RunStore
 
@@ -385,3 +387,67 @@ def test_an_abort_says_why_nobody_answered(juror: Start, no_waiting: Any) -> Non
     assert StopReason.ERROR_RATE is verdict.stop
     assert "could not be judged" in verdict.aborted
     assert "404" in verdict.aborted
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_a_judge_beside_a_baseline_says_that_both_rates_are_judged(
+    juror: Start, says: Says, tmp_path: Path, measured: bool
+) -> None:
+    """Its own errors may have changed; a plain criterion beside it says nothing of the kind."""
+    one = juror(lambda _: says(True))
+    check = calibrated(one) if measured else judge("r", one.service())
+    contract = tw.Contract(
+        "agent",
+        service,
+        [
+            tw.Criterion("judged", check, no_worse_than="baseline"),
+            tw.Criterion("loud", str.isupper, no_worse_than="baseline"),
+        ],
+        sampling=["yes", "no"],
+    )
+    places: dict[str, Any] = {"store": tmp_path / "runs", "baselines": tmp_path / "baselines"}
+    tw.measure(contract, trials=40, progress=False, **places)
+
+    result = tw.run(contract, trials=20, progress=False, **places)
+
+    judged, loud = result.verdict.findings
+    told = "Both rates are what the judge said, uncorrected"
+    assert [True, False] == [
+        any(caveat.startswith(told) for caveat in finding.caveats) for finding in (judged, loud)
+    ]
+    assert measured is not bool(judged.advisory)
+    assert judged.judged is None
+
+
+@pytest.mark.parametrize(
+    ("at_least", "decision"), [(0.5, "PASS"), (0.8, "INCONCLUSIVE"), (0.98, "FAIL")]
+)
+def test_no_judge_erred_about_a_trial_without_a_reply(
+    juror: Start, says: Says, at_least: float, decision: str
+) -> None:
+    """The corrected rate of the replies is multiplied by their share, with its own uncertainty."""
+    calls = cycle("+++++++!")
+
+    def service(text: str) -> str:
+        if next(calls) == "!":
+            raise RuntimeError("no")
+        return text
+
+    asking = calibrated(juror(lambda _: says(True)))
+    criterion = tw.Criterion("judged", asking, at_least=at_least)
+    contract = tw.Contract("agent", service, [criterion], sampling=["yes"])
+    result = tw.run(contract, trials=400, seed=3, curtail=False, store=None, progress=False)
+
+    (judged,) = result.verdict.findings
+    # A fifth of the error for the share, by Clopper and Pearson's beta quantiles; the rest for both
+    # corrections of the replies.
+    low, high = (float(beta.ppf(q, *ab)) for q, ab in ((0.005, (350, 51)), (0.995, (351, 50))))
+    shown = [
+        decide_judged(350, 350, MEASURED, at_least / low, confidence=0.96, correction=one).decision
+        for one in CORRECTIONS
+        if at_least < low
+    ]
+    assert (decision == "PASS") is (shown == [Decision.PASS] * 2)
+    assert (decision == "FAIL") is (high < at_least)  # not even flawless replies would do
+    assert (400, 350) == (judged.tally.trials, judged.tally.passed)
+    assert Decision(decision) is judged.decision

@@ -29,6 +29,7 @@ from trialwise.procedures.composite import compose
 from trialwise.procedures.design.run import design_run
 from trialwise.procedures.judging.run import judge
 from trialwise.procedures.streams import Stream
+from trialwise.stats.agreement import Confusion
 from trialwise.stats.trace_shape import TraceShape, read_trace
 
 STARTED = datetime(2026, 3, 14, 9, 26, 53, tzinfo=UTC)
@@ -568,6 +569,44 @@ def hostile() -> RunRecord:
     return record_of(plan, run(plan, answer), run_id=HOSTILE, message=HOSTILE, plan_hash=HOSTILE)
 
 
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """A postcondition that can be wrong, as a judge can."""
+
+    errors: Confusion | None = None
+    advisory: tuple[str, ...] = ()
+
+    def __call__(self, _: object) -> bool:
+        return True
+
+
+LABELS = Confusion(true_pass=208, false_pass=3, true_fail=26, false_fail=3)
+UNMEASURED = "the judge has no gold set"
+
+
+def judged(passed: int = 420, trials: int = 500, **question: Any) -> RunRecord:
+    """A measured judge that passes so many trials; its errors may leave open what that shows."""
+    asked = [Criterion("helpful", Asks(errors=LABELS), **{"at_least": 0.75, **question})]
+    plan = plan_of("shop", QUESTIONS[:4], asked, trials=trials)
+    failure: Failure = ("judged", "the judge says no", "", FailReason.CONDITION)
+    places = iter(range(10**6))
+
+    def answer(_: Random, input_id: str) -> Answer:  # noqa: ARG001
+        # Passes and failures spread as evenly as they go.
+        place = next(places)
+        passes = (place + 1) * passed // trials > place * passed // trials
+        return Answer(failures={} if passes else {"helpful": failure})
+
+    return record_of(plan, run(plan, answer))
+
+
+def advisory(*others: Criterion) -> RunRecord:
+    """A judge that nobody measured, beside others or alone."""
+    asked = [Criterion("helpful", Asks(advisory=(UNMEASURED,)), at_least=0.75), *others]
+    plan = plan_of("shop", QUESTIONS[:4], asked, trials=200, curtail=False)
+    return record_of(plan, run(plan, steady(0.9, "helpful")))
+
+
 SHAPES: Mapping[str, Callable[[], RunRecord]] = {
     "sequential-pass": sequential_pass,
     "fixed-fail": fixed_fail,
@@ -580,6 +619,8 @@ SHAPES: Mapping[str, Callable[[], RunRecord]] = {
     "measured": measured,
     "refused": refused,
     "agent": agent,
+    "judged": judged,
+    "advisory": advisory,
     "hostile": hostile,
 }
 """Every shape of a run but the large one."""

@@ -517,11 +517,17 @@ def test_a_suite_of_many_agents_stays_small() -> None:
     assert len(page.encode()) < 2 * MEGABYTE
 
 
-def test_records_without_times_are_shown_as_before() -> None:
-    """Every call of every failing trial is on the page, in its order."""
+def test_records_without_times_show_every_call() -> None:
+    """Of every trial on the page, in its order."""
     record = fixed_fail()
-    for index, card in cards_of(render_html(record)):
-        trial = next(one for one in record.trials if one.index == index)
-        assert [call["name"] for call in trial.tool_calls] == [
-            words(next(one for one in who.iter("b"))) for who in by_class(card, "who")
-        ]
+    by_index = {one.index: one for one in record.trials}
+    cards = cards_of(render_html(record))
+    told = {
+        index: [words(next(who.iter("b"))) for who in by_class(card, "who")]
+        for index, card in cards
+    }
+
+    assert any(told.values())
+    assert told == {
+        index: [call["name"] for call in by_index[index].tool_calls] for index, _ in cards
+    }

@@ -74,6 +74,13 @@ JUDGE_KEYS = (
     Key("cache", _PATH, "A folder to keep answers in: the same question is paid for once."),
     Key("shows_input", Flag(), "Whether jurors see what the service was asked.", default="true"),
     Key(
+        "shows_expected",
+        Flag(),
+        "Whether jurors see, as the reference, what the input says under `expected`; every input "
+        "and every entry of the gold set has to say it then.",
+        default="false",
+    ),
+    Key(
         "output_limit", Count(), "The most characters of the reply that they see.", default="10000"
     ),
     Key("timeout", Duration(), "Of one question.", default="60s"),

@@ -13,7 +13,7 @@ from trialwise.front.services import build_service, service_label
 
 __all__ = ["build_judge", "build_similar"]
 
-_SAME = ("votes", "quorum", "shows_input", "output_limit", "retries", "name")
+_SAME = ("votes", "quorum", "shows_input", "shows_expected", "output_limit", "retries", "name")
 
 
 def build_judge(spec: Spec, context: Context) -> Any:
@@ -76,7 +76,7 @@ def _measured(fields: Fields, context: Context) -> dict[str, Any] | Invalid:
         files = GoldFiles(files.gold, context.file(fields["calibration"]))
     at = "gold"
     try:
-        gold = read_gold(files.gold)
+        gold = read_gold(files.gold, needs_expected=fields.get("shows_expected", False))
         if not files.calibration.exists():
             return {"files": files}
         at = "calibration"

@@ -1,7 +1,7 @@
 """Jurors' answers kept on disk by what was asked, so that the same question is paid for once.
 
 Only a folder that the user names is used. An answer is found by a hash of everything that bears on
-it: rubric, input, output, prompt, juror. Failures are not kept.
+it: rubric, input, reference, output, prompt, juror. Failures are not kept.
 """
 
 from __future__ import annotations

@@ -55,12 +55,13 @@ async def calibrate(
         hear: Hears of every unit, in the order they are done.
 
     Raises:
-        GoldSetError: The judge sees inputs in a run, and units have none: that is another question.
+        GoldSetError: The judge sees inputs or expected answers in a run, and units have none: that
+            is another question.
         NothingJudged: No unit got a verdict.
         ServiceError: One that ends the run, such as an answer that cannot be cached.
     """
     check_count("concurrency", concurrency, minimum=1)
-    _check_inputs(judge, gold)
+    _check_units(judge, gold)
     found = await _all(judge, gold, seed, concurrency, hear)
     told = [one for one in found if one.passed is not None]
     if not told:
@@ -79,15 +80,17 @@ async def calibrate(
     )
 
 
-def _check_inputs(judge: Judge, gold: GoldSet) -> None:
+def _check_units(judge: Judge, gold: GoldSet) -> None:
     """What is asked of labelled outputs must be what is asked in a run."""
-    without = [unit.id for unit in gold.units if unit.input is None]
-    if judge.shows_input and without:
-        message = (
-            f"{len(without)} of {len(gold.units)} labelled outputs have no `input` (first: "
-            f"{without[0]!r}), but the judge sees it in a run: add it, or set `shows_input: false`"
-        )
-        raise GoldSetError(message)
+    for name, shown in (("input", judge.shows_input), ("expected", judge.shows_expected)):
+        without = [unit.id for unit in gold.units if getattr(unit, name) is None]
+        if shown and without:
+            message = (
+                f"{len(without)} of {len(gold.units)} labelled outputs have no `{name}` (first: "
+                f"{without[0]!r}), but the judge sees it in a run: add it, or set "
+                f"`shows_{name}: false`"
+            )
+            raise GoldSetError(message)
 
 
 async def _all(
@@ -115,8 +118,10 @@ async def _all(
 
 
 async def _judged(judge: Judge, unit: GoldUnit, seed: int) -> Judged:
-    details = {} if unit.input is None else {"input": unit.input}
-    appraisal = await judge.acheck(Reply(value=unit.output, details=details), seed=seed)
+    reply = Reply(value=unit.output)
+    if unit.input is not None or unit.expected is not None:
+        reply = reply.with_input(unit.input, unit.expected)
+    appraisal = await judge.acheck(reply, seed=seed)
     result = appraisal.result
     evaluated = result.passed or result.reason is FailReason.CONDITION
     return Judged(

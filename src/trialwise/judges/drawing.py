@@ -66,14 +66,16 @@ def draw_unlabelled(
 def _lines(
     record: RunRecord, sampling: Sampling, trials: list[Any], experiment: str, seed: int
 ) -> Iterator[dict[str, Any]]:
-    values = {one.id: one.value for one in sampling.inputs}
+    asked = {one.id: one for one in sampling.inputs}
     of = sum(one.experiment == experiment for one in record.trials)
     source = f"{len(trials)} of {of} trials of run {record.run_id}, drawn with seed {seed}"
     yield {"provenance": {"source": source, "labelled_by": None, "rule": None}}
     for trial in trials:
+        given = asked[trial.input_id]
         yield {
             "id": f"trial-{trial.index}",
-            "input": values[trial.input_id],
+            "input": given.value,
+            **({} if given.expected is None else {"expected": given.expected}),
             "output": trial.reply,
             "label": None,
         }

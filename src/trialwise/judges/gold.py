@@ -6,7 +6,8 @@ In YAML or JSON::
     entries:
       - {input: How do I cancel?, output: Just stop paying., label: fail}
 
-or as JSON lines, `{"provenance": …}` on one of them and an entry on each other.
+or as JSON lines, `{"provenance": …}` on one of them and an entry on each other. Where the judge
+sees what a right output says, each entry says it as `expected`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = ["GoldSet", "GoldSetError", "GoldUnit", "read_gold"]
 
 _MAX_BYTES = 50_000_000
 _LABELS = {"pass": True, "fail": False, True: True, False: False}
-_KNOWN = {"id", "input", "output", "label", "note"}
+_KNOWN = {"id", "input", "expected", "output", "label", "note"}
 _SUFFIXES = (".yaml", ".yml", ".json")
 _FORM = "such as `{output: Just stop paying., label: fail}`"
 #: A file that is wrong in one entry is usually wrong in many.
@@ -45,6 +46,8 @@ class GoldUnit:
     label: bool
     """Whether it passes."""
     input: Any = None
+    expected: Any = None
+    """What a right output says, for a judge that sees it."""
     note: str = ""
     """Why, for people."""
 
@@ -76,7 +79,7 @@ class GoldSet:
             if unit.id in known:
                 raise InvalidArgument("id", unit.id, "be that of one unit only")
             known.add(unit.id)
-            content = fingerprint([unit.input, unit.output])
+            content = fingerprint([unit.input, unit.output, unit.expected])
             if seen.setdefault(content, unit.label) is not unit.label:
                 allowed = "have one label: the same input and output are labelled pass and fail"
                 raise InvalidArgument(f"unit {unit.id!r}", unit.label, allowed)
@@ -84,13 +87,21 @@ class GoldSet:
     @property
     def fingerprint(self) -> str:
         """Of the labelled contents; neither names, notes nor order count."""
-        return fingerprint(
-            sorted(fingerprint([one.input, one.output, one.label]) for one in self.units)
-        )
+        return fingerprint(sorted(map(_content, self.units)))
 
 
-def read_gold(path: Path) -> GoldSet:
+def _content(unit: GoldUnit) -> str:
+    # What expects nothing is known by what it was known by before anything did.
+    expected = [] if unit.expected is None else [unit.expected]
+    return fingerprint([unit.input, unit.output, unit.label, *expected])
+
+
+def read_gold(path: Path, *, needs_expected: bool = False) -> GoldSet:
     """The gold set that a file holds: YAML or JSON, or JSON lines by its suffix `.jsonl`.
+
+    Args:
+        path: The file.
+        needs_expected: Whether every entry has to say what is `expected`, since the judge sees it.
 
     Raises:
         GoldSetError: There is no such file, or it does not hold one; the first problems are named.
@@ -106,7 +117,7 @@ def read_gold(path: Path) -> GoldSet:
     is_lines = path.suffix == ".jsonl"
     provenance, entries = _from_lines(text) if is_lines else _from_document(path, text)
     problems: list[str] = []
-    units = list(_units(entries, problems))
+    units = list(_units(entries, problems, needs_expected=needs_expected))
     if problems:
         more = f" (and {len(problems) - _SHOWN} more)" if len(problems) > _SHOWN else ""
         raise GoldSetError(f"{path}: " + "; ".join(problems[:_SHOWN]) + more)
@@ -171,7 +182,9 @@ def _document(path: Path, text: str) -> Mapping[str, Any]:
     return document
 
 
-def _units(entries: Iterable[tuple[str, Any]], problems: list[str]) -> Iterator[GoldUnit]:
+def _units(
+    entries: Iterable[tuple[str, Any]], problems: list[str], *, needs_expected: bool
+) -> Iterator[GoldUnit]:
     for number, (where, entry) in enumerate(entries, 1):
         if isinstance(entry, _Broken):
             problems.append(f"{where} {entry}")
@@ -187,6 +200,8 @@ def _units(entries: Iterable[tuple[str, Any]], problems: list[str]) -> Iterator[
             problems.append(f"{where} is not labelled yet: `label` must be pass or fail")
         elif not isinstance(entry["label"], str | bool) or entry["label"] not in _LABELS:
             problems.append(f"{where}: `label` must be pass or fail, got {entry['label']!r}")
+        elif needs_expected and entry.get("expected") is None:
+            problems.append(f"{where} lacks `expected`, which the judge sees (`shows_expected`)")
         else:
             try:
                 yield GoldUnit(
@@ -194,6 +209,7 @@ def _units(entries: Iterable[tuple[str, Any]], problems: list[str]) -> Iterator[
                     output=entry["output"],
                     label=_LABELS[entry["label"]],
                     input=entry.get("input"),
+                    expected=entry.get("expected"),
                     note=str(entry.get("note", "")),
                 )
             except InvalidArgument as error:

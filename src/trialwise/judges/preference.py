@@ -94,7 +94,13 @@ class Pairwise:
         check_text("rubric", self.rubric, "be a text that says what is better")
 
     async def compare(
-        self, candidate: str, reference: str, *, given: Any = None, seed: int = 0
+        self,
+        candidate: str,
+        reference: str,
+        *,
+        given: Any = None,
+        expected: Any = None,
+        seed: int = 0,
     ) -> Comparison:
         """Whether the candidate is better than the reference, asked with either one first.
 
@@ -102,12 +108,15 @@ class Pairwise:
             candidate: What may replace the reference.
             reference: What there is.
             given: What both were asked; None is not shown.
+            expected: What a right output says; None is not shown.
             seed: For the juror.
         """
         expenses = Expenses()
         pairs = (candidate, reference), (reference, candidate)
         calls = [
-            partial(self._ask, pair, given, derive_seed("pair", seed, str(place)), expenses)
+            partial(
+                self._ask, pair, (given, expected), derive_seed("pair", seed, str(place)), expenses
+            )
             for place, pair in enumerate(pairs)
         ]
         first, second = await gather(calls)
@@ -119,17 +128,23 @@ class Pairwise:
         await self.juror.service.aclose()
 
     async def _ask(
-        self, pair: tuple[str, str], given: Any, seed: int, expenses: Expenses
+        self, pair: tuple[str, str], beside: tuple[Any, Any], seed: int, expenses: Expenses
     ) -> Answer:
-        messages = comparison_messages(self.rubric, *pair, given=given, limit=self.output_limit)
+        given, expected = beside
+        messages = comparison_messages(
+            self.rubric, *pair, given=given, expected=expected, limit=self.output_limit
+        )
         seen = [None if given is None else shown_text(given), *pair]
-        question = {
-            "rubric": self.rubric,
-            "pair": [text and [text[: self.output_limit], len(text)] for text in seen],
-        }
+        question = {"rubric": self.rubric, "pair": [self._seen(text) for text in seen]}
+        if expected is not None:
+            question["expected"] = self._seen(shown_text(expected))
         return await self.asking.ask(
             self.juror, messages, question, read_choice, seed=seed, expenses=expenses
         )
+
+    def _seen(self, text: str | None) -> Any:
+        """What the juror sees of a text, for the cache."""
+        return text and [text[: self.output_limit], len(text)]
 
 
 def pairwise(

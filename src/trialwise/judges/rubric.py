@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from trialwise.checks._check import Check, Unreadable
 from trialwise.checks._evidence import failed, printable
-from trialwise.checks._reading import text_of
+from trialwise.checks._reading import expected_of, text_of
 from trialwise.engine.gathering import gather
 from trialwise.engine.ports import Service, SystemClock, Timer
 from trialwise.engine.seeds import derive_seed
@@ -61,6 +61,8 @@ class Judge(Check):
     quorum: Fraction | None
     """The share of votes that pass; None for more than half."""
     shows_input: bool
+    shows_expected: bool
+    """Whether the jurors see what a right reply says; every input has to say it then."""
     output_limit: int
     title: str
     calibration: Calibration | None = field(compare=False)
@@ -107,6 +109,8 @@ class Judge(Check):
     def to_dict(self) -> dict[str, Any]:
         """The judge as a suite file spells it, its jurors by their names."""
         quorum = MAJORITY if self.quorum is None else str(self.quorum)
+        # Left out where it is not so: judges that were measured before it existed are the same.
+        shows_expected = {"shows_expected": True} if self.shows_expected else {}
         return {
             self.spelling: {
                 "rubric": self.rubric,
@@ -114,6 +118,7 @@ class Judge(Check):
                 "votes": self.votes,
                 "quorum": quorum,
                 "shows_input": self.shows_input,
+                **shows_expected,
                 "output_limit": self.output_limit,
             }
         }
@@ -134,18 +139,20 @@ class Judge(Check):
         """What the panel says of a reply, and what asking took.
 
         Args:
-            reply: What is judged; its details may hold the trial's `input`.
+            reply: What is judged; its details may hold the trial's `input`, and have to hold what
+                is `expected` where the judge shows it.
             seed: Decides whether a juror sees the rubric before the material or behind it.
         """
         try:
             output = text_of(reply)
+            expected = expected_of(reply) if self.shows_expected else None
         except Unreadable as error:
             return Appraisal(result=failed(error.explanation, reason=error.reason))
         expenses = Expenses()
         given = reply.details.get("input") if self.shows_input else None
         answers = await gather(
             [
-                partial(self._vote, place, output, given, seed, expenses)
+                partial(self._vote, place, output, (given, expected), seed, expenses)
                 for place in range(self.votes)
             ]
         )
@@ -175,13 +182,15 @@ class Judge(Check):
             await self.aclose()
 
     async def _vote(
-        self, place: int, output: str, given: Any, seed: int, expenses: Expenses
+        self, place: int, output: str, beside: tuple[Any, Any], seed: int, expenses: Expenses
     ) -> Answer:
+        given, expected = beside
         own = derive_seed("vote", seed, str(place))
         messages = judgement_messages(
             self.rubric,
             output,
             given=given,
+            expected=expected,
             limit=self.output_limit,
             rubric_first=bool(own & 1),
         )
@@ -191,6 +200,8 @@ class Judge(Check):
             "material": [_seen(one, self.output_limit) for one in (given, output)],
             "vote": place // len(self.jurors),
         }
+        if expected is not None:
+            question["expected"] = _seen(expected, self.output_limit)
         return await self.asking.ask(
             self.jurors[place % len(self.jurors)],
             messages,
@@ -219,6 +230,7 @@ def judge(
     votes: int | None = None,
     quorum: str | float | Fraction = MAJORITY,
     shows_input: bool = True,
+    shows_expected: bool = False,
     output_limit: int = OUTPUT_LIMIT,
     timeout_s: float = TIMEOUT_S,
     retries: int = RETRIES,
@@ -241,7 +253,10 @@ def judge(
         quorum: The share that has to pass: "majority" is more than half, so that a tie fails;
             "1/2" lets a tie pass. Write "2/3", not 0.67, which two of three are not.
         shows_input: Whether the jurors see what the service was asked.
-        output_limit: The most characters of the reply, and of the input, that they see.
+        shows_expected: Whether they see what a right reply says (`Input.expected`), as the
+            reference; a contract with an input that has none is refused.
+        output_limit: The most characters of the reply, of the input and of the reference that
+            they see.
         timeout_s: The most seconds of one call.
         retries: Further calls after one that failed.
         cache: Where votes are kept by content; None keeps none.
@@ -263,6 +278,7 @@ def judge(
         votes=len(several) if votes is None else votes,
         quorum=quorum_of(quorum),
         shows_input=shows_input,
+        shows_expected=shows_expected,
         output_limit=output_limit,
         title=name,
         calibration=calibration,

@@ -260,6 +260,8 @@ def _compares(check: object) -> bool:
     match getattr(check, "spelling", None):
         case "as_expected":
             return True
+        case "judge":
+            return bool(getattr(check, "shows_expected", False))
         case "named" | "not":
             return _compares(getattr(check, "condition", None))
         case "all_of":

@@ -191,6 +191,8 @@ class Finding:
     """Why it is reported and left out of the verdict's decision; nothing where it counts."""
     judged: JudgedDecision | None = None
     """The rate corrected for a judge's errors, where they were measured."""
+    judged_otherwise: JudgedDecision | None = None
+    """The same by the other correction, which has to agree; None where only one was made."""
     input_id: str | None = None
     """The input that this finding is about, where every input is judged on its own."""
     by_input: tuple[Finding, ...] = ()

@@ -24,6 +24,7 @@ from trialwise.model.verdict import (
     Verdict,
 )
 from trialwise.reporters.gates import gate_facts, gate_notes, runs_of
+from trialwise.reporters.judged import judged_facts, nothing_decides
 from trialwise.reporters.layout import visible
 from trialwise.reporters.plan.figures import duration, money
 from trialwise.reporters.suite import Status, status_of, suite_spending
@@ -203,6 +204,7 @@ def _criterion_facts(entry: Entry, finding: Finding) -> dict[str, str | int | fl
         "beta": finding.beta,
         "p_value": finding.p_value.value if finding.p_value is not None else None,
         "lower_bound": finding.lower_bound,
+        **judged_facts(finding),
     }
 
 
@@ -312,7 +314,7 @@ def _of_run(record: RunRecord) -> Entry:
         name="verdict",
         status=status,
         label=status.value,
-        statement=verdict.aborted or refused or f"The run is {status}.",
+        statement=verdict.aborted or refused or nothing_decides(verdict) or f"The run is {status}.",
     )
 
 

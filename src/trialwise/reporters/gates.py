@@ -6,13 +6,16 @@ import math
 from typing import TYPE_CHECKING
 
 from trialwise.reporters.wording import counted
-from trialwise.stats.values import Interval
+from trialwise.stats.values import Interval, Undefined
 
 if TYPE_CHECKING:
     # Few runs have gates, and every report comes by here.
     from trialwise.model.metrics import GateFinding, GateNumber
 
-__all__ = ["gate_facts", "gate_notes", "outward", "reported", "runs_of", "unasked"]
+__all__ = ["HELD", "gate_facts", "gate_notes", "outward", "reported", "runs_of", "unasked"]
+
+HELD = {True: "holds", False: "does not hold", None: "undecided"}
+"""How an expectation is said to have fared."""
 
 
 def gate_notes(gate: GateFinding) -> tuple[str, ...]:
@@ -28,7 +31,7 @@ def gate_facts(gate: GateFinding) -> dict[str, str | int | float | None]:
     """Every number under the name of its target, with the ends of its interval."""
     values: dict[str, float | None] = {}
     for one in gate.checks:
-        values[one.target] = one.value if isinstance(one.value, int | float) else None
+        values[one.target] = None if isinstance(one.value, Undefined) else one.value
         if isinstance(one.interval, Interval):
             values[f"{one.target}.low"], values[f"{one.target}.high"] = one.interval
     return {
@@ -83,7 +86,7 @@ def reported(gate: GateFinding) -> str:
                 (f"pass^{last.k}", last.pass_hat_k),
                 ("score", evidence.score),
             )
-            if isinstance(value, int | float)
+            if not isinstance(value, Undefined)
         ]
         return f"{', '.join(shown)} ({each})"
     return each

@@ -1,8 +1,8 @@
 """JUnit XML: the format every CI server reads.
 
 It knows passed, failed, error and skipped. A FAIL is a failure. INCONCLUSIVE and a refused design
-are errors: they are no failures of the service, and skipped tests are green nearly everywhere. A
-breach of something advisory is a passed test that says so in its output.
+are errors: they are no failures of the service, and skipped tests are green nearly everywhere.
+What is advisory is a passed test that says so in its output.
 """
 
 from __future__ import annotations
@@ -102,8 +102,9 @@ def _case(entry: Entry) -> ET.Element:
         body = ET.SubElement(case, tag, type=entry.status.value, message=_message(entry))
         body.text = "\n".join([*lines, *failure_lines(entry)])
         lines = []
-    elif entry.status is not Status.PASS:
-        lines = [f"ADVISORY {entry.status}: shown, not enforced.", *lines, *failure_lines(entry)]
+    elif entry.advisory:
+        breach = [] if entry.status is Status.PASS else failure_lines(entry)
+        lines = [f"ADVISORY {entry.status}: shown, not enforced.", *lines, *breach]
     lines += [f"Note: {visible(note)}" for note in entry.notes]
     if entry.claim:
         lines.append(f"This is {visible(entry.claim)}.")

@@ -21,6 +21,13 @@ from trialwise.reporters.digest import (
     suite_line,
 )
 from trialwise.reporters.gates import gate_notes
+from trialwise.reporters.judged import (
+    CORRECTION_NAMES,
+    corrected_text,
+    corrections_of,
+    labels_of,
+    missing_for,
+)
 from trialwise.reporters.layout import shortened, visible
 from trialwise.reporters.plan.figures import percent, probability
 from trialwise.reporters.suite import Status, checked, suite_envelopes, suite_status
@@ -192,7 +199,21 @@ def _why(finding: Finding) -> str:
         parts.append(f"baseline {baseline.passed:,} of {baseline.trials:,}")
     if finding.cutoff is not None:
         parts.append(f"{finding.cutoff:,} needed")
-    return ", ".join(parts)
+    return ", ".join([*parts, *_judged(finding)])
+
+
+def _judged(finding: Finding) -> Iterator[str]:
+    """What a judge's errors leave of the rate, and what is missing to say more."""
+    labels = labels_of(finding)
+    if labels is None:
+        return
+    said = [
+        f"{corrected_text(one)} ({CORRECTION_NAMES[one.correction]})"
+        for one in corrections_of(finding)
+    ]
+    yield f"corrected by {counted(labels.labels, 'label')}: {' and '.join(said)}"
+    if missing := missing_for(finding):
+        yield f"missing: {missing}"
 
 
 def _attention(records: Sequence[RunRecord]) -> str:

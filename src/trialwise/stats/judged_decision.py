@@ -7,14 +7,13 @@ open because trials are few; open because the labels alone leave it so, at any n
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.stats._checks import check_choice, check_open_rate, check_successes
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.confidence_sequence import BoundedSequence
 from trialwise.stats.judge_correction import (
-    SAMPLING_SHARE,
     CorrectedRate,
     CorrectionMethod,
     Rectifier,
@@ -25,7 +24,7 @@ from trialwise.stats.judge_correction import (
     shares,
     unit,
 )
-from trialwise.stats.values import Decision, Interval, Rule, Undefined
+from trialwise.stats.values import Decision, Interval, Undefined
 
 __all__ = ["Correction", "JudgedDecision", "JudgedSequence", "OpenBecause", "decide_judged"]
 
@@ -59,15 +58,17 @@ class JudgedDecision:
     """In all, about, at the error rates seen and with as many trials as it takes."""
     trials_needed: int | Undefined
     """In all, about, at the judged rate seen and with these labels."""
+    correction: Correction = "rectifier"
+    """By which the rate was corrected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedSequence:
     """A rectified rate that may be looked at after every trial: a value that `update` replaces.
 
-    The empirical Bernstein sequence of the judged outcomes gets a third of the error, the band of
-    the rectifier the rest; the ends are added and cut at 0 and 1 last (Waudby-Smith & Ramdas 2024
-    for the sequence).
+    The empirical Bernstein sequence of the judged outcomes gets a third of the error, the Wilson
+    band of the rectifier the rest; the ends are added and cut at 0 and 1 last. The sequence is that
+    of Waudby-Smith & Ramdas 2024.
 
     Examples
     --------
@@ -84,29 +85,18 @@ class JudgedSequence:
     confidence: float
 
     @classmethod
-    def start(
-        cls,
-        confusion: Confusion,
-        *,
-        confidence: float = 0.95,
-        sampling_share: float = SAMPLING_SHARE,
-        rule: Rule = "wilson",
-    ) -> JudgedSequence:
+    def start(cls, confusion: Confusion, *, confidence: float = 0.95) -> JudgedSequence:
         """Before the first trial; parameters as for `rectified_rate`."""
-        sampling, labels = shares(confidence, sampling_share)
+        sampling, labels = shares(confidence)
         return cls(
-            rectifier=rectifier(confusion, confidence=1 - labels, rule=rule),
+            rectifier=rectifier(confusion, confidence=1 - labels),
             sampling=BoundedSequence(confidence=1 - sampling),
             confidence=confidence,
         )
 
     def update(self, passed: bool) -> JudgedSequence:
         """The state after one more judged trial; a trial that the judge left open is not one."""
-        return JudgedSequence(
-            rectifier=self.rectifier,
-            sampling=self.sampling.update(passed),
-            confidence=self.confidence,
-        )
+        return replace(self, sampling=self.sampling.update(passed))
 
     @property
     def interval(self) -> Interval | Undefined:
@@ -254,6 +244,7 @@ def decide_judged(
         open_because=because,
         labels_needed=needs[0],
         trials_needed=needs[1],
+        correction=correction,
     )
 
 

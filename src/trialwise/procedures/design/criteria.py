@@ -33,6 +33,10 @@ __all__ = ["USUAL_PROBES", "Situation", "plan_criterion"]
 USUAL_PROBES = 100
 #: The same, of each input.
 USUAL_REPEATS = 10
+_BOTH_JUDGED = (
+    "Both rates are what the judge said, uncorrected: where the judge errs more or less often than "
+    "it did for the baseline, that looks like a change of the service."
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,7 +87,10 @@ def plan_criterion(
         return plan
     # What the judge said so far may be certain and the rate corrected for its errors still not.
     curtailed = plan.curtailed and errors is None
-    return replace(plan, advisory=reasons, errors=errors, curtailed=curtailed)
+    caveats = plan.caveats
+    if plan.procedure is Procedure.REGRESSION:
+        caveats = (*caveats, _BOTH_JUDGED)
+    return replace(plan, advisory=reasons, errors=errors, curtailed=curtailed, caveats=caveats)
 
 
 def _planner(criterion: Criterion, trials: int | None, situation: Situation) -> _Planner:

@@ -321,6 +321,8 @@ def _over_inputs(
         lower_bound=None,
         interval=None,
         estimate=None,
+        judged=None,
+        judged_otherwise=None,
         diagnostics=None,
         intent_to_treat=tally,
         per_protocol=per_protocol_of(rows),

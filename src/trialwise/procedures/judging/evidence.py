@@ -73,6 +73,14 @@ class Row(NamedTuple):
         """Whether the per-protocol analysis leaves it out."""
         return self.trial.is_excused or self.is_unjudged
 
+    @property
+    def is_unheard(self) -> bool:
+        """Whether there was nothing for a judge to judge."""
+        trial, outcome = self
+        return trial.error_class is not ErrorClass.NONE or (
+            outcome.result.reason is FailReason.NO_VALUE
+        )
+
     def with_pass(self) -> Row:
         """The row as if the criterion had passed."""
         return Row(self.trial, Outcome(criterion=self.outcome.criterion, result=CheckResult.ok()))

@@ -4,11 +4,13 @@ A judged rate is not the rate: the judge passes some of what is bad and fails so
 Where its errors were measured, a decision stands only if the corrected rate says the same; where no
 size was asked for, the corrected rate alone decides, once all trials are in. It is corrected twice:
 the rectifier needs labels drawn as the trials were, Rogan and Gladen's estimate needs a judge that
-errs as often on other outputs. What both say holds if either is so.
+errs as often on other outputs. What both say holds if either is so. A trial without a reply fails,
+and no judge erred about it: the corrected rate of the replies is then multiplied by their share.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,8 +22,10 @@ from trialwise.procedures.compliance import observed_status
 from trialwise.procedures.judging.evidence import Row
 from trialwise.stats._boundary import complement
 from trialwise.stats.agreement import Confusion
+from trialwise.stats.intervals import clopper_pearson
 from trialwise.stats.judged_decision import (
     CORRECTIONS,
+    Correction,
     JudgedDecision,
     JudgedSequence,
     decide_judged,
@@ -31,6 +35,10 @@ from trialwise.stats.values import Undefined
 __all__ = ["correct", "decide_corrected"]
 
 DECISION_RULE = "judged/corrected-interval"
+
+#: Of the error that is allowed, what goes to the share of trials that had a reply.
+_OF_SHARE = 0.2
+_NAMES = {"rectifier": "the rectifier", "rogan-gladen": "Rogan and Gladen"}
 
 
 def correct(
@@ -47,22 +55,23 @@ def correct(
     errors, required = criterion.errors, criterion.threshold.required_rate
     if errors is None or required is None or finding.alpha is None or not rows:
         return finding
-    outcomes = _outcomes(rows, kindly=finding.decision is Decision.FAIL)
-    confidence = complement(finding.alpha)
+    confidence, kindly = complement(finding.alpha), finding.decision is Decision.FAIL
+    other: JudgedDecision | None = None
     if stop is StopReason.COMPLETE:
-        answer = _decide(outcomes, errors, required, confidence)
+        answer, other = _decide(rows, errors, required, confidence, kindly=kindly)
     else:
         state = JudgedSequence.start(errors, confidence=confidence)
-        for passed in outcomes:
+        for passed in _outcomes(rows, kindly=kindly):
             state = state.update(passed)
         answer = state.decide(required)
     agrees = finding.decision in (answer.decision, Decision.INCONCLUSIVE, None)
     return replace(
         finding,
         judged=answer,
+        judged_otherwise=other,
         decision=finding.decision if agrees else Decision.INCONCLUSIVE,
         statement=finding.statement if agrees else f"{finding.statement} {_why(answer)}",
-        caveats=(*finding.caveats, _corrected(answer)),
+        caveats=(*finding.caveats, _corrected(answer, other, trials=len(rows))),
     )
 
 
@@ -90,14 +99,13 @@ def decide_corrected(
     assert bad is not None
     assert alpha is not None
     assert beta is not None
-    decision, answer = Decision.INCONCLUSIVE, None
+    decision, answer, other = Decision.INCONCLUSIVE, None, None
     if rows:
-        kind, harsh = _outcomes(rows, kindly=True), _outcomes(rows, kindly=False)
-        answer = _decide(kind, errors, good, complement(alpha))
+        answer, other = _decide(rows, errors, good, complement(alpha), kindly=True)
         if answer.decision is Decision.FAIL:
             decision = Decision.FAIL
         else:
-            answer = _decide(harsh, errors, bad, complement(beta))
+            answer, other = _decide(rows, errors, bad, complement(beta), kindly=False)
             if answer.decision is Decision.PASS:
                 decision = Decision.PASS
     return Finding(
@@ -120,23 +128,102 @@ def decide_corrected(
             "independently. It is not the probability that this verdict is wrong."
         ),
         judged=answer,
-        caveats=() if answer is None else (_corrected(answer),),
+        judged_otherwise=other,
+        caveats=() if answer is None else (_corrected(answer, other, trials=len(rows)),),
     )
 
 
 def _decide(
-    outcomes: Sequence[bool], errors: Confusion, required: float, confidence: float
-) -> JudgedDecision:
-    """The decision of both corrections; where they differ, the one that leaves it open."""
-    first, second = (
-        decide_judged(
-            sum(outcomes), len(outcomes), errors, required, confidence=confidence, correction=one
+    rows: Sequence[Row], errors: Confusion, required: float, confidence: float, *, kindly: bool
+) -> tuple[JudgedDecision, JudgedDecision]:
+    """The decision of both corrections, first by the one that leaves it open, or that needs more:
+    what is missing has to suffice for both.
+    """
+    heard = [row for row in rows if not row.is_unheard]
+    outcomes = _outcomes(heard, kindly=kindly)
+    if len(heard) == len(rows):
+        first, second = (
+            _judge(outcomes, errors, required, confidence, correction) for correction in CORRECTIONS
         )
-        for one in CORRECTIONS
+    else:
+        alpha = 1 - confidence
+        share = clopper_pearson(len(heard), len(rows), confidence=1 - _OF_SHARE * alpha)
+        # The rate is the share of replies times the rate among them: divided, a limit for that.
+        limit = required / max(share.high if kindly else share.low, required / 2)
+        first, second = (
+            _told_of_all(
+                _judge(
+                    outcomes,
+                    errors,
+                    limit if limit < 1 else required,
+                    1 - (1 - _OF_SHARE) * alpha,
+                    correction,
+                ),
+                required,
+                is_beyond=limit >= 1,
+                kindly=kindly,
+            )
+            for correction in CORRECTIONS
+        )
+    if first.decision is second.decision:
+        return (second, first) if _needs(second) > _needs(first) else (first, second)
+    if first.decision is Decision.INCONCLUSIVE:
+        return first, second
+    return replace(second, decision=Decision.INCONCLUSIVE), first
+
+
+def _judge(
+    outcomes: Sequence[bool],
+    errors: Confusion,
+    required: float,
+    confidence: float,
+    correction: Correction,
+) -> JudgedDecision:
+    if not outcomes:
+        nothing = Undefined("no reply was judged")
+        return JudgedDecision(
+            decision=Decision.INCONCLUSIVE,
+            required_rate=required,
+            corrected=nothing,
+            open_because="trials",
+            labels_needed=nothing,
+            trials_needed=nothing,
+            correction=correction,
+        )
+    return decide_judged(
+        sum(outcomes),
+        len(outcomes),
+        errors,
+        required,
+        confidence=confidence,
+        correction=correction,
     )
-    if first.decision is second.decision or first.decision is Decision.INCONCLUSIVE:
-        return first
-    return replace(second, decision=Decision.INCONCLUSIVE)
+
+
+def _told_of_all(
+    answer: JudgedDecision, required: float, *, is_beyond: bool, kindly: bool
+) -> JudgedDecision:
+    """What the replies show of all trials, in the one direction that was asked about.
+
+    Args:
+        answer: Of the replies alone.
+        required: Of all trials.
+        is_beyond: Whether not even flawless replies would be enough of them.
+        kindly: Whether a FAIL is asked about; else a PASS.
+    """
+    if kindly:
+        holds, decision = is_beyond or answer.decision is Decision.FAIL, Decision.FAIL
+    else:
+        holds, decision = not is_beyond and answer.decision is Decision.PASS, Decision.PASS
+    shown = decision if holds else Decision.INCONCLUSIVE
+    return replace(answer, required_rate=required, decision=shown)
+
+
+def _needs(answer: JudgedDecision) -> tuple[bool, float]:
+    """How much is missing: labels are more than trials, and what nobody can say is most."""
+    for_labels = answer.open_because == "labels"
+    needed = answer.labels_needed if for_labels else answer.trials_needed
+    return for_labels, math.inf if isinstance(needed, Undefined) else needed
 
 
 def _outcomes(rows: Sequence[Row], *, kindly: bool) -> list[bool]:
@@ -154,14 +241,21 @@ def _between(decision: Decision, answer: JudgedDecision | None, good: float, bad
     return f"All trials are in, and they do not decide between {good:g} and {bad:g}. {_why(answer)}"
 
 
-def _corrected(answer: JudgedDecision) -> str:
-    if isinstance(answer.corrected, Undefined):
-        return f"The judged rate cannot be corrected: {answer.corrected.reason}."
-    low, high = answer.corrected.interval
+def _corrected(answer: JudgedDecision, other: JudgedDecision | None, *, trials: int) -> str:
+    several = [one for one in (answer, other) if one is not None]
+    several.sort(key=lambda one: CORRECTIONS.index(one.correction))
+    said = []
+    for one in several:
+        if isinstance(one.corrected, Undefined):
+            return f"The judged rate cannot be corrected: {one.corrected.reason}."
+        low, high = one.corrected.interval
+        said.append(f"{one.corrected.rate:.3f} [{low:.3f}, {high:.3f}] by {_NAMES[one.correction]}")
+    assert not isinstance(answer.corrected, Undefined)
+    replies = answer.corrected.trials
+    whose = "" if replies == trials else f"of the {replies:,} replies "
     return (
         f"Corrected for the judge's errors on {answer.corrected.confusion.labels} labels the rate "
-        f"is {answer.corrected.rate:.3f} [{low:.3f}, {high:.3f}]; judged it is "
-        f"{answer.corrected.judged_rate:.3f}."
+        f"{whose}is {' and '.join(said)}; judged it is {answer.corrected.judged_rate:.3f}."
     )
 
 

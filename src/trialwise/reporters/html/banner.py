@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
@@ -18,6 +19,8 @@ from trialwise.reporters.html.parts import (
     tone,
 )
 from trialwise.reporters.html.words import (
+    EACH_INPUT,
+    ErrorRate,
     claims,
     disclaimers,
     error_rates,
@@ -26,6 +29,7 @@ from trialwise.reporters.html.words import (
     is_soft,
     meaning,
 )
+from trialwise.reporters.judged import nothing_decides, only_advise
 from trialwise.reporters.page.markup import Markup, element
 from trialwise.reporters.plan.figures import duration, kept, level, money, probability
 from trialwise.reporters.wording import counted
@@ -43,7 +47,7 @@ def _tone(record: RunRecord) -> Tone:
 
 def banner(record: RunRecord, outline: Outline) -> Markup:
     """Decision, meaning and key figures; below them claims, disclaimers and error rates."""
-    kind, word = _tone(record), headline(record)
+    kind, word = _tone(record), headline(_deciding(record))
     smoke = is_soft(record)
     hollow = " hollow" if kind == "pass" and (smoke or word != Decision.PASS) else ""
     identity = outline.claim("verdict")
@@ -59,7 +63,7 @@ def banner(record: RunRecord, outline: Outline) -> Markup:
                 element("span", " smoke run", class_="intent") if smoke else None,
                 id=f"{identity}-h",
             ),
-            element("p", meaning(record), class_="meaning"),
+            element("p", _meaning(record), class_="meaning"),
             class_="say",
         ),
         class_=f"decision {kind}{hollow}",
@@ -91,14 +95,44 @@ def banner(record: RunRecord, outline: Outline) -> Markup:
     )
 
 
+def _deciding(record: RunRecord) -> RunRecord:
+    """The run without the criteria that only advise: they take no part in its verdict."""
+    verdict = record.verdict
+    counting = tuple(one for one in verdict.findings if not one.advisory)
+    if len(counting) == len(verdict.findings):
+        return record
+    return replace(record, verdict=replace(verdict, findings=counting))
+
+
+def _meaning(record: RunRecord) -> str:
+    """What the verdict means, and how many criteria have no part in it."""
+    if is_measured(record):
+        return meaning(record)
+    if nothing := nothing_decides(record.verdict):
+        return f"{nothing} This is neither a PASS nor a FAIL."
+    counting = _deciding(record)
+    left_out = len(record.verdict.findings) - len(counting.verdict.findings)
+    if not left_out:
+        return meaning(record)
+    if counting.verdict.findings or record.verdict.decision is not Decision.PASS:
+        said = meaning(counting)
+    else:
+        said = "All that counts passed."  # latencies or gates: there is no criterion to speak of
+    return f"{said} {left_out} further {only_advise(left_out)}."
+
+
 def _figures(record: RunRecord) -> Iterator[tuple[str, object]]:
     """The run in a few numbers."""
     verdict, spent = record.verdict, record.verdict.spending
-    decisions = [one.decision for one in verdict.findings]
+    advising = [one for one in verdict.findings if one.advisory]
+    decisions = [one.decision for one in verdict.findings if not one.advisory]
     decisions += [one.decision for one in verdict.latency]
     gates = [one.decision for one in verdict.gates if one.decision is not None]
-    if not is_measured(record):
+    if decisions and not is_measured(record):
         yield "criteria passed", f"{decisions.count(Decision.PASS)} of {len(decisions)}"
+    if advising and not is_measured(record):
+        passing = sum(one.decision is Decision.PASS for one in advising)
+        yield "advisory, passed", f"{passing} of {len(advising)}"
     if gates:
         yield "gates passed", f"{gates.count(Decision.PASS)} of {len(gates)}"
     yield "trials", f"{len(record.trials):,}"
@@ -113,15 +147,13 @@ def _figures(record: RunRecord) -> Iterator[tuple[str, object]]:
 
 
 def _errors(record: RunRecord, outline: Outline) -> Markup:
-    rates = list(error_rates(record))
+    rates = list(error_rates(_deciding(record)))
     if not rates:
         return Markup("")
-    rows = []
-    for one in rates:
-        exact = "–" if one.exact is None else probability(one.exact)
-        above = one.exact is not None and not kept(one.exact, one.nominal)
-        held = element("b", f"{exact}, more than allowed", class_="alarm") if above else exact
-        rows.append((element("bdi", one.criterion), one.event, level(one.nominal), held))
+    rows = [
+        (element("bdi", one.criterion), one.event, level(one.nominal), _actual(one, record))
+        for one in rates
+    ]
     columns = ("criterion", "error", "allowed", "actual")
     caption = "How often the rules err"
     return element(
@@ -133,9 +165,23 @@ def _errors(record: RunRecord, outline: Outline) -> Markup:
     )
 
 
+def _actual(one: ErrorRate, record: RunRecord) -> object:
+    """How often a rule errs: exactly, or what is known of it where the corrected rate decides."""
+    judged = {
+        finding.criterion
+        for finding in record.verdict.findings
+        if any(part.judged is not None for part in (finding, *finding.by_input))
+    }
+    if one.criterion.removesuffix(EACH_INPUT) in judged:
+        return "no more, by the corrected rate"
+    exact = "–" if one.exact is None else probability(one.exact)
+    above = one.exact is not None and not kept(one.exact, one.nominal)
+    return element("b", f"{exact}, more than allowed", class_="alarm") if above else exact
+
+
 def _envelopes(record: RunRecord) -> Markup:
     """The same over all criteria together, where there are several of a kind."""
-    verdict = record.verdict
+    verdict = _deciding(record).verdict
     bounds = (
         ("some PASS although its rate is not above the required one", "false_compliance_envelope"),
         ("some FAIL although nothing has degraded", "false_degradation_envelope"),

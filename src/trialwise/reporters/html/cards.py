@@ -18,6 +18,7 @@ __all__ = ["NAME", "trial_card", "worst_card"]
 
 #: How much of each text is kept, and of a name.
 _REPLY, _EVIDENCE, _EXPLANATION, NAME = 1200, 500, 400, 80
+#: Errors of earlier attempts that are listed.
 _ATTEMPTS = 5
 #: Of the worst trace, where the page has little room.
 _BRIEF = Extent(first=4, last=2, unfolded=0)

@@ -9,6 +9,7 @@ from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Finding, ObservedRate, Procedure
 from trialwise.reporters.html.curves import behaviours_of, trials_plot, verdicts_plot
 from trialwise.reporters.html.intervals import interval_figure
+from trialwise.reporters.html.judged import judged_block
 from trialwise.reporters.html.parts import (
     Outline,
     Room,
@@ -50,12 +51,13 @@ def criteria_sections(record: RunRecord, outline: Outline, room: Room) -> Markup
     findings = record.verdict.findings
     if not findings:
         return Markup("")
+    aside = ", advisory ones aside" if any(one.advisory for one in findings) else ""
     names = {one.criterion: outline.claim(f"criterion {one.criterion}") for one in findings}
     overview = outline.section(
         "Criteria",
         _table(record, names),
         interval_figure(record, outline.below),
-        note="Each criterion is decided on its own; the run is the worst of them.",
+        note=f"Each criterion is decided on its own; the run is the worst of them{aside}.",
     )
     blocks = _Blocks(record, names, outline.below, room.charted)
     detailed = outline.section(
@@ -74,7 +76,7 @@ def _table(record: RunRecord, names: dict[str, str]) -> Markup:
         rows.append(
             (
                 link,
-                badge(*shown(record, one), soft=is_soft(record)),
+                _badges(record, one),
                 "–" if rate is None else observed_percent(rate),
                 "–" if interval is None else ends(interval),
                 needs(one) or "–",
@@ -87,6 +89,15 @@ def _table(record: RunRecord, names: dict[str, str]) -> Markup:
     return table(
         "Criteria", columns, rows, words=(0, 1, 7), wide=True, hide_caption=True, class_="criteria"
     )
+
+
+def _badges(record: RunRecord, finding: Finding) -> Markup:
+    """The decision, and whether it only advises: its shape is hollow then."""
+    advises = bool(finding.advisory)
+    decided = badge(*shown(record, finding), soft=advises or is_soft(record))
+    if not advises:
+        return decided
+    return joined([decided, " ", element("span", "advisory", class_="advisory")])
 
 
 class _Blocks:
@@ -112,11 +123,13 @@ class _Blocks:
             self.outline.heading(
                 element("bdi", finding.criterion),
                 " ",
-                badge(*shown(self.record, finding), soft=is_soft(self.record)),
+                _badges(self.record, finding),
                 id=f"{identity}-h",
             ),
+            prose(*map(_advice, finding.advisory), class_="advises"),
             prose(finding.statement, class_="statement"),
             prose(finding.advice),
+            judged_block(finding, below),
             element(
                 "div",
                 *(render_plot(plot, below) for plot in self._plots(finding)),
@@ -180,10 +193,16 @@ def _passing_rate(finding: Finding) -> float:
     return -1.0 if finding.tally.rate is None else finding.tally.rate
 
 
+def _advice(reason: str) -> str:
+    return f"Advisory, it takes no part in the verdict: {reason}."
+
+
 def _notes(finding: Finding) -> Markup:
     found = finding.diagnostics
     warnings = () if found is None else found.warnings
-    return listed(dict.fromkeys((*finding.caveats, *warnings)), class_="caveats")
+    # Why it only advises stands below its heading.
+    caveats = [one for one in finding.caveats if not one.startswith("Advisory: ")]
+    return listed(dict.fromkeys((*caveats, *warnings)), class_="caveats")
 
 
 def _evidence(finding: Finding) -> Iterator[tuple[str, object]]:

@@ -6,15 +6,15 @@ an interval. The decay curve of the report follows the runs in the order they we
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.metrics import GateFinding, ReliabilityEvidence
 from trialwise.model.run import RunRecord
-from trialwise.procedures.metrics import Reach, pass_interval
+from trialwise.procedures.metrics import Reach, mean_of, pass_interval
 from trialwise.reporters.html.plots import Area, Axis, Hit, Line, Mark, Plot
 from trialwise.reporters.plan.figures import percent
 from trialwise.reporters.wording import counted, ends, observed_percent
@@ -25,9 +25,19 @@ __all__ = ["Step", "decay_plot", "decay_steps"]
 
 #: The most values of k that are drawn and listed; beyond as many runs they are spread out.
 POINTS = 40
+#: About the height of a line of text, as a share of the plot's.
+_LINE = 0.12
 
-Step = tuple[int, float, Interval | Undefined, float]
-"""k, the unbiased pass^k with its interval, and the decay curve's; both means over inputs."""
+
+class Step(NamedTuple):
+    """What is known of pass^k at one k, as means over inputs."""
+
+    k: int
+    unbiased: float
+    interval: Interval | Undefined
+    """Of the unbiased one."""
+    decay: float
+    """The report's curve at this k, as a share."""
 
 
 def decay_steps(
@@ -43,21 +53,21 @@ def decay_steps(
     tasks = [(one.summary.runs, sum(one.summary.outcomes)) for one in evidence.inputs]
     # Inputs with the same counts have the same interval, and there are few different counts.
     exact, each = cache(pass_hat_k_interval), cache(pass_hat_k)
+    reach = Reach.of(claim)
     steps: list[Step] = []
     for k in _spread(len(evidence.decay_curve)):
-        mean = math.fsum(each(*task, k) for task in tasks) / len(tasks)
+        mean = mean_of([each(*task, k) for task in tasks])
         found = pass_interval(
-            tasks, [k] * len(tasks), mean, exact, confidence=confidence, reach=Reach.of(claim)
+            tasks, [k] * len(tasks), mean, exact, confidence=confidence, reach=reach
         )
-        steps.append((k, mean, found, evidence.decay_curve[k - 1] / 100))
+        steps.append(Step(k, mean, found, evidence.decay_curve[k - 1] / 100))
     return steps
 
 
 def decay_plot(record: RunRecord, gate: GateFinding, evidence: ReliabilityEvidence) -> Plot:
     """The curve over k, with the interval of every point where it has one."""
     steps = decay_steps(evidence, record.plan.claim.population, gate.confidence)
-    last = steps[-1][0]
-    band = [(float(k), found) for k, _, found, _ in steps if isinstance(found, Interval)]
+    band = [(float(one.k), one.interval) for one in steps if isinstance(one.interval, Interval)]
     level = percent(gate.confidence)
     area = Area(
         name=f"{level} interval of each k{'' if _is_whole(record, gate) else ', descriptive'}",
@@ -65,19 +75,22 @@ def decay_plot(record: RunRecord, gate: GateFinding, evidence: ReliabilityEviden
         upper=tuple((k, found.high) for k, found in band),
         lower=tuple((k, found.low) for k, found in band),
     )
-    unbiased = tuple((float(k), mean) for k, mean, _, _ in steps)
     return Plot(
         heading="Reliability decay curve",
         summary=_summary(steps, len(evidence.inputs)),
-        x=Axis(low=1, high=last, label="k runs, all of which pass", unit="count"),
+        x=Axis(low=1, high=steps[-1].k, label="k runs, all of which pass", unit="count"),
         y=Axis(low=0, high=1, label="pass^k", unit="rate"),
         areas=(area,) if len(band) > 1 else (),
         lines=(
-            Line(name="unbiased pass^k", ink="one", points=unbiased),
+            Line(
+                name="unbiased pass^k",
+                ink="one",
+                points=tuple((float(one.k), one.unbiased) for one in steps),
+            ),
             Line(
                 name="decay curve: plug-in pass^k of the first k runs",
                 ink="quiet",
-                points=tuple((float(k), curve) for k, _, _, curve in steps),
+                points=tuple((float(one.k), one.decay) for one in steps),
                 dashed=True,
             ),
         ),
@@ -93,10 +106,11 @@ def decay_plot(record: RunRecord, gate: GateFinding, evidence: ReliabilityEviden
 
 def _summary(steps: Sequence[Step], inputs: int) -> str:
     last, mean, found, curve = steps[-1]
+    once = observed_percent(steps[0].unbiased)
     over = f", a mean over {counted(inputs, 'input')}" if inputs > 1 else ""
     unknown = f" It has no interval: {found.reason}." if isinstance(found, Undefined) else ""
     return (
-        f"The chance that k runs of an input all pass{over}: {observed_percent(steps[0][1])} at "
+        f"The chance that k runs of an input all pass{over}: {once} at "
         f"k = 1, {observed_percent(mean)} at k = {last:,}, where it only says whether every run "
         f"passed.{unknown} The decay curve takes the runs in the order they were issued and need "
         f"not fall; it ends at {observed_percent(curve)}. Beyond k = {last:,}, the fewest runs of "
@@ -105,13 +119,13 @@ def _summary(steps: Sequence[Step], inputs: int) -> str:
 
 
 def _end(step: Step) -> Mark:
-    k, mean, *_ = step
-    # The curve comes down from the left: what is under its end is free.
-    return Mark(x=k, y=mean, label=f"all {k:,}: {observed_percent(mean)}", below=mean > 0.12)
+    label = f"all {step.k:,}: {observed_percent(step.unbiased)}"
+    # The curve comes down from the left: what is under its end is free, unless the axis is there.
+    return Mark(x=step.k, y=step.unbiased, label=label, below=step.unbiased > _LINE)
 
 
 def _hits(steps: Sequence[Step]) -> list[Hit]:
-    ks = [k for k, *_ in steps]
+    ks = [one.k for one in steps]
     edges = [float(ks[0]), *((a + b) / 2 for a, b in pairwise(ks)), float(ks[-1])]
     return [
         Hit(

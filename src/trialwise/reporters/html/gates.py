@@ -13,7 +13,7 @@ from trialwise.model.metrics import (
     StabilityEvidence,
 )
 from trialwise.model.run import RunRecord
-from trialwise.reporters.gates import gate_notes, runs_of, unasked
+from trialwise.reporters.gates import HELD, gate_notes, runs_of, unasked
 from trialwise.reporters.html.decay import decay_plot
 from trialwise.reporters.html.parts import Outline, badge, details, prose, rest, table
 from trialwise.reporters.html.plots import render_plot
@@ -26,7 +26,8 @@ __all__ = ["gates_section"]
 
 #: Inputs listed; the rest is counted.
 MOST = 20
-_NAME = 80
+#: Characters of an input's name, and runs of it that are drawn one by one.
+_NAME, _DRAWN = 80, 60
 _NOTE = (
     "A gate holds a number of this run against a limit. It has no error rate, and an interval "
     "beside a number decides nothing."
@@ -58,9 +59,8 @@ def _gate(record: RunRecord, gate: GateFinding, outline: Outline) -> Markup:
 
 def _numbers(gate: GateFinding) -> Markup:
     """What was asked and whether it holds, and then what else was measured."""
-    held = {True: "holds", False: "does not hold", None: "undecided"}
     rows: list[tuple[object, ...]] = [
-        (one.target, one.shown, _ends(one.interval), str(one.matcher), held[one.holds], one.basis)
+        (one.target, one.shown, _ends(one.interval), str(one.matcher), HELD[one.holds], one.basis)
         for one in gate.checks
     ]
     rows += [
@@ -123,8 +123,8 @@ def _reliability(evidence: ReliabilityEvidence) -> Iterator[Markup]:
 
 
 def _pattern(outcomes: Sequence[bool]) -> str:
-    marks = "".join("●" if passed else "○" for passed in outcomes[:60])
-    return marks + ("…" if len(outcomes) > 60 else "")
+    marks = "".join("●" if passed else "○" for passed in outcomes[:_DRAWN])
+    return marks + ("…" if len(outcomes) > _DRAWN else "")
 
 
 # --- Metrics ----------------------------------------------------------------------------------

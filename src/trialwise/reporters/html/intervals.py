@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
 from trialwise.reporters.html.parts import Outline, Tone, shape, tone
 from trialwise.reporters.html.words import is_soft, shown
+from trialwise.reporters.judged import CORRECTION_NAMES, corrections_of
 from trialwise.reporters.page.axis import part, round_steps
 from trialwise.reporters.page.markup import Markup, element, joined
 from trialwise.reporters.plan.figures import percent
 from trialwise.reporters.wording import counted, ends, interval_of, observed_percent, rate_of
+from trialwise.stats.values import Undefined
+
+if TYPE_CHECKING:
+    from trialwise.stats.judged_decision import JudgedDecision
 
 __all__ = ["interval_figure"]
 
@@ -33,6 +39,8 @@ class Strip:
     low: float
     high: float
     is_input: bool = False
+    correction: JudgedDecision | None = None
+    """What it is corrected by, where it is a rate corrected for a judge's errors."""
 
     @property
     def references(self) -> list[float]:
@@ -60,6 +68,8 @@ def interval_figure(record: RunRecord, outline: Outline) -> Markup:
     rows = [_row(strip, low, record) for strip in strips]
     left_out = sum(max(0, len(f.by_input) - MOST_INPUTS) for f in findings)
     rest = f" {counted(left_out, 'further input')} not drawn." if left_out else ""
+    if any(strip.correction is not None for strip in strips):
+        rest = f" Below what a judge says: the same, corrected for the judge's errors.{rest}"
     summary = (
         "Dots are observed rates, lines their intervals, upright strokes what is required; dashed "
         f"ones the rate it must be told from.{rest}"
@@ -88,11 +98,29 @@ def _strips(finding: Finding) -> Iterator[Strip]:
     strip = _strip(finding, finding.criterion)
     if strip is not None:
         yield strip
+        yield from _corrected(strip, list(corrections_of(finding)))
     inputs = [(part, _strip(part, part.input_id or "")) for part in finding.by_input]
     order = (Decision.FAIL, None, Decision.INCONCLUSIVE, Decision.PASS)
     drawn = [one for _, one in inputs if one is not None]
     drawn.sort(key=lambda one: (order.index(one.finding.decision), one.rate))
-    yield from drawn[:MOST_INPUTS]
+    for one in drawn[:MOST_INPUTS]:
+        yield one
+        # The correction that leaves it open, or else either: two lines for each input suffice.
+        yield from _corrected(one, [one.finding.judged] if one.finding.judged else [])
+
+
+def _corrected(judged: Strip, corrections: Sequence[JudgedDecision]) -> Iterator[Strip]:
+    """What is left of a judged rate."""
+    for one in corrections:
+        if not isinstance(one.corrected, Undefined):
+            yield replace(
+                judged,
+                name=f"corrected, {CORRECTION_NAMES[one.correction]}",
+                rate=one.corrected.rate,
+                low=one.corrected.interval.low,
+                high=one.corrected.interval.high,
+                correction=one,
+            )
 
 
 def _strip(finding: Finding, name: str) -> Strip | None:
@@ -126,9 +154,20 @@ def _ticks(low: float) -> list[float]:
 
 def _row(strip: Strip, low: float, record: RunRecord) -> Markup:
     decision, label = shown(record, strip.finding)
-    kind = tone(decision)
-    hollow = " hollow" if decision is Decision.PASS and (label or is_soft(record)) else ""
+    soft = bool(label or is_soft(record) or strip.finding.advisory)
     interval = interval_of(strip.finding)
+    of, part_of = counted(strip.finding.tally.trials, "trial"), " input" if strip.is_input else ""
+    if strip.correction is not None:
+        found = strip.correction.corrected
+        assert not isinstance(found, Undefined)
+        decision, interval, part_of = (
+            strip.correction.decision,
+            found.interval,
+            f"{part_of} corrected",
+        )
+        of = counted(found.confusion.labels, "label")
+    kind = tone(decision)
+    hollow = " hollow" if decision is Decision.PASS and soft else ""
     said = observed_percent(strip.rate)
     return element(
         "li",
@@ -138,10 +177,10 @@ def _row(strip: Strip, low: float, record: RunRecord) -> Markup:
             "span",
             element("b", said),
             f" {ends(interval)}" if interval is not None else None,
-            element("span", f" of {counted(strip.finding.tally.trials, 'trial')}", class_="of"),
+            element("span", f" {'by' if strip.correction else 'of'} {of}", class_="of"),
             class_="value",
         ),
-        class_=f"strip {kind}{hollow}{' input' if strip.is_input else ''}",
+        class_=f"strip {kind}{hollow}{part_of}",
     )
 
 
@@ -165,7 +204,7 @@ def _picture(strip: Strip, low: float, kind: Tone) -> Markup:
             class_="whisker",
         ),
         *(
-            element("line", **_upright(end, low, _MIDDLE - 5, _MIDDLE + 5), class_="whisker")
+            element("line", **_upright(end, low, _MIDDLE - 5, _MIDDLE + 5), class_="whisker cap")
             for end in (strip.low, strip.high)
         ),
     ]
@@ -192,9 +231,11 @@ def _picture(strip: Strip, low: float, kind: Tone) -> Markup:
 
 
 def _said(strip: Strip) -> str:
-    finding = strip.finding
+    finding, found = strip.finding, strip.correction
     word = finding.label or (finding.decision.value if finding.decision else "REFUSED")
     interval = interval_of(finding)
+    if found is not None and not isinstance(found.corrected, Undefined):
+        word, interval = found.decision.value, found.corrected.interval
     parts = [f"{strip.name}: {word}", f"rate {observed_percent(strip.rate)}"]
     if interval is not None:
         parts.append(f"interval {ends(interval)} %")

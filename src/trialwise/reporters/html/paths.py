@@ -139,6 +139,8 @@ def _summary(finding: Finding, bounds: Bounds, taken: int, failed: int, last: in
     said = f"{counted(failed, 'failure')} in {counted(taken, 'trial')}"
     if finding.decision in (Decision.PASS, Decision.FAIL):
         said += f": the path ends in the {finding.decision} region"
+    elif finding.judged is not None:
+        said += ": this is what the judge said, and the judge's errors leave it open"
     else:
         said += ": the path ends between the two regions, so neither side is shown"
     cut = f"; the first {last:,} of at most {bounds.cap:,} trials are drawn"

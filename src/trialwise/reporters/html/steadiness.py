@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from trialwise.model.gate import SUB_SCORES, Stability
+from trialwise.model.gate import Stability
 from trialwise.model.metrics import GateFinding, RunStability, StabilityEvidence
 from trialwise.model.run import RunRecord
 from trialwise.reporters.html.parts import details, glyph, prose, rest, table
 from trialwise.reporters.page.markup import Markup, element, joined, shortened
 from trialwise.reporters.wording import counted
+from trialwise.stats.stability import SUB_SCORES
 
 __all__ = ["stability_table"]
 

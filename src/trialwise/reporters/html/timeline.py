@@ -27,8 +27,8 @@ _GLANCE, _NAME = 160, 80
 _UNFOLDED = 2000
 #: Sessions that have an axis, in seconds: from a nanosecond to some thousand years.
 _SHORTEST_S, _LONGEST_S = 1e-9, 1e11
-#: What the record of a call may say beyond what a tool call is known to have.
-_KNOWN = {*ToolCall.__dataclass_fields__, "arguments", "latency_s", "turn"}
+#: The keys of a call that a tool call is read from; what is under others is told as it is.
+_KNOWN = {*ToolCall.__dataclass_fields__, "arguments", "latency_s"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +51,8 @@ FULL = Extent(first=40, last=20, unfolded=12_000)
 
 def failed_calls(calls: Iterable[Mapping[str, Any]]) -> int:
     """How many calls are known to have ended in an error.
+
+    By that key alone: of all trials of a run, reading whole calls would take long.
 
     >>> failed_calls([{"name": "a", "error": "no index"}, {"name": "a", "error": False}, {}])
     1
@@ -137,6 +139,7 @@ def _axis(end_s: float | None) -> Markup:
     if end_s is None:
         return Markup("")
     axis = Axis(low=0, high=end_s, label="", unit="seconds")
+    # Labels stand centred under their places, but where that would take them off the page.
     ticks = [
         element(
             "span",
@@ -181,7 +184,7 @@ class _Shown:
         return element(
             "li",
             element("span", f"{place + 1}.", class_="place"),
-            element("span", *_who(call, told), again, class_="who"),
+            element("span", *_who(call), again, class_="who"),
             element("span", _when(call), class_="when"),
             self._bar(call),
             element(
@@ -225,7 +228,7 @@ class _Shown:
             whole = shortened(text, room)
             self._left -= len(whole)
             pre = element("pre", verbatim(whole), dir="auto")
-            parts.append(details(f"{counted(len(text), 'character')}", pre))
+            parts.append(details(counted(len(text), "character"), pre))
         return element("div", *parts)
 
 
@@ -243,15 +246,14 @@ def _repeats(calls: Sequence[ToolCall]) -> list[int]:
     ]
 
 
-def _who(call: ToolCall, told: Mapping[str, Any]) -> Iterator[object]:
+def _who(call: ToolCall) -> Iterator[object]:
     """The tool, its server, and the turn it was called in where the trace tells one."""
     name = "a call without a name" if call.name is None else shortened(call.name, _NAME)
     yield element("b", element("bdi", name))
     if call.server is not None:
         yield joined([" on ", element("bdi", shortened(call.server, _NAME))])
-    turn = told.get("turn")
-    if type(turn) is int and turn >= 0:
-        yield f" · turn {turn}"
+    if call.turn is not None:
+        yield f" · turn {call.turn}"
 
 
 def _when(call: ToolCall) -> str:

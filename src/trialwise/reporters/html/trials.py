@@ -23,8 +23,8 @@ from trialwise.reporters.wording import counted
 
 __all__ = ["trials_section"]
 
-#: Passing trials shown beside the failing ones, spread over the run.
-PASSING = 6
+#: Passing trials shown beside the failing ones, spread over the run, and their part of the room.
+PASSING, _THEIR_PART = 6, 1 / 8
 
 Card: TypeAlias = tuple[Trial, Markup]
 
@@ -47,7 +47,8 @@ def trials_section(record: RunRecord, outline: Outline, most: int, size: int) ->
     unfolded = worst_card(worst, order, size, several=several) if worst else Markup("")
     first = (worst.trial, unfolded) if worst and unfolded else None
     failing = [trial for trial in record.trials if not trial.passed]
-    passing = _passing([one for one in record.trials if one.passed], first, draw, size // 8)
+    passed = [trial for trial in record.trials if trial.passed]
+    passing = _passing(passed, first, draw, int(_THEIR_PART * size))
     note = f"{len(failing):,} of {counted(len(record.trials), 'trial')} failed a criterion or more."
     return outline.section(
         "Failing trials",

@@ -20,6 +20,7 @@ from trialwise.stats.regression import RegressionCutoff
 from trialwise.stats.sequential.design import SequentialDesign
 
 __all__ = [
+    "EACH_INPUT",
     "MEASURED",
     "REASONS",
     "ErrorRate",
@@ -41,6 +42,9 @@ NAMED = 3
 
 MEASURED = "MEASURED"
 """What a run is called that decided nothing on purpose."""
+
+EACH_INPUT = ", each input"
+"""Behind the name of a criterion that judges each input on its own."""
 
 REASONS = {
     "condition": "condition not met",
@@ -250,7 +254,7 @@ def error_rates(record: RunRecord) -> Iterator[ErrorRate]:
         if finding.alpha is None or finding.decision is None:
             continue
         first = finding.by_input[0] if finding.by_input else finding
-        each = f"{finding.criterion}, each input" if finding.by_input else finding.criterion
+        each = f"{finding.criterion}{EACH_INPUT}" if finding.by_input else finding.criterion
         design = first.design
         if isinstance(design, ComplianceCutoff):
             yield ErrorRate(

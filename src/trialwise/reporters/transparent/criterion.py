@@ -8,6 +8,13 @@ from trialwise.model.criterion import Origin
 from trialwise.model.evidence import Breakdown, Diagnostics
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding, Procedure, Verdict
+from trialwise.reporters.judged import (
+    CORRECTION_NAMES,
+    corrections_of,
+    labels_of,
+    labels_text,
+    missing_for,
+)
 from trialwise.reporters.transparent.contract import mode_of
 from trialwise.reporters.transparent.guardrail import guardrail_sections
 from trialwise.reporters.transparent.inference import inference_sections
@@ -18,6 +25,7 @@ from trialwise.stats.compliance import ComplianceCutoff
 from trialwise.stats.finite import FiniteCorpusCutoff
 from trialwise.stats.regression import RegressionCutoff
 from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.stats.values import Undefined
 
 __all__ = ["criterion_sections"]
 
@@ -49,7 +57,8 @@ _NO_CLAIM = (
 def criterion_sections(finding: Finding, verdict: Verdict, place: int) -> Iterator[Section]:
     """The block of one criterion, `place` counted from 1."""
     total = len(verdict.findings)
-    heading = f"CRITERION {place} of {total}: {finding.criterion} ({mode_of(finding)})"
+    mode = f"{mode_of(finding)}, advisory" if finding.advisory else mode_of(finding)
+    heading = f"CRITERION {place} of {total}: {finding.criterion} ({mode})"
     yield Section(heading, [])
     yield Section("HYPOTHESIS TEST", _hypothesis(finding, verdict))
     yield Section("OBSERVED DATA", _observed(finding, verdict))
@@ -59,6 +68,8 @@ def criterion_sections(finding: Finding, verdict: Verdict, place: int) -> Iterat
     if finding.by_input:
         yield Section("BY INPUT", _by_input(finding))
     yield from inference_sections(finding)
+    if labels_of(finding) is not None:
+        yield Section("JUDGE", _judge(finding))
     yield from guardrail_sections(finding)
     yield Section("VERDICT", _verdict(finding))
     if finding.diagnostics is not None:
@@ -217,7 +228,33 @@ def _by_input(finding: Finding) -> Rows:
     return [*rows, ("", note)]
 
 
+def _judge(finding: Finding) -> Rows:
+    """What the judge's errors leave of its rate; both corrections have to agree."""
+    labels = labels_of(finding)
+    assert labels is not None
+    rows = [("Labels", labels_text(labels))]
+    for one in corrections_of(finding):
+        found = one.corrected
+        if isinstance(found, Undefined):
+            shown = found.reason
+        else:
+            sure = found.interval.confidence
+            level = "" if sure is None else f" at {100 * sure:g} %"
+            ends = f"[{number(found.interval.low)}, {number(found.interval.high)}]{level}"
+            shown = f"{number(found.rate)} {ends}; {one.decision} at {one.required_rate:g}"
+        rows.append((f"Corrected, {CORRECTION_NAMES[one.correction]}", shown))
+    judged = finding.judged
+    if judged is not None and judged.decision is Decision.INCONCLUSIVE:
+        rows += [("Open because of", judged.open_because), ("Missing", missing_for(finding))]
+    return rows
+
+
 def _verdict(finding: Finding) -> Rows:
+    weight = "advisory: reported, and left out of the run's verdict"
+    return [*([("Weight", weight)] if finding.advisory else []), *_decision(finding)]
+
+
+def _decision(finding: Finding) -> Rows:
     if finding.decision is None:
         reasons = ", ".join(finding.refusals)
         return [("Refused", f"{reasons}. {finding.statement}")]

@@ -14,7 +14,7 @@ from trialwise.model.metrics import (
     StabilityEvidence,
 )
 from trialwise.model.verdict import Verdict
-from trialwise.reporters.gates import outward, runs_of, unasked
+from trialwise.reporters.gates import HELD, outward, runs_of, unasked
 from trialwise.reporters.transparent.sheet import Rows, Section
 from trialwise.reporters.wording import counted
 from trialwise.stats.values import Interval, Undefined
@@ -23,6 +23,8 @@ __all__ = ["gate_sections"]
 
 #: Inputs and runs listed; the rest is in the JSON report.
 _MOST = 10
+#: Points of a decay curve and outcomes of one input, which are short.
+_POINTS, _OUTCOMES = 20, 40
 _NONE = "none: a number is held against a limit, and no envelope counts it"
 
 
@@ -43,9 +45,8 @@ def gate_sections(verdict: Verdict) -> Iterator[Section]:
 
 
 def _check(check: GateCheck) -> Rows:
-    held = {True: "holds", False: "does not hold", None: "undecided"}[check.holds]
-    rows = [(_name(check.target), f"{check.shown}; asked: {check.matcher}; {held}")]
-    rows.append(("  basis", check.basis.value))
+    said = f"{check.shown}; asked: {check.matcher}; {HELD[check.holds]}"
+    rows = [(_name(check.target), said), ("  basis", check.basis.value)]
     if isinstance(check.interval, Interval):
         level = f" at {check.interval.confidence:g}" if check.interval.confidence else ""
         rows.append(("  interval", f"{outward(check.interval)}{level}, {check.interval.method}"))
@@ -77,10 +78,10 @@ def _evidence(gate: GateFinding) -> Rows:
 def _reliability(evidence: ReliabilityEvidence) -> Rows:
     rows: Rows = []
     if evidence.decay_curve:
-        curve = ", ".join(f"{value:.4g}" for value in evidence.decay_curve[: 2 * _MOST])
+        curve = ", ".join(f"{value:.4g}" for value in evidence.decay_curve[:_POINTS])
         rows.append(("Decay curve", f"{curve} (plug-in, in percent; it need not fall)"))
     for one in evidence.inputs[:_MOST]:
-        passes = "".join("P" if passed else "F" for passed in one.summary.outcomes[: 4 * _MOST])
+        passes = "".join("P" if passed else "F" for passed in one.summary.outcomes[:_OUTCOMES])
         rows.append((f"  input {one.input_id}", passes))
     advice = evidence.recommendation
     if advice is not None:

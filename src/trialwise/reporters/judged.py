@@ -1,0 +1,121 @@
+"""What a judge's errors leave of a rate, in figures: for every report the same.
+
+The rate of a judged criterion is what the judge said. Beside it stand the rates corrected for the
+judge's errors, the labels these rest on, and what is missing where they leave it open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from trialwise.model.verdict import Decision, Finding, Verdict
+from trialwise.reporters.wording import counted, ends, observed_percent
+from trialwise.stats.values import Undefined
+
+# Few runs have a judge, and every report comes by here.
+if TYPE_CHECKING:
+    from trialwise.stats.agreement import Confusion
+    from trialwise.stats.judged_decision import JudgedDecision
+
+__all__ = [
+    "CORRECTION_NAMES",
+    "corrected_text",
+    "corrections_of",
+    "judged_facts",
+    "labels_of",
+    "labels_text",
+    "missing_for",
+    "nothing_decides",
+    "only_advise",
+]
+
+CORRECTION_NAMES = {"rectifier": "rectifier", "rogan-gladen": "Rogan–Gladen"}
+"""How reports call the two corrections."""
+
+
+def corrections_of(finding: Finding) -> Iterator[JudgedDecision]:
+    """What was decided by each correction that was made, the rectifier's first."""
+    made = [one for one in (finding.judged, finding.judged_otherwise) if one is not None]
+    return iter(sorted(made, key=lambda one: one.correction != "rectifier"))
+
+
+def labels_of(finding: Finding) -> Confusion | None:
+    """The judge's verdicts beside the labels of people, where its errors were measured."""
+    for one in corrections_of(finding):
+        if not isinstance(one.corrected, Undefined):
+            return one.corrected.confusion
+    return None
+
+
+def labels_text(labels: Confusion) -> str:
+    """How many labels there are, and how often the judge differs from them."""
+    return (
+        f"{labels.labels:,}: of {labels.good:,} that people pass the judge fails "
+        f"{labels.false_fail:,}, of {labels.bad:,} that people fail it passes {labels.false_pass:,}"
+    )
+
+
+def corrected_text(judged: JudgedDecision) -> str:
+    """A corrected rate with its interval in percent, or why there is none."""
+    found = judged.corrected
+    if isinstance(found, Undefined):
+        return found.reason
+    return f"{observed_percent(found.rate)} {ends(found.interval)}"
+
+
+def missing_for(finding: Finding) -> str:
+    """What would close a decision that the judge's errors leave open: labels or trials."""
+    judged = finding.judged
+    if judged is None or judged.decision is not Decision.INCONCLUSIVE:
+        return ""
+    match judged.open_because:
+        case "trials":
+            needed = judged.trials_needed
+            if isinstance(needed, Undefined):
+                return "more trials"
+            return f"about {counted(needed, 'trial')} in all"
+        case "labels":
+            most = judged.labels_needed
+            if isinstance(most, Undefined):
+                return "neither labels nor trials would do: the rate is too close to the required"
+            return f"about {counted(most, 'label')} in all: trials alone would not do"
+        case _:
+            return "labels drawn as the trials were: the two corrections contradict each other"
+
+
+def nothing_decides(verdict: Verdict) -> str:
+    """Why a run shows nothing, where all that was asked of it only advises."""
+    gates = [one for one in verdict.gates if one.decision is not None]
+    advising = [one for one in verdict.findings if one.advisory]
+    if not advising or len(advising) < len(verdict.findings) or verdict.latency or gates:
+        return ""
+    return f"Nothing decides: {len(advising)} {only_advise(len(advising))}."
+
+
+def only_advise(criteria: int) -> str:
+    """What is to be said of so many criteria that have no part in the verdict."""
+    return "criterion only advises" if criteria == 1 else "criteria only advise"
+
+
+def judged_facts(finding: Finding) -> dict[str, str | int | float | bool | None]:
+    """The numbers of the correction that decides, under the names of machine-readable reports."""
+    judged, labels = finding.judged, labels_of(finding)
+    found = None if judged is None else judged.corrected
+    corrected = None if isinstance(found, Undefined) else found
+    return {
+        "advisory_because": "; ".join(finding.advisory) or None,
+        "correction": None if judged is None else judged.correction,
+        "corrected_rate": None if corrected is None else corrected.rate,
+        "corrected_low": None if corrected is None else corrected.interval.low,
+        "corrected_high": None if corrected is None else corrected.interval.high,
+        "corrected_confidence": None if corrected is None else corrected.interval.confidence,
+        "labels": None if labels is None else labels.labels,
+        "open_because": None if judged is None else judged.open_because,
+        "labels_needed": None if judged is None else _known(judged.labels_needed),
+        "trials_needed": None if judged is None else _known(judged.trials_needed),
+    }
+
+
+def _known(value: int | Undefined) -> int | None:
+    return None if isinstance(value, Undefined) else value
