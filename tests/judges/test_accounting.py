@@ -18,6 +18,7 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.verdict import Decision
+from trialwise.reporters.suite import suite_envelopes
 from trialwise.reporters.summary import render_summary
 from trialwise.reporters.terminal import Capabilities
 from trialwise.session.verifying import verify
@@ -368,8 +369,10 @@ def test_only_unproven_judges_are_no_pass(juror: Start, says: Says) -> None:
         sampling=["yes", "no"],
     )
 
-    verdict = tw.run(contract, trials=20, seed=3, store=None, progress=False).verdict
+    result = tw.run(contract, trials=20, seed=3, store=None, progress=False)
 
+    verdict = result.verdict
+    assert () == suite_envelopes([result.record])
     assert Decision.PASS is verdict.findings[0].decision
     assert Decision.INCONCLUSIVE is verdict.decision
     plain = Capabilities(unicode=True)

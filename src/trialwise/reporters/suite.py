@@ -120,13 +120,14 @@ _ERRORS: tuple[tuple[str, str, Procedure, str], ...] = (
 def suite_envelopes(records: Iterable[RunRecord]) -> tuple[SuiteEnvelope, ...]:
     """The envelopes of all contracts together, by kind of error and never added up across kinds.
 
-    A refused contract decided nothing and adds nothing.
+    A refused contract decided nothing and adds nothing; neither does what only advises.
     """
     findings = [
         part
         for record in records
         if record.verdict.decision is not None
         for finding in record.verdict.findings
+        if not finding.advisory
         for part in finding.by_input or (finding,)
     ]
     found = []

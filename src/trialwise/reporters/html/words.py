@@ -224,7 +224,9 @@ def disclaimers(record: RunRecord) -> Iterator[str]:
         yield "No failure observed makes no claim about how often failures happen."
     if any(one.caution is Caution.STRANDS_DISAGREE for one in findings):
         yield "A FAIL although the observed rate is high enough means not shown, not disproved."
-    if verdict.decision is Decision.INCONCLUSIVE:
+    if findings and all(one.advisory for one in findings):
+        yield "Nothing was shown: all that was looked at only advises."
+    elif verdict.decision is Decision.INCONCLUSIVE:
         yield "INCONCLUSIVE is no weak PASS: with more trials it may turn out either way."
     if any(gate.decision is not None for gate in verdict.gates):
         yield (
