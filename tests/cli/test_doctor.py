@@ -248,6 +248,26 @@ def test_a_host_is_connected_to_and_sent_nothing(
     assert "can be reached" in found["found"]
 
 
+def test_of_an_agent_the_endpoint_and_every_server_are_looked_for(
+    folder: Path, listener: socket.socket
+) -> None:
+    """Each on a line of its own; none is started."""
+    pytest.importorskip("mcp")
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    servers = (
+        f'{{here: {{command: [{sys.executable}, tools.py]}}, web: {{url: "{url}/mcp"}}, '
+        "gone: {command: [no-such-program-here]}}"
+    )
+    agent = f"base_url: {url}/v1, model: m, api_key_env: null, servers: {servers}"
+    write(folder, f"{{agent: {{{agent}}}}}")
+
+    found = {name: one for name, one in checks().items() if name.startswith(("service", "server"))}
+
+    assert ["service of m", "server here of m", "server web of m", "server gone of m"] == [*found]
+    assert ["OK", "OK", "OK", "FAIL"] == [one["status"] for one in found.values()]
+    assert "there is no program 'no-such-program-here'" == found["server gone of m"]["found"]
+
+
 def test_a_host_that_is_not_there_fails(folder: Path, listener: socket.socket) -> None:
     """With what the system says of it."""
     port = listener.getsockname()[1]

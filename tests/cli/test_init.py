@@ -26,7 +26,10 @@ SAMPLES = {
     "command": "sample_agent.py",
     "http": "sample_server.py",
     "openai": "sample_model.py",
+    "agent": "sample_model.py",
 }
+#: What a kind writes beside its sample.
+MORE = {"agent": {"sample_tools.py"}}
 SCHEMA = ".trialwise/trialwise.schema.json"
 #: The programs of this interpreter first, as in an active environment.
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
@@ -93,7 +96,8 @@ def test_every_kind_writes_its_files_and_names_them(folder: Path, kind: str) -> 
 
     assert done.return_value == 0
     written = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    assert {"trialwise.yaml", SAMPLES[kind], SCHEMA, ".gitignore"} == written
+    usual = {"trialwise.yaml", SAMPLES[kind], SCHEMA, ".gitignore"}
+    assert usual | MORE.get(kind, set()) == written
     for name in written:
         assert f" {name} " in done.stdout
     lines = [line.split("#")[0].strip() for line in done.stdout.splitlines()]
@@ -105,9 +109,11 @@ def test_no_placeholder_is_left_and_python_compiles(folder: Path, kind: str) -> 
     """What is written is whole."""
     do_init("--from", kind)
 
-    for name in ("trialwise.yaml", SAMPLES[kind]):
-        assert "@PYTHON@" not in (folder / name).read_text(encoding="utf-8")
-    compile((folder / SAMPLES[kind]).read_text(encoding="utf-8"), SAMPLES[kind], "exec")
+    for path in (one for one in folder.iterdir() if one.is_file()):
+        text = path.read_text(encoding="utf-8")
+        assert "@PYTHON@" not in text
+        if path.suffix == ".py":
+            compile(text, path.name, "exec")
 
 
 @pytest.mark.parametrize("kind", SAMPLES)
@@ -141,6 +147,15 @@ def test_a_server_is_started_before_the_two_commands() -> None:
 
     assert ["sample_server.py", "check", "run"] == [step.split()[1] for step in steps]
     assert "another terminal" in steps[0]
+
+
+def test_a_missing_sdk_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command that installs it."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    done = do_init("--from", "agent")
+
+    assert done.return_value == 0
+    assert "pip install 'trialwise[mcp]'" in done.stderr
 
 
 def test_a_missing_pytest_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,16 +284,19 @@ def test_the_sample_passes_offline(folder: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "variable"), [("http", "AGENT_URL"), ("openai", "OPENAI_BASE_URL")]
+    ("kind", "variable"),
+    [("http", "AGENT_URL"), ("openai", "OPENAI_BASE_URL"), ("agent", "OPENAI_BASE_URL")],
 )
 def test_the_sample_server_passes_offline(folder: Path, kind: str, variable: str) -> None:
     """Over a real connection."""
+    if kind == "agent":
+        pytest.importorskip("mcp")
     do_init("--from", kind)
     with server(folder, SAMPLES[kind]) as address:
         report = check_and_run(folder, **{variable: address.removesuffix("/ask")})
 
     assert "PASS" == report["decision"]
-    assert (report["spending"]["usd"] is not None) is (kind == "openai")
+    assert (report["spending"]["usd"] is not None) is (kind != "http")
 
 
 def test_the_sample_agent_is_as_stochastic_as_it_says(folder: Path) -> None:

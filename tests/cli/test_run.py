@@ -265,6 +265,62 @@ def test_a_recorded_run_replays_without_its_service(folder: Path) -> None:
     assert tallies[0] == tallies[1]
 
 
+def test_a_name_that_asks_for_no_report_is_refused_before_the_first_trial(folder: Path) -> None:
+    """Not after they are paid for."""
+    done = trialwise(folder, "run", "--quiet", "-o", "report.pdf")
+
+    assert 2 == done.returncode
+    assert "output must end with" in done.stderr
+    assert not (folder / ".trialwise" / "runs").exists()
+
+
+@pytest.mark.parametrize("option", ["-o", "--html", "--summary"])
+def test_a_report_that_cannot_be_written_does_not_hide_the_verdict(
+    folder: Path, option: str
+) -> None:
+    """The other reports are written; what passed is no success without its report."""
+    (folder / "taken").write_text("")
+    lost = (option, "taken/report.html")
+    done = trialwise(folder, "run", "--quiet", *lost, "-o", "kept.md")
+    failed = trialwise(folder, "run", "--quiet", *lost, RATE="0.2")
+
+    assert (4, 1) == (done.returncode, failed.returncode)
+    assert "PASS  1 criterion passed" in done.stdout
+    assert "taken/report.html: the report could not be written" in done.stderr
+    assert (folder / "kept.md").is_file()
+
+
+def test_two_runs_are_not_mixed_in_one_recording(folder: Path) -> None:
+    """A replay would judge the old replies as well: nothing is run, and what is there stays."""
+    run = ("run", "--quiet", "--seed", "5", "--record", "tape.jsonl")
+    assert 0 == trialwise(folder, *run).returncode
+    tape = (folder / "tape.jsonl").read_bytes()
+
+    again = trialwise(folder, *run)
+
+    assert 2 == again.returncode
+    assert "from another run" in again.stderr
+    assert tape == (folder / "tape.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("tape", "message"),
+    [
+        ("", "tape.jsonl holds no reply of agent"),
+        ("{}\n", "line 1 of tape.jsonl is not one of a recording"),
+    ],
+)
+def test_a_recording_without_a_reply_is_refused(folder: Path, tape: str, message: str) -> None:
+    """Before the first trial, with its name."""
+    (folder / "tape.jsonl").write_text(tape)
+
+    done = trialwise(folder, "run", "--quiet", "--replay", "tape.jsonl")
+
+    assert 2 == done.returncode
+    assert message in done.stderr
+    assert not (folder / ".trialwise" / "runs").exists()
+
+
 def test_a_recorded_matrix_replays_to_each_model_its_own(folder: Path) -> None:
     """Though all of them were asked the same, and one file holds them all."""
     (folder / "agent.py").write_text("def answer(question, model):\n    return model\n")

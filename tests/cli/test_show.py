@@ -276,6 +276,35 @@ def test_an_error_is_told_once(folder: Path) -> None:
     assert 1 == text.partition("FAILED")[2].count("nobody is there")
 
 
+def test_every_attempt_and_an_empty_reply_are_told(folder: Path) -> None:
+    """A failure of the service's own is of no class, and is not called so."""
+    tried: set[int] = set()
+
+    def flaky(index: int) -> str:
+        if index in tried or index > 1:
+            raise ValueError("my own mistake")
+        if index == 1:
+            tried.add(index)
+            error = tw.ServiceError("overloaded", tw.ErrorClass.INFRASTRUCTURE)
+            error.retry_after_s = 0.0
+            raise error
+        return ""
+
+    tw.run(
+        tw.Contract("c", flaky, contract().criteria),
+        inputs=["1"],
+        trials=20,
+        retries=1,
+        intent="smoke",
+        store=folder / ".trialwise",
+        progress=False,
+    )
+    first, second = do_show("--failures", "--trials", "2").stdout.split("FAILED")[1:]
+
+    assert "  reply: (empty)\n" in first
+    assert "2 attempts\n  attempt 1: overloaded\n  error: ValueError: my own mistake\n" in second
+
+
 def test_trials_are_data_too(stored: tw.Result) -> None:
     """Every field of a trial, by name."""
     (run,) = json.loads(do_show("--json", "--failures").stdout)["runs"]

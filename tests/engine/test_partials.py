@@ -11,8 +11,9 @@ import pytest
 
 from trialwise.checks import contains
 from trialwise.engine.attempt import Caller, Response
+from trialwise.engine.budget import Meter
 from trialwise.engine.excerpts import Excerpts
-from trialwise.engine.ports import ServiceError, SystemClock, TrialContext
+from trialwise.engine.ports import Service, ServiceError, SystemClock, TrialContext
 from trialwise.engine.runner import run_plan
 from trialwise.engine.scoring import Scorer
 from trialwise.model.contract import Contract
@@ -282,3 +283,120 @@ async def test_money_that_was_spent_on_nothing_is_spent(
     again = await run_plan(wider, contract, CallableService(failing), log=None, done=kept)
     # Six make 2.25, and the first three are not paid again.
     assert (6, 1.5) == (len(again.trials), again.spending.usd)
+
+
+# --- trials that nobody waits for ----------------------------------------------------------------
+
+
+async def test_a_cancelled_trial_tells_what_it_took() -> None:
+    """The attempt that was cut off and those before it; a request under way is unknown."""
+    abandoned: list[Reply] = []
+    before = Reply(value="", cost_usd=0.5)
+
+    class Flaky:
+        calls = 0
+
+        async def call(self, trial: TrialContext) -> Reply:
+            self.calls += 1
+            if self.calls == 1:
+                trial.keep(lambda: before)
+                raise HttpFailure("overloaded", status=503, retry_after_s=0.0)
+            trial.keep(lambda: PARTIAL)
+            await anyio.sleep_forever()
+            raise AssertionError
+
+        async def aclose(self) -> None:
+            """Nothing to close."""
+
+    with anyio.move_on_after(0.2):
+        await _caller(Flaky(), abandoned, retries=1).respond(0, "x", 5)
+
+    assert [before, PARTIAL] == abandoned
+
+
+async def test_a_trial_that_is_cancelled_between_attempts_tells_what_it_took() -> None:
+    """Once, and not again for the attempt that never came."""
+    abandoned: list[Reply] = []
+
+    async def failing(trial: TrialContext) -> str:
+        trial.keep(lambda: PARTIAL)
+        raise HttpFailure("overloaded", status=503, retry_after_s=20.0)
+
+    with anyio.move_on_after(0.1):
+        await _caller(CallableService(failing), abandoned, retries=1).respond(0, "x", 5)
+
+    assert [PARTIAL] == abandoned
+
+
+async def test_a_trial_that_ends_the_run_tells_what_it_took() -> None:
+    """It has no response that could tell it."""
+    abandoned: list[Reply] = []
+
+    class Final(ServiceError):
+        stops_run = True
+
+    async def failing(trial: TrialContext) -> str:
+        trial.keep(lambda: PARTIAL)
+        raise Final("never again", ErrorClass.INFRASTRUCTURE)
+
+    with pytest.raises(Final):
+        await _caller(CallableService(failing), abandoned).respond(0, "x", 5)
+
+    assert [PARTIAL] == abandoned
+
+
+def _caller(service: Service, abandoned: list[Reply], *, retries: int = 0) -> Caller:
+    return Caller(
+        service,
+        timeout_s=None,
+        retries=retries,
+        clock=SystemClock(),
+        excerpts=Excerpts(reply_limit=4000, redact=None),
+        abandon=abandoned.extend,
+    )
+
+
+def test_what_nobody_waited_for_counts_toward_the_budget() -> None:
+    """Setup included; what is not told is not taken for nothing."""
+    meter = Meter(Budget(usd=1.0, tokens=1000), SystemClock())
+    meter.abandon([Reply(value="")])
+    assert (0, None) == (meter.abandoned_tokens, meter.abandoned_usd)
+
+    meter.abandon([PARTIAL, PARTIAL])
+    assert (2 * (33 + 7), 2 * (0.25 + 0.125)) == (meter.abandoned_tokens, meter.abandoned_usd)
+    assert meter.exhausted(0) is None
+
+    meter.abandon([PARTIAL])
+    spent = meter.exhausted(0)
+    assert spent is not None
+    assert StopReason.MONEY_BUDGET is spent[0]
+
+
+async def test_a_later_sampling_cannot_spend_what_abandoned_trials_took(plan_of: PlanOf) -> None:
+    """The first decides early, its trials in flight have used up the money, the second waits."""
+
+    async def agent(trial: TrialContext) -> str:
+        trial.keep(lambda: Reply(value="", cost_usd=10.0))
+        if trial.index >= 5:
+            await anyio.sleep_forever()
+        await anyio.sleep(0.002)
+        return "yes"
+
+    promised = Contract(
+        "agent",
+        agent,
+        [
+            Criterion("first", contains("yes"), at_least=0.5, sampling="one"),
+            Criterion("second", contains("yes"), at_least=0.5, sampling="two"),
+        ],
+        sampling={"one": ["a"], "two": ["b"]},
+    )
+    plan = plan_of(promised, trials=20, cutoff=5, concurrency=4, budget=Budget(usd=20.0))
+
+    outcome = await run_plan(plan, promised, CallableService(agent), log=None)
+
+    assert StopReason.MONEY_BUDGET is outcome.stop
+    assert {"one"} == {trial.experiment for trial in outcome.trials}
+    spent = outcome.spending
+    # What abandoned trials took is told apart: the trials' own sum is theirs alone.
+    assert (None, 10.0 * spent.abandoned) == (spent.usd, spent.abandoned_usd)

@@ -16,9 +16,9 @@ from trialwise.front.gate_keys import STABILITY
 from trialwise.front.nodes import Source, plain
 from trialwise.front.problems import Problems
 from trialwise.front.reading import MAX_NODES, parse_yaml
-from trialwise.model.gate import SUB_SCORES, Expectation, Metrics, Reliability, Stability
+from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
 from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema
-from trialwise.stats.stability import StabilityFloors
+from trialwise.stats.stability import SUB_SCORES, StabilityFloors
 
 Load = Callable[..., Suite]
 Refused = Callable[..., SuiteError]

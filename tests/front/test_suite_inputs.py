@@ -100,7 +100,7 @@ def test_a_comparison_with_what_is_not_there_is_refused(load: Load, refused: Ref
     """Before a trial is paid for that could not pass; `any_of` leaves another way."""
     head = 'service: {command: [echo, "{input}"]}\ninputs: [{value: a, expected: a}, b]\n'
     criterion = "criteria: [{{name: right, {}, at_least: 90%}}]\n"
-    message = "expected must be given for the input '2': 'right' compares with it"
+    message = "`expected` must be given for the input '2': 'right' compares with it"
 
     for spelled in (
         "as_expected: equals",
@@ -217,6 +217,8 @@ def test_a_table_of_one_column_needs_no_name(load: Load, tmp_path: Path) -> None
         ("jsonl", '"\\ud800"\n', "", 1, "half a surrogate pair"),
         ("jsonl", "[" * 100_000 + "\n", "", 1, "this is not JSON"),
         ("jsonl", '{"value": 1, "x": 2}\n', "", 1, "`x` is no field of an input"),
+        ("jsonl", '{"value": 1, "expcted": 2}\n', "", 1, "did you mean `expected`?"),
+        ("jsonl", '{"value": "a\n', "", 1, "Unterminated string starting at column 11"),
         ("jsonl", '{"value": 1, "weight": "a"}\n', "", 1, "`weight` must be a number above 0"),
         ("jsonl", '{"value": 1, "weight": -1}\n', "", 1, "`weight` must be a finite number"),
         ("jsonl", '{"value": 1, "repetitions": 1.5}\n', "", 1, "`repetitions` must be a whole"),

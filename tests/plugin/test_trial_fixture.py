@@ -123,6 +123,27 @@ def test_a_criterion_is_never_dropped(project: Project) -> None:
     assert {"passes": broken, "early": fine, "late": broken} == told
 
 
+def test_what_is_expected_of_an_input_is_at_hand(project: Project) -> None:
+    """Beside the input it belongs to, each trial's own; None where the input does not tell."""
+    record = project.judge(
+        """
+        import pytest
+        from trialwise import Input
+
+        ASKED = [Input(id="sum", value="15 * 37", expected=["555"]), "Capital of Australia?"]
+
+        @pytest.mark.trials(20, never_fails=True, inputs=ASKED)
+        def test_it(trial):
+            assert trial.expected == (["555"] if trial.input == "15 * 37" else None)
+            if trial.expected:
+                trial.expected.append("meddled with")
+        """
+    )
+
+    assert {"sum", "2"} == {trial.input_id for trial in record.trials}
+    assert all(trial.passed for trial in record.trials)
+
+
 def test_without_a_threshold_of_its_own_a_body_fails_every_criterion(project: Project) -> None:
     """No assertion is lost because a check held before it."""
     record = project.judge(

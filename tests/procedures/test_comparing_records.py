@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 
 from trialwise.engine.order import issue_places
 from trialwise.engine.seeds import trial_seeds
@@ -26,11 +27,12 @@ from trialwise.model.outcome import CheckResult, ErrorClass, Outcome
 from trialwise.model.reply import Usage
 from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Sampling
+from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.amounts import median_interval
 from trialwise.procedures.comparing.criterion import fewest_discordant
-from trialwise.procedures.comparing.evidence import exact_evidence
+from trialwise.procedures.comparing.evidence import anytime_evidence, exact_evidence
 from trialwise.procedures.comparing.findings import ComparisonQuestion, Contrast
 from trialwise.procedures.comparing.run import compare_records
 from trialwise.procedures.design.run import design_run
@@ -214,6 +216,27 @@ def test_the_p_value_is_the_sign_test_and_swapping_mirrors_everything(
     assert (won, lost) == (there.wins, there.losses)
 
 
+@given(
+    both=st.integers(0, 12),
+    lost=st.integers(0, 12),
+    won=st.integers(0, 12),
+    neither=st.integers(1, 5),
+)
+def test_what_is_said_follows_from_the_counts(both: int, lost: int, won: int, neither: int) -> None:
+    """The counts; that a few pairs could tell nothing apart; where interval and test disagree."""
+    found = compare_records(*two_runs(table(both, lost, won, neither))).findings[0]
+    assert found.interval is not None
+    told = found.contrast is not Contrast.NOT_TOLD_APART
+    clear = not found.interval.low <= 0 <= found.interval.high
+    # 2 · 2⁻⁶ is the first below 5 %.
+    hopeless = f"Not even winning all {lost + won} of them"
+
+    assert (f"candidate won {won} and lost {lost}" in found.statement) is (lost + won > 0)
+    assert (hopeless in found.statement) is (0 < lost + won < 6)
+    assert ("reaches 0" in " ".join(found.caveats)) is (told and not clear)
+    assert ("leaves out 0" in " ".join(found.caveats)) is (clear and not told)
+
+
 def test_the_interval_is_tangos() -> None:
     """Tango (1998): 59, 6, 16 and 80 give −0.124 to −0.0054 for A − B."""
     found = compare_records(*two_runs(table(both=59, lost=6, won=16, neither=80))).findings[0]
@@ -372,35 +395,45 @@ def test_worse_within_the_margin_is_a_pass_that_says_so() -> None:
 
 def mixture(won: int, lost: int) -> float:
     """The bet on the candidate: the likelihood ratio against evens, averaged over (½, 1)."""
-    mpmath = pytest.importorskip("mpmath")
-    inside = mpmath.quad(lambda t: t**won * (1 - t) ** lost, [0.5, 1])
+    inside = special.beta(won + 1, lost + 1) * special.betainc(lost + 1, won + 1, 0.5)
     return float(2 * inside * 2 ** (won + lost))
 
 
+def by_wealth(outcomes: list[tuple[bool, bool]]) -> float:
+    """Twice the reciprocal of the largest wealth that either bet ever had."""
+    best, won, lost = 1.0, 0, 0
+    for reference, candidate in outcomes:
+        won, lost = won + (candidate > reference), lost + (reference > candidate)
+        best = max(best, mixture(won, lost), mixture(lost, won))
+    return min(1.0, 2 / best)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
+def test_the_anytime_p_value_is_that_of_the_richest_moment(pairs: list[tuple[bool, bool]]) -> None:
+    """In whatever order the pairs came; concordant ones bet nothing."""
+    found = anytime_evidence(pairs, ComparisonQuestion())
+
+    assert by_wealth(pairs) == pytest.approx(found.p_value, rel=1e-9)
+
+
 def test_runs_that_stopped_because_of_what_they_saw_are_compared_by_a_bet() -> None:
-    """The p-value is twice the reciprocal of the largest wealth, by numerical integration."""
+    """Up to where the shorter one ended, by the p-value that no stopping biases."""
     pattern = [(False, True)] * 3 + [(True, False)] + [(False, True)] * 8 + [(True, True)] * 40
     ours = run_of({"answers": lambda i, _: pattern[i][0]}, trials=50, measuring=False)
     theirs = run_of({"answers": lambda i, _: pattern[i][1]}, trials=50, measuring=False)
     pairs = min(len(ours.trials), len(theirs.trials))
     found = compare_records(ours, theirs).findings[0]
 
-    wealth, best, won, lost = 1.0, 1.0, 0, 0
-    for reference, candidate in pattern[:pairs]:
-        won, lost = won + (candidate > reference), lost + (reference > candidate)
-        wealth = mixture(won, lost)
-        best = max(best, wealth)
-
     assert "paired/anytime-bet" == found.decision_rule
     assert pairs == (found.reference.trials if found.reference else 0) < 50
-    assert 2 / best == pytest.approx(found.p_value, rel=1e-9)
+    assert by_wealth(pattern[:pairs]) == pytest.approx(found.p_value, rel=1e-9)
     assert found.interval is not None
     assert "descriptive" in found.interval.method
     assert any("no stopping biases" in caveat for caveat in found.caveats)
 
 
 def test_no_moment_of_stopping_makes_the_bet_wrong_more_often_than_its_level() -> None:
-    """P(p ever ≤ 5 % within 60 fair discordant pairs), by a walk over all states."""
+    """P(p ever ≤ 5 % within 60 fair discordant pairs), by a walk over all states of that wealth."""
     alive, crossed = {(0, 0): 1.0}, 0.0
     for _ in range(60):
         after: dict[tuple[int, int], float] = {}
@@ -445,11 +478,15 @@ def test_a_fixed_size_that_was_reached_needs_no_common_order() -> None:
 
 def test_a_size_that_outcomes_could_have_changed_is_not_taken_for_fixed() -> None:
     """A curtailed design that ran to its last trial did so because of what it saw."""
-    options = {"trials": 20, "measuring": False}
-    # 10 of 20 pass, alternating: not certain before the end.
-    ours = run_of({"answers": lambda i, _: i % 2 == 0}, **options)  # type: ignore[arg-type]
+    cutoff = (
+        run_of({"answers": lambda *_: True}, trials=20, measuring=False).plan.criteria[0].cutoff
+    )
+    assert cutoff is not None
+    # One pass short of the cutoff from early on: the last trial might still have made it.
+    ours = run_of({"answers": lambda i, _: i < cutoff - 1}, trials=20, measuring=False)
     verdict = compare_records(ours, ours)
 
+    assert (20, StopReason.COMPLETE) == (len(ours.trials), ours.verdict.stop)
     assert not verdict.pairings[0].fixed_size
     assert "paired/anytime-bet" == verdict.findings[0].decision_rule
 
@@ -515,6 +552,28 @@ def test_repeated_inputs_of_a_population_count_once_each() -> None:
     assert Contrast.NOT_TOLD_APART is found.contrast
 
 
+def test_inputs_are_won_and_lost_as_wholes() -> None:
+    """Three to one of four inputs: the sign test of them is 2 · (4 + 1)/16."""
+    options = {"trials": 40, "inputs": 4, "claim": POPULATION}
+    ours = run_of({"answers": lambda _, one: one == "1"}, **options)  # type: ignore[arg-type]
+    theirs = run_of({"answers": lambda _, one: one != "1"}, **options)  # type: ignore[arg-type]
+    found = compare_records(ours, theirs).findings[0]
+
+    assert (3, 1, 0.625) == (found.inputs_won, found.inputs_lost, found.p_value)
+    assert "of 4 inputs that one of the two passed more often, it won 3" in found.statement
+
+
+def test_trials_without_a_partner_are_counted() -> None:
+    """Five more of the candidate than of the reference."""
+    ours, theirs = (run_of({"answers": lambda *_: True}, trials=n) for n in (20, 25))
+    verdict = compare_records(ours, theirs)
+
+    assert (20, (0, 5)) == (verdict.pairings[0].pairs, verdict.pairings[0].left_out)
+    assert (
+        "0 trials of the reference and 5 of the candidate have no partner and are left out."
+    ) in verdict.findings[0].caveats
+
+
 def test_a_claim_about_nothing_but_the_run_is_not_tested() -> None:
     """Without generalisation there is no hypothesis."""
     claim = Claim(population="no-generalisation")  # type: ignore[arg-type]
@@ -575,6 +634,23 @@ def test_per_protocol_leaves_such_pairs_out() -> None:
         verdict.analysis,
         verdict.findings[0].pairs.pairs if verdict.findings[0].pairs else 0,
     )
+
+
+@pytest.mark.parametrize(("analysis", "counted"), [("intent-to-treat", 20), ("per-protocol", 18)])
+def test_unpaired_trials_without_a_fair_chance_count_alike(analysis: str, counted: int) -> None:
+    """As failures, or not at all: two of twenty never reached the service."""
+    ours = run_of({"answers": lambda *_: True}, trials=20, fingerprint="one", analysis=analysis)
+    theirs = run_of(
+        {"answers": lambda *_: True},
+        trials=20,
+        fingerprint="other",
+        analysis=analysis,
+        excused=frozenset({1, 2}),
+    )
+    found = compare_records(ours, theirs).findings[0]
+
+    assert "unpaired/boschloo" == found.decision_rule
+    assert Tally(trials=counted, passed=18) == found.candidate
 
 
 # --- Whom and what it speaks of ---------------------------------------------------------------

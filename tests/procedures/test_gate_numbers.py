@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.stats import binom
 
 from trialwise.errors import InvalidArgument
@@ -34,7 +35,6 @@ from trialwise.model.matcher import (
     Matcher,
     Not,
     NumberSchema,
-    limits_of,
     may_hold,
 )
 from trialwise.model.metrics import GateFinding
@@ -156,15 +156,25 @@ def test_a_claim_of_nothing_has_no_interval(target: str) -> None:
 # --- Degradation and variance -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("record", ["PF", "PPF", "FPPFP", "FFP" + 12 * "F"])
-def test_the_interval_is_around_what_was_not_yet_rounded(record: str) -> None:
-    """Σ i·pass/Σ i ± √(ln(2/α) Σw²/2), where the score itself is a whole percent."""
-    places = range(1, len(record) + 1)
-    total = sum(places)
-    share = Fraction(sum(p for p, one in zip(places, record, strict=True) if one == "P"), total)
-    squares = sum(Fraction(place, total) ** 2 for place in places)
+@pytest.mark.parametrize(
+    "records",
+    [("PF",), ("PPF",), ("FPPFP",), ("FFP" + 12 * "F",), (30 * "PPF", 10 * "FP")],
+    ids=lambda records: "-".join(map(str, map(len, records))),
+)
+def test_the_interval_is_around_what_was_not_yet_rounded(records: tuple[str, ...]) -> None:
+    """Σ i·pass/Σ i ± √(ln(2/α) Σw²/2), where the score itself is a whole percent.
+
+    Every input counts alike, however many runs it has.
+    """
+    share, squares = Fraction(0), Fraction(0)
+    for record in records:
+        total = sum(range(1, len(record) + 1))
+        for place, one in enumerate(record, start=1):
+            weight = Fraction(place, total) / len(records)
+            share += weight * (one == "P")
+            squares += weight**2
     half = math.sqrt(math.log(2 / 0.05) * squares / 2)
-    low, high = interval(relied(record)["reliability.graceful_degradation"])
+    low, high = interval(relied(*records)["reliability.graceful_degradation"])
 
     assert (100 * max(0, share - half), 100 * min(1, share + half)) == pytest.approx((low, high))
 
@@ -187,6 +197,42 @@ def test_a_variance_over_a_population_is_covered(rates: tuple[float, ...]) -> No
         covered += ways * math.prod(chance[c] for c in counts) * (truth in found)
 
     assert covered >= 0.9
+
+
+def test_a_variance_over_a_population_is_a_share_of_the_greatest() -> None:
+    """Three inputs of three runs: variances of ⅓, ⅓ and 0 are 16/27 of 3/8, a mean of three.
+
+    The population's is at most a quarter, whatever the bound says. Of forty inputs that never
+    varied it is at most a share of 1 − (α/2)^(1/40).
+    """
+    scores = [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0]]
+    share = 2 / 9 / (3 / 8)
+
+    def spent(m: float) -> float:
+        return (
+            share * math.log(share / m)
+            + (1 - share) * math.log((1 - share) / (1 - m))
+            - math.log(2 / 0.2) / 3
+        )
+
+    found = variance_interval(scores, confidence=0.8, reach=Reach.POPULATION)
+    assert isinstance(found, Interval)
+
+    assert 3 / 8 * brentq(spent, 1e-12, share) == pytest.approx(found.low)
+    assert 3 / 8 * brentq(spent, share, 1 - 1e-12) > found.high == 0.25
+    still = variance_interval([[0.7] * 3] * 40, confidence=0.8, reach=Reach.POPULATION)
+    assert isinstance(still, Interval)
+    assert (0.0, 3 / 8 * (1 - 0.1 ** (1 / 40))) == pytest.approx(tuple(still))
+
+
+def test_one_input_is_no_population() -> None:
+    """Of itself it tells: a score of 1 in all of n runs is at least (α/2)^(1/n)."""
+    here = interval(scored("PPPP")["metrics.score"])
+    beyond = scored("PPPP", reach=Reach.POPULATION)["metrics.score"].interval
+
+    assert (0.025**0.25, 1.0) == pytest.approx(tuple(here))
+    assert isinstance(beyond, Undefined)
+    assert "at least two inputs" in beyond.reason
 
 
 # --- Judges -----------------------------------------------------------------------------------
@@ -323,7 +369,6 @@ def test_a_limit_can_be_met_exactly_if_some_number_meets_it(matcher: Matcher) ->
     some = any(matcher.holds(eighth / 8) for eighth in range(9))
 
     assert some is may_hold(matcher, least=0, most=1)
-    assert all(limit * 4 == round(limit * 4) for limit in limits_of(matcher))
 
 
 @given(MATCHERS)

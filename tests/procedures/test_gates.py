@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from scipy.optimize import brentq
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, norm
 
 from trialwise.errors import DesignRefused, InvalidArgument
 from trialwise.model.claim import Claim, PopulationClaim
@@ -43,10 +43,12 @@ from trialwise.model.metrics import (
 from trialwise.model.options import RunOptions
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.plan import Plan
+from trialwise.model.sampling import Input, Sampling
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.composite import compose
 from trialwise.procedures.design.run import design_run
+from trialwise.procedures.gates.runs import missing_runs
 from trialwise.procedures.judging.run import judge
 from trialwise.procedures.metrics import Reach, pass_k_of
 from trialwise.stats.trace_shape import TraceShape
@@ -232,6 +234,18 @@ def test_the_recommended_number_of_runs(
     assert wilson is None or wilson == advice.wilson
 
 
+@pytest.mark.parametrize(("runs", "confidence"), [(2, 0.95), (9, 0.8), (40, 0.99)])
+def test_what_the_runs_reach_is_the_widest_interval_of_wilson(runs: int, confidence: float) -> None:
+    """At p̂ = ½, by the textbook's half-width."""
+    evidence = found(Reliability(confidence=confidence), [P] * runs).evidence
+    assert isinstance(evidence, ReliabilityEvidence)
+    assert evidence.recommendation is not None
+    z = float(norm.isf((1 - confidence) / 2))
+    half = z / (1 + z * z / runs) * (0.25 / runs + z * z / (4 * runs**2)) ** 0.5
+
+    assert half == pytest.approx(evidence.recommendation.reached)
+
+
 def test_a_level_that_was_not_published_has_no_published_recommendation() -> None:
     """The other one is defined at every level."""
     evidence = found(Reliability(confidence=0.8), [P, F]).evidence
@@ -388,12 +402,14 @@ def test_a_session_that_nobody_saw_leaves_no_pass() -> None:
 
 
 def test_sessions_too_short_to_measure_are_said_to_be() -> None:
-    """They pass by definition, and the report says that nothing was measured."""
+    """They pass by definition, and the report says that nothing was measured, where all are."""
     short = replace(STEADY, assistant_lengths=(5,))
     finding = sessions(Stability(), short, short)
+    others = [sessions(Stability(), *shapes) for shapes in ((short, STEADY), (None, None))]
 
     assert Decision.PASS is finding.decision
     assert "nothing was measured" in finding.caveats[0]
+    assert not any("nothing was measured" in one for each in others for one in each.caveats)
 
 
 # --- pass@k, scores ---------------------------------------------------------------------------
@@ -759,7 +775,7 @@ def test_what_cannot_be_meant_is_refused(make: Any, argument: str) -> None:
 
 def test_all_four_sub_scores_cannot_be_left_out() -> None:
     """One must remain."""
-    from trialwise.model.gate import SUB_SCORES
+    from trialwise.stats.stability import SUB_SCORES
 
     with pytest.raises(InvalidArgument, match="at least one"):
         Stability(exclude=SUB_SCORES)
@@ -782,8 +798,6 @@ def test_a_design_without_the_runs_is_refused(
     gate: Gate, made: dict[str, Any], options: dict[str, Any], reason: str
 ) -> None:
     """Before the first trial, and the suite's loader says the same."""
-    from trialwise.procedures.gates.runs import missing_runs
-
     whole = contract(gate, **made)
     with pytest.raises(DesignRefused, match=reason):
         plan(whole, **options)
@@ -806,12 +820,30 @@ def test_a_design_with_the_runs_is_admitted(
     gate: Gate, made: dict[str, Any], options: dict[str, Any]
 ) -> None:
     """By the loader, too."""
-    from trialwise.procedures.gates.runs import missing_runs
-
     whole = contract(gate, **made)
 
     assert "inputs" == plan(whole, **options).gates[0].sampling
     assert [] == list(missing_runs(whole, RunOptions(**options)))
+
+
+@pytest.mark.parametrize(("trials", "is_enough"), [(5, False), (6, True), (11, True)])
+def test_runs_of_inputs_that_are_repeated_unlike(trials: int, is_enough: bool) -> None:
+    """Twice and four times in six draws: every input has its two runs once all six are made."""
+    inputs = (Input(id="a", value=1, repetitions=2), Input(id="b", value=2, repetitions=4))
+    whole = Contract(
+        "agent",
+        holds,
+        [Criterion("c", holds, never_fails=True)],
+        sampling=Sampling(inputs=inputs),
+        reliability=Reliability(),
+    )
+
+    assert is_enough is not bool(list(missing_runs(whole, RunOptions(trials=trials))))
+    if is_enough:
+        assert "inputs" == plan(whole, trials=trials).gates[0].sampling
+    else:
+        with pytest.raises(DesignRefused, match="at least 2 runs of each input"):
+            plan(whole, trials=trials)
 
 
 def test_a_corpus_tried_once_has_no_repeated_runs() -> None:

@@ -420,8 +420,7 @@ for line in sys.stdin:
     asked = json.loads(line)
     match asked["method"]:
         case "initialize":
-            answer(asked, result={"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
-                                  "serverInfo": {"name": "old", "version": "1"}})
+            answer(asked, GREETING)
         case "tools/list":
             page = (asked.get("params") or {}).get("cursor")
             names = TOOLS.get(page, [])
@@ -433,15 +432,20 @@ for line in sys.stdin:
         case _ if "id" in asked:
             answer(asked, error={"code": -32601, "message": "Method not found"})
 """
+WELCOME = (
+    "result={'protocolVersion': '2025-06-18', 'capabilities': {'tools': {}}, "
+    "'serverInfo': {'name': 'old', 'version': '1'}}"
+)
 
 
 def old_server(
     call: str = "answer(asked, result={'content': []})",
     tools: str = "{None: ['go']}",
     pages: str = "{}",
+    greeting: str = WELCOME,
 ) -> McpServer:
     """A server that lists such tools and answers a call like that."""
-    program = OLD.replace("CALL", call.replace("\n", "\n" + " " * 12))
+    program = OLD.replace("CALL", call.replace("\n", "\n" + " " * 12)).replace("GREETING", greeting)
     heading = f"TOOLS = {tools}\nNEXT = {pages}\n"
     return McpServer(command=[sys.executable, "-c", heading + program])
 
@@ -455,6 +459,27 @@ async def test_servers_of_the_older_protocol_are_understood(serve: Serve) -> Non
     reply = await ask(serve, script, server)
 
     assert ['{"n":1}'] * 2 == [one.result for one in trace_of(reply).tool_calls]
+
+
+async def test_a_tool_that_is_listed_twice_is_one_tool(serve: Serve) -> None:
+    """Under its own name; a call could not say which of the two is meant."""
+    script = Script(calls(("go", {})), says("ok"))
+
+    reply = await ask(serve, script, old_server(tools="{None: ['go', 'stop', 'go']}"))
+
+    offered = [tool["function"]["name"] for tool in script.requests[0]["tools"]]
+    assert ["go", "stop"] == offered
+    assert trace_of(reply).tool_calls[0].failed is False
+
+
+async def test_a_model_that_is_offered_nothing_is_told_so(serve: Serve) -> None:
+    """A call of its own invention fails in words that make sense."""
+    script = Script(calls(("go", {})), says("ok"))
+
+    reply = await ask(serve, script, old_server(tools="{}"))
+
+    error = "there is no tool 'go'; there is none at all"
+    assert error == trace_of(reply).tool_calls[0].error
 
 
 async def test_an_error_of_the_protocol_is_the_tools(serve: Serve) -> None:
@@ -495,6 +520,21 @@ async def test_a_message_without_end_is_the_end_of_the_server(serve: Serve) -> N
             "the tool server 'tools' did not answer within 0.5 s",
         ),
         (
+            McpServer(command=["sh", "-c", "echo Hello!; echo no licence >&2; sleep 600"]),
+            ErrorClass.INFRASTRUCTURE,
+            "within 0.5 s; it said: no licence; it printed what is no message: 'Hello!'",
+        ),
+        (
+            old_server(greeting="error={'code': -32603, 'message': 'no licence'}"),
+            ErrorClass.INFRASTRUCTURE,
+            "cannot be used: no licence",
+        ),
+        (
+            old_server(tools="{None: [5]}"),
+            ErrorClass.INFRASTRUCTURE,
+            "its ListToolsResult is malformed at tools.0.name: Input should be a valid string",
+        ),
+        (
             McpServer(url="http://127.0.0.1:9/mcp"),
             ErrorClass.INFRASTRUCTURE,
             "cannot be used: .*onnect",
@@ -505,7 +545,16 @@ async def test_a_message_without_end_is_the_end_of_the_server(serve: Serve) -> N
             "has no tool 'book'; it has: go, stop",
         ),
     ],
-    ids=["missing", "fails", "silent", "refused", "other-tools"],
+    ids=[
+        "missing",
+        "fails",
+        "silent",
+        "talks-but-not-mcp",
+        "refuses",
+        "malformed",
+        "refused",
+        "other-tools",
+    ],
 )
 async def test_a_server_that_cannot_be_used_is_named(
     serve: Serve, server: McpServer, error_class: ErrorClass, message: str
@@ -536,6 +585,14 @@ async def test_statuses_of_a_server_tell_what_is_wrong(
         await ask(serve, Script(says("never")), f"{url}/mcp")
 
     assert error_class == caught.value.error_class
+
+
+async def test_a_url_that_answers_something_else_is_told_in_a_line(serve: Serve) -> None:
+    """What the SDK's parser had to say is for nobody to read."""
+    url = serve(lambda request: request.respond(200, "{}", Content_Type="application/json"))
+
+    with pytest.raises(ServiceError, match=r"cannot be used: .*: no message of the protocol$"):
+        await ask(serve, Script(says("never")), f"{url}/mcp")
 
 
 async def test_a_plain_server_over_http_is_understood(serve: Serve) -> None:

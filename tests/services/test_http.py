@@ -441,6 +441,8 @@ async def test_no_secret_hides_in_the_chain_of_a_failure(serve: Serve) -> None:
         ("example.com", {}),
         ("http://", {}),
         ("http://[bad", {}),
+        ("http://h:99999/", {}),
+        ("http://user:pass-word@h:99999/", {}),
         (None, {}),
         ("http://user:pass-word@example.com", {}),
         ("http://h/", {"headers": {"Authorization": "Bearer pass-word"}}),

@@ -133,6 +133,29 @@ def test_a_service_that_hangs_fails_by_the_time_limit() -> None:
     assert Contrast.WORSE is found.findings[0].contrast
 
 
+def test_a_reply_that_comes_too_late_is_paid_for() -> None:
+    """A service that does not let itself be cancelled has spent what it has spent."""
+
+    async def stubborn(_question: str) -> tw.Reply:
+        with anyio.CancelScope(shield=True):
+            await anyio.sleep(0.05)
+        return tw.Reply(value="yes", latency_s=0.05, cost_usd=0.25)
+
+    found = compare(
+        contract(always),
+        contract(stubborn),
+        inputs=["one"],
+        trials=4,
+        intent="smoke",
+        timeout_s=0.01,
+        store=None,
+    )
+
+    assert [(tw.ErrorClass.TIMEOUT, 0.25)] * 4 == [
+        (one.error_class, one.cost_usd) for one in found.candidate.trials
+    ]
+
+
 def test_a_retry_is_let_through_and_changes_no_order() -> None:
     """An attempt that failed for infrastructure is made again, in the same pair."""
     tried: Counter[int] = Counter()

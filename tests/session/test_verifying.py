@@ -169,6 +169,8 @@ TAKEN = (
     "aborted",
     "spending.seconds",
     "spending.abandoned",
+    "spending.abandoned_tokens",
+    "spending.abandoned_usd",
     "reproducibility.reference_data_version",
     "reproducibility.quantile_source",
     "reproducibility.interval_implementation",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from statistics import variance
 
 import pytest
 from hypothesis import given
@@ -93,14 +94,29 @@ def test_a_variance_of_coins_is_covered(rate: float) -> None:
     assert covered >= 0.95
 
 
+@pytest.mark.parametrize(("ones", "others"), [(300, 700), (50, 9950), (5000, 5000)])
+def test_a_spread_is_bounded_on_both_sides_alike(ones: int, others: int) -> None:
+    """Maurer & Pontil 2009, theorem 10: √(n p̂(1 − p̂)/(n − 1)) ± √(2 ln(2/α)/(n − 1)), squared."""
+    found = bounded_variance_interval([1.0] * ones + [0.0] * others, confidence=0.9)
+    assert not isinstance(found, Undefined)
+    n = ones + others
+    spread = math.sqrt(ones * others / (n * (n - 1)))
+    half = math.sqrt(2 * math.log(20) / (n - 1))
+    ends = max(0.0, spread - half) ** 2, min(0.25, (spread + half) ** 2)
+
+    assert ends == pytest.approx(tuple(found))
+
+
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=9))
 def test_a_variance_stays_within_what_there_can_be(values: list[float]) -> None:
-    """From 0 to a quarter, around the sample's, in any order."""
-    found = bounded_variance_interval(values)
+    """From 0 to a quarter, around the sample's as far as that is possible, in any order."""
+    found, turned = bounded_variance_interval(values), bounded_variance_interval(values[::-1])
     assert not isinstance(found, Undefined)
+    assert not isinstance(turned, Undefined)
 
     assert 0 <= found.low <= found.high <= 0.25
-    assert tuple(found) == pytest.approx(tuple(bounded_variance_interval(values[::-1])))  # type: ignore[arg-type]
+    assert min(0.25, variance(values)) in found
+    assert tuple(found) == pytest.approx(tuple(turned))
 
 
 def test_one_value_has_no_spread() -> None:

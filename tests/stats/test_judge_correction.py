@@ -218,7 +218,7 @@ def test_the_exact_rogan_gladen_rate_covers_the_truth_everywhere(
 
 
 @pytest.mark.parametrize(("trials", "good", "bad"), [(40, 8, 8), (30, 20, 10)])
-def test_the_interval_of_lang_and_reiczigel_comes_near(trials: int, good: int, bad: int) -> None:
+def test_the_score_interval_by_class_comes_near(trials: int, good: int, bad: int) -> None:
     """Not guaranteed, and hardly ever below."""
     coverage = rogan_gladen_coverage(trials, good, bad, "score")
 
@@ -313,6 +313,39 @@ def test_with_endless_labels_only_the_trials_are_uncertain() -> None:
     assert isinstance(other, CorrectedRate)
     assert tuple(square) == pytest.approx(tuple(wilson_interval(k, n)), abs=1e-6)
     assert tuple(other.interval) == pytest.approx((centre - half, centre + half), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "good", "bad"), [(76, 100, (45, 50), (40, 50)), (9, 30, (18, 20), (9, 10))]
+)
+def test_the_score_interval_is_a_little_wider_than_the_published_one(
+    k: int, n: int, good: tuple[int, int], bad: tuple[int, int]
+) -> None:
+    """Lang & Reiczigel's by their formula, of counts raised by one and sizes by two throughout."""
+
+    def interval(more: int) -> tuple[float, float]:
+        z2 = float(norm.ppf(0.975)) ** 2
+        q, size = (k + z2 / 2) / (n + z2), n + z2
+        (s, of_s), (t, of_t) = (((right + 1) / (m + 2), m + more) for right, m in (good, bad))
+        r = (q + t - 1) / (s + t - 1)
+        parts = r * s * (1 - s) / of_s, (1 - r) * t * (1 - t) / of_t
+        middle = r + 2 * z2 * (parts[0] - parts[1])
+        variance = q * (1 - q) / size + r * parts[0] + (1 - r) * parts[1]
+        half = math.sqrt(z2 * variance) / (s + t - 1)
+        return max(0.0, middle - half), min(1.0, middle + half)
+
+    gold = Confusion(
+        true_pass=good[0],
+        false_fail=good[1] - good[0],
+        true_fail=bad[0],
+        false_pass=bad[1] - bad[0],
+    )
+    found = rogan_gladen_rate(k, n, gold, method="score")
+    assert isinstance(found, CorrectedRate)
+    low, high = interval(more=2)
+
+    assert tuple(found.interval) == pytest.approx(interval(more=0))
+    assert high - low < found.interval.width < 1.1 * (high - low)
 
 
 def test_both_corrections_undo_a_known_error() -> None:
@@ -489,9 +522,7 @@ def test_a_sequence_holds_the_fixed_interval_apart() -> None:
         lambda gold: rectified_rate(5, 4, gold),
         lambda gold: rectified_rate(1, 2, gold, confidence=1),
         lambda gold: rectified_rate(1, 2, gold, method="wald"),  # type: ignore[arg-type]
-        lambda gold: rectified_rate(1, 2, gold, sampling_share=1.0),
         lambda gold: rogan_gladen_rate(1, 0, gold),
-        lambda gold: rogan_gladen_rate(1, 2, gold, sampling_share=0.0),
         lambda gold: rectifier(gold, rule="wald"),  # type: ignore[arg-type]
         lambda gold: judge_accuracy(gold, rule="wald"),  # type: ignore[arg-type]
         lambda gold: labels_needed(gold, 0.0),

@@ -256,7 +256,8 @@ def test_a_longer_curve_need_not_be_monotone(length: int) -> None:
     def steps(outcomes: list[bool]) -> list[int]:
         return [later - earlier for earlier, later in pairwise(reliability_decay_curve(outcomes))]
 
-    assert min(steps(falling)) < 0 <= max([*steps(falling)[:-1], 0])
+    assert [0] * (length - 2) == steps(falling)[:-1]
+    assert steps(falling)[-1] < 0
     assert min(steps(rising)) >= 0 < steps(rising)[0]
     assert length == 2 or min(steps(both)) < 0 < max(steps(both))
 
@@ -485,7 +486,11 @@ def test_a_skill_of_one_that_always_and_one_that_never_passes() -> None:
     skill = skill_score("k", [graded("x", "PPPPP"), graded("y", "FFFFF")], threshold=0.5)
     assert isinstance(skill.metrics, SkillMetrics)
 
-    assert (0.5, 0.5, 5) == (skill.metrics.pass_hat_k, skill.metrics.pass_hat_k_plugin, 5)
+    assert (0.5, 0.5, 5) == (
+        skill.metrics.pass_hat_k,
+        skill.metrics.pass_hat_k_plugin,
+        skill.metrics.k,
+    )
     assert (0.031, 0.001) == tuple(round(float(Fraction(1, 2) ** k), 3) for k in (5, 10))
     assert (0.5, True) == (skill.overall_score, skill.passed)
 

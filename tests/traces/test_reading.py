@@ -100,6 +100,9 @@ def attribute(key: str, value: Any) -> dict[str, Any]:
     if isinstance(value, dict):
         pairs = [attribute(name, part) for name, part in value.items()]
         return {"key": key, "value": {"kvlistValue": {"values": pairs}}}
+    if isinstance(value, list):
+        values = [attribute("", part)["value"] for part in value]
+        return {"key": key, "value": {"arrayValue": {"values": values}}}
     return {"key": key, "value": {"stringValue": value}}
 
 
@@ -322,6 +325,23 @@ def test_openai_arguments_that_are_no_json_stay_as_they_were_sent() -> None:
     assert trace.answer is None
 
 
+@pytest.mark.parametrize("told", [5, "book", {"name": "book"}, ["book"]])
+def test_what_stands_where_calls_are_told_may_be_any_call(told: Any) -> None:
+    """Taken for no call it would be evidence that nothing was called."""
+    message = {"role": "assistant", "content": "done", "tool_calls": told}
+
+    for kind in ("openai", "jsonl", "inspect"):
+        document = {"messages": [message]} if kind == "inspect" else [message]
+        assert [None] == [call.name for call in read_trace(document, kind).tool_calls]
+
+
+def test_a_document_may_be_a_file(tmp_path: Path) -> None:
+    """Named by a path, so that no text is taken for one."""
+    (tmp_path / "trace.json").write_text(json.dumps(OPENAI))
+
+    assert read_trace(OPENAI) == read_trace(tmp_path / "trace.json")
+
+
 def test_a_result_that_nobody_asked_for_is_a_call() -> None:
     """A history that was cut at its beginning hides no call."""
     trace = read_trace([{"role": "tool", "tool_call_id": "lost", "name": "f", "content": "x"}])
@@ -458,6 +478,24 @@ def test_otlp_traces_are_told_apart_by_their_id() -> None:
         read_trace(lines)
 
 
+def test_otlp_what_else_was_traced_is_no_trace_of_an_agent() -> None:
+    """It would be evidence that no tool was called."""
+    other = {**span(1, 0, 1, http__route="/health"), "traceId": "ff"}
+
+    assert 1 == len(read_traces(export(FIRST, other)))
+    with pytest.raises(TraceError, match="no span is of an agent"):
+        read_traces(export(other))
+
+
+def test_otlp_a_call_of_which_only_the_end_of_the_turn_tells_may_be_any() -> None:
+    """Most instrumentations write no contents; a span of the call itself says more."""
+    told = {"gen_ai__response__finish_reasons": ["tool_calls"]}
+    asking = span(7, 1, 2, gen_ai__operation__name="chat", **told)
+
+    assert [None] == [call.name for call in read_trace(export(asking)).tool_calls]
+    assert ["find"] == [call.name for call in read_trace(export(asking, FIND)).tool_calls]
+
+
 def test_otlp_contents_may_stand_on_an_event() -> None:
     """`gen_ai.client.inference.operation.details`, with the attributes in structure."""
     parts: dict[str, Any] = {"arrayValue": {"values": [{"kvlistValue": {"values": []}}]}}
@@ -584,7 +622,9 @@ def test_events_without_ids_are_matched_by_name_and_order() -> None:
 @pytest.mark.parametrize(
     ("data", "kind", "message"),
     [
-        ("", None, "not JSON"),
+        ("", None, "the trace is empty"),
+        ("logs/trace.json", None, "a file is given as a pathlib.Path"),
+        (Path("no-such-trace.json"), None, "cannot be read: .*no-such-trace.json"),
         ("{", None, "not JSON"),
         ('{"role": "user"}\n{oops\n', None, "line 2 of the trace is not JSON"),
         (b"\xff\xfe", None, "not UTF-8 text"),
@@ -593,6 +633,7 @@ def test_events_without_ids_are_matched_by_name_and_order() -> None:
         ({"hello": 1}, None, "name it, as one of envelope, openai"),
         ([], None, "one trace is expected, the document holds 0"),
         ([{"type": "zzz"}], "jsonl", "none of the events is known"),
+        ('{"type": "tool_call", "name": "a"}\n[1]', None, "event 2 is no object"),
         ({"events": 5}, "jsonl", "a list of events is expected"),
         ({"a": 1}, "openai", "conversation 1 has no `messages`"),
         ({"a": 1}, "anthropic", "conversation 1 has no `messages`"),

@@ -153,7 +153,7 @@ def test_other_words_for_the_same() -> None:
 
 def test_hostile_sizes_are_bounded() -> None:
     """Texts are cut, and what is left out is counted."""
-    long = "x" * 10**6
+    long = "x" * (2 * limits.MAX_ANSWER)
     trace = Trace.from_dict(
         {
             "tool_calls": [{"name": long, "server": long, "args": {"q": long}, "result": long}]

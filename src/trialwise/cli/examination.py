@@ -243,25 +243,35 @@ def _services(suite: Suite) -> Iterator[Check]:
         services[id(one.contract.service)] = one.contract.service
         names.setdefault(id(one.contract.service), []).append(one.name)
     for key, service in services.items():
-        check = _service(f"service of {', '.join(names[key])}", service)
-        # An address may have come from the environment, and is then nobody's to print.
-        yield replace(check, found=suite.redaction(check.found))
+        for check in _service(", ".join(names[key]), service):
+            # An address may have come from the environment, and is then nobody's to print.
+            yield replace(check, found=suite.redaction(check.found))
 
 
-def _service(name: str, service: Any) -> Check:
-    from trialwise.services import ChatService, CommandService, HttpService
+def _service(contracts: str, service: Any) -> Iterator[Check]:
+    from trialwise.services import AgentService, ChatService, CommandService, HttpService
+    from trialwise.services._secrets import resolve
 
+    name = f"service of {contracts}"
     match service:
         case CommandService():
-            return _program(name, service._argv[0], service._cwd or "", service._env.get("PATH"))
+            yield _program(name, service._argv[0], service._cwd or "", service._env.get("PATH"))
         case HttpService():
-            from trialwise.services._secrets import resolve
-
-            return _endpoint(name, resolve(service._url, service._environment))
+            yield _endpoint(name, resolve(service._url, service._environment))
         case ChatService():
-            return _endpoint(name, service._base_url)
-    # A function was imported and a recording was read when the suite was loaded.
-    return Check(name=name, status=Status.OK, found=repr(service))
+            yield _endpoint(name, service._base_url)
+        case AgentService():
+            yield _endpoint(name, service._base_url)
+            for tools, server in service._servers.items():
+                name = f"server {tools} of {contracts}"
+                if server.url is not None:
+                    yield _endpoint(name, resolve(server.url, service._environment))
+                else:
+                    search = server.env.get("PATH")
+                    yield _program(name, server.command[0], server.cwd or "", search)
+        case _:
+            # A function was imported and a recording was read when the suite was loaded.
+            yield Check(name=name, status=Status.OK, found=repr(service))
 
 
 def _program(name: str, program: str, folder: str, search: str | None) -> Check:

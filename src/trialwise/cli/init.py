@@ -24,9 +24,10 @@ _ABOUT = {
     "sample_agent.py": "an agent to try it on",
     "sample_server.py": "an agent to try it on, behind HTTP",
     "sample_model.py": "a model to try it on, behind the OpenAI protocol",
+    "sample_tools.py": "its tools, as an MCP server",
     "test_sample_agent.py": "an agent to try it on, and its tests",
 }
-_KINDS = ("python", "pytest", "command", "http", "openai")
+_KINDS = ("python", "pytest", "command", "http", "openai", "agent")
 _SERVERS = ("sample_server.py", "sample_model.py")
 
 
@@ -40,7 +41,7 @@ _SERVERS = ("sample_server.py", "sample_model.py")
     type=click.Choice(_KINDS),
     default="python",
     show_default=True,
-    help="What is under test: a function, tests, a program, a URL, or a chat model.",
+    help="What is under test: a function, tests, a program, a URL, a chat model, one with tools.",
 )
 @click.option("--force", is_flag=True, help="Overwrite what an earlier `init` wrote.")
 def command(folder: Path, kind: str, force: bool) -> int:
@@ -149,7 +150,11 @@ def _next_steps(folder: Path, files: Mapping[str, str], python: str) -> str:
 
 
 def _warn_of_missing(kind: str) -> None:
+    from importlib.util import find_spec
     from shutil import which
+
+    if kind == "agent" and find_spec("mcp") is None:
+        click.echo("\nTools need the MCP SDK: pip install 'trialwise[mcp]'", err=True)
 
     if kind == "pytest" and which("pytest") is None:
         click.echo("\nThere is no `pytest` on the path: install it, or name it in full.", err=True)

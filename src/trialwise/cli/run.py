@@ -66,16 +66,30 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
     """
     from trialwise.cli.planning import prepare_all
 
+    _check_outputs(given["outputs"])
     suite = load(file, without_services=given["replay"] is not None)
     chosen = choose(suite, names, tags)
     space = _workspace(suite, given)
     prepared = prepare_all(chosen, space, given)
+    _check_tape(prepared, given)
     if not given["quiet"]:
         _announce(suite, prepared)
     records, interrupted = _run(prepared, space, given)
     code = _exit_code(records, interrupted, strict=given["fail_on_inconclusive"])
-    _report(suite, records, given, code)
-    return code
+    troubles = _report(suite, records, given, code)
+    for trouble in troubles:
+        click.echo(f"trialwise: {trouble}", err=True)
+    # Whoever waits for the report must not take its absence for a success.
+    return ExitCode.ERROR if troubles and code == ExitCode.PASS else code
+
+
+def _check_outputs(paths: Sequence[Path]) -> None:
+    """Tell of a name that asks for no report before anything is run."""
+    if paths:
+        from trialwise.reporters.formats import format_of
+
+        for path in paths:
+            format_of(path)
 
 
 def _workspace(suite: Suite, given: dict[str, Any]) -> Workspace:
@@ -137,14 +151,33 @@ def _run(
     return records, False
 
 
+def _check_tape(prepared: Sequence[Prepared], given: dict[str, Any]) -> None:
+    """Refuse a recording that has nothing to play, or that would become one of two runs."""
+    record, replay = given["record"], given["replay"]
+    if record is not None and replay is not None:
+        raise click.UsageError("--record and --replay exclude each other")
+    if replay is None and (record is None or given["resume"] is not None or not record.exists()):
+        return
+    from trialwise.services import ReplayService
+
+    for one in prepared:
+        contract = one.plan.contract
+        count = len(ReplayService(replay or record, contract=contract))
+        if replay is not None and not count:
+            raise click.UsageError(f"{replay} holds no reply of {contract}")
+        if replay is None and count:
+            raise click.UsageError(
+                f"{record} holds {count} replies of {contract} from another run, and --replay "
+                "could not tell them apart: remove it, or name another file"
+            )
+
+
 def _with_recording(one: Prepared, given: dict[str, Any]) -> Any:
     if given["replay"] is None and given["record"] is None:
         return one.contract
     from trialwise.services import RecordingService, ReplayService
     from trialwise.session.preparing import open_service
 
-    if given["replay"] is not None and given["record"] is not None:
-        raise click.UsageError("--record and --replay exclude each other")
     if given["replay"] is not None:
         replay = ReplayService(given["replay"], contract=one.plan.contract)
         return one.contract.with_service(replay)
@@ -166,11 +199,12 @@ def _exit_code(records: Sequence[RunRecord], interrupted: bool, *, strict: bool)
     return ExitCode.FAIL if strict and code == ExitCode.INCONCLUSIVE else code
 
 
-def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code: int) -> None:
+def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code: int) -> list[str]:
+    """Write the reports and say the verdict; what could not be written, in words."""
     if not records:
-        return
+        return []
     from trialwise.cli.printing import near
-    from trialwise.reporters.formats import Format, render_report, write_report
+    from trialwise.reporters.formats import Format, ReportNotWritten, render_report, write_report
 
     locations = {
         record.run_id: near(suite.runs_folder / "runs" / record.run_id) for record in records
@@ -188,18 +222,29 @@ def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code:
     wanted += [(path, None) for path in given["outputs"]]
     named = ((given["html"], Format.HTML), (given["junit"], Format.JUNIT))
     wanted += [(path, kind) for path, kind in named if path is not None]
-    written = [near(write_report(path, records, format_=kind, **known)) for path, kind in wanted]
+    written: list[str] = []
+    troubles: list[str] = []
+    for path, kind in wanted:
+        try:
+            written.append(near(write_report(path, records, format_=kind, **known)))
+        except ReportNotWritten as error:
+            troubles.append(str(error))
     if given["summary"] is not None:
-        with given["summary"].open("a", encoding="utf-8") as stream:
-            stream.write(render_report(records, Format.MARKDOWN, **known))
+        try:
+            with given["summary"].open("a", encoding="utf-8") as stream:
+                stream.write(render_report(records, Format.MARKDOWN, **known))
+        except OSError as error:
+            why = error.strerror or str(error)
+            troubles.append(str(ReportNotWritten(given["summary"], why)))
     if given["annotations"] == "github":
         from trialwise.reporters.annotations import render_github
 
         click.echo(render_github(records, file=suite.path.name), nl=False)
     if given["as_json"]:
         click.echo(render_report(records, Format.JSON, **known), nl=False)
-        return
+        return troubles
     _print_summary(records, written or [*locations.values()], transparent=given["transparent"])
+    return troubles
 
 
 def _print_summary(

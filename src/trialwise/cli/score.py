@@ -129,17 +129,20 @@ def _rates(texts: tuple[str, ...]) -> float | dict[str, float] | None:
 
 
 def _report(scored: Scored, given: dict[str, Any]) -> int:
-    from trialwise.reporters.formats import write_report
+    from trialwise.reporters.formats import format_of, write_report
     from trialwise.reporters.suite import exit_code_of
 
-    code = exit_code_of([scored.result.record])
     for path in given["outputs"]:
-        write_report(path, [scored.result.record], exit_code=code)
+        format_of(path)
+    code = exit_code_of([scored.result.record])
     if given["as_json"]:
         click.echo(json.dumps(scored.to_dict(), indent=2))
-        return code
-    scored.show(transparent=given["transparent"], stream=sys.stdout)
-    click.echo(_table(scored.metrics))
+    else:
+        scored.show(transparent=given["transparent"], stream=sys.stdout)
+        click.echo(_table(scored.metrics))
+    # After the verdict: one that cannot be written must not hide it.
+    for path in given["outputs"]:
+        write_report(path, [scored.result.record], exit_code=code)
     return code
 
 

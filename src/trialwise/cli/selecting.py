@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["choose", "load", "option_changes", "selection", "size_changes", "size_options"]
 
+_AMOUNT = click.FloatRange(min=0, min_open=True)
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -45,8 +47,8 @@ def size_options(function: F) -> F:
             "--override", "overrides", multiple=True, help="Admit a major caveat, by its code."
         ),
         click.option("--concurrency", type=click.IntRange(1), help="Trials side by side."),
-        click.option("--max-usd", type=float, help="Stop before spending more; keep everything."),
-        click.option("--max-seconds", type=float, help="Stop after so long; keep everything."),
+        click.option("--max-usd", type=_AMOUNT, help="Stop before spending more; keep everything."),
+        click.option("--max-seconds", type=_AMOUNT, help="Stop after so long; keep everything."),
         click.option(
             "--rule", type=click.Choice(["wilson", "exact"]), help="The rule set to decide by."
         ),

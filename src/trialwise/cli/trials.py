@@ -65,7 +65,8 @@ def render_trials(
     name = able.painted(able.shown(record.plan.contract), Style.STRONG)
     whole = f"{failed} of {counted(len(record.trials), 'trial')} failed"
     of = failed if failing else len(record.trials)
-    shown = f"; the first {len(trials)} are shown" if len(trials) < of else ""
+    first = "first is" if len(trials) == 1 else f"first {len(trials)} are"
+    shown = f"; the {first} shown" if len(trials) < of else ""
     lines = [f"{name}: {whole}{shown}"]
     for trial in trials:
         lines += ["", *_trial_lines(trial, able)]
@@ -73,6 +74,7 @@ def render_trials(
 
 
 def _trial_lines(trial: Trial, able: Capabilities) -> Iterator[str]:
+    from trialwise.model.outcome import ErrorClass
     from trialwise.reporters.plan.figures import duration, money
     from trialwise.reporters.terminal import Style
 
@@ -82,8 +84,11 @@ def _trial_lines(trial: Trial, able: Capabilities) -> Iterator[str]:
     facts += [] if trial.cost_usd is None else [money(trial.cost_usd)]
     facts += [f"{trial.attempts} attempts"] if trial.attempts > 1 else []
     yield f"{mark}  {able.shown(able.dot.join(facts))}"
+    for number, error in enumerate(trial.attempt_errors, 1):
+        yield from _block(f"attempt {number}", error, able)
     if trial.error:
-        yield from _block(f"{trial.error_class} error", trial.error, able)
+        kind = "" if trial.error_class is ErrorClass.NONE else f"{trial.error_class} "
+        yield from _block(f"{kind}error", trial.error, able)
     for outcome in trial.outcomes:
         result = outcome.result
         # Where there was no reply, every criterion would only repeat the error.
@@ -94,7 +99,7 @@ def _trial_lines(trial: Trial, able: Capabilities) -> Iterator[str]:
                 yield from _block("  evidence", result.evidence, able)
     yield from _calls(trial.tool_calls, able)
     if trial.reply is not None:
-        yield from _block("reply", trial.reply, able)
+        yield from _block("reply", trial.reply or "(empty)", able)
 
 
 def _calls(calls: Sequence[Mapping[str, Any]], able: Capabilities) -> Iterator[str]:

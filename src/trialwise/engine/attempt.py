@@ -6,6 +6,7 @@ record says how many.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from anyio import move_on_after
@@ -45,6 +46,7 @@ class Caller:
         retries: Further attempts after an infrastructure error, and after no other.
         clock: For the waits in between.
         excerpts: How messages are kept.
+        abandon: Told what a trial took that is cancelled, or ends the run.
     """
 
     def __init__(
@@ -55,12 +57,14 @@ class Caller:
         retries: int,
         clock: Timer,
         excerpts: Excerpts,
+        abandon: Callable[[Sequence[Reply]], None] = lambda _: None,
     ) -> None:
         self._service = service
         self._timeout_s = timeout_s
         self._retries = retries
         self._clock = clock
         self._excerpts = excerpts
+        self._abandon = abandon
 
     async def respond(self, index: int, given: Any, seed: int) -> Response:
         """The response to one trial.
@@ -70,31 +74,39 @@ class Caller:
         """
         earlier: tuple[str, ...] = ()
         lost: tuple[Reply, ...] = ()
-        while True:
-            # A service that changes its input must not change the next trial's.
-            context = TrialContext(index=index, input=_fresh(given), seed=seed)
-            try:
-                call = self._service.call if self._timeout_s is None else self._call_in_time
-                reply = _checked(await call(context))
-                if not earlier:
-                    return Response(reply)
-                return Response(reply, ErrorClass.NONE, "", len(earlier) + 1, earlier, None, lost)
-            except (Exception, SystemExit) as caught:
-                error = _innermost(caught)
-            except BaseException as caught:
-                if not is_unasked(caught):
-                    raise
-                error = RuntimeError("the service cancelled itself")
-            message = self._excerpts.text(error_text(error))
-            partial = context.partial
-            delay = self._delay(error, seed, len(earlier) + 1)
-            if delay is None:
-                error_class = getattr(error, "error_class", ErrorClass.NONE)
-                attempts = len(earlier) + 1
-                return Response(None, error_class, message, attempts, earlier, partial, lost)
-            earlier += (message,)
-            lost += () if partial is None else (partial,)
-            await self._clock.sleep(delay)
+        context: TrialContext | None = None
+        try:
+            while True:
+                # A service that changes its input must not change the next trial's.
+                context = TrialContext(index=index, input=_fresh(given), seed=seed)
+                try:
+                    call = self._service.call if self._timeout_s is None else self._call_in_time
+                    reply = _checked(await call(context))
+                    if not earlier:
+                        return Response(reply)
+                    attempts = len(earlier) + 1
+                    return Response(reply, ErrorClass.NONE, "", attempts, earlier, None, lost)
+                except (Exception, SystemExit) as caught:
+                    error = _innermost(caught)
+                except BaseException as caught:
+                    if not is_unasked(caught):
+                        raise
+                    error = RuntimeError("the service cancelled itself")
+                message = self._excerpts.text(error_text(error))
+                delay = self._delay(error, seed, len(earlier) + 1)
+                partial, context = context.partial, None
+                if delay is None:
+                    error_class = getattr(error, "error_class", ErrorClass.NONE)
+                    attempts = len(earlier) + 1
+                    return Response(None, error_class, message, attempts, earlier, partial, lost)
+                earlier += (message,)
+                lost += () if partial is None else (partial,)
+                await self._clock.sleep(delay)
+        except BaseException:
+            # Nobody waits for this trial any more, and what it took is paid for.
+            partial = None if context is None else context.partial
+            self._abandon(lost if partial is None else (*lost, partial))
+            raise
 
     async def _call_in_time(self, context: TrialContext) -> Reply:
         assert self._timeout_s is not None

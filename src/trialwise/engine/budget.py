@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from trialwise.engine.expenses import known_sum, known_usage
 from trialwise.engine.ports import Clock
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import Budget
+from trialwise.model.reply import Reply, Setup
 from trialwise.model.trial import Trial
 
 __all__ = ["Meter"]
@@ -16,8 +20,9 @@ _NEARLY = 1 - 1e-9
 class Meter:
     """The spending of a run against its budget.
 
-    Setup and judging count toward the budget, since they are paid like the rest; they are kept
-    apart in the spending. Trials from before a restart count as well, except for their seconds.
+    Setup, judging and trials that nobody waited for count toward the budget, since they are paid
+    like the rest; they are kept apart. Trials from before a restart count as well, except for
+    their seconds.
 
     Args:
         budget: The limits.
@@ -39,6 +44,8 @@ class Meter:
         self.judging_tokens = 0
         self.judging_usd: float | None = None
         self.abandoned = 0
+        self.abandoned_tokens = 0
+        self.abandoned_usd: float | None = None
 
     @property
     def seconds(self) -> float:
@@ -59,11 +66,25 @@ class Meter:
             self.setup_tokens += trial.setup_usage.total_tokens
         if trial.setup_cost_usd is not None:
             self.setup_usd = (self.setup_usd or 0.0) + trial.setup_cost_usd
-
         if trial.judging_usage is not None:
             self.judging_tokens += trial.judging_usage.total_tokens
         if trial.judging_cost_usd is not None:
             self.judging_usd = (self.judging_usd or 0.0) + trial.judging_cost_usd
+
+    def abandon(self, replies: Iterable[Reply]) -> None:
+        """Count what a trial took that will never be counted, as far as it tells.
+
+        A request that was under way is paid by whoever asked, and nobody says how much it was.
+
+        Args:
+            replies: What its attempts had come to, setup included.
+        """
+        for reply in replies:
+            setup = reply.setup or Setup()
+            usage = known_usage([reply.usage, setup.usage])
+            if usage is not None:
+                self.abandoned_tokens += usage.total_tokens
+            self.abandoned_usd = known_sum([self.abandoned_usd, reply.cost_usd, setup.cost_usd])
 
     def exhausted(self, in_flight: int) -> tuple[StopReason, str] | None:
         """Which limit forbids another start, in words too; None where none does.
@@ -76,10 +97,11 @@ class Meter:
             return StopReason.TRIALS_BUDGET, f"the budget of {budget.trials} trials is used up"
         if budget.seconds is not None and self.seconds >= budget.seconds:
             return StopReason.TIME_BUDGET, f"the budget of {budget.seconds:g} s is used up"
-        tokens = self.tokens + self.setup_tokens + self.judging_tokens
+        tokens = self.tokens + self.setup_tokens + self.judging_tokens + self.abandoned_tokens
         if budget.tokens is not None and tokens >= budget.tokens:
             return StopReason.TOKEN_BUDGET, f"the budget of {budget.tokens} tokens is used up"
         usd = (self.usd or 0.0) + (self.setup_usd or 0.0) + (self.judging_usd or 0.0)
+        usd += self.abandoned_usd or 0.0
         if budget.usd is not None and usd >= budget.usd * _NEARLY:
             return StopReason.MONEY_BUDGET, f"the budget of ${budget.usd:g} is used up"
         return None
@@ -98,6 +120,8 @@ class Meter:
             judging_tokens=self.judging_tokens,
             judging_usd=_nanodollars(self.judging_usd),
             abandoned=self.abandoned,
+            abandoned_tokens=self.abandoned_tokens,
+            abandoned_usd=_nanodollars(self.abandoned_usd),
         )
 
 

@@ -15,14 +15,14 @@ from anyio import (
 )
 from anyio.lowlevel import checkpoint
 
-from trialwise.engine.attempt import Caller
+from trialwise.engine.attempt import Caller, Response
 from trialwise.engine.budget import Meter
 from trialwise.engine.ledger import Ledger
 from trialwise.engine.pacing import Pacer
 from trialwise.engine.ports import Clock, ServiceError
 from trialwise.engine.progress import Progress
 from trialwise.engine.scheduler import Scheduler
-from trialwise.engine.scoring import Scorer
+from trialwise.engine.scoring import Examined, Scorer
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import AbortRule
 from trialwise.model.outcome import ErrorClass
@@ -160,8 +160,7 @@ class Execution:
         started = self._monotonic()
         try:
             response = await self._means.caller.respond(index, given.value, seed)
-            asks = self._scorer.asks
-            examined = await self._scorer.ask(response, given=given, seed=seed) if asks else None
+            examined = await self._asked(response, given, seed) if self._scorer.asks else None
         except ServiceError as error:
             self._give_up(str(error))
             return
@@ -181,6 +180,15 @@ class Execution:
             return
         self._count(trial)
         await self._rest()
+
+    async def _asked(self, response: Response, given: Input, seed: int) -> Examined | None:
+        try:
+            return await self._scorer.ask(response, given=given, seed=seed)
+        except BaseException:
+            # The reply was there, and nobody will count it.
+            replies = (response.reply, response.partial, *response.lost)
+            self._means.meter.abandon(one for one in replies if one is not None)
+            raise
 
     def _count(self, trial: Trial) -> None:
         scheduler, means = self._scheduler, self._means

@@ -147,6 +147,7 @@ class _Run:
                 retries=options.retries,
                 clock=clock,
                 excerpts=excerpts,
+                abandon=meter.abandon,
             ),
             clock=clock,
             meter=meter,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trialwise.model.sampling import Input
     from trialwise.stats import TraceShape
 
-__all__ = ["Scorer"]
+__all__ = ["Examined", "Scorer"]
 
 Activity = Callable[[Reply], bool]
 

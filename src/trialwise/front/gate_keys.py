@@ -23,8 +23,6 @@ _SUB_SCORES = (
 _ASK_A_MODEL = frozenset(
     {"judge", "jury", "llm_judge", "llm_jury", "llm_rubric", "similar", "similarity", "embedding"}
 )
-
-
 #: What people call limits elsewhere, by what a schema calls them.
 _LIMITS = {
     "minimum": "minimum",

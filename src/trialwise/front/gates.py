@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["build_gates", "check_runs"]
 
 _NAMES = ("reliability", "stability", "metrics")
+#: The fields of the model, by the keywords of JSON Schema.
 _LIMITS = {
     "minimum": "minimum",
     "maximum": "maximum",
@@ -51,9 +52,7 @@ def build_gates(
             continue
         check_sampling(given, samplings, f"`{name}`", context)
         expect = _expectations(name, given, context)
-        if not given.sound or expect is None:
-            continue
-        if not _weights_are_sound(given, context):
+        if not given.sound or expect is None or not _weights_are_sound(given, context):
             continue
         gate = made(partial(_gate, name, given, expect), given, context)
         if isinstance(gate, Invalid) or samplings is None:
@@ -178,7 +177,7 @@ def _matcher(fields: Fields, context: Context) -> Matcher | Invalid:
     if name == "exact":
         return made(lambda: Exact(value=given), fields, context)
     if name == "schema":
-        limits = _renamed(given.values)
+        limits = {_LIMITS[limit]: value for limit, value in given.values.items()}
         return made(lambda: NumberSchema(**limits), fields, context)
     parts = [_matcher(one, context) for one in (given if isinstance(given, list) else [given])]
     sound = tuple(one for one in parts if not isinstance(one, Invalid))
@@ -187,7 +186,3 @@ def _matcher(fields: Fields, context: Context) -> Matcher | Invalid:
     if name == "not":
         return Not(matcher=sound[0])
     return AllOf(matchers=sound) if name == "all_of" else AnyOf(matchers=sound)
-
-
-def _renamed(limits: Mapping[str, float]) -> dict[str, float]:
-    return {_LIMITS[name]: value for name, value in limits.items()}

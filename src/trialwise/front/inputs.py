@@ -11,6 +11,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.front.context import INVALID, Context, Invalid
 from trialwise.front.files import FileUnreadable, read_text
 from trialwise.front.nodes import Node, Source
+from trialwise.front.problems import nearest
 from trialwise.front.records import Fields
 from trialwise.model.sampling import Input
 
@@ -196,8 +197,10 @@ class _Table:
             sent = {key: part for key, part in value.items() if key != hidden}
             self._put(number, {**taken, "value": sent}, "value")
         elif unknown := [key for key in value if key not in ("value", *map(self._column, _FIELDS))]:
+            close = nearest(unknown[0], _FIELDS)
+            meant = f"did you mean `{close}`? If not, " if close else ""
             advice = "say `value: value` in the suite to take that field and leave the others"
-            self._refuse(number, f"`{unknown[0]}` is no field of an input; {advice}")
+            self._refuse(number, f"`{unknown[0]}` is no field of an input; {meant}{advice}")
         else:
             self._put(number, value, "value")
 
@@ -342,7 +345,7 @@ def parse_json(text: str) -> Any:
     except RecursionError:
         raise ValueError("it nests too deeply") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"{error.msg} at column {error.colno}") from None
+        raise ValueError(f"{error.msg.removesuffix(' at')} at column {error.colno}") from None
     if "\\u" in text and not _encodes(value):
         raise ValueError("it holds half a surrogate pair")
     return value

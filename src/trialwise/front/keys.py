@@ -46,7 +46,12 @@ CRITERION = Record(
     "criterion",
     (
         Key("name", Text(), "How reports call it."),
-        Key("at_least", Rate(), "The rate that is required, below 1."),
+        Key(
+            "at_least",
+            Rate(),
+            "The rate that is required, below 1.",
+            elsewhere="threshold pass_rate min_pass_rate pass_threshold min_rate required_rate",
+        ),
         Key(
             "no_worse_than",
             Text("`baseline` or a baseline's identifier"),
@@ -109,9 +114,9 @@ BUDGET = Record(
     "budget",
     (
         Key("trials", Count(), "The most trials."),
-        Key("time", Duration(), "The longest time."),
+        Key("time", Duration(), "The longest time.", elsewhere="seconds duration timeout"),
         Key("tokens", Count(), "The most tokens."),
-        Key("money", Money(), "The most money."),
+        Key("money", Money(), "The most money.", elsewhere="usd cost dollars max_cost max_usd"),
     ),
     doc="Limits that stop a run cleanly and keep every result.",
 )
@@ -241,10 +246,21 @@ _SHARED = (
             "a service, or the name of one", scalar=Text("the name of a service"), mapping=SERVICE
         ),
         "What is under test, or its name in `services`.",
+        elsewhere="provider providers target targets agent system_under_test",
     ),
-    Key("inputs", INPUTS, "What the service is asked."),
+    Key(
+        "inputs",
+        INPUTS,
+        "What the service is asked.",
+        elsewhere="prompts tests cases test_cases dataset examples scenarios questions",
+    ),
     Key("samplings", _SAMPLINGS, "Several lists of inputs, by name, instead of `inputs`."),
-    Key("criteria", Listing(CRITERION, "a list of criteria"), "What is promised."),
+    Key(
+        "criteria",
+        Listing(CRITERION, "a list of criteria"),
+        "What is promised.",
+        elsewhere="assert asserts assertions checks scorers evaluators expect expectations",
+    ),
     Key(
         "intent",
         Choice(*(one.lower() for one in Intent)),
@@ -252,7 +268,12 @@ _SHARED = (
         default="verification",
     ),
     Key("rule", Choice(*RULES), "The rule set of every decision.", default="wilson"),
-    Key("trials", _TRIALS, "A fixed number of trials for every criterion."),
+    Key(
+        "trials",
+        _TRIALS,
+        "A fixed number of trials for every criterion.",
+        elsewhere="runs n samples repeat repeats repetitions iterations epochs attempts num_trials",
+    ),
     Key("max_trials", Count(), "The most trials of a decision that may stop early."),
     Key("seed", Whole(), "Of the whole run.", default="drawn and recorded"),
     Key(
@@ -261,7 +282,13 @@ _SHARED = (
         "How inputs are chosen.",
         default="what keeps the error rates exact",
     ),
-    Key("concurrency", Count(), "Trials at a time.", default="1"),
+    Key(
+        "concurrency",
+        Count(),
+        "Trials at a time.",
+        default="1",
+        elsewhere="parallel parallelism workers threads jobs max_concurrency max_connections",
+    ),
     Key("rate", Pace(), "The most trials started in a unit of time."),
     Key("timeout", Duration(), "Of one attempt."),
     Key("retries", Count(0), "Further attempts after an infrastructure error.", default="0"),
@@ -382,5 +409,9 @@ def records() -> list[Record]:
 
 
 def homes(key: str) -> list[str]:
-    """The records that have a key of this name."""
-    return [record.name for record in records() if any(one.name == key for one in record.keys)]
+    """The records that have a key of this name, or one that others call so."""
+    return [
+        record.name
+        for record in records()
+        if any(key == one.name or key in one.elsewhere for one in record.keys)
+    ]

@@ -27,6 +27,9 @@ _KEYS = {
     "window_hours": "window",
 }
 
+#: Where a field stands that is none of the contract's own.
+_WITHIN = {"expected": ("inputs", "samplings")}
+
 
 def made(build: Callable[[], T], fields: Fields, context: Context) -> T | Invalid:
     """What the model makes of some fields, or `INVALID` once its refusal is reported."""
@@ -35,6 +38,9 @@ def made(build: Callable[[], T], fields: Fields, context: Context) -> T | Invali
     except InvalidArgument as error:
         key = _KEYS.get(error.argument, error.argument)
         node = fields.at(key)
+        for outer in _WITHIN.get(key, ()):
+            if outer in fields.nodes:
+                return context.refuse(fields.at(outer), f"`{key}` must {error.allowed}")
         if node is fields.node:
             return context.refuse(node, f"{error.argument} must {error.allowed}")
         return context.refuse(node, f"`{key}` must {error.allowed}, got {shown(node)}")

@@ -13,7 +13,7 @@ from trialwise.front.records import Fields
 __all__ = ["PLACEHOLDER", "called", "models_of", "with_model"]
 
 PLACEHOLDER = "{model}"
-#: They would make two arguments of one, or be filled in themselves.
+#: They would be filled in themselves; blanks, as bad, would make two arguments of one.
 _UNFIT = frozenset("{}")
 
 

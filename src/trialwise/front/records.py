@@ -76,18 +76,27 @@ class Key:
         doc: What it means, as a sentence.
         default: What holds without it, as the reference shows it.
         aliases: Other ways to write it.
+        elsewhere: What other tools call it: understood, and not accepted.
     """
 
-    __slots__ = ("aliases", "default", "doc", "kind", "name")
+    __slots__ = ("aliases", "default", "doc", "elsewhere", "kind", "name")
 
     def __init__(
-        self, name: str, kind: Kind, doc: str, *, default: str = "", aliases: tuple[str, ...] = ()
+        self,
+        name: str,
+        kind: Kind,
+        doc: str,
+        *,
+        default: str = "",
+        aliases: tuple[str, ...] = (),
+        elsewhere: str = "",
     ) -> None:
         self.name = name
         self.kind = kind
         self.doc = doc
         self.default = default
         self.aliases = aliases
+        self.elsewhere = frozenset(elsewhere.split())
 
 
 class Listing(Kind):
@@ -228,18 +237,20 @@ class Record(Kind):
         self.doc = doc
         self.expected = f"a mapping ({name})"
         self._by_name = {word: key for key in keys for word in (key.name, *key.aliases)}
+        self._elsewhere = {word: key.name for key in keys for word in key.elsewhere}
 
     def read(self, node: Node, label: str, context: Context) -> Fields | Invalid:
         """Every key that is sound; what is not is reported."""
         if not node.is_mapping:
-            return self.refuse(node, label, context)
+            names = tuple(key.name for key in self.keys)
+            return self.refuse(node, label, context, f"its keys are {_listed(names)}")
         before = len(context.problems)
         fields = Fields(node)
         meant: set[str] = set()
         for name, (key_node, value) in context.entries(node).items():
             key = self._by_name.get(name)
             if key is None:
-                close = nearest(name, list(self._by_name))
+                close = self._elsewhere.get(name) or nearest(name, list(self._by_name))
                 context.refuse(key_node, self._unknown(name, close, context))
                 meant |= {self._by_name[close].name} if close else set()
             elif key.name in fields.keys:
@@ -338,6 +349,8 @@ def _value(kind: Kind, label: str, node: Node, context: Context) -> Any:
 
 
 def _a(noun: str) -> str:
+    if noun.endswith("s"):
+        return f"`{noun}`"  # no singular: metrics, prices
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 

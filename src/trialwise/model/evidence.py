@@ -163,6 +163,9 @@ class Spending:
     judging_usd: float | None = None
     abandoned: int = 0
     """Trials started and not waited for, once the verdict was certain."""
+    abandoned_tokens: int = 0
+    """What those took, as far as they told; a request that was under way told nothing."""
+    abandoned_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import ClassVar, TypeAlias
@@ -23,12 +23,11 @@ from trialwise.stats._checks import (
     check_open_rate,
     check_positive,
     check_rate,
-    check_real,
 )
-from trialwise.stats.stability import DEFAULT_GATE, StabilityFloors
+from trialwise.stats.reliability import check_half_width
+from trialwise.stats.stability import DEFAULT_GATE, SUB_SCORES, StabilityFloors
 
 __all__ = [
-    "SUB_SCORES",
     "Basis",
     "Expectation",
     "Gate",
@@ -38,11 +37,6 @@ __all__ = [
     "basis_of",
     "targets_of",
 ]
-
-SUB_SCORES = tuple(one.name for one in fields(StabilityFloors))
-"""The four heuristics of one session."""
-
-_NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 
 
 # --- Targets ----------------------------------------------------------------------------------
@@ -183,8 +177,7 @@ class Reliability:
     def __post_init__(self) -> None:
         object.__setattr__(self, "expect", _expectations(self.name, self.expect))
         check_open_rate("confidence", self.confidence)
-        if not 0 < check_real("half_width", self.half_width) < 0.5:
-            raise InvalidArgument("half_width", self.half_width, "lie strictly between 0 and 0.5")
+        check_half_width(self.half_width)
 
     @property
     def fewest_runs(self) -> int:
@@ -245,7 +238,7 @@ class Metrics:
     expect: tuple[Expectation, ...] = ()
     k: tuple[int, ...] = ()
     """For the table of pass@k and pass^k; by default powers of two up to the runs of an input."""
-    weights: Mapping[str, float] = field(default_factory=lambda: _NO_WEIGHTS)
+    weights: Mapping[str, float] = field(default_factory=dict)
     """Of each criterion in a run's score; all alike where none is given."""
     threshold: float | None = None
     """The score at which a run passes; None: a run passes if every criterion does."""
@@ -260,8 +253,7 @@ class Metrics:
         put(self, "k", tuple(sorted({check_count("k", one, minimum=1) for one in self.k})))
         put(self, "weights", MappingProxyType(dict(self.weights)))
         for name, weight in self.weights.items():
-            if not math.isfinite(check_positive(f"weights[{name!r}]", weight)):
-                raise InvalidArgument(f"weights[{name!r}]", weight, "be finite")
+            check_positive(f"weights[{name!r}]", weight)
         if self.threshold is not None:
             check_rate("threshold", self.threshold)
         if self.criterion is not None and (self.weights or self.threshold is not None):

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from trialwise.errors import InvalidArgument
 from trialwise.stats._checks import check_real
 
-__all__ = ["AllOf", "AnyOf", "Exact", "Matcher", "Not", "NumberSchema", "limits_of", "may_hold"]
+__all__ = ["AllOf", "AnyOf", "Exact", "Matcher", "Not", "NumberSchema", "may_hold"]
 
 _TIE = 1e-9
 
@@ -138,34 +138,30 @@ Matcher: TypeAlias = Exact | NumberSchema | Not | AllOf | AnyOf
 """What a number may be asked to be."""
 
 
-def limits_of(matcher: Matcher) -> list[float]:
-    """The numbers at which a matcher may change its mind.
-
-    >>> limits_of(Not(matcher=NumberSchema(minimum=0.2, maximum=0.8)))
-    [0.2, 0.8]
-    """
-    match matcher:
-        case Exact():
-            return [matcher.value]
-        case NumberSchema():
-            return [limit for _, _, limit in matcher._limits()]
-        case Not():
-            return limits_of(matcher.matcher)
-    return [limit for one in matcher.matchers for limit in limits_of(one)]
-
-
 def may_hold(matcher: Matcher, *, least: float, most: float) -> bool:
     """Whether any number of a range is matched; `most` may be infinite.
 
     >>> may_hold(NumberSchema(minimum=70), least=0, most=1)
     False
     """
-    limits = limits_of(matcher)
+    limits = _limits_of(matcher)
     end = min(most, max(least, *limits) + 1)
     inside = sorted({least, end, *(limit for limit in limits if least < limit < end)})
     # Between two neighbours it does not change, so that one number there stands for all.
     between = [(low + high) / 2 for low, high in pairwise(inside)]
     return any(map(matcher.holds, [*inside, *between]))
+
+
+def _limits_of(matcher: Matcher) -> list[float]:
+    """The numbers at which a matcher may change its mind."""
+    match matcher:
+        case Exact():
+            return [matcher.value]
+        case NumberSchema():
+            return [limit for _, _, limit in matcher._limits()]
+        case Not():
+            return _limits_of(matcher.matcher)
+    return [limit for one in matcher.matchers for limit in _limits_of(one)]
 
 
 def _is_at(number: float, limit: float) -> bool:

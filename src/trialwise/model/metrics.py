@@ -13,8 +13,8 @@ from trialwise.stats.values import Decision, Interval, Undefined
 
 __all__ = [
     "CriterionPassK",
-    "Evidence",
     "GateCheck",
+    "GateEvidence",
     "GateFinding",
     "GateNumber",
     "InputReliability",
@@ -179,7 +179,7 @@ class GateNumber:
     """Of the quantity that the number estimates, or why there is none; it decides nothing."""
 
 
-Evidence: TypeAlias = ReliabilityEvidence | StabilityEvidence | MetricsEvidence
+GateEvidence: TypeAlias = ReliabilityEvidence | StabilityEvidence | MetricsEvidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +227,7 @@ class GateFinding:
     """The fewest runs of any of them."""
     confidence: float
     """Of the intervals."""
-    evidence: Evidence
+    evidence: GateEvidence
     statement: str = ""
     caveats: tuple[str, ...] = ()
 

@@ -74,11 +74,9 @@ class AskingPostcondition(Postcondition, Protocol):
             reply: What came back; its details hold the trial's input.
             seed: The trial's own, for whatever is to be drawn by chance.
         """
-        ...
 
     async def aclose(self) -> None:
         """Release what asking holds; closing twice is harmless, and a later call opens it again."""
-        ...
 
 
 def advisory_reasons(postconditions: Iterable[object]) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ MAX_TURNS = MAX_CALLS = 1_000
 MAX_TEXT, MAX_ANSWER = 20_000, 100_000
 #: Characters of a call's arguments as JSON, of its result and of its error.
 MAX_ARGS, MAX_RESULT = 10_000, 4_000
+#: Characters of the digest at the end of arguments that were cut.
 _DIGEST = 16
 #: Characters of a name, a role, or why it ended.
 MAX_NAME = 200
@@ -149,10 +150,13 @@ class Trace:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        for name, most in (("turns", MAX_TURNS), ("tool_calls", MAX_CALLS)):
-            given, left = _first(getattr(self, name), most)
-            omitted = "omitted_turns" if name == "turns" else "omitted_calls"
-            put(self, name, given)
+        for name, omitted, most in (
+            ("turns", "omitted_turns", MAX_TURNS),
+            ("tool_calls", "omitted_calls", MAX_CALLS),
+        ):
+            given = tuple(getattr(self, name))
+            left = max(0, len(given) - most)
+            put(self, name, given[:most])
             put(self, omitted, check_count(omitted, getattr(self, omitted)) + left)
         if self.total_tokens is not None:
             check_count("total_tokens", self.total_tokens)
@@ -280,11 +284,6 @@ def _cut(text: str, limit: int) -> str:
 def _check_amount(argument: str, value: float | None) -> None:
     if value is not None and check_real(argument, value) < 0:
         raise InvalidArgument(argument, value, "be at least 0")
-
-
-def _first(values: Iterable[T], most: int) -> tuple[tuple[T, ...], int]:
-    given = tuple(values)
-    return given[:most], max(0, len(given) - most)
 
 
 def _plain(args: Any) -> Any:

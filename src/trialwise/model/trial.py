@@ -12,7 +12,7 @@ from trialwise.model.reply import Usage
 if TYPE_CHECKING:
     from trialwise.stats import TraceShape
 
-__all__ = ["Trial"]
+__all__ = ["EXCUSED", "Trial"]
 
 #: Classes in which the service never had a fair chance: left out of the per-protocol rate.
 EXCUSED = frozenset({ErrorClass.INFRASTRUCTURE, ErrorClass.PRE_VALIDATION, ErrorClass.EMPTY_RUN})
@@ -107,10 +107,7 @@ class Trial:
             line["reply"] = self.reply
         if self.error_class is not ErrorClass.NONE or self.attempts > 1:
             line |= self._troubles()
-        if self.usage is not None or self.cost_usd is not None or self.setup_s is not None:
-            line |= self._expenses()
-        if self.judging_usage is not None or self.judging_cost_usd is not None:
-            line |= self._judging()
+        line |= self._expenses()
         if self.error:
             line["error"] = self.error
         if self.tool_calls:
@@ -136,11 +133,6 @@ class Trial:
             ("setup_s", self.setup_s),
             ("setup_usage", _pair(self.setup_usage)),
             ("setup_cost_usd", self.setup_cost_usd),
-        )
-        return {name: value for name, value in found if value is not None}
-
-    def _judging(self) -> dict[str, Any]:
-        found = (
             ("judging_usage", _pair(self.judging_usage)),
             ("judging_cost_usd", self.judging_cost_usd),
         )

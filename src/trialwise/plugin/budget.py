@@ -79,7 +79,12 @@ class Purse:
         if self._is_limited:
             with self._spent() as spent:
                 spent.trials += spending.trials
-                amounts = (spending.usd, spending.setup_usd, spending.judging_usd)
+                amounts = (
+                    spending.usd,
+                    spending.setup_usd,
+                    spending.judging_usd,
+                    spending.abandoned_usd,
+                )
                 spent.usd += sum(one or 0.0 for one in amounts)
 
     def left(self) -> Budget | None:

@@ -7,11 +7,12 @@ Nothing is reported: what a trial comes to is noted in its `Course`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 from trialwise.model.outcome import CheckResult
+from trialwise.model.sampling import Input
 from trialwise.plugin.endings import Ending, ending_of
 from trialwise.plugin.interrupts import held_back, interrupts_of
 from trialwise.plugin.items import TrialItem, forget_item
@@ -27,7 +28,7 @@ __tracebackhide__ = True
 
 When = Literal["setup", "call", "teardown"]
 
-MakeItem = Callable[[int, Any, int], TrialItem]
+MakeItem = Callable[[int, Input, int], TrialItem]
 """The item of a trial: its index, its input and its seed in, itself out."""
 
 
@@ -47,7 +48,7 @@ class OneByOne:
         """Whether there is a trial that was not handed back."""
         return len(self._done)
 
-    def start(self, index: int, given: Any, seed: int) -> None:
+    def start(self, index: int, given: Input, seed: int) -> None:
         """Run a trial from its setup to its teardown."""
         item = self._make(index, given, seed)
         item.host.ihook.pytest_runtest_protocol(item=item, nextitem=item.host)

@@ -15,6 +15,7 @@ from trialwise.errors import TrialwiseError
 from trialwise.model.codec import to_plain
 from trialwise.model.outcome import CheckResult
 from trialwise.model.run import RunRecord
+from trialwise.model.sampling import Input
 from trialwise.model.verdict import Decision
 from trialwise.plugin import neighbours
 from trialwise.plugin.budget import Purse
@@ -143,8 +144,14 @@ class JudgedTest:
         captured(self._item, whole)
         return found[0]
 
-    def _make(self, index: int, given: Any, seed: int) -> TrialItem:
-        handle = TrialHandle(index=index, input=_fresh(given), seed=seed, criteria=self._criteria)
+    def _make(self, index: int, given: Input, seed: int) -> TrialItem:
+        handle = TrialHandle(
+            index=index,
+            input=_fresh(given.value),
+            expected=_fresh(given.expected),
+            seed=seed,
+            criteria=self._criteria,
+        )
         item = copy_item(self._item, handle, reseed=self._reseed)
         handle.on_failed = partial(self._failed_check, item)
         return item

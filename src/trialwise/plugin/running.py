@@ -25,6 +25,7 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.outcome import FailReason
 from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
+from trialwise.model.sampling import Input
 from trialwise.model.trial import Trial
 from trialwise.plugin.budget import Purse
 from trialwise.plugin.items import TrialItem
@@ -48,7 +49,7 @@ class Executor(Protocol):
         """Trials started and not handed back."""
         ...
 
-    def start(self, index: int, given: Any, seed: int) -> None:
+    def start(self, index: int, given: Input, seed: int) -> None:
         """Set a trial up and begin its body."""
         ...
 
@@ -129,7 +130,7 @@ class TestRun:
         (experiment,) = plan.experiments
         self._plan = plan
         self._experiment = experiment
-        self._inputs = [one.value for one in contract.samplings[experiment.name].inputs]
+        self._inputs = contract.samplings[experiment.name].inputs
         self._log = _RunLog(plan, folder, clock.now())
         done = () if resume is None else self._log.resume(resume)
         self._scheduler = Scheduler(plan, experiment, done)
@@ -246,6 +247,8 @@ class TestRun:
             self.teardown_failures += 1
         if item.course.is_abandoned:
             self._meter.abandoned += 1
+            self._meter.abandon([item.trial.so_far()])
+            self._purse.pay(item.trial.cost_usd)
             self._scheduler.in_flight -= 1
             return
         ending = item.course.ending

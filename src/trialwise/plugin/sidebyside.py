@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from trialwise.model.sampling import Input
 from trialwise.plugin import neighbours
 from trialwise.plugin.bodies import Bodies, Done, bodies_for
 from trialwise.plugin.execution import MakeItem, end_trial, info_of, note_call, note_setup
@@ -64,7 +65,7 @@ class SideBySide:
         """Trials begun and not handed back."""
         return len(self._under_way) + len(self._ended)
 
-    def start(self, index: int, given: Any, seed: int) -> None:
+    def start(self, index: int, given: Input, seed: int) -> None:
         """Set a trial up and begin its body."""
         item = self._make(index, given, seed)
         give_own_fixtures(item)

@@ -9,7 +9,7 @@ from typing import Any
 
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.model.outcome import CheckResult, FailReason, Outcome
-from trialwise.model.reply import Usage
+from trialwise.model.reply import Reply, Usage
 from trialwise.plugin.endings import Ending
 from trialwise.plugin.marker import BODY
 from trialwise.stats._checks import check_count, check_real
@@ -36,6 +36,7 @@ class TrialHandle:
     Args:
         index: Its place in the issue order, from 0.
         input: What it is tried on; None where the marker has no inputs.
+        expected: What a right reply to it says or is; None where the input does not tell.
         seed: Its own, the same whenever the run is made with the same seed.
         criteria: The names of the marker's criteria.
     """
@@ -45,11 +46,13 @@ class TrialHandle:
         *,
         index: int,
         input: Any,  # noqa: A002 - what the engine calls it, too
+        expected: Any = None,
         seed: int,
         criteria: Sequence[str],
     ) -> None:
         self.index = index
         self.input = input
+        self.expected = expected
         self.seed = seed
         self.latency_s: float | None = None
         self.usage: Usage | None = None
@@ -122,6 +125,10 @@ class TrialHandle:
             self.latency_s = (self.latency_s or 0.0) + _amount("latency_s", latency_s)
         if reply is not None:
             self.reply = str(reply)
+
+    def so_far(self) -> Reply:
+        """What the trial took until now, for one whose end nobody waits for."""
+        return Reply(value="", usage=self.usage, cost_usd=self.cost_usd)
 
     def outcomes(self, ending: Ending) -> tuple[Outcome, ...]:
         """What each criterion says of the trial, once its body has ended.

@@ -23,9 +23,19 @@ from trialwise.stats.passk import (
 )
 from trialwise.stats.values import Interval, Undefined
 
-__all__ = ["UNREACHED", "Reach", "mean_interval", "pass_interval", "pass_k_of", "usual_ks"]
+__all__ = [
+    "UNREACHED",
+    "UNTRIED",
+    "Reach",
+    "mean_interval",
+    "mean_of",
+    "pass_interval",
+    "pass_k_of",
+    "usual_ks",
+]
 
 UNREACHED = Undefined("the claim reaches no further than these trials")
+UNTRIED = Undefined("no input was tried")
 
 #: Values of k shown where nobody asks for any.
 _MOST_KS = 6
@@ -81,7 +91,7 @@ def pass_k_of(
         few = (
             Undefined(f"an input has {fewest} trials only, and k = {k} needs as many as k")
             if tasks
-            else Undefined("no input was tried")
+            else UNTRIED
         )
         return PassK(
             k=k,
@@ -92,8 +102,8 @@ def pass_k_of(
             pass_at_k_naive=few,
             pass_hat_k_plugin=few,
         )
-    some = _mean([pass_at_k(trials, passed, k) for trials, passed in tasks])
-    every = _mean([pass_hat_k(trials, passed, k) for trials, passed in tasks])
+    some = mean_of([pass_at_k(trials, passed, k) for trials, passed in tasks])
+    every = mean_of([pass_hat_k(trials, passed, k) for trials, passed in tasks])
     within = partial(pass_interval, tasks, [k] * len(tasks), confidence=confidence, reach=reach)
     rates = [passed / trials for trials, passed in tasks]
     return PassK(
@@ -102,8 +112,8 @@ def pass_k_of(
         pass_at_k_interval=within(some, pass_at_k_interval),
         pass_hat_k=every,
         pass_hat_k_interval=within(every, pass_hat_k_interval),
-        pass_at_k_naive=_mean([pass_at_k_naive(rate, k) for rate in rates]),
-        pass_hat_k_plugin=_mean([pass_hat_k_plugin(rate, k) for rate in rates]),
+        pass_at_k_naive=mean_of([pass_at_k_naive(rate, k) for rate in rates]),
+        pass_hat_k_plugin=mean_of([pass_hat_k_plugin(rate, k) for rate in rates]),
     )
 
 
@@ -141,8 +151,8 @@ def pass_interval(
     bounded = bounded_mean_interval(estimate, len(tasks) * blocks, confidence=half)
     share = 1 - (1 - half) / len(tasks)
     parts = [exact(*task, k, confidence=share) for task, k in zip(tasks, ks, strict=True)]
-    low = max(bounded.low, _mean([part.low for part in parts]))
-    high = min(bounded.high, _mean([part.high for part in parts]))
+    low = max(bounded.low, mean_of([part.low for part in parts]))
+    high = min(bounded.high, mean_of([part.high for part in parts]))
     if low > high:  # one of the two is wrong, and nobody knows which
         low, high = bounded
     method = "bounded mean and exact intervals of these inputs"
@@ -173,5 +183,10 @@ def mean_interval(
     )
 
 
-def _mean(values: Sequence[float]) -> float:
+def mean_of(values: Sequence[float]) -> float:
+    """The mean of numbers whose sum is rounded once, so that their order changes nothing.
+
+    >>> mean_of([1e16, 1.0, -1e16])
+    0.3333333333333333
+    """
     return math.fsum(values) / len(values)

@@ -162,6 +162,8 @@ def suite_spending(records: Sequence[RunRecord]) -> Spending:
         judging_tokens=sum(one.judging_tokens for one in spent),
         judging_usd=_known(one.judging_usd for one in spent),
         abandoned=sum(one.abandoned for one in spent),
+        abandoned_tokens=sum(one.abandoned_tokens for one in spent),
+        abandoned_usd=_known(one.abandoned_usd for one in spent),
     )
 
 

@@ -165,6 +165,11 @@ def check_url(argument: str, url: str) -> str:
         raise InvalidArgument(argument, url, allowed)
     if parts.scheme not in {"http", "https"} or not parts.netloc:
         raise InvalidArgument(argument, url, allowed)
+    try:
+        _ = parts.port
+    except ValueError:
+        if "${" not in parts.netloc:  # else it is known only in a trial
+            raise InvalidArgument(argument, url, "have a port from 0 to 65535") from None
     return url
 
 

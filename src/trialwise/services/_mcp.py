@@ -6,6 +6,7 @@ model to read, its failures included; a server that cannot be reached is no repl
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -176,8 +177,8 @@ class _Server:
             in_session: Whether it had been of use before, so that it is set up rightly.
         """
         message = f"the tool server {self.name!r} {said}"
-        if self._piped is not None and self._piped.has_ended:
-            message += f": {await self._piped.obituary()}"
+        if self._piped is not None:
+            message += await self._piped.last_words()
         if self._status >= _ERROR_STATUS:
             message += f" (HTTP status {self._status})"
         if self._status in _MISCONFIGURED and not in_session:
@@ -209,7 +210,7 @@ class _Connection:
                 return error.message, True
             except (RuntimeError, ValueError) as error:
                 # Not in the form that the tool promised: it is no result to rely on.
-                return str(error), True
+                return _first_words(error), True
             return _text(result), result.is_error
         return f"no result within {timeout_s:g} s", True
 
@@ -255,7 +256,11 @@ async def _greet(session: ClientSession) -> None:
     except MCPError as error:
         if error.code == CONNECTION_CLOSED:
             raise
-        await session.discover()
+        try:
+            await session.discover()
+        except MCPError:
+            # A server that knows neither said with the first what is wrong with it.
+            raise error from None
 
 
 async def _translated(server: _Server, error: BaseException) -> BaseException:
@@ -283,8 +288,19 @@ async def _translated(server: _Server, error: BaseException) -> BaseException:
         return error
     if isinstance(first, MCPError) and server.is_lost(first.code):
         return await server.failure("cannot be used")
-    said = str(first).partition("\n")[0] or type(first).__name__
-    return await server.failure(f"cannot be used: {said}")
+    return await server.failure(f"cannot be used: {_first_words(first)}")
+
+
+def _first_words(error: BaseException) -> str:
+    """An error in a line: of a message in the wrong form, the first place where it is wrong."""
+    from pydantic import ValidationError
+
+    if isinstance(error, ValidationError):
+        wrong = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(map(str, wrong["loc"]))
+        return f"its {error.title} is malformed at {place}: {wrong['msg']}"
+    said = str(error).partition("\n")[0] or type(error).__name__
+    return re.sub(r"\d+ validation errors? for .*", "no message of the protocol", said)
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

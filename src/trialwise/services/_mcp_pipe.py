@@ -24,6 +24,8 @@ __all__ = ["PipedServer"]
 _MESSAGE_BYTES = 2**24
 #: How much of standard error is kept, counted from its end.
 _STDERR_BYTES = 2**12
+#: How much of a line that is no message is shown.
+_SHOWN_BYTES = 200
 #: A server leaves when its standard input ends; one that does not is ended, and one whose trial
 #: was cancelled is not waited for.
 _LINGER_S, _GRACE_S = 2.0, 1.0
@@ -47,6 +49,7 @@ class PipedServer:
         self._process: Process | None = None
         self._stderr = bytearray()
         self._problem = ""
+        self._rubbish = ""
         self.has_ended = False
         """Whether nothing more will come from it."""
 
@@ -80,20 +83,22 @@ class PipedServer:
             with CancelScope(shield=True):
                 await _end(process, linger_s)
 
-    async def obituary(self) -> str:
-        """How it came to its end, for a message."""
+    async def last_words(self) -> str:
+        """How it came to its end and what it said, to end a message with; may be nothing."""
         from anyio import move_on_after
 
-        if self._process is None:
-            return "it was never started"
         if self._problem:
-            return self._problem
-        with move_on_after(_EXIT_S):
-            await self._process.wait()
-        code = self._process.returncode
+            return f": {self._problem}"
+        how = ""
+        if self.has_ended and self._process is not None:
+            with move_on_after(_EXIT_S):
+                await self._process.wait()
+            code = self._process.returncode
+            how = ": it closed its output" if code is None else f": it ended with exit code {code}"
         said = self._stderr.decode(errors="replace").strip()
-        how = "it closed its output" if code is None else f"it ended with exit code {code}"
-        return f"{how}; it said: {said}" if said else how
+        how += f"; it said: {said}" if said else ""
+        # What was meant for a terminal is the commonest reason why a server is not understood.
+        return how + (f"; it printed what is no message: {self._rubbish}" if self._rubbish else "")
 
     async def _receive(self, process: Process, to_session: MemoryObjectSendStream[Any]) -> None:
         from anyio import BrokenResourceError, ClosedResourceError
@@ -107,7 +112,7 @@ class PipedServer:
                     if b"\n" in chunk:
                         *lines, rest = bytes(pending).split(b"\n")
                         pending = bytearray(rest)
-                        for message in filter(None, map(_message, lines)):
+                        for message in filter(None, map(self._message, lines)):
                             await to_session.send(message)
                     if len(pending) > _MESSAGE_BYTES:
                         self._problem = f"it sent a message of more than {_MESSAGE_BYTES:,} bytes"
@@ -141,24 +146,24 @@ class PipedServer:
             self._stderr += chunk
             del self._stderr[:-_STDERR_BYTES]
 
+    def _message(self, line: bytes) -> Any:
+        """A message of the protocol; of what else a server prints there the first is noted."""
+        from mcp.shared.message import SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        if not line.strip():
+            return None
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValueError:
+            self._rubbish = self._rubbish or repr(line[:_SHOWN_BYTES].decode(errors="replace"))
+            return None
+
 
 def _pair(streams: tuple[Any, Any]) -> tuple[Any, Any]:
     """The receiving end first."""
     send, receive = streams
     return receive, send
-
-
-def _message(line: bytes) -> Any:
-    """A message of the protocol; what else a server prints there is passed over."""
-    from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
-
-    if not line.strip():
-        return None
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError:
-        return None
 
 
 async def _end(process: Process, linger_s: float) -> None:

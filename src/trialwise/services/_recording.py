@@ -131,15 +131,18 @@ def encode_line(fields: Mapping[str, Any]) -> bytes:
     return seal(body.encode(errors="surrogatepass"))
 
 
-def decode_line(line: bytes, number: int) -> dict[str, Any]:
-    """What a line holds; a line that is not as it was written is refused."""
+def decode_line(line: bytes, place: str) -> dict[str, Any]:
+    """What a line holds; a line that is not as it was written is refused.
+
+    Args:
+        line: Without its end.
+        place: How a refusal names it.
+    """
     if not line.startswith(PREFIX.encode()):
-        raise RecordingError(
-            f"line {number} of the recording is not one of a recording", ErrorClass.PRE_VALIDATION
-        )
+        raise RecordingError(f"{place} is not one of a recording", ErrorClass.PRE_VALIDATION)
     if not is_whole(line):
         raise RecordingError(
-            f"line {number} of the recording was changed or damaged: its checksum does not match",
+            f"{place} was changed or damaged: its checksum does not match",
             ErrorClass.PRE_VALIDATION,
         )
     return parse_lines([line])[0]

@@ -7,6 +7,7 @@ and a model may ask for any tool with any arguments.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -103,8 +104,8 @@ class Toolbox:
         """
         offer = self._offers.get(name)
         if offer is None:
-            known = ", ".join(self._offers)
-            return Returned(name, None, f"there is no tool {name!r}; there are: {known}", True)
+            known = f"are: {', '.join(self._offers)}" if self._offers else "is none at all"
+            return Returned(name, None, f"there is no tool {name!r}; there {known}", True)
         tool, connection = offer.tool.name, offer.connection
         problem = _unusable(args)
         if problem:
@@ -114,12 +115,13 @@ class Toolbox:
 
 def _offers(connections: Sequence[Connection]) -> Iterator[_Offer]:
     """Every tool under a name that an endpoint takes and that no other has."""
-    found = [(connection, tool) for connection in connections for tool in connection.tools]
-    names = [tool.name for _, tool in found]
+    # A tool that a server lists twice is one tool: a call names nothing else.
+    found = {(one.name, tool.name): (one, tool) for one in connections for tool in one.tools}
+    names = Counter(name for _, name in found)
     taken: set[str] = set()
-    for connection, tool in found:
+    for connection, tool in found.values():
         name = tool.name
-        if names.count(name) > 1 or not _NAME.fullmatch(name):
+        if names[name] > 1 or not _NAME.fullmatch(name):
             whole = f"{connection.name}__{name}"
             name = re.sub(r"[^a-zA-Z0-9_-]", "_", whole)[:_LONGEST_NAME]
         for number in range(2, len(found) + 2):

@@ -123,7 +123,7 @@ class ReplayService:
         self._name = os.fspath(source) if isinstance(source, (str, Path)) else "the lines given"
         lines = _read(Path(source)) if isinstance(source, (str, Path)) else source
         records = (
-            decode_line(line.removesuffix(b"\n"), number)
+            decode_line(line.removesuffix(b"\n"), f"line {number} of {self._name}")
             for number, line in enumerate(lines, start=1)
         )
         self._records = [

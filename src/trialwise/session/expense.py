@@ -26,7 +26,7 @@ def expense_of(plan: Plan, store: Path) -> Expense | None:
     spent = verdict.spending
     if not spent.trials:
         return None
-    paid = (spent.usd, spent.setup_usd, spent.judging_usd)
+    paid = (spent.usd, spent.setup_usd, spent.judging_usd, spent.abandoned_usd)
     known = [one for one in paid if one is not None]
     return Expense(
         trial_usd=sum(known) / spent.trials if known else None,

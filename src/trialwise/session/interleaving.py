@@ -196,6 +196,8 @@ class _Gated:
             # As the engine has it: in time by its own measure is in time.
             if not scope.cancel_called or reply.latency_s <= timeout_s:
                 return reply
+            # Of no use any more, and paid for.
+            trial.keep(lambda: reply)
         raise ServiceError(f"no reply within {timeout_s:g} s", ErrorClass.TIMEOUT)
 
     async def aclose(self) -> None:

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Any, Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats._boundary import as_written
 from trialwise.stats._checks import (
     check_choice,
     check_count,
@@ -173,6 +174,7 @@ def krippendorff_alpha_interval(
 ) -> Interval | Undefined:
     """A bootstrap interval for alpha: units are drawn again with all their ratings.
 
+    The r-th smallest and the r-th largest of B resampled alphas, r = ⌊(B + 1)(1 − confidence)/2⌋.
     Resamples in which alpha is undefined count as worse than any for the lower end and as better
     than any for the upper one. Without any disagreement resampling shows a point, which is not
     certainty: the interval is Undefined then.
@@ -249,6 +251,11 @@ def certify_judge(confusion: Confusion) -> Certification:
     because judge and people gave one rating throughout passes: there is no disagreement. The limits
     are conventions; the intervals of `judge_accuracy` are evidence.
 
+    Parameters
+    ----------
+    confusion : Confusion
+        The judge's verdicts beside people's labels.
+
     Examples
     --------
     >>> certify_judge(Confusion(true_pass=48, false_pass=2, true_fail=48, false_fail=2))
@@ -282,9 +289,9 @@ def _paired(units: Iterable[Sequence[Hashable]], level: MeasurementLevel) -> Cou
     for place, unit in enumerate(units):
         if isinstance(unit, (str, bytes)) or not isinstance(unit, Iterable):
             raise InvalidArgument(f"units[{place}]", unit, "be a sequence of ratings")
-        ratings = tuple(rating for rating in unit if rating is not None)
+        ratings: Ratings = tuple(rating for rating in unit if rating is not None)
         if level != "nominal":
-            ratings = tuple(check_real(f"units[{place}]", one) for one in ratings)  # type: ignore[arg-type]
+            ratings = tuple(check_real(f"units[{place}]", one) for one in ratings)
         if len(ratings) > 1:
             counts[ratings] += 1
     return counts
@@ -368,9 +375,10 @@ def _bootstrap(
 
     level = check_open_rate("confidence", confidence)
     B = check_count("resamples", resamples, minimum=1)
-    rank = math.floor((B + 1) * (1 - level) / 2 + 1e-9)
+    tail = (1 - as_written(level)) / 2
+    rank = math.floor((B + 1) * tail)
     if rank < 1:
-        needed = math.ceil(2 / (1 - level) - 1e-9) - 1
+        needed = math.ceil(1 / tail) - 1
         raise InvalidArgument("resamples", resamples, f"be at least {needed} at this confidence")
     draw = Random(check_count("seed", seed)).random
     observed = statistic(counts)

@@ -38,6 +38,7 @@ __all__ = [
 #: published recommendation: exact ones change it at small half-widths (90 % at 0.02: 1691, not
 #: 1692).
 _ROUNDED_Z = {0.90: "1.645", 0.95: "1.96", 0.99: "2.576"}
+WALD_LEVELS = tuple(_ROUNDED_Z)
 
 #: A recommendation this close above a whole number is that number: a half-width computed in
 #: doubles may sit one ulp below the decimal it stands for.
@@ -72,7 +73,7 @@ def recommend_runs(half_width: float, confidence: float = 0.95) -> int:
     """
     from fractions import Fraction
 
-    half = as_written(_checked_half_width(half_width))
+    half = as_written(check_half_width(half_width))
     runs = (Fraction(_rounded_z(confidence)) / half) ** 2 / 4
     return math.ceil(runs - Fraction(_CEILING_GUARD))
 
@@ -98,13 +99,15 @@ def recommend_runs_wilson(half_width: float, confidence: float = 0.95) -> int:
     """
     from fractions import Fraction
 
-    half = as_written(_checked_half_width(half_width))
+    half = as_written(check_half_width(half_width))
     z = Fraction(upper_z((1 - check_open_rate("confidence", confidence)) / 2))
     return max(1, math.ceil(z * z * (1 / (4 * half * half) - 1)))
 
 
 def confidence_band(runs: SupportsIndex, confidence: float = 0.95) -> float:
     """The worst-case nominal Wald half-width a number of runs buys: z √(0.25 / runs).
+
+    Both directions are the report's "Power-analysis run-count recommendation".
 
     Parameters
     ----------
@@ -125,8 +128,8 @@ def confidence_band(runs: SupportsIndex, confidence: float = 0.95) -> float:
 def reliability_decay_curve(outcomes: Sequence[bool]) -> tuple[int, ...]:
     """For k = 1 … N, the whole percent of (c_k / k)^k, c_k the passes among the first k runs.
 
-    The plug-in pass^k of a growing record, rounded down. It depends on the order and need not
-    fall: fail, pass, pass, pass gives 0, 25, 29, 31.
+    The plug-in pass^k of a growing record, rounded down: the report's "Reliability Decay Curve".
+    It depends on the order and need not fall: fail, pass, pass, pass gives 0, 25, 29, 31.
 
     Parameters
     ----------
@@ -149,8 +152,8 @@ def reliability_decay_curve(outcomes: Sequence[bool]) -> tuple[int, ...]:
 def variance_amplification(outcomes: Sequence[bool]) -> int:
     """The population standard deviation of the 0/1 outcomes as a whole percent of its maximum ½.
 
-    200 √(p(1−p)) rounded. Despite its name a standard deviation, not a variance; the
-    order does not matter, and one run has none.
+    200 √(p(1−p)) rounded, the report's "Variance Amplification Factor". Despite its name a
+    standard deviation, not a variance; the order does not matter, and one run has none.
 
     Parameters
     ----------
@@ -169,7 +172,8 @@ def variance_amplification(outcomes: Sequence[bool]) -> int:
 def graceful_degradation(outcomes: Sequence[bool]) -> int:
     """The whole percent of Σ i·pass_i / Σ i over the positions i = 1 … N, halves up.
 
-    100 when every run passed; a late failure costs more than an early one.
+    The report's "Graceful Degradation Score": 100 when every run passed; a late failure costs more
+    than an early one.
 
     Parameters
     ----------
@@ -224,7 +228,7 @@ _TARGETS = ("runs", "pass_at_k", "passhat_k", "variance_amplification", "gracefu
 
 
 def summarize(outcomes: Sequence[bool]) -> ReliabilitySummary:
-    """The reliability summary of one test's runs, in the order they ran.
+    """The reliability summary of one test's runs, in the order they ran: the report's "Targets".
 
     Parameters
     ----------
@@ -249,7 +253,8 @@ def summarize(outcomes: Sequence[bool]) -> ReliabilitySummary:
     )
 
 
-def _checked_half_width(half_width: float) -> float:
+def check_half_width(half_width: float) -> float:
+    """Strictly between 0 and 0.5: no rate is further than that from the middle of its range."""
     allowed = "lie strictly between 0 and 0.5"
     try:
         half = check_real("half_width", half_width)
@@ -261,7 +266,7 @@ def _checked_half_width(half_width: float) -> float:
 
 
 def _rounded_z(confidence: float) -> str:
-    return _ROUNDED_Z[check_choice("confidence", confidence, tuple(_ROUNDED_Z))]
+    return _ROUNDED_Z[check_choice("confidence", confidence, WALD_LEVELS)]
 
 
 def _decay_percent(k: int, failures: int) -> int:

@@ -142,7 +142,8 @@ def multi_trial_metrics(
 ) -> MultiTrialMetrics:
     """The pass rate, pass@k and pass^k of one stimulus's trials.
 
-    At the default k = n the unbiased pair only says whether any and whether every trial passed; a
+    Of c passes in n trials: c/n, 1 − C(n−c, k)/C(n, k), C(c, k)/C(n, k), and (c/n)^k beside it. At
+    the default k = n the unbiased pair only says whether any and whether every trial passed; a
     smaller k tells more.
 
     Parameters

@@ -38,7 +38,7 @@ __all__ = [
 #: default gate on the weakest one. A convention of the report, not a calibrated threshold.
 DEFAULT_MINIMUM: Final = 0.5
 
-_SUB_SCORES = (
+SUB_SCORES = (
     "tool_usage_stability",
     "response_consistency",
     "redundancy",
@@ -76,15 +76,15 @@ class StabilityReport:
         """
         if isinstance(excluding, str):
             raise InvalidArgument("excluding", excluding, "be a collection of names")
-        left_out = [check_choice("excluding", name, _SUB_SCORES) for name in excluding]
-        scores: list[float] = [getattr(self, name) for name in _SUB_SCORES if name not in left_out]
+        left_out = [check_choice("excluding", name, SUB_SCORES) for name in excluding]
+        scores: list[float] = [getattr(self, name) for name in SUB_SCORES if name not in left_out]
         if not scores:
             raise InvalidArgument("excluding", excluding, "leave at least one sub-score")
         return min(scores)
 
     def summary(self) -> str:
         """All four and the weakest on one line."""
-        scores = " ".join(f"{name}={getattr(self, name):.3f}" for name in _SUB_SCORES)
+        scores = " ".join(f"{name}={getattr(self, name):.3f}" for name in SUB_SCORES)
         return f"{scores} weakest_score={self.weakest_score:.3f}"
 
 
@@ -198,7 +198,7 @@ def stability_of_shape(shape: TraceShape, *, tokens_per_call: float = 2000) -> S
     (0.5, 0.5, 1.0)
     """
     target = check_positive("tokens_per_call", tokens_per_call)
-    if shape.total_calls <= 1 and len(shape.assistant_lengths) <= 1:
+    if is_short(shape):
         scores = [1.0] * 4
     else:
         scores = [
@@ -207,7 +207,12 @@ def stability_of_shape(shape: TraceShape, *, tokens_per_call: float = 2000) -> S
             shape.distinct_calls / shape.total_calls if shape.total_calls else 1.0,
             _cost_per_progress(shape, target),
         ]
-    return StabilityReport(**dict(zip(_SUB_SCORES, scores, strict=True)), shape=shape)
+    return StabilityReport(**dict(zip(SUB_SCORES, scores, strict=True)), shape=shape)
+
+
+def is_short(shape: TraceShape) -> bool:
+    """Whether a trace has no progression to measure, so that every sub-score is 1."""
+    return shape.total_calls <= 1 and len(shape.assistant_lengths) <= 1
 
 
 def agent_stability_across(
@@ -280,11 +285,11 @@ def drift_flags(report: StabilityReport, floors: StabilityFloors | None = None) 
     ('redundancy',)
     """
     limits = StabilityFloors() if floors is None else floors
-    return tuple(name for name in _SUB_SCORES if getattr(report, name) < getattr(limits, name))
+    return tuple(name for name in SUB_SCORES if getattr(report, name) < getattr(limits, name))
 
 
 def _check_rates(scores: StabilityReport | StabilityFloors) -> None:
-    for name in _SUB_SCORES:
+    for name in SUB_SCORES:
         check_rate(name, getattr(scores, name))
 
 

@@ -30,12 +30,16 @@ def parse(data: str | bytes | bytearray) -> Any:
         if not isinstance(data, str) and data.startswith(b"PK"):
             hint = "; it is an archive: write an Inspect AI log as JSON with `inspect log convert`"
         raise TraceError(f"the trace is not UTF-8 text ({error.reason}){hint}") from None
+    if not text.strip():
+        raise TraceError("the trace is empty")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         if len(lines) < 2:
-            raise TraceError(f"the trace is not JSON: {error}") from None
+            is_path = text.strip().endswith((".json", ".jsonl"))
+            hint = "; a file is given as a pathlib.Path" if is_path else ""
+            raise TraceError(f"the trace is not JSON: {error}{hint}") from None
     return [_line(number, line) for number, line in lines]
 
 
@@ -59,6 +63,17 @@ def items(value: object) -> list[Any]:
 def mappings(value: object) -> list[Mapping[str, Any]]:
     """The mappings of a list."""
     return [item for item in items(value) if isinstance(item, Mapping)]
+
+
+def calls(value: object) -> list[Mapping[str, Any]]:
+    """What stands where a message tells its calls: something else there may be any call.
+
+    >>> calls(None), calls([{"name": "find"}, "book"]), calls("book")
+    ([], [{'name': 'find'}, {}], [{}])
+    """
+    if value is None:
+        return []
+    return [mapping(one) for one in value] if isinstance(value, list) else [{}]
 
 
 def text(value: object) -> str | None:

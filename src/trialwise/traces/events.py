@@ -23,8 +23,10 @@ from trialwise.traces._document import (
     TraceError,
     amount,
     arguments,
+    calls,
     content,
     count,
+    items,
     mapping,
     mappings,
     moment,
@@ -51,6 +53,9 @@ def read(document: Any) -> list[Trace]:
     if isinstance(document, Mapping):
         return [_whole(document)]
     events = mappings(document)
+    if len(events) < len(items(document)):
+        place = next(n for n, one in enumerate(document, 1) if not isinstance(one, Mapping))
+        raise TraceError(f"event {place} is no object")
     if events and all("events" in one for one in events):
         return [_whole(one) for one in events]
     return [_trace(events, {})]
@@ -102,7 +107,7 @@ def _read_event(building: Building, event: Mapping[str, Any]) -> bool:
         case _:
             role = text(fields.get("role")) or str(kind).removesuffix("_message")
             building.say(role, content(fields.get("content")), at=at)
-            for call in mappings(fields.get("tool_calls")):
+            for call in calls(fields.get("tool_calls")):
                 inner = mapping(call.get("function")) or call
                 given = inner.get("args", inner.get("arguments"))
                 building.call(_name(inner), key=text(call.get("id")), args=arguments(given), at=at)

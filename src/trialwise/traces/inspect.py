@@ -17,6 +17,7 @@ from trialwise.traces._building import Building
 from trialwise.traces._document import (
     TraceError,
     amount,
+    calls,
     content,
     count,
     mapping,
@@ -113,13 +114,13 @@ def _read_message(
             )
         return
     building.say(role, content(spoken))
-    calls = mappings(message.get("tool_calls"))
-    for call in calls:
+    told = calls(message.get("tool_calls"))
+    for call in told:
         key = text(call.get("id"))
         if key not in executed or key is None:
             args = _attached(call.get("arguments"), attached, _DEEPEST)
             building.call(text(call.get("function")), key=key, args=args)
-    if calls:
+    if told:
         building.answer("")
 
 

@@ -21,6 +21,7 @@ from trialwise.traces._building import Building, usage_of
 from trialwise.traces._document import (
     TraceError,
     arguments,
+    calls,
     content,
     count,
     mapping,
@@ -73,7 +74,7 @@ def _read_message(building: Building, message: Mapping[str, Any]) -> None:
     if role != "assistant":
         return
     building.spend(_usage(message.get("usage")))
-    for call in mappings(message.get("tool_calls")):
+    for call in calls(message.get("tool_calls")):
         function = mapping(call.get("function", call.get("custom")))
         given = function.get("arguments", function.get("input"))
         building.call(text(function.get("name")), key=text(call.get("id")), args=arguments(given))

@@ -23,6 +23,7 @@ from trialwise.traces._document import (
     arguments,
     content,
     count,
+    items,
     mapping,
     mappings,
     said,
@@ -90,7 +91,10 @@ def read(document: Any) -> list[Trace]:
             by_trace.setdefault(trace, []).append(span)
     if not by_trace:
         raise TraceError("no spans are found: `resourceSpans` with `scopeSpans` are expected")
-    found = [_in_order(spans) for spans in by_trace.values()]
+    # An export holds whatever else was traced, which is no evidence of what an agent did not do.
+    found = [_in_order(spans) for spans in by_trace.values() if any(map(_tells, spans))]
+    if not found:
+        raise TraceError("no span is of an agent: none has an attribute `gen_ai.…` or `mcp.…`")
     return [_trace(spans) for spans in sorted(found, key=lambda spans: spans[0].began or 0.0)]
 
 
@@ -117,6 +121,10 @@ def _span(span: Mapping[str, Any]) -> _Span:
         failed=(text(status.get("message")) or str(failed)) if failed else None,
         attributes=attributes,
     )
+
+
+def _tells(span: _Span) -> bool:
+    return any(name.startswith(("gen_ai.", "mcp.")) for name in span.attributes)
 
 
 def _in_order(spans: list[_Span]) -> list[_Span]:
@@ -158,6 +166,9 @@ class _Calls:
     def __contains__(self, span: _Span) -> bool:
         return id(span) in self._made
 
+    def __bool__(self) -> bool:
+        return bool(self._made)
+
     def take(self, name: str | None, key: str | None, args: Any) -> bool:
         """Whether a span stands for a call that a message names; each stands for one only."""
         if key in self._keys:
@@ -193,6 +204,9 @@ def _read_reply(building: Building, span: _Span, calls: _Calls) -> None:
     messages = mappings(_parsed(told.get("gen_ai.output.messages")))[:1]
     if not messages:
         building.say("assistant", "", at=span.ended)
+        # Without contents and without a span of its own, a call may have been any.
+        if _asks_for_tools(told) and not calls:
+            building.call(None, at=span.ended)
     for message in messages:
         building.say("assistant", content(message.get("parts")), at=span.ended)
         for part in mappings(message.get("parts")):
@@ -203,6 +217,11 @@ def _read_reply(building: Building, span: _Span, calls: _Calls) -> None:
             if not calls.take(name, key, given):
                 building.call(name, key=key, args=given, at=span.ended)
     _read_responses(building, told)
+
+
+def _asks_for_tools(told: Mapping[str, Any]) -> bool:
+    reasons = told.get("gen_ai.response.finish_reasons")
+    return any(str(one).startswith("tool_") for one in items(reasons))
 
 
 def _read_responses(building: Building, told: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from trialwise.errors import InvalidArgument
@@ -44,7 +45,7 @@ def read_trace(data: Any, format: str | None = None) -> Trace:  # noqa: A002
     """The one trace of a document.
 
     Args:
-        data: JSON or JSON lines as text or bytes, or the values that they hold.
+        data: JSON or JSON lines as text or bytes, a `Path` to them, or the values that they hold.
         format: One of `TraceFormat`; without it the document's shape tells.
 
     Raises:
@@ -77,6 +78,8 @@ def read_traces(data: Any, format: str | None = None) -> tuple[Trace, ...]:  # n
     >>> [len(trace.tool_calls) for trace in read_traces(lines)]
     [1, 0]
     """
+    if isinstance(data, Path):
+        data = _content(data)
     document = parse(data) if isinstance(data, str | bytes | bytearray) else data
     if format is None:
         kind = _told(document)
@@ -88,6 +91,13 @@ def read_traces(data: Any, format: str | None = None) -> tuple[Trace, ...]:  # n
         return tuple(_envelopes(document))
     read: Callable[[Any], list[Trace]] = import_module(f"trialwise.traces.{_MODULES[kind]}").read
     return tuple(read(document))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise TraceError(f"the trace cannot be read: {error}") from error
 
 
 def _told(document: Any) -> TraceFormat:

@@ -83,10 +83,10 @@ def pair_trials(
         for record, name, stop in zip((reference, candidate), experiments, stops, strict=True)
     )
     pairs: tuple[Pair, ...] = ()
-    if same_inputs:
-        pairs = _by_repetition(ours, theirs) if fixed else _beginning(ours, theirs)
-    if not (fixed or same_order):
-        pairs = ()
+    if fixed and same_inputs:
+        pairs = _by_repetition(ours, theirs)
+    elif same_order:
+        pairs = _beginning(ours, theirs)
     return Pairing(
         summary=PairingSummary(
             experiment=experiments[0],

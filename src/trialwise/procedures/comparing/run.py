@@ -9,12 +9,8 @@ from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.amounts import amount_differences
-from trialwise.procedures.comparing.criterion import (
-    Assessed,
-    assess_criterion,
-    concluded,
-    fewest_discordant,
-)
+from trialwise.procedures.comparing.assessing import Assessed, assess_criterion
+from trialwise.procedures.comparing.criterion import concluded, fewest_discordant
 from trialwise.procedures.comparing.findings import (
     ComparedSide,
     ComparisonFinding,

@@ -6,11 +6,10 @@ with an interval far below its limit says so.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from trialwise.procedures.metrics import UNREACHED, Reach, mean_interval
+from trialwise.procedures.metrics import UNREACHED, Reach, mean_interval, mean_of
 from trialwise.stats.bounded_means import bounded_variance_interval, weighted_mean_interval
 from trialwise.stats.intervals import clopper_pearson
 from trialwise.stats.values import Interval, Undefined
@@ -105,18 +104,7 @@ def variance_interval(
         reach: What it is about.
     """
     if reach is not Reach.INPUTS:
-        from statistics import variance
-
-        # The sample's, which is unbiased, and at most n/(n−1) times a quarter.
-        fewest = min(map(len, scores))
-        most = fewest / (4 * (fewest - 1))
-        mean = math.fsum(map(variance, scores)) / len(scores)
-        found = mean_interval(
-            min(1.0, mean / most), len(scores), 1, confidence=confidence, reach=reach
-        )
-        if isinstance(found, Undefined):
-            return found
-        return replace(found, low=most * found.low, high=min(0.25, most * found.high))
+        return _sample_variance_interval(scores, confidence, reach)
     each = 1 - (1 - confidence) / len(scores)
     parts: list[Interval] = []
     for mine in scores:
@@ -127,14 +115,27 @@ def variance_interval(
     return _averaged(parts, confidence, "bounded variance")
 
 
-def _averaged(
-    parts: Sequence[tuple[float, float] | Interval], confidence: float, method: str
-) -> Interval:
+def _sample_variance_interval(
+    scores: Sequence[Sequence[float]], confidence: float, reach: Reach
+) -> Interval | Undefined:
+    from statistics import variance
+
+    # The sample's, which is unbiased, and at most n/(n−1) times a quarter.
+    fewest = min(map(len, scores))
+    most = fewest / (4 * (fewest - 1))
+    share = min(1.0, mean_of([*map(variance, scores)]) / most)
+    found = mean_interval(share, len(scores), 1, confidence=confidence, reach=reach)
+    if isinstance(found, Undefined):
+        return found
+    return replace(found, low=most * found.low, high=min(0.25, most * found.high))
+
+
+def _averaged(parts: Sequence[Iterable[float]], confidence: float, method: str) -> Interval:
     lows, highs = zip(*parts, strict=True)
     several = ", each input at its share" if len(parts) > 1 else ""
     return Interval(
-        math.fsum(lows) / len(parts),
-        math.fsum(highs) / len(parts),
+        mean_of(lows),
+        mean_of(highs),
         confidence=confidence,
         method=f"{method}{several}",
     )

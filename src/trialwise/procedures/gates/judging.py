@@ -19,8 +19,8 @@ from trialwise.model.gate import (
 )
 from trialwise.model.matcher import NumberSchema
 from trialwise.model.metrics import (
-    Evidence,
     GateCheck,
+    GateEvidence,
     GateFinding,
     GateNumber,
     MetricsEvidence,
@@ -71,9 +71,8 @@ def _finding(
     reach = Reach.of(plan.claim.population)
     evidence, measured = _measure(gate, runs, grading.counting, reach)
     is_whole = len(trials) >= experiment.trials
-    if not is_whole and isinstance(evidence, MetricsEvidence):
-        evidence = _descriptive(evidence)
     if not is_whole:
+        evidence = _descriptive(evidence)
         measured = {
             name: one._replace(interval=early(one.interval)) for name, one in measured.items()
         }
@@ -81,7 +80,14 @@ def _finding(
     is_open = silent > 0 and plan.analysis is not Analysis.PER_PROTOCOL
     decision = _decide(checks, evidence, is_whole=is_whole and not is_open)
     tried = [len(mine) for mine in runs.values() if mine]
-    finding = GateFinding(
+    if is_whole or not checks:
+        statement = "; ".join(map(str, checks)) or "Reported; nothing was asked of it"
+    else:
+        statement = (
+            f"The run {WHY.get(stop, 'ended')} after {len(trials)} of {experiment.trials} planned "
+            "trials, and a gate is about all of them"
+        )
+    return GateFinding(
         gate=gate.name,
         experiment=experiment.name,
         decision=None if grading.advising else decision,
@@ -91,26 +97,18 @@ def _finding(
         runs=min(tried, default=0),
         confidence=gate.confidence,
         evidence=evidence,
+        statement=f"{statement}.",
         caveats=(
             *grading.caveats(silent, is_asked=bool(checks)),
             *_caveats(checks, evidence, is_whole=is_whole),
         ),
     )
-    if is_whole or not checks:
-        statement = "; ".join(map(str, checks)) or "Reported; nothing was asked of it"
-    else:
-        why = WHY.get(stop, "ended")
-        statement = (
-            f"The run {why} after {len(trials)} of {experiment.trials} planned trials, and a gate "
-            "is about all of them"
-        )
-    return replace(finding, statement=f"{statement}.")
 
 
 def _measure(
     gate: Gate, runs: Runs, criteria: Sequence[str], reach: Reach
-) -> tuple[Evidence, Mapping[str, Measured]]:
-    # Few runs have two kinds of gates.
+) -> tuple[GateEvidence, Mapping[str, Measured]]:
+    # Loaded where they are asked for: few runs have two kinds of gates.
     if isinstance(gate, Reliability):
         from trialwise.procedures.gates.reliability import measure_reliability
 
@@ -124,8 +122,10 @@ def _measure(
     return measure_scores(gate, runs, criteria, reach)
 
 
-def _descriptive(evidence: MetricsEvidence) -> MetricsEvidence:
-    """The tables of runs that are not all that were planned."""
+def _descriptive(evidence: GateEvidence) -> GateEvidence:
+    """The same of runs that are not all that were planned; only tables of pass^k hold intervals."""
+    if not isinstance(evidence, MetricsEvidence):
+        return evidence
     return replace(
         evidence,
         pass_k=tuple(map(_early, evidence.pass_k)),
@@ -164,7 +164,9 @@ def _check(expectation: Expectation, measured: Measured) -> GateCheck:
     )
 
 
-def _decide(checks: Sequence[GateCheck], evidence: Evidence, *, is_whole: bool) -> Decision | None:
+def _decide(
+    checks: Sequence[GateCheck], evidence: GateEvidence, *, is_whole: bool
+) -> Decision | None:
     if not checks:
         return None
     if not is_whole:
@@ -176,7 +178,9 @@ def _decide(checks: Sequence[GateCheck], evidence: Evidence, *, is_whole: bool) 
     return Decision.INCONCLUSIVE if unseen and decision is Decision.PASS else decision
 
 
-def _caveats(checks: Sequence[GateCheck], evidence: Evidence, *, is_whole: bool) -> Iterator[str]:
+def _caveats(
+    checks: Sequence[GateCheck], evidence: GateEvidence, *, is_whole: bool
+) -> Iterator[str]:
     if not is_whole:
         yield "Not all planned runs were made, so that no estimate is unbiased."
     if isinstance(evidence, StabilityEvidence):

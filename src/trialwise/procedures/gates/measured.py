@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from trialwise.model.trial import Trial
 from trialwise.stats.values import Interval, Undefined
 
-__all__ = ["UNTRIED", "Measured", "Runs", "mean_of", "outcomes_of"]
+__all__ = ["Measured", "Runs", "outcomes_of"]
 
 Runs: TypeAlias = Mapping[str, Sequence[Trial]]
 """The runs that count, by input, in issue order; an input without any has none."""
-
-UNTRIED = Undefined("no input was tried")
 
 
 class Measured(NamedTuple):
@@ -22,11 +19,6 @@ class Measured(NamedTuple):
 
     value: float | Undefined
     interval: Interval | Undefined
-
-
-def mean_of(values: Sequence[float]) -> float:
-    """Rounded once, so that equal values have their own mean."""
-    return math.fsum(values) / len(values)
 
 
 def outcomes_of(runs: Sequence[Trial], criteria: Sequence[str]) -> list[bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from trialwise.model.gate import Reliability
+from trialwise.model.gate import Reliability, targets_of
 from trialwise.model.metrics import InputReliability, ReliabilityEvidence, RunCount
 from trialwise.procedures.gates.intervals import (
     COUNTED,
@@ -13,17 +13,12 @@ from trialwise.procedures.gates.intervals import (
     percent,
     position_weighted_interval,
 )
-from trialwise.procedures.gates.measured import (
-    UNTRIED,
-    Measured,
-    Runs,
-    mean_of,
-    outcomes_of,
-)
-from trialwise.procedures.metrics import Reach, pass_interval
+from trialwise.procedures.gates.measured import Measured, Runs, outcomes_of
+from trialwise.procedures.metrics import UNTRIED, Reach, mean_of, pass_interval
 from trialwise.stats._normal import upper_z
 from trialwise.stats.passk import pass_at_k_interval, pass_hat_k_interval
 from trialwise.stats.reliability import (
+    WALD_LEVELS,
     ReliabilitySummary,
     recommend_runs,
     recommend_runs_wilson,
@@ -33,8 +28,6 @@ from trialwise.stats.values import Interval, Undefined
 
 __all__ = ["measure_reliability"]
 
-#: The levels that the published recommendation is defined at.
-_WALD_LEVELS = (0.90, 0.95, 0.99)
 _MEANS = ("pass_at_k", "passhat_k", "variance_amplification", "graceful_degradation")
 
 
@@ -52,11 +45,8 @@ def measure_reliability(
     outcomes = {name: outcomes_of(mine, criteria) for name, mine in runs.items() if mine}
     untried = tuple(name for name, mine in runs.items() if not mine)
     if not outcomes:
-        nothing = Measured(UNTRIED, UNTRIED)
         evidence = ReliabilityEvidence(criterion=gate.criterion, inputs=(), untried=untried)
-        return evidence, dict.fromkeys(
-            (f"reliability.{name}" for name in ("runs", *_MEANS)), nothing
-        )
+        return evidence, dict.fromkeys(targets_of(gate.name), Measured(UNTRIED, UNTRIED))
     summaries = [summarize(mine) for mine in outcomes.values()]
     fewest = min(one.runs for one in summaries)
     evidence = ReliabilityEvidence(
@@ -114,11 +104,12 @@ def _recommendation(gate: Reliability, runs: int) -> RunCount:
     half, confidence = gate.half_width, gate.confidence
     z = upper_z((1 - confidence) / 2)
     wald: int | Undefined = Undefined("it is defined at 90, 95 and 99 % only")
-    if confidence in _WALD_LEVELS:
+    if confidence in WALD_LEVELS:
         wald = recommend_runs(half, confidence)
     return RunCount(
         half_width=half,
         wilson=recommend_runs_wilson(half, confidence),
         wald=wald,
+        # Where half of the runs pass, which is the widest: `recommend_runs_wilson` turned round.
         reached=z / (2 * math.sqrt(runs + z * z)),
     )

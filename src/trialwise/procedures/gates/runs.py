@@ -33,29 +33,9 @@ def missing_runs(contract: Contract, options: RunOptions) -> Iterator[tuple[Gate
         options: How the run is made.
     """
     for gate in contract.gates:
-        name = contract.gate_experiment(gate)
-        sampling = contract.samplings[name]
-        criteria = [one for one in contract.criteria if contract.experiment_of(one) == name]
-        if not needs_runs(gate):
-            continue
-        early = [one for one in criteria if _may_stop(one, contract, options.trials_of(name))]
-        if early:
-            yield gate, _early(gate, [one.name for one in early])
-            continue
-        sizes = [_trials(one, contract, sampling, options.trials_of(name)) for one in criteria]
-        known = [size for size in sizes if size is not None]
-        if len(known) < len(sizes):
-            continue
-        whole = contract.claim.population is PopulationClaim.FINITE_CORPUS
-        runs = _fewest(
-            max(known),
-            [one.repetitions for one in sampling.inputs],
-            each_input=any(one.each_input for one in criteria),
-            once=whole,
-            draw=options.draw or "balanced",
-        )
-        if runs < gate.fewest_runs:
-            yield gate, _few(gate, runs, len(sampling.inputs), options.draw)
+        reason = _missing(gate, contract, options) if needs_runs(gate) else ""
+        if reason:
+            yield gate, reason
 
 
 def needs_runs(gate: Gate) -> bool:
@@ -80,6 +60,29 @@ def short_of_runs(gate: Gate, experiment: ExperimentPlan, criteria: Sequence[Cri
     if runs >= gate.fewest_runs:
         return ""
     return _few(gate, runs, len(experiment.input_ids), experiment.draw)
+
+
+def _missing(gate: Gate, contract: Contract, options: RunOptions) -> str:
+    name = contract.gate_experiment(gate)
+    sampling, trials = contract.samplings[name], options.trials_of(name)
+    criteria = [one for one in contract.criteria if contract.experiment_of(one) == name]
+    early = [one.name for one in criteria if _may_stop(one, contract, trials)]
+    if early:
+        return _early(gate, early)
+    sizes = [_trials(one, contract, sampling, trials) for one in criteria]
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes):
+        return ""
+    runs = _fewest(
+        max(known),
+        [one.repetitions for one in sampling.inputs],
+        each_input=any(one.each_input for one in criteria),
+        once=contract.claim.population is PopulationClaim.FINITE_CORPUS,
+        draw=options.draw or "balanced",
+    )
+    if runs >= gate.fewest_runs:
+        return ""
+    return _few(gate, runs, len(sampling.inputs), options.draw)
 
 
 def _may_stop(criterion: Criterion, contract: Contract, trials: int | None) -> bool:

@@ -11,15 +11,23 @@ from trialwise.model.gate import Metrics, basis_of, targets_of
 from trialwise.model.metrics import CriterionPassK, InputScore, MetricsEvidence, PassK
 from trialwise.model.trial import Trial
 from trialwise.procedures.gates.intervals import COUNTED, mapped_interval, percent
-from trialwise.procedures.gates.measured import UNTRIED, Measured, Runs, mean_of
-from trialwise.procedures.metrics import UNREACHED, Reach, mean_interval, pass_k_of, usual_ks
+from trialwise.procedures.gates.measured import Measured, Runs
+from trialwise.procedures.metrics import (
+    UNREACHED,
+    UNTRIED,
+    Reach,
+    mean_interval,
+    mean_of,
+    pass_k_of,
+    usual_ks,
+)
 from trialwise.stats.intervals import clopper_pearson
 from trialwise.stats.scoring import GraderResult, StimulusScore, skill_score, stimulus_score
 from trialwise.stats.values import Undefined
 
 __all__ = ["measure_scores"]
 
-#: Where each path of the grammar stands in a row of the table.
+#: Where each path of the grammar stands in a row of the table; a rate is pass^k at k = 1.
 _ROW = {
     "pass_rate": ("pass_hat_k", "pass_hat_k_interval"),
     "pass_at": ("pass_at_k", "pass_at_k_interval"),

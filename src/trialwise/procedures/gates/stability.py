@@ -13,12 +13,13 @@ from trialwise.model.gate import Stability, targets_of
 from trialwise.model.metrics import RunStability, StabilityEvidence
 from trialwise.model.trial import Trial
 from trialwise.procedures.gates.intervals import variance_interval
-from trialwise.procedures.gates.measured import Measured, Runs, mean_of
-from trialwise.procedures.metrics import Reach, mean_interval
+from trialwise.procedures.gates.measured import Measured, Runs
+from trialwise.procedures.metrics import Reach, mean_interval, mean_of
 from trialwise.stats.stability import (
     StabilityReport,
     agent_stability_across,
     drift_flags,
+    is_short,
     stability_of_shape,
 )
 from trialwise.stats.trace_shape import TraceShape
@@ -54,7 +55,7 @@ def measure_stability(
         runs=tuple(found),
         exclude=gate.exclude,
         unmeasured=sum(trial.shape is None for trial in every),
-        short=sum(_is_short(trial.shape) for trial in every if trial.shape is not None),
+        short=sum(is_short(trial.shape) for trial in every if trial.shape is not None),
     )
     by_input = [[report for _, report in mine] for mine in seen.values()]
     return evidence, _targets(gate, by_input, reach)
@@ -85,11 +86,6 @@ def _targets(
         "stability.weakest_score": Measured(weakest, _MINIMUM),
         "stability.variance": spread,
     }
-
-
-def _is_short(shape: TraceShape) -> bool:
-    """Whether there is no progression to measure, so that every sub-score is 1."""
-    return shape.total_calls <= 1 and len(shape.assistant_lengths) <= 1
 
 
 def _run(trial: Trial, shape: TraceShape, gate: Stability) -> tuple[RunStability, StabilityReport]:

@@ -42,7 +42,10 @@ def _sums(record: RunRecord) -> Iterator[tuple[str, object]]:
     retries = spent.attempts - spent.trials
     yield "trials", f"{len(trials):,}" + (f", {retries:,} retries" if retries > 0 else "")
     if spent.abandoned:
-        yield "abandoned", f"{spent.abandoned:,}, once the verdict was certain"
+        took = [f"{spent.abandoned_tokens:,} tokens"] if spent.abandoned_tokens else []
+        took += [money(spent.abandoned_usd)] if spent.abandoned_usd is not None else []
+        told = f", at least {', '.join(took)}" if took else ", at an unknown cost"
+        yield "abandoned", f"{spent.abandoned:,}, once the verdict was certain{told}"
     if spent.seconds:
         rate = len(trials) / spent.seconds
         yield "wall time", f"{duration(spent.seconds)}, {60 * rate:.0f} trials a minute"

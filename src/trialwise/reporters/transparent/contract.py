@@ -176,7 +176,12 @@ def _run(verdict: Verdict) -> Rows:
     if judging:
         rows.append(("Spent on judges", ", ".join(judging)))
     if spent.abandoned:
-        rows.append(("Abandoned", f"{counted(spent.abandoned, 'trial')} once all was certain"))
+        took = [counted(spent.abandoned_tokens, "token")] if spent.abandoned_tokens else []
+        took += [money(spent.abandoned_usd)] if spent.abandoned_usd is not None else []
+        told = f", at least {', '.join(took)}" if took else ", at an unknown cost"
+        rows.append(
+            ("Abandoned", f"{counted(spent.abandoned, 'trial')} once all was certain{told}")
+        )
     return rows
 
 
