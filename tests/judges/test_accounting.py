@@ -15,9 +15,13 @@ import trialwise as tw
 from trialwise.checks._definition import criterion_structure
 from trialwise.judges import Calibration, GoldFiles, judge
 from trialwise.model.evidence import StopReason
-from trialwise.model.outcome import ErrorClass
+from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.reply import Reply, Usage
+from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
+from trialwise.procedures.compliance import judge_compliance
+from trialwise.procedures.judging.evidence import Row
+from trialwise.procedures.judging.judged import correct
 from trialwise.reporters.suite import suite_envelopes
 from trialwise.reporters.summary import render_summary
 from trialwise.reporters.terminal import Capabilities
@@ -454,3 +458,45 @@ def test_no_judge_erred_about_a_trial_without_a_reply(
     assert (decision == "FAIL") is (high < at_least)  # not even flawless replies would do
     assert (400, 350) == (judged.tally.trials, judged.tally.passed)
     assert Decision(decision) is judged.decision
+
+
+@pytest.mark.parametrize("each_input", [False, True])
+def test_labels_of_all_inputs_are_not_those_of_one(
+    juror: Start, says: Says, each_input: bool
+) -> None:
+    """Where every input is judged on its own, the criterion says so before the first trial."""
+    criterion = tw.Criterion(
+        "judged", calibrated(juror(lambda _: says(True))), at_least=0.5, each_input=each_input
+    )
+    contract = tw.Contract("agent", service, [criterion], sampling=["yes", "no"])
+
+    (planned,) = tw.plan(contract, trials=40).criteria
+
+    assert any("of all inputs together" in one for one in planned.caveats) is each_input
+
+
+def test_what_the_judge_could_not_read_is_no_error_of_the_judge() -> None:
+    """As a trial without a reply: a fifth of 10,000 gave nothing to read, and 75 % are good."""
+    errors = Confusion(true_pass=735_000, false_fail=15_000, true_fail=225_000, false_pass=25_000)
+    criterion = tw.Criterion("judged", str.isupper, at_least=0.75)
+    plan = tw.plan(tw.Contract("a", service, [criterion], sampling=["x"]), trials=10_000, seed=1)
+    (planned,) = plan.criteria
+    results = [
+        *[CheckResult.ok()] * 7_400,
+        *[CheckResult.fail("no")] * 600,
+        *[CheckResult.fail("unread", reason=FailReason.TRANSFORM)] * 2_000,
+    ]
+    outcomes = [Outcome(criterion="judged", result=one) for one in results]
+    trial = tw.Trial(experiment="inputs", index=0, input_id="1", seed=1, outcomes=())
+    tally = Tally(trials=10_000, passed=7_400)
+    found = judge_compliance("judged", tally, 0.75, alpha=0.05, rule="wilson")
+
+    finding = correct(
+        found,
+        replace(planned, errors=errors),
+        [Row(trial, outcome) for outcome in outcomes],
+        StopReason.COMPLETE,
+    )
+
+    assert Decision.FAIL is found.decision
+    assert Decision.INCONCLUSIVE is finding.decision

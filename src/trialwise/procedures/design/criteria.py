@@ -6,7 +6,7 @@ margin below it, at the fewest expected trials, within twice the exact fixed sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -36,6 +36,14 @@ USUAL_REPEATS = 10
 _BOTH_JUDGED = (
     "Both rates are what the judge said, uncorrected: where the judge errs more or less often than "
     "it did for the baseline, that looks like a change of the service."
+)
+_POOLED_LABELS = (
+    "What is known of the judge's errors is known of all inputs together: about one of them it may "
+    "err more often."
+)
+_ALIKE_TRIALS = (
+    "The estimate allows for unlike inputs, and the correction for the judge's errors takes its "
+    "trials for independent."
 )
 
 
@@ -87,10 +95,17 @@ def plan_criterion(
         return plan
     # What the judge said so far may be certain and the rate corrected for its errors still not.
     curtailed = plan.curtailed and errors is None
-    caveats = plan.caveats
-    if plan.procedure is Procedure.REGRESSION:
-        caveats = (*caveats, _BOTH_JUDGED)
+    caveats = (*plan.caveats, *_judged_caveats(plan))
     return replace(plan, advisory=reasons, errors=errors, curtailed=curtailed, caveats=caveats)
+
+
+def _judged_caveats(plan: CriterionPlan) -> Iterator[str]:
+    if plan.procedure is Procedure.REGRESSION:
+        yield _BOTH_JUDGED
+    elif plan.each_input:
+        yield _POOLED_LABELS
+    elif plan.estimator is not None:
+        yield _ALIKE_TRIALS
 
 
 def _planner(criterion: Criterion, trials: int | None, situation: Situation) -> _Planner:

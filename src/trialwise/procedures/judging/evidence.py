@@ -75,11 +75,10 @@ class Row(NamedTuple):
 
     @property
     def is_unheard(self) -> bool:
-        """Whether there was nothing for a judge to judge."""
+        """Whether there was nothing that a judge could judge."""
         trial, outcome = self
-        return trial.error_class is not ErrorClass.NONE or (
-            outcome.result.reason is FailReason.NO_VALUE
-        )
+        unread = outcome.result.reason in _UNTESTABLE and not self.is_unjudged
+        return trial.error_class is not ErrorClass.NONE or unread
 
     def with_pass(self) -> Row:
         """The row as if the criterion had passed."""

@@ -3,9 +3,10 @@
 A judged rate is not the rate: the judge passes some of what is bad and fails some of what is good.
 Where its errors were measured, a decision stands only if the corrected rate says the same; where no
 size was asked for, the corrected rate alone decides, once all trials are in. It is corrected twice:
-the rectifier needs labels drawn as the trials were, Rogan and Gladen's estimate needs a judge that
-errs as often on other outputs. What both say holds if either is so. A trial without a reply fails,
-and no judge erred about it: the corrected rate of the replies is then multiplied by their share.
+the rectifier needs the difference of its two errors to carry over from the labels to the trials,
+Rogan and Gladen's estimate needs the two accuracies to. What both say holds if either does. A trial
+without a reply fails, and no judge erred about it: the corrected rate of the replies is then
+multiplied by their share.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan
@@ -83,7 +85,8 @@ def decide_corrected(
     FAIL where the 1 − α interval of the corrected rate lies below the required rate, PASS where the
     1 − β interval lies above the bad one: both intervals include what the labels leave open, so
     that P(FAIL) ≤ α at the required rate and P(PASS) ≤ β at the bad one. Boundaries for outcomes
-    that are seen without error would keep neither.
+    that are seen without error would keep neither. Only one end of each interval is asked about;
+    the error of the other pays for having let the same labels say whether the judge may decide.
 
     Args:
         criterion: Its plan, whose design names both rates.
@@ -162,6 +165,7 @@ def _decide(
                 required,
                 is_beyond=limit >= 1,
                 kindly=kindly,
+                per_reply=Fraction(len(rows), max(1, len(heard))),
             )
             for correction in CORRECTIONS
         )
@@ -201,7 +205,12 @@ def _judge(
 
 
 def _told_of_all(
-    answer: JudgedDecision, required: float, *, is_beyond: bool, kindly: bool
+    answer: JudgedDecision,
+    required: float,
+    *,
+    is_beyond: bool,
+    kindly: bool,
+    per_reply: Fraction,
 ) -> JudgedDecision:
     """What the replies show of all trials, in the one direction that was asked about.
 
@@ -210,13 +219,16 @@ def _told_of_all(
         required: Of all trials.
         is_beyond: Whether not even flawless replies would be enough of them.
         kindly: Whether a FAIL is asked about; else a PASS.
+        per_reply: Trials that it took for one reply.
     """
     if kindly:
         holds, decision = is_beyond or answer.decision is Decision.FAIL, Decision.FAIL
     else:
         holds, decision = not is_beyond and answer.decision is Decision.PASS, Decision.PASS
     shown = decision if holds else Decision.INCONCLUSIVE
-    return replace(answer, required_rate=required, decision=shown)
+    needed = answer.trials_needed
+    trials = needed if isinstance(needed, Undefined) else math.ceil(needed * per_reply)
+    return replace(answer, required_rate=required, decision=shown, trials_needed=trials)
 
 
 def _needs(answer: JudgedDecision) -> tuple[bool, float]:
