@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import trialwise as tw
+from trialwise.cli.trials import render_trials
 from trialwise.engine.excerpts import Excerpts
 from trialwise.model.reply import Reply
 from trialwise.model.trace import ToolCall, Trace
+from trialwise.reporters.html import render_html
+from trialwise.reporters.terminal import Capabilities
+from trialwise.stores.runs import RunStore
 
 CALL = ToolCall(name="find", server="shop", args={"key": "hunter2"}, error="no hunter2")
 
@@ -30,3 +36,23 @@ def test_a_list_of_calls_goes_before_a_trace() -> None:
     kept = Excerpts(reply_limit=0, redact=None).tool_calls(Reply(value="", details=details))
 
     assert ({"name": "other"},) == kept
+
+
+@pytest.mark.parametrize("ended", ["max-turns", "refusal", None])
+def test_how_a_session_ended_is_kept(ended: str | None, tmp_path: Path) -> None:
+    """In the record, past no redaction, and shown where it did not end in an answer."""
+    details = {"trace": Trace(tool_calls=(CALL,), ended=ended)}
+    criterion = tw.Criterion("says", tw.contains("x"), never_fails=True)
+    contract = tw.Contract(
+        "c", lambda _: tw.Reply(value="", details=details), [criterion], sampling=["a"]
+    )
+
+    result = tw.run(contract, trials=2, store=tmp_path, progress=False)
+
+    (stored,) = RunStore(tmp_path).list()
+    again = RunStore(tmp_path).load(stored.run_id)
+    assert [ended] * len(again.trials) == [trial.ended for trial in again.trials]
+    assert result.record.trials == again.trials
+    shown = render_trials(again, again.trials[:1], Capabilities(), failing=True)
+    assert (f"session ended: {ended}" in shown) is (ended is not None)
+    assert ("session ended" in render_html(again)) is (ended is not None)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 __all__ = ["chosen_trials", "render_trials", "trials_data"]
 
 SCHEMA = "trialwise.trials/1"
+#: How a session ends that needs no word about it.
+_ANSWERED = "answer"
 #: Tool calls of one trial that are shown, from its beginning and from its end.
 _FIRST_CALLS, _LAST_CALLS = 30, 10
 #: Lines that the arguments of a call, or what it returned, may take.
@@ -98,6 +100,8 @@ def _trial_lines(trial: Trial, able: Capabilities) -> Iterator[str]:
             if result.evidence and result.evidence != trial.reply:
                 yield from _block("  evidence", result.evidence, able)
     yield from _calls(trial.tool_calls, able)
+    if trial.ended is not None and trial.ended != _ANSWERED:
+        yield from _block("session ended", trial.ended, able)
     if trial.reply is not None:
         yield from _block("reply", trial.reply or "(empty)", able)
 
@@ -185,5 +189,6 @@ def _trial_data(trial: Trial) -> dict[str, Any]:
             for one in trial.outcomes
         },
         "tool_calls": [dict(call) for call in trial.tool_calls],
+        "ended": trial.ended,
         "reply": trial.reply,
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from trialwise.engine.attempt import Response
 from trialwise.engine.excerpts import Excerpts, error_text
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["Examined", "Scorer"]
 
 Activity = Callable[[Reply], bool]
+
+
+_Session: TypeAlias = "tuple[TraceShape | None, str | None]"
+_NO_SESSION: _Session = (None, None)
 
 
 class Examined(NamedTuple):
@@ -109,6 +113,7 @@ class Scorer:
         outcomes, error_class, error, judging_usage, judging_cost_usd = examined or self._examine(
             seen
         )
+        shape, ended = self._session(reply) if reply.details else _NO_SESSION
         trial = Trial(
             experiment=self._experiment,
             index=index,
@@ -127,7 +132,8 @@ class Scorer:
             started_s=started_s,
             reply=self._excerpts.reply(reply),
             tool_calls=self._excerpts.tool_calls(reply) if reply.details else (),
-            shape=_shape(reply) if reply.details else None,
+            shape=shape,
+            ended=ended,
             exit_code=reply.exit_code,
         )
         if reply.setup is not None:
@@ -144,6 +150,7 @@ class Scorer:
                 partial.with_input(given.value, given.expected), error
             )
         result = CheckResult.fail(error, reason=FailReason.NO_VALUE)
+        shape, ended = _NO_SESSION if partial is None else self._session(partial)
         trial = Trial(
             experiment=self._experiment,
             index=index,
@@ -157,10 +164,27 @@ class Scorer:
             started_s=started_s,
             tool_calls=() if partial is None else self._excerpts.tool_calls(partial),
             # A session that something else cut short tells nothing of how steady it was.
-            shape=None if partial is None or error_class in EXCUSED else _shape(partial),
+            shape=None if error_class in EXCUSED else shape,
+            ended=ended,
         )
         spent = response.lost if partial is None else (*response.lost, partial)
         return with_expenses(trial, spent) if spent else trial
+
+    def _session(self, reply: Reply) -> _Session:
+        """The session that a reply tells of: its counts before anything is cut or redacted."""
+        if "trace" not in reply.details and "tool_calls" not in reply.details:
+            return _NO_SESSION
+        from trialwise.model.trace import Trace
+        from trialwise.stats.trace_shape import read_trace
+
+        try:
+            trace = Trace.of(reply)
+            if trace is None:
+                return _NO_SESSION
+            ended = None if trace.ended is None else self._excerpts.text(trace.ended)
+            return read_trace(trace.to_dict()), ended
+        except Exception:  # what a service hands over as its trace may raise anything
+            return _NO_SESSION
 
     def _timed_out(self, partial: Reply, error: str) -> tuple[ErrorClass, str]:
         """The class of a timeout: one without any sign of work is an empty run.
@@ -368,20 +392,6 @@ def _result(check: Callable[[Reply], object], reply: Reply) -> CheckResult:
         f"the postcondition returned {type(result).__name__}, expected a CheckResult",
         reason=FailReason.TRANSFORM,
     )
-
-
-def _shape(reply: Reply) -> TraceShape | None:
-    """The counts of the session that a reply tells of, before anything is cut or redacted."""
-    if "trace" not in reply.details and "tool_calls" not in reply.details:
-        return None
-    from trialwise.model.trace import Trace
-    from trialwise.stats.trace_shape import read_trace
-
-    try:
-        trace = Trace.of(reply)
-        return None if trace is None else read_trace(trace.to_dict())
-    except Exception:  # what a service hands over as its trace may raise anything
-        return None
 
 
 def _calls_tools(partial: Reply) -> bool | None:

@@ -54,6 +54,8 @@ class Trial:
     tool_calls: tuple[Mapping[str, Any], ...] = ()
     shape: TraceShape | None = None
     """The counts of the session that stability is computed from; None where none was told."""
+    ended: str | None = None
+    """How the session ended, where its trace tells, such as `answer` or `max-turns`."""
     exit_code: int | None = None
 
     @property
@@ -107,13 +109,16 @@ class Trial:
             line["reply"] = self.reply
         if self.error_class is not ErrorClass.NONE or self.attempts > 1:
             line |= self._troubles()
-        line |= self._expenses()
+        if self._has_expenses:
+            line |= self._expenses()
         if self.error:
             line["error"] = self.error
         if self.tool_calls:
             line["tool_calls"] = [dict(call) for call in self.tool_calls]
         if self.shape is not None:
             line["shape"] = _counts(self.shape)
+        if self.ended is not None:
+            line["ended"] = self.ended
         if self.exit_code is not None:
             line["exit"] = self.exit_code
         return line
@@ -125,6 +130,17 @@ class Trial:
         if self.attempts > 1:
             found |= {"attempts": self.attempts, "attempt_errors": list(self.attempt_errors)}
         return found
+
+    @property
+    def _has_expenses(self) -> bool:
+        # Asked first: most trials of most services tell of none.
+        return not (
+            self.usage is None
+            and self.cost_usd is None
+            and self.setup_s is None
+            and self.judging_usage is None
+            and self.judging_cost_usd is None
+        )
 
     def _expenses(self) -> dict[str, Any]:
         found = (
@@ -175,6 +191,7 @@ class Trial:
             reply=line.get("reply"),
             tool_calls=tuple(line.get("tool_calls", ())),
             shape=_shape(line.get("shape")),
+            ended=line.get("ended"),
             exit_code=line.get("exit"),
         )
 

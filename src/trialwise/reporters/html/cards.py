@@ -125,6 +125,8 @@ def _about(trial: Trial) -> Iterator[tuple[str, object]]:
         yield "tokens", f"{used.input_tokens:,} in, {used.output_tokens:,} out"
     if trial.cost_usd is not None:
         yield "cost", money(trial.cost_usd)
+    if trial.ended is not None:
+        yield "session ended", element("bdi", shortened(trial.ended, _EXPLANATION))
     if trial.exit_code is not None:
         yield "exit code", str(trial.exit_code)
 
