@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from types import CoroutineType
 from typing import Any
@@ -124,19 +124,26 @@ class CallableService:
 
     def _timed_in_place(self, trial: TrialContext) -> tuple[Any, float, float]:
         """Call a sync function as if no event loop were running: many clients start their own."""
-        import asyncio
-
-        loop = asyncio._get_running_loop()
-        asyncio._set_running_loop(None)
+        running, run_in = _loops()
+        loop = running()
+        run_in(None)
         try:
             # A copy each: what one trial sets must not be there for the next.
             return self._context.copy().run(self._timed, trial)
         finally:
-            asyncio._set_running_loop(loop)
+            run_in(loop)
 
     def __repr__(self) -> str:
         name = getattr(self._function, "__qualname__", None) or repr(self._function)
         return f"CallableService({name})"
+
+
+@cache
+def _loops() -> tuple[Callable[[], Any], Callable[[Any], None]]:
+    """What tells and sets the running event loop, looked up once."""
+    import asyncio
+
+    return asyncio._get_running_loop, asyncio._set_running_loop
 
 
 def _reply(value: Any, latency_s: float) -> Reply:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,9 @@ def sync_folder(folder: Path) -> None:
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Put a file in its place at once, or leave what was there."""
-    text = "".join(_spread(value, "")) + "\n"
+    pieces: list[str] = []
+    _spread(value, "", pieces.append)
+    text = "".join(pieces) + "\n"
     try:
         data = text.encode()
     except UnicodeEncodeError:  # half a surrogate pair, which only an escape can carry
@@ -122,23 +124,29 @@ def read_json(path: Path, form: str) -> dict[str, Any]:
     return content
 
 
-def _spread(value: Any, margin: str) -> Iterator[str]:
-    """JSON for people and for diffs: numbers side by side, everything else line by line."""
+def _spread(value: Any, margin: str, put: Callable[[str], object]) -> None:
+    """JSON for people and for diffs: numbers side by side, everything else line by line.
+
+    Args:
+        value: Plain values.
+        margin: White space before its lines.
+        put: Takes the pieces; handed down, since a generator would hand each piece up every level.
+    """
     if not isinstance(value, dict | list):
-        yield _ENCODE(value)
+        put(_ENCODE(value))
         return
     named = isinstance(value, dict)
     parts = value.values() if isinstance(value, dict) else value
     if not any(isinstance(part, dict | list) and part for part in parts):
         text = _ENCODE(value)
         if not named or len(margin) + len(text) <= _WIDTH:
-            yield text
+            put(text)
             return
     inner = margin + "  "
     opening, closing = "{}" if named else "[]"
     between = f"{opening}\n{inner}"
-    for name in value if named else range(len(value)):
-        yield f"{between}{_ENCODE(name)}: " if named else between
-        yield from _spread(value[name], inner)
+    for name, part in value.items() if isinstance(value, dict) else enumerate(value):
+        put(f"{between}{_ENCODE(name)}: " if named else between)
+        _spread(part, inner, put)
         between = f",\n{inner}"
-    yield f"\n{margin}{closing}"
+    put(f"\n{margin}{closing}")

@@ -159,11 +159,12 @@ def _count(criterion: CriterionPlan, plan: Plan, rows: Sequence[Row], *, inputs:
     stream = Stream(criterion.limits)
     places = [row.trial.index // inputs for row in rows]
     for place, row in zip(places, rows, strict=True):
-        skipped = row.is_unjudged or (leaves_out and row.is_excused)
-        stream.add(place, passed=None if skipped else row.passed)
+        passed = row.outcome.result.passed
+        skipped = (leaves_out and row.is_excused) or (not passed and row.is_unjudged)
+        stream.add(place, passed=None if skipped else passed)
     used = [row for place, row in zip(places, rows, strict=True) if place < stream.next_place]
     adds_silent = not leaves_out and criterion.limits.design is None
-    silent = sum(row.is_unjudged for row in used) if adds_silent else 0
+    silent = sum(row.is_unjudged for row in used if not row.passed) if adds_silent else 0
     return Counted(
         rows=used,
         decision=stream.decision,

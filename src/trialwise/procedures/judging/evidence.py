@@ -62,6 +62,17 @@ class Row(NamedTuple):
         return self.outcome.result.passed
 
     @property
+    def is_plain(self) -> bool:
+        """Whether it passed at once, and nothing more is to be said of it."""
+        trial, outcome = self
+        return (
+            outcome.result.passed
+            and trial.error_class is ErrorClass.NONE
+            and trial.attempts == 1
+            and not trial.error
+        )
+
+    @property
     def is_unjudged(self) -> bool:
         """Whether the service replied, and a judge gave no verdict."""
         trial, outcome = self
@@ -71,7 +82,10 @@ class Row(NamedTuple):
     @property
     def is_excused(self) -> bool:
         """Whether the per-protocol analysis leaves it out."""
-        return self.trial.is_excused or self.is_unjudged
+        trial, outcome = self
+        if trial.error_class is ErrorClass.NONE is outcome.error_class:
+            return False
+        return trial.is_excused or trial.is_unjudged(outcome)
 
     @property
     def is_unheard(self) -> bool:
@@ -103,7 +117,7 @@ class Row(NamedTuple):
 
 def tally_of(rows: Sequence[Row], trials: int, passed: int) -> Tally:
     """Counts with the number of trials that gave something to test."""
-    untestable = sum(row.is_untestable for row in rows)
+    untestable = sum(row.is_untestable for row in rows if not row.passed)
     return Tally(trials=trials, passed=passed, evaluable=max(passed, trials - untestable))
 
 
@@ -163,6 +177,8 @@ def per_protocol_of(rows: Sequence[Row]) -> Tally:
 
 def breakdown_of(rows: Sequence[Row]) -> Breakdown:
     """Failures by reason, trials by error class."""
+    # Most trials are as they should be and have no part in this.
+    rows = [row for row in rows if not row.is_plain]
     reasons = Counter(row.outcome.result.reason for row in rows)
     errors = Counter(row.error_class for row in rows)
     return Breakdown(
@@ -182,7 +198,8 @@ def _commonest(texts: Iterable[str]) -> str:
 
 
 def _diagnostics(rows: Sequence[Row]) -> Diagnostics:
-    return diagnose([row.passed for row in rows], sum(row.is_untestable for row in rows))
+    passed = [row.passed for row in rows]
+    return diagnose(passed, sum(row.is_untestable for row in rows if not row.passed))
 
 
 def disclosures_of(rows: Sequence[Row], *, skips_unjudged: bool) -> tuple[str, ...]:
@@ -207,7 +224,7 @@ def _unjudged(rows: Sequence[Row], skipped: bool) -> tuple[str, ...]:
 
 
 def _retried(rows: Sequence[Row]) -> tuple[str, ...]:
-    retried = sum(row.needed_retry for row in rows)
+    retried = sum(row.needed_retry for row in rows if row.trial.attempts > 1)
     if not retried:
         return ()
     passed = sum(row.passed for row in rows)
