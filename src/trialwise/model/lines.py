@@ -113,11 +113,18 @@ def scan(data: bytes) -> Scan:
 def _encoder() -> Callable[[object], str]:
     # Made once: making one costs as much as encoding a trial. ASCII, so that no text breaks a line
     # or its encoding. Looking for cycles costs a little, and one is a RecursionError anyway.
-    from json import JSONEncoder
+    from json import JSONEncoder, encoder
 
-    return JSONEncoder(
+    plain = JSONEncoder(
         separators=(",", ":"), ensure_ascii=True, allow_nan=False, check_circular=False
-    ).encode
+    )
+    make: Any = getattr(encoder, "c_make_encoder", None)
+    if make is None:
+        return plain.encode
+    # Its inner part, which `encode` makes anew for every object.
+    text = encoder.encode_basestring_ascii
+    pieces = make(None, plain.default, text, None, ":", ",", False, False, False)
+    return lambda record: "".join(pieces(record, 0))
 
 
 def unplain(value: Any, place: str = "") -> tuple[str, str] | None:
