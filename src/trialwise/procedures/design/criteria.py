@@ -6,8 +6,8 @@ margin below it, at the fewest expected trials, within twice the exact fixed sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from trialwise.errors import InvalidArgument
@@ -16,9 +16,9 @@ from trialwise.model.criterion import Criterion, Origin
 from trialwise.model.evidence import Threshold
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan
-from trialwise.model.postcondition import advisory_reasons, measured_errors
 from trialwise.model.sampling import Sampling
 from trialwise.model.verdict import Intent, Procedure
+from trialwise.procedures.design.judged import with_judge
 from trialwise.stats._boundary import as_written
 
 # What a procedure needs is imported by its planner: few runs have two of them.
@@ -33,18 +33,6 @@ __all__ = ["USUAL_PROBES", "Situation", "plan_criterion"]
 USUAL_PROBES = 100
 #: The same, of each input.
 USUAL_REPEATS = 10
-_BOTH_JUDGED = (
-    "Both rates are what the judge said, uncorrected: where the judge errs more or less often than "
-    "it did for the baseline, that looks like a change of the service."
-)
-_POOLED_LABELS = (
-    "What is known of the judge's errors is known of all inputs together: about one of them it may "
-    "err more often."
-)
-_ALIKE_TRIALS = (
-    "The estimate allows for unlike inputs, and the correction for the judge's errors takes its "
-    "trials for independent."
-)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,22 +78,7 @@ def plan_criterion(
     except InvalidArgument as error:
         situation.refuse(criterion, str(error))
         return None
-    reasons, errors = advisory_reasons(criterion.checks), measured_errors(criterion.checks)
-    if plan is None or (not reasons and errors is None):
-        return plan
-    # What the judge said so far may be certain and the rate corrected for its errors still not.
-    curtailed = plan.curtailed and errors is None
-    caveats = (*plan.caveats, *_judged_caveats(plan))
-    return replace(plan, advisory=reasons, errors=errors, curtailed=curtailed, caveats=caveats)
-
-
-def _judged_caveats(plan: CriterionPlan) -> Iterator[str]:
-    if plan.procedure is Procedure.REGRESSION:
-        yield _BOTH_JUDGED
-    elif plan.each_input:
-        yield _POOLED_LABELS
-    elif plan.estimator is not None:
-        yield _ALIKE_TRIALS
+    return None if plan is None else with_judge(plan, criterion)
 
 
 def _planner(criterion: Criterion, trials: int | None, situation: Situation) -> _Planner:

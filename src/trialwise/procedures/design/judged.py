@@ -1,0 +1,50 @@
+"""What a judge among a criterion's postconditions changes in its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from trialwise.model.criterion import Criterion
+from trialwise.model.plan import CriterionPlan
+from trialwise.model.postcondition import advisory_reasons, measured_errors
+from trialwise.model.verdict import Procedure
+
+__all__ = ["with_judge"]
+
+_BOTH_JUDGED = (
+    "Both rates are what the judge said, uncorrected: where the judge errs more or less often than "
+    "it did for the baseline, that looks like a change of the service."
+)
+_POOLED_LABELS = (
+    "What is known of the judge's errors is known of all inputs together: about one of them it may "
+    "err more often."
+)
+_ALIKE_TRIALS = (
+    "The estimate allows for unlike inputs, and the correction for the judge's errors takes its "
+    "trials for independent."
+)
+
+
+def with_judge(plan: CriterionPlan, criterion: Criterion) -> CriterionPlan:
+    """The plan, with why it can only advise or how often its judge is wrong, where it has one."""
+    reasons, errors = advisory_reasons(criterion.checks), measured_errors(criterion.checks)
+    if not reasons and errors is None:
+        return plan
+    return replace(
+        plan,
+        advisory=reasons,
+        errors=errors,
+        # What the judge said so far may be certain and the rate corrected for its errors still not.
+        curtailed=plan.curtailed and errors is None,
+        caveats=(*plan.caveats, *_caveats(plan)),
+    )
+
+
+def _caveats(plan: CriterionPlan) -> Iterator[str]:
+    if plan.procedure is Procedure.REGRESSION:
+        yield _BOTH_JUDGED
+    elif plan.each_input:
+        yield _POOLED_LABELS
+    elif plan.estimator is not None:
+        yield _ALIKE_TRIALS
