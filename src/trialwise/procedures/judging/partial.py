@@ -29,7 +29,7 @@ WHY: dict[StopReason, str] = {
     StopReason.TIME_BUDGET: "spent its budget of time",
     StopReason.TOKEN_BUDGET: "spent its budget of tokens",
     StopReason.MONEY_BUDGET: "spent its budget of money",
-    StopReason.ERROR_RATE: "was aborted: too many trials never reached the service or its judge",
+    StopReason.ERROR_RATE: "was aborted: too many trials never had a fair chance",
     StopReason.INTERRUPTED: "was interrupted",
     StopReason.SERVICE: "could not go on",
 }

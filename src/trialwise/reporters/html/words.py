@@ -58,7 +58,7 @@ _STOPS = {
     StopReason.TIME_BUDGET: "the time budget was used up",
     StopReason.TOKEN_BUDGET: "the token budget was used up",
     StopReason.MONEY_BUDGET: "the money budget was used up",
-    StopReason.ERROR_RATE: "too many trials never reached the service or its judge",
+    StopReason.ERROR_RATE: "too many trials never had a fair chance",
     StopReason.INTERRUPTED: "the run was interrupted",
     StopReason.SERVICE: "the service became unusable",
 }
