@@ -51,12 +51,13 @@ def test_a_criterion_that_only_advises_says_why() -> None:
 
 
 def test_a_measured_judge_says_on_how_many_labels() -> None:
-    """The corrected rate has a say."""
+    """The corrected rate has a say, so that no rate alone tells the chance of a verdict."""
     errors = Confusion(true_pass=60, false_pass=1, true_fail=58, false_fail=1)
     plan = planned(trials=50)
     plan = replace(plan, criteria=(replace(plan.criteria[0], errors=errors),))
 
     assert "the rate corrected for the judge's errors on 120 labels says the same" in said(plan)
+    assert "as required" not in said(plan)
 
 
 @pytest.mark.parametrize("rule", ["wilson", "exact"])

@@ -115,6 +115,8 @@ def _sequential_rule(design: SequentialDesign) -> str:
 
 def _chances(criterion: CriterionPlan) -> Iterator[Chance]:
     design, boundaries = criterion.design, criterion.limits.design
+    if criterion.errors is not None:
+        return  # the labels of its judge have a part in every verdict: no rate tells its chance
     if boundaries is not None:
         yield from _sequential(boundaries)
     elif isinstance(design, ComplianceCutoff) and criterion.cutoff is not None:

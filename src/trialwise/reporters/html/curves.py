@@ -74,8 +74,13 @@ def _mean_part(count: int, cap: int, rate: float) -> float:
 
 
 def behaviours_of(record: RunRecord, criterion: CriterionPlan, finding: Finding) -> list[Behaviour]:
-    """The design that ran, over the rates that matter; empty where no binomial rule decides."""
+    """The design that ran, over the rates that matter; empty where no binomial rule decides.
+
+    Nor does one where a judge's errors are known: its labels have a part in every verdict.
+    """
     by_chance = record.plan.claim.population is not PopulationClaim.FINITE_CORPUS
+    if criterion.errors is not None:
+        return []
     observational = criterion.procedure is Procedure.OBSERVATIONAL
     if not by_chance or observational or criterion.estimator is not None:
         return []

@@ -22,8 +22,8 @@ from trialwise.stats.values import Undefined
 __all__ = ["judged_block"]
 
 _NOTE = (
-    "A decision stands where both corrected rates say the same. The criterion's own rate, its path "
-    "and its curves are about what the judge says."
+    "A decision stands where both corrected rates say the same. The criterion's own rate and its "
+    "path are about what the judge says."
 )
 
 
