@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from trialwise.model.tally import Tally
 from trialwise.procedures.comparing.findings import ComparisonQuestion
@@ -115,7 +115,7 @@ def anytime_evidence(
         p_value=min(1.0, 2 * min(above, below)),
         favours_candidate=above < below,
         pairs=pairs,
-        interval=replace(found, method=f"{found.method}, descriptive after stopping early"),
+        interval=found.after_early_stop(),
     )
 
 

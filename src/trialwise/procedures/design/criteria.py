@@ -6,63 +6,30 @@ margin below it, at the fewest expected trials, within twice the exact fixed sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.claim import Claim, PopulationClaim
-from trialwise.model.criterion import Criterion, Origin
+from trialwise.model.claim import PopulationClaim
+from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Threshold
-from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan
-from trialwise.model.sampling import Sampling
-from trialwise.model.verdict import Intent, Procedure
+from trialwise.model.verdict import Procedure
 from trialwise.procedures.design.judged import with_judge
+from trialwise.procedures.design.situation import Situation, origin_of, threshold_of
 from trialwise.stats._boundary import as_written
 
 # What a procedure needs is imported by its planner: few runs have two of them.
 if TYPE_CHECKING:
-    from trialwise.model.baseline import Baseline, BaselineReference
     from trialwise.stats import ComplianceCutoff, RegressionCutoff
-    from trialwise.stats.sequential import DesignCache, SequentialDesign
+    from trialwise.stats.sequential import SequentialDesign
 
-__all__ = ["USUAL_PROBES", "Situation", "plan_criterion"]
+__all__ = ["USUAL_PROBES", "USUAL_REPEATS", "plan_criterion"]
 
 #: Trials of a run that asks only whether anything fails, where nobody says how many.
 USUAL_PROBES = 100
 #: The same, of each input.
 USUAL_REPEATS = 10
-
-
-@dataclass(slots=True, kw_only=True)
-class Situation:
-    """What the criteria of one experiment are planned in, and what was found wrong on the way."""
-
-    sampling: Sampling
-    claim: Claim
-    options: RunOptions
-    baseline: Baseline | None = None
-    references: Mapping[str, BaselineReference] = field(default_factory=dict)
-    """What verdicts will keep of the baseline, by criterion."""
-    cache: DesignCache | None = None
-    measuring: bool = False
-    refusals: list[str] = field(default_factory=list)
-
-    def refuse(self, criterion: Criterion, reason: str) -> None:
-        """Note why a criterion's design cannot support its claim."""
-        self.refusals.append(f"{criterion.name}: {reason}")
-
-    def fixed_trials(self, criterion: Criterion, experiment: str) -> int | None:
-        """The number of trials somebody fixed, if anybody did."""
-        if criterion.trials is not None:
-            return criterion.trials
-        return self.options.trials_of(experiment)
-
-    @property
-    def verifies(self) -> bool:
-        """Whether the run is to be evidence."""
-        return self.options.intent is Intent.VERIFICATION
 
 
 _Planner: TypeAlias = Callable[[Criterion, str, int | None, Situation], CriterionPlan | None]
@@ -88,12 +55,15 @@ def _planner(criterion: Criterion, trials: int | None, situation: Situation) -> 
         return _observational
     if criterion.no_worse_than is not None:
         return _regression
-    by_claim: dict[PopulationClaim, _Planner] = {
-        PopulationClaim.FINITE_CORPUS: _corpus,
-        PopulationClaim.NO_GENERALISATION: _descriptive,
-    }
-    plain = _sequential if trials is None else _compliance
-    return by_claim.get(situation.claim.population, plain)
+    if situation.claim.population is PopulationClaim.FINITE_CORPUS:
+        from trialwise.procedures.design.claimed import plan_corpus
+
+        return plan_corpus
+    if situation.claim.population is PopulationClaim.NO_GENERALISATION:
+        from trialwise.procedures.design.claimed import plan_descriptive
+
+        return plan_descriptive
+    return _sequential if trials is None else _compliance
 
 
 def _observational(
@@ -111,7 +81,7 @@ def _observational(
         cutoff=size,
         # Without a number of its own it is scored on whatever trials the others need.
         rides_along=trials is None and not criterion.each_input,
-        threshold=Threshold(origin=_origin(criterion), contract_ref=criterion.contract_ref),
+        threshold=Threshold(origin=origin_of(criterion), contract_ref=criterion.contract_ref),
         each_input=criterion.each_input,
         min_probes=criterion.min_probes,
         category=criterion.category,
@@ -143,7 +113,7 @@ def _compliance(
         # A matched estimator looks at who passed, not only at how many: it decides at the end.
         cutoff=design.cutoff if estimator is None else None,
         design=design,
-        threshold=_threshold(criterion),
+        threshold=threshold_of(criterion),
         estimator=estimator,
         each_input=criterion.each_input,
         category=criterion.category,
@@ -199,7 +169,7 @@ def _sequential(
         beta=criterion.beta,
         trials=design.cap,
         design=design,
-        threshold=_threshold(criterion, alternative=alternative),
+        threshold=threshold_of(criterion, alternative=alternative),
         estimator=situation.claim.estimator,
         each_input=criterion.each_input,
         category=criterion.category,
@@ -250,7 +220,7 @@ def _regression(
         cutoff=design.cutoff,
         design=design,
         threshold=Threshold(
-            origin=_origin(criterion),
+            origin=origin_of(criterion),
             contract_ref=criterion.contract_ref,
             alternative_rate=alternative,
             baseline=situation.references.get(criterion.name),
@@ -290,68 +260,8 @@ def _measured(
         decision_rule=None,
         alpha=None,
         trials=trials or USUAL_PROBES,
-        threshold=Threshold(origin=_origin(criterion), contract_ref=criterion.contract_ref),
+        threshold=Threshold(origin=origin_of(criterion), contract_ref=criterion.contract_ref),
         category=criterion.category,
-        curtailed=False,
-    )
-
-
-def _corpus(
-    criterion: Criterion, experiment: str, trials: int | None, situation: Situation
-) -> CriterionPlan | None:
-    assert criterion.at_least is not None
-    size = len(situation.sampling.inputs)
-    planned = size if trials is None else trials
-    if planned > size:
-        situation.refuse(
-            criterion,
-            f"{planned} trials are more than the corpus's {size} inputs: a finite-corpus claim "
-            "takes each at most once. Run at most so many, or claim these fixed inputs instead",
-        )
-        return None
-    from trialwise.stats.finite import finite_corpus_cutoff
-
-    alpha = criterion.alpha
-    design = finite_corpus_cutoff(criterion.at_least, planned, size, alpha=alpha)
-    if design.cutoff is None and situation.verifies:
-        situation.refuse(
-            criterion,
-            f"{planned} of {size} inputs cannot show a corpus rate of {criterion.at_least:g} at "
-            f"confidence {criterion.confidence:g}; at least {design.minimum_trials} are needed",
-        )
-        return None
-    whole = planned == size
-    return CriterionPlan(
-        criterion=criterion.name,
-        experiment=experiment,
-        procedure=Procedure.COMPLIANCE,
-        rule=situation.options.rule,
-        decision_rule="finite-corpus/exact-rate" if whole else "finite-corpus/hypergeometric",
-        alpha=None if whole else alpha,
-        trials=planned,
-        cutoff=design.required_successes if whole else design.cutoff,
-        design=design,
-        threshold=_threshold(criterion),
-        category=criterion.category,
-        # A rate of the whole corpus is known only once all of it was tried.
-        curtailed=situation.options.curtail and not whole,
-    )
-
-
-def _descriptive(
-    criterion: Criterion, experiment: str, trials: int | None, situation: Situation
-) -> CriterionPlan:
-    return CriterionPlan(
-        criterion=criterion.name,
-        experiment=experiment,
-        procedure=Procedure.COMPLIANCE,
-        rule=situation.options.rule,
-        decision_rule="no-generalisation/observed-rate",
-        alpha=None,
-        trials=trials or situation.sampling.slots,
-        threshold=_threshold(criterion),
-        category=criterion.category,
-        each_input=criterion.each_input,
         curtailed=False,
     )
 
@@ -424,16 +334,3 @@ def _stopping_rule(
 
 def _can_pass(design: SequentialDesign) -> bool:
     return max(design.accept) >= 0
-
-
-def _threshold(criterion: Criterion, *, alternative: float | None = None) -> Threshold:
-    return Threshold(
-        origin=_origin(criterion),
-        contract_ref=criterion.contract_ref,
-        required_rate=criterion.at_least,
-        alternative_rate=alternative,
-    )
-
-
-def _origin(criterion: Criterion) -> Origin:
-    return Origin(criterion.origin or Origin.UNSPECIFIED)

@@ -18,7 +18,8 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan, Pla
 from trialwise.model.sampling import CHALLENGES, Sampling
 from trialwise.model.verdict import Intent, Procedure
 from trialwise.procedures.claims import check_claim, default_draw
-from trialwise.procedures.design.criteria import Situation, plan_criterion
+from trialwise.procedures.design.criteria import plan_criterion
+from trialwise.procedures.design.situation import Situation
 from trialwise.stats.sequential.order import Draw
 
 if TYPE_CHECKING:

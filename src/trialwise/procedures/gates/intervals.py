@@ -31,9 +31,7 @@ COUNTED = Undefined("it is a count of these runs and estimates nothing")
 
 def early(found: Interval | Undefined) -> Interval | Undefined:
     """The interval of runs that are not all that were planned."""
-    if isinstance(found, Undefined):
-        return found
-    return replace(found, method=f"{found.method}, descriptive after stopping early")
+    return found if isinstance(found, Undefined) else found.after_early_stop()
 
 
 def percent(found: Interval | Undefined, *, of: float = 100) -> Interval | Undefined:

@@ -244,15 +244,7 @@ def _interval(finding: Finding, stop: StopReason) -> Interval | None:
     confidence = complement(finding.alpha)
     make = wilson_interval if finding.rule == "wilson" else clopper_pearson
     found = make(tally.passed, tally.trials, confidence=confidence)
-    if stop is StopReason.COMPLETE:
-        return found
-    # Where a run stopped depends on what it had seen, so the level is no longer exact.
-    return Interval(
-        found.low,
-        found.high,
-        confidence=confidence,
-        method=f"{found.method}, descriptive after stopping early",
-    )
+    return found if stop is StopReason.COMPLETE else found.after_early_stop()
 
 
 def _hypotheses(finding: Finding, criterion: CriterionPlan) -> tuple[str, str]:
