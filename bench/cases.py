@@ -291,7 +291,7 @@ GROUPS = (
         benchmarks=(
             Benchmark(
                 name="calibrate()",
-                setup="from trialwise.conformance.calibration import calibrate",
+                setup="from trialwise.contrib.conformance.calibration import calibrate",
                 expression="calibrate()",
             ),
         ),

@@ -61,13 +61,13 @@ _MODULES = {
         "AgentService CallableService ChatService CommandService HttpService McpServer Prices "
         "RecordingService ReplayService"
     ),
-    "session.comparing": "Comparison compare compare_runs",
-    "session.guardrail": "guardrail_contract",
-    "session.measuring": "Measurement measure",
-    "session.preparing": "plan",
-    "session.result": "Result SuiteResult",
-    "session.running": "run run_all",
-    "session.scoring": "Scored measure_outcomes score",
+    "runtime.comparing": "Comparison compare compare_runs",
+    "runtime.guardrail": "guardrail_contract",
+    "runtime.measuring": "Measurement measure",
+    "runtime.preparing": "plan",
+    "runtime.result": "Result SuiteResult",
+    "runtime.running": "run run_all",
+    "runtime.scoring": "Scored measure_outcomes score",
     "traces.reading": "read_trace read_traces",
 }
 # fmt: on

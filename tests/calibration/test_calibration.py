@@ -16,10 +16,10 @@ import pytest
 from scipy.special import gammaln
 from scipy.stats import betabinom, binom, norm
 
-from trialwise.conformance.calibration import Row, calibrate
-from trialwise.conformance.calibration import envelopes as envelope_module
-from trialwise.conformance.calibration import latency as latency_module
-from trialwise.conformance.rendering import (
+from trialwise.contrib.conformance.calibration import Row, calibrate
+from trialwise.contrib.conformance.calibration import envelopes as envelope_module
+from trialwise.contrib.conformance.calibration import latency as latency_module
+from trialwise.contrib.conformance.rendering import (
     calibration_data,
     render_calibration,
     render_calibration_markdown,

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from trialwise.cli.import_ import command
 from trialwise.errors import TrialwiseError
-from trialwise.front import load_suite
+from trialwise.suite import load_suite
 
 CERBERUS = """
 adapter:

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from trialwise.cli import conformance as conformance_command
 from trialwise.cli.exits import ExitCode
 from trialwise.cli.main import cli, main
-from trialwise.conformance import calibration, runner
-from trialwise.conformance.calibration import Row
+from trialwise.contrib.conformance import calibration, runner
+from trialwise.contrib.conformance.calibration import Row
 from trialwise.errors import InvalidArgument
 
 INPUTS = {"successes": 9, "trials": 10, "confidence": 0.95}

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from trialwise.cli import schema
 
 SHIPPED = {
-    "suite": ("trialwise.front", "trialwise.schema.json"),
+    "suite": ("trialwise.suite", "trialwise.schema.json"),
     "report": ("trialwise.reporters", "verdict.schema.json"),
 }
 

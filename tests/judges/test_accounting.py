@@ -25,7 +25,7 @@ from trialwise.procedures.judging.judged import correct
 from trialwise.reporters.suite import suite_envelopes
 from trialwise.reporters.summary import render_summary
 from trialwise.reporters.terminal import Capabilities
-from trialwise.session.verifying import verify
+from trialwise.runtime.verifying import verify
 from trialwise.stats import Confusion, decide_judged
 from trialwise.stats.judged_decision import CORRECTIONS
 from trialwise.stats.sequential import SequentialDesign

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from trialwise.front import load_suite
 from trialwise.judges import Judge
+from trialwise.suite import load_suite
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "judge"
 

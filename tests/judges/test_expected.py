@@ -13,7 +13,6 @@ import pytest
 
 import trialwise as tw
 from trialwise.errors import InvalidArgument
-from trialwise.front import SuiteError, load_suite
 from trialwise.judges import (
     GoldSet,
     GoldSetError,
@@ -31,6 +30,7 @@ from trialwise.judges.prompts import PROMPT_VERSION, comparison_messages, judgem
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.outcome import FailReason
 from trialwise.model.reply import Reply
+from trialwise.suite import SuiteError, load_suite
 
 Start = Callable[[Callable[[Any], Any]], Any]
 Says = Callable[..., str]

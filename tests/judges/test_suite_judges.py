@@ -16,9 +16,9 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from trialwise.cli import judge as cli
 from trialwise.cli.main import main
-from trialwise.front import SuiteError, load_suite, suite_schema
 from trialwise.judges import Judge, read_calibration
 from trialwise.judges.similarity import Similar
+from trialwise.suite import SuiteError, load_suite, suite_schema
 
 Start = Callable[[Callable[[Any], Any]], Any]
 Says = Callable[..., str]

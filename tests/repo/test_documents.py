@@ -36,12 +36,12 @@ PAGES: list[str] = DOCUMENTS.pages()
 #: Whose blocks are run by tests of their own, line by line.
 ELSEWHERE = {
     "docs/plan.md": "tests/cli/test_plan.py",
-    "docs/reference/suite.md": "tests/front/test_schema.py",
+    "docs/reference/suite.md": "tests/suite/test_schema.py",
 }
 #: Shown as they are: output, other people's formats, and commands that change this machine.
 SHOWN = {"", "text", "sh", "json", "xml", "toml", "ini"}
 #: What stands in no comment of the page: how it begins, and where it is run.
-UNMARKED = {"result.to_frame(": "tests/session/test_frames.py"}
+UNMARKED = {"result.to_frame(": "tests/runtime/test_frames.py"}
 #: Where each server's recipes hold what it runs.
 RECIPES = {".github/workflows/agents.yml": "run", ".gitlab-ci.yml": "script"}
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from trialwise import validation
 from trialwise.errors import InvalidArgument, TrialwiseError
-from trialwise.stats import _checks
 from trialwise.stats.binomial import binomial_cdf, binomial_pmf, binomial_pmfs, binomial_tail
 from trialwise.stats.compliance import compliance_cutoff, minimum_trials
 from trialwise.stats.intervals import (
@@ -294,9 +294,9 @@ def test_a_count_is_anything_that_is_an_index() -> None:
         small = 5
 
     for value in (5, np.int64(5), np.uint8(5), Size.small):
-        count = _checks.check_count("trials", value)
+        count = validation.require_count("trials", value)
         assert count == 5
-    assert type(_checks.check_count("trials", np.int32(3))) is int
+    assert type(validation.require_count("trials", np.int32(3))) is int
 
 
 @pytest.mark.parametrize(
@@ -305,10 +305,10 @@ def test_a_count_is_anything_that_is_an_index() -> None:
 def test_a_real_is_anything_with_a_float(value: Any) -> None:
     """It comes out as a builtin float."""
     for check in (
-        _checks.check_real,
-        _checks.check_rate,
-        _checks.check_open_rate,
-        _checks.check_positive,
+        validation.require_real,
+        validation.require_rate,
+        validation.require_open_rate,
+        validation.require_positive,
     ):
         assert check("rate", value) == 0.5
         assert type(check("rate", value)) is float
@@ -316,27 +316,27 @@ def test_a_real_is_anything_with_a_float(value: Any) -> None:
 
 def test_the_ends_that_each_check_lets_through() -> None:
     """0 and 1 are rates but not open ones; 0 is real but not positive."""
-    assert [_checks.check_rate("p", end) for end in (0, 1)] == [0, 1]
-    assert _checks.check_open_rate("alpha", 5e-324) == 5e-324
-    assert _checks.check_open_rate("alpha", math.nextafter(1, 0)) < 1
-    assert _checks.check_real("x", -1e308) == -1e308
-    assert _checks.check_positive("x", 5e-324) > 0
-    assert _checks.check_successes(0, 1) == (0, 1)
-    assert _checks.check_successes(1, 1) == (1, 1)
-    assert _checks.check_count("n", 0) == 0
+    assert [validation.require_rate("p", end) for end in (0, 1)] == [0, 1]
+    assert validation.require_open_rate("alpha", 5e-324) == 5e-324
+    assert validation.require_open_rate("alpha", math.nextafter(1, 0)) < 1
+    assert validation.require_real("x", -1e308) == -1e308
+    assert validation.require_positive("x", 5e-324) > 0
+    assert validation.require_successes(0, 1) == (0, 1)
+    assert validation.require_successes(1, 1) == (1, 1)
+    assert validation.require_count("n", 0) == 0
     for value in (0, -1.0, INF, NAN):
         with pytest.raises(InvalidArgument, match=r"^x must be a finite number above 0, got"):
-            _checks.check_positive("x", value)
+            validation.require_positive("x", value)
     for value in (INF, -INF, NAN):
         with pytest.raises(InvalidArgument, match=r"^x must be a finite number, got"):
-            _checks.check_real("x", value)
+            validation.require_real("x", value)
 
 
 def test_a_choice_lists_what_is_allowed() -> None:
     """The message of an unknown rule shows the known ones."""
-    assert _checks.check_choice("rule", "exact", ("wilson", "exact")) == "exact"
+    assert validation.require_choice("rule", "exact", ("wilson", "exact")) == "exact"
     with pytest.raises(InvalidArgument, match="rule must be one of 'wilson', 'exact', got 'wald'"):
-        _checks.check_choice("rule", "wald", ("wilson", "exact"))
+        validation.require_choice("rule", "wald", ("wilson", "exact"))
 
 
 # Promised

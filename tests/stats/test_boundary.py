@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.stats._boundary import (
+from trialwise.decimals import (
     RELATIVE_BAND,
     as_written,
     at_most,

@@ -10,7 +10,6 @@ import math
 
 import pytest
 
-from trialwise.stats._normal import normal_sf, upper_z
 from trialwise.stats.binomial import binomial_cdf
 from trialwise.stats.compliance import compliance_cutoff, minimum_trials
 from trialwise.stats.intervals import (
@@ -20,6 +19,7 @@ from trialwise.stats.intervals import (
     wilson_lower,
     wilson_lower_rate,
 )
+from trialwise.stats.normal import normal_sf, upper_z
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression import regression_cutoff
 

@@ -11,7 +11,7 @@ from typing import Any, assert_type
 
 import trialwise as tw
 from trialwise.procedures.comparing.findings import Contrast
-from trialwise.session.comparing import Comparison, compare, compare_runs
+from trialwise.runtime.comparing import Comparison, compare, compare_runs
 from trialwise.stats.values import Interval
 
 QUESTIONS = ["What is 15 * 37?", "Capital of Australia?"]

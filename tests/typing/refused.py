@@ -7,7 +7,7 @@ is run.
 from __future__ import annotations
 
 import trialwise as tw
-from trialwise.session.comparing import Comparison, compare
+from trialwise.runtime.comparing import Comparison, compare
 
 
 def agent(question: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_count, check_real
+from trialwise.validation import require_count, require_real
 
 __all__ = ["Limits"]
 
@@ -36,14 +36,14 @@ class Limits:
         """Whole numbers, at least one of them, in order."""
         for argument, value in (("minimum", self.minimum), ("maximum", self.maximum)):
             if value is not None:
-                check_count(argument, value)  # type: ignore[arg-type]
+                require_count(argument, value)  # type: ignore[arg-type]
         self._check_order()
 
     def check_reals(self) -> None:
         """Finite numbers, at least one of them, in order."""
         for argument, value in (("minimum", self.minimum), ("maximum", self.maximum)):
             if value is not None:
-                check_real(argument, value)
+                require_real(argument, value)
         self._check_order()
 
     def to_dict(self) -> dict[str, float]:

@@ -17,7 +17,7 @@ from trialwise.checks._trace import Call, calls_of, trace_of
 from trialwise.checks.text import as_texts
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
-from trialwise.stats._checks import check_count
+from trialwise.validation import require_count
 
 __all__ = [
     "FinalAnswer",
@@ -126,7 +126,7 @@ class MaxTurns(Check):
     turns: int
 
     def __post_init__(self) -> None:
-        check_count("turns", self.turns)
+        require_count("turns", self.turns)
 
     @property
     def name(self) -> str:
@@ -166,7 +166,7 @@ class MaxRepeatedFailures(Check):
     repeats: int
 
     def __post_init__(self) -> None:
-        check_count("repeats", self.repeats)
+        require_count("repeats", self.repeats)
 
     @property
     def name(self) -> str:

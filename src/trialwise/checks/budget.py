@@ -13,7 +13,7 @@ from trialwise.checks._evidence import failed
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
-from trialwise.stats._checks import check_count, check_real
+from trialwise.validation import require_count, require_real
 
 __all__ = ["MaxCost", "MaxLatency", "MaxTokens", "max_cost", "max_latency", "max_tokens"]
 
@@ -27,7 +27,7 @@ class MaxTokens(Check):
     tokens: int
 
     def __post_init__(self) -> None:
-        check_count("tokens", self.tokens)
+        require_count("tokens", self.tokens)
 
     @property
     def name(self) -> str:
@@ -118,5 +118,5 @@ def max_latency(seconds: float) -> MaxLatency:
 
 
 def _check_amount(argument: str, value: float) -> None:
-    if check_real(argument, value) < 0:
+    if require_real(argument, value) < 0:
         raise InvalidArgument(argument, value, "be at least 0")

@@ -17,7 +17,7 @@ from trialwise.checks.text import contains
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
-from trialwise.stats._checks import check_choice
+from trialwise.validation import require_choice
 
 __all__ = ["AsExpected", "Comparison", "as_expected"]
 
@@ -36,7 +36,7 @@ class AsExpected(Check):
     trim: bool = False
 
     def __post_init__(self) -> None:
-        check_choice("how", self.how, get_args(Comparison))
+        require_choice("how", self.how, get_args(Comparison))
         check_flags(ignore_case=self.ignore_case, trim=self.trim)
         if self.trim and self.how != "equals":
             raise InvalidArgument("trim", self.trim, "be left out for contains")

@@ -17,7 +17,7 @@ from trialwise.checks.pattern import check_pattern, compiled
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
-from trialwise.stats._checks import check_choice, check_count
+from trialwise.validation import require_choice, require_count
 
 if TYPE_CHECKING:
     from jsonpath_rfc9535 import JSONPathQuery
@@ -51,7 +51,7 @@ class JsonPath(Check):
 
     def __post_init__(self) -> None:
         check_path("path", self.path)
-        check_choice("require", self.require, get_args(Require))
+        require_choice("require", self.require, get_args(Require))
         for argument in ("equals", "contains"):
             if (value := getattr(self, argument)) is not UNSET:
                 object.__setattr__(self, argument, check_json(argument, value))
@@ -62,7 +62,7 @@ class JsonPath(Check):
         if self.exists is not None:
             check_flags(exists=self.exists)
         if self.count is not None:
-            check_count("count", self.count)
+            require_count("count", self.count)
         if self.exists is not None and self.count is not None:
             raise InvalidArgument("count", self.count, "not be given beside exists")
         if self._compares and (self.exists is False or self.count == 0):

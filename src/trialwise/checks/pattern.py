@@ -13,7 +13,7 @@ from trialwise.checks._reading import text_of
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
-from trialwise.stats._checks import check_count
+from trialwise.validation import require_count
 
 __all__ = ["Matches", "matches"]
 
@@ -33,7 +33,7 @@ class Matches(Check):
     def __post_init__(self) -> None:
         check_pattern("pattern", self.pattern)
         check_flags(ignore_case=self.ignore_case, whole=self.whole)
-        check_count("max_length", self.max_length, minimum=1)
+        require_count("max_length", self.max_length, minimum=1)
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from trialwise.checks._evidence import failed, preview
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
-from trialwise.stats._checks import check_integer
+from trialwise.validation import require_integer
 
 __all__ = ["ExitCode", "exit_code"]
 
@@ -28,7 +28,7 @@ class ExitCode(Check):
         if not self.code:
             raise InvalidArgument("code", [], "hold at least one exit code")
         for code in self.code:
-            check_integer("code", code)
+            require_integer("code", code)
 
     @property
     def name(self) -> str:

@@ -13,7 +13,7 @@ from trialwise.checks._reading import json_of, number_of, text_of
 from trialwise.checks.path import JsonPath, check_path
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
-from trialwise.stats._checks import check_choice
+from trialwise.validation import require_choice
 
 __all__ = ["Format", "NumericRange", "Parses", "numeric_range", "parses"]
 
@@ -29,7 +29,7 @@ class Parses(Check):
     format: Format
 
     def __post_init__(self) -> None:
-        check_choice("format", self.format, get_args(Format))
+        require_choice("format", self.format, get_args(Format))
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ from trialwise.checks._limits import Limits
 from trialwise.checks._reading import text_of
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
-from trialwise.stats._checks import check_count
+from trialwise.validation import require_count
 
 __all__ = [
     "Contains",
@@ -47,9 +47,9 @@ class Contains(Check):
     def __post_init__(self) -> None:
         check_flags(ignore_case=self.ignore_case)
         check_texts("text", self.text)
-        check_count("minimum", self.minimum)
+        require_count("minimum", self.minimum)
         if self.maximum is not None:
-            check_count("maximum", self.maximum, minimum=self.minimum)
+            require_count("maximum", self.maximum, minimum=self.minimum)
 
     @property
     def name(self) -> str:

@@ -23,7 +23,7 @@ from trialwise.checks.text import as_texts
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
-from trialwise.stats._checks import check_choice, check_count
+from trialwise.validation import require_choice, require_count
 
 if TYPE_CHECKING:
     from trialwise.checks.expressions import Expression
@@ -57,9 +57,9 @@ class ToolCalled(Check):
 
     def __post_init__(self) -> None:
         _check_tool(self.tool, self.server)
-        check_count("minimum", self.minimum)
+        require_count("minimum", self.minimum)
         if self.maximum is not None:
-            check_count("maximum", self.maximum, minimum=self.minimum)
+            require_count("maximum", self.maximum, minimum=self.minimum)
 
     @property
     def name(self) -> str:
@@ -203,7 +203,7 @@ class ToolCalledWith(Check):
 
     def __post_init__(self) -> None:
         _check_tool(self.tool, self.server)
-        check_choice("require", self.require, ("all", "any"))
+        require_choice("require", self.require, ("all", "any"))
         if sum(one is not None for one in (self.args, self.schema, self.expression)) != 1:
             allowed = "be given, or schema, or expression, and only one of them"
             raise InvalidArgument("args", self.args, allowed)

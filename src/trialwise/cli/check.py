@@ -39,8 +39,8 @@ def command(
     from trialwise.model.codec import to_plain
     from trialwise.procedures.forecast import forecast
     from trialwise.reporters.rules import render_rules
-    from trialwise.session.expense import expense_of
-    from trialwise.session.workspace import Workspace
+    from trialwise.runtime.expense import expense_of
+    from trialwise.runtime.workspace import Workspace
 
     suite = load(file)
     chosen = choose(suite, names, tags)

@@ -46,9 +46,9 @@ def command(
       trialwise conformance oracle --json > conformance.json
       trialwise conformance --calibration --output docs/calibration.md
     """
-    from trialwise.conformance import rendering
-    from trialwise.conformance.calibration import calibrate
-    from trialwise.conformance.runner import run_conformance
+    from trialwise.contrib.conformance import rendering
+    from trialwise.contrib.conformance.calibration import calibrate
+    from trialwise.contrib.conformance.runner import run_conformance
 
     if not folders and not calibration:
         raise click.UsageError("give a folder of reference cases, or --calibration")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trialwise.front import Suite
     from trialwise.reporters.terminal import Capabilities
+    from trialwise.suite import Suite
 
 __all__ = ["Check", "Status", "examine", "render_checks"]
 
@@ -183,8 +183,8 @@ def _cache() -> Check:
 
 def _suite(file: Path | None) -> tuple[Suite | None, Check]:
     from trialwise.cli.printing import near
-    from trialwise.front import SuiteError, SuiteNotFound, find_suite, load_suite
     from trialwise.reporters.wording import counted
+    from trialwise.suite import SuiteError, SuiteNotFound, find_suite, load_suite
 
     try:
         path = find_suite(Path.cwd()) if file is None else file

@@ -39,7 +39,7 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
       trialwise import cerberus.yaml
       trialwise import contract.yaml services.yaml -o trialwise.yaml
     """
-    from trialwise.importers import import_suite, render_yaml
+    from trialwise.contrib.importers import import_suite, render_yaml
 
     found = import_suite(
         *files, bindings_path=given["bindings"], samples=given["samples"], environment=os.environ

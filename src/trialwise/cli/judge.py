@@ -14,8 +14,8 @@ from trialwise.cli.exits import ExitCode
 from trialwise.cli.selecting import choose, load, selection
 
 if TYPE_CHECKING:
-    from trialwise.front import SuiteContract
     from trialwise.judges import Calibration, Judge
+    from trialwise.suite import SuiteContract
 
 __all__ = ["command"]
 
@@ -305,7 +305,7 @@ def _counts(text: str) -> tuple[int, int]:
 
 
 def _rate(text: str) -> float:
-    from trialwise.front.values import rate
+    from trialwise.suite.values import rate
 
     found = rate(text)
     if found is None or not 0 < found < 1:

@@ -39,7 +39,7 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
       trialwise measure --trials 1000
       trialwise measure support-agent --trials 500 --valid-days 30
     """
-    from trialwise.session.measuring import measure
+    from trialwise.runtime.measuring import measure
 
     suite = load(file)
     chosen = choose(suite, names, tags)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trialwise.errors import DesignRefused, InvalidArgument, RunNotFound
 
 if TYPE_CHECKING:
-    from trialwise.front import SuiteContract
     from trialwise.model.contract import Contract
     from trialwise.model.plan import Plan
     from trialwise.model.run import RunRecord
-    from trialwise.session.workspace import Workspace
+    from trialwise.runtime.workspace import Workspace
     from trialwise.stores.runs import StoredRun
+    from trialwise.suite import SuiteContract
 
 __all__ = ["Prepared", "prepare_all"]
 
@@ -64,7 +64,7 @@ def prepare_all(
 
 
 def _prepare(contract: Contract, options: Any, space: Workspace, *, measuring: bool) -> Prepared:
-    from trialwise.session.preparing import prepare
+    from trialwise.runtime.preparing import prepare
 
     stored = _stored(contract.name, space)
     plan = prepare(

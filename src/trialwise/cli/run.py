@@ -16,9 +16,9 @@ from trialwise.cli.selecting import choose, load, selection, size_options
 if TYPE_CHECKING:
     from trialwise.cli.planning import Prepared
     from trialwise.engine.events import Listener
-    from trialwise.front import Suite
     from trialwise.model.run import RunRecord
-    from trialwise.session.workspace import Workspace
+    from trialwise.runtime.workspace import Workspace
+    from trialwise.suite import Suite
 
 __all__ = ["command"]
 
@@ -93,7 +93,7 @@ def _check_outputs(paths: Sequence[Path]) -> None:
 
 
 def _workspace(suite: Suite, given: dict[str, Any]) -> Workspace:
-    from trialwise.session.workspace import Workspace
+    from trialwise.runtime.workspace import Workspace
 
     resume = given["resume"]
     return Workspace(
@@ -115,7 +115,7 @@ def _progress() -> tuple[Listener, ...]:
 
 def _announce(suite: Suite, prepared: Sequence[Prepared]) -> None:
     from trialwise.reporters.rules import render_rules
-    from trialwise.session.expense import expense_of
+    from trialwise.runtime.expense import expense_of
 
     for one in prepared:
         if one.finished is None:
@@ -128,8 +128,8 @@ def _run(
 ) -> tuple[list[RunRecord], bool]:
     """Run one contract after another; Ctrl-C ends the suite and keeps what there is."""
     from trialwise.errors import RunInterrupted
-    from trialwise.session.result import Result
-    from trialwise.session.running import run_prepared
+    from trialwise.runtime.result import Result
+    from trialwise.runtime.running import run_prepared
 
     # What is loaded by now stays as long as the process, and need not be looked through for
     # garbage when it ends: that would be a twentieth of a short run.
@@ -175,8 +175,8 @@ def _check_tape(prepared: Sequence[Prepared], given: dict[str, Any]) -> None:
 def _with_recording(one: Prepared, given: dict[str, Any]) -> Any:
     if given["replay"] is None and given["record"] is None:
         return one.contract
+    from trialwise.runtime.preparing import open_service
     from trialwise.services import RecordingService, ReplayService
-    from trialwise.session.preparing import open_service
 
     if given["replay"] is not None:
         replay = ReplayService(given["replay"], contract=one.plan.contract)

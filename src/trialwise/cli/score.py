@@ -15,7 +15,7 @@ from trialwise.stats.values import Undefined
 if TYPE_CHECKING:
     from trialwise.outcomes.metrics import Metrics
     from trialwise.outcomes.rows import Outcomes
-    from trialwise.session.scoring import Scored
+    from trialwise.runtime.scoring import Scored
 
 __all__ = ["command"]
 
@@ -90,7 +90,7 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
 
 
 def _scored(outcomes: Outcomes, given: dict[str, Any]) -> Scored:
-    from trialwise.session.scoring import score
+    from trialwise.runtime.scoring import score
 
     return score(
         outcomes,
@@ -111,7 +111,7 @@ def _scored(outcomes: Outcomes, given: dict[str, Any]) -> Scored:
 
 def _rates(texts: tuple[str, ...]) -> float | dict[str, float] | None:
     """One rate for all, or one for each that is named."""
-    from trialwise.front.values import rate
+    from trialwise.suite.values import rate
 
     found: dict[str, float] = {}
     for text in texts:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from trialwise.front import Suite, SuiteContract
     from trialwise.model.contract import Contract
     from trialwise.model.options import RunOptions
+    from trialwise.suite import Suite, SuiteContract
 
 __all__ = ["choose", "load", "option_changes", "selection", "size_changes", "size_options"]
 
@@ -74,7 +74,7 @@ def load(file: Path | None, *, without_services: bool = False) -> Suite:
         file: The suite's, if one was named.
         without_services: Whether something else will stand for what is under test.
     """
-    from trialwise.front import find_suite, load_suite
+    from trialwise.suite import find_suite, load_suite
 
     path = find_suite(Path.cwd()) if file is None else file
     return load_suite(path, environment=os.environ, without_services=without_services)

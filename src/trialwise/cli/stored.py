@@ -37,7 +37,7 @@ class Places:
 
 def find_places() -> Places:
     """The folders that the suite of this folder names; the usual ones where it names none."""
-    from trialwise.front import SuiteNotFound, find_suite
+    from trialwise.suite import SuiteNotFound, find_suite
 
     try:
         suite = find_suite(Path.cwd())
@@ -102,7 +102,7 @@ def _find(runs: RunStore, name: str) -> StoredRun:
 
 def _named_folders(suite: Path) -> dict[str, str]:
     """What the suite's `store` says, as far as it can be read."""
-    from trialwise.front.context import Context
+    from trialwise.suite.context import Context
 
     context = Context(suite, os.environ)
     root = context.root()

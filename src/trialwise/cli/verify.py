@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trialwise.model.run import RunRecord
     from trialwise.reporters.terminal import Capabilities
-    from trialwise.session.verifying import Verification
+    from trialwise.runtime.verifying import Verification
     from trialwise.stores.runs import StoredRun
 
 __all__ = ["Checked", "check_runs", "render_checked"]
@@ -62,7 +62,7 @@ def check_runs(stored: Sequence[StoredRun]) -> Checked:
         RunNotFound: One of them has no verdict yet.
     """
     from trialwise.errors import JournalDamaged
-    from trialwise.session.verifying import verify
+    from trialwise.runtime.verifying import verify
     from trialwise.stores.runs import StoreUnusable
 
     records, verifications, damages = [], [], []

@@ -13,7 +13,7 @@ from typing import Any
 from trialwise.model.lines import LARGEST
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
-from trialwise.stats._checks import check_count
+from trialwise.validation import require_count
 
 __all__ = ["Excerpts", "error_text"]
 
@@ -35,7 +35,7 @@ class Excerpts:
     """
 
     def __init__(self, *, reply_limit: int, redact: Callable[[str], str] | None) -> None:
-        self._reply_limit = check_count("reply_limit", reply_limit)
+        self._reply_limit = require_count("reply_limit", reply_limit)
         self._redact = redact
 
     def text(self, text: str, limit: int = _LONGEST_TEXT) -> str:

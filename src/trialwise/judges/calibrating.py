@@ -15,8 +15,8 @@ from trialwise.judges.gold import GoldSet, GoldSetError, GoldUnit
 from trialwise.judges.rubric import Judge
 from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.reply import Reply
-from trialwise.stats._checks import check_count
 from trialwise.stats.agreement import confusion_of
+from trialwise.validation import require_count
 
 __all__ = ["Judged", "NothingJudged", "calibrate"]
 
@@ -60,7 +60,7 @@ async def calibrate(
         NothingJudged: No unit got a verdict.
         ServiceError: One that ends the run, such as an answer that cannot be cached.
     """
-    check_count("concurrency", concurrency, minimum=1)
+    require_count("concurrency", concurrency, minimum=1)
     _check_units(judge, gold)
     found = await _all(judge, gold, seed, concurrency, hear)
     told = [one for one in found if one.passed is not None]

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.errors import TrialwiseError
-from trialwise.stats._checks import check_count
 from trialwise.stats.agreement import (
     FEWEST_UNITS,
     RELIABLE,
@@ -27,6 +26,7 @@ from trialwise.stats.agreement import (
 )
 from trialwise.stats.judge_correction import JudgeAccuracy, judge_accuracy
 from trialwise.stats.values import Interval, Rule, Undefined
+from trialwise.validation import require_count
 
 __all__ = [
     "Calibration",
@@ -218,7 +218,7 @@ def _calibration(kept: Any) -> Calibration:
         provenance=_text(kept, "provenance"),
         measured_at=_text(kept, "measured_at"),
         confusion=Confusion(**kept["confusion"]),
-        missing=check_count("missing", kept["missing"]),
+        missing=require_count("missing", kept["missing"]),
         wrong=tuple(map(str, kept["wrong"])),
     )
 

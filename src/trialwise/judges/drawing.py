@@ -17,7 +17,7 @@ from trialwise.judges.gold import GoldSetError
 from trialwise.model.fingerprint import sampling_fingerprint
 from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Sampling
-from trialwise.stats._checks import check_count
+from trialwise.validation import require_count
 
 __all__ = ["draw_unlabelled"]
 
@@ -41,7 +41,7 @@ def draw_unlabelled(
         GoldSetError: The inputs are others by now, too few trials have a reply, or a reply is
             longer than what a run keeps.
     """
-    check_count("units", units, minimum=1)
+    require_count("units", units, minimum=1)
     planned = next((one for one in record.plan.experiments if one.name == experiment), None)
     if planned is None:
         known = ", ".join(one.name for one in record.plan.experiments)

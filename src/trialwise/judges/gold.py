@@ -20,7 +20,7 @@ from typing import Any
 
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.model.fingerprint import fingerprint
-from trialwise.stats._checks import check_text
+from trialwise.validation import require_text
 
 __all__ = ["GoldSet", "GoldSetError", "GoldUnit", "read_gold"]
 
@@ -52,7 +52,7 @@ class GoldUnit:
     """Why, for people."""
 
     def __post_init__(self) -> None:
-        check_text("id", self.id, "be a text that names the unit")
+        require_text("id", self.id, "be a text that names the unit")
         if not isinstance(self.output, str):
             raise InvalidArgument("output", self.output, "be text")
         if not isinstance(self.label, bool):

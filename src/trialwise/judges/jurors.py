@@ -17,7 +17,7 @@ from trialwise.judges.cache import VoteCache, content_key
 from trialwise.judges.prompts import PROMPT_VERSION
 from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply, Usage
-from trialwise.stats._checks import check_count, check_positive, check_text
+from trialwise.validation import require_count, require_positive, require_text
 
 __all__ = ["Answer", "Asking", "Expenses", "Juror", "juror_of"]
 
@@ -45,7 +45,7 @@ class Juror:
         if not callable(getattr(self.service, "call", None)):
             raise InvalidArgument("juror", self.service, "be a service, such as a ChatService")
         name = self.name or repr(self.service)
-        check_text("name", name, "be a text that names the juror")
+        require_text("name", name, "be a text that names the juror")
         if " at 0x" in name:
             allowed = "be given: the service's `repr` is another one in each process"
             raise InvalidArgument("name", name, allowed)
@@ -126,8 +126,8 @@ class Asking:
     clock: Timer = field(default_factory=SystemClock, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_positive("timeout_s", self.timeout_s)
-        check_count("retries", self.retries)
+        require_positive("timeout_s", self.timeout_s)
+        require_count("retries", self.retries)
 
     async def ask(
         self,

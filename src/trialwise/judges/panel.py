@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_count
+from trialwise.validation import require_count
 
 __all__ = ["MAJORITY", "decide_panel", "quorum_of", "votes_needed"]
 
@@ -46,7 +46,7 @@ def votes_needed(votes: int, quorum: Fraction | None = None) -> int:
     >>> votes_needed(3, Fraction(2, 3)), votes_needed(3, Fraction(67, 100)), votes_needed(4)
     (2, 3, 3)
     """
-    size = check_count("votes", votes, minimum=1)
+    size = require_count("votes", votes, minimum=1)
     if quorum is None:
         return size // 2 + 1
     return -(-quorum.numerator * size // quorum.denominator)

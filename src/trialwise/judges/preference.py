@@ -29,10 +29,10 @@ from trialwise.judges.jurors import (
 )
 from trialwise.judges.prompts import comparison_messages, shown_text
 from trialwise.judges.votes import Choice, read_choice
-from trialwise.stats._checks import check_open_rate, check_text
 from trialwise.stats.paired import sign_test
 from trialwise.stats.paired_interval import paired_difference_interval
 from trialwise.stats.values import Interval, Undefined
+from trialwise.validation import require_open_rate, require_text
 
 __all__ = ["Comparison", "Pairwise", "Preference", "WinRate", "pairwise", "win_rate"]
 
@@ -91,7 +91,7 @@ class Pairwise:
     expenses: Expenses = field(default_factory=Expenses, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_text("rubric", self.rubric, "be a text that says what is better")
+        require_text("rubric", self.rubric, "be a text that says what is better")
 
     async def compare(
         self,
@@ -204,7 +204,7 @@ def win_rate(comparisons: Iterable[Comparison], *, confidence: float = 0.95) -> 
     >>> result.rate, result.ties, round(result.interval.low, 3)
     (0.875, 5, 0.734)
     """
-    check_open_rate("confidence", confidence)
+    require_open_rate("confidence", confidence)
     counts = dict.fromkeys(Preference, 0)
     for one in comparisons:
         if not isinstance(one, Comparison):

@@ -37,8 +37,8 @@ from trialwise.model.fingerprint import fingerprint
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason
 from trialwise.model.postcondition import Appraisal
 from trialwise.model.reply import Reply
-from trialwise.stats._checks import check_count, check_text
 from trialwise.stats.agreement import Confusion
+from trialwise.validation import require_count, require_text
 
 __all__ = ["Judge", "judge"]
 
@@ -73,11 +73,11 @@ class Judge(Check):
     """What its jurors took so far, apart from the service's own."""
 
     def __post_init__(self) -> None:
-        check_text("rubric", self.rubric, "be a text that says what passes")
+        require_text("rubric", self.rubric, "be a text that says what passes")
         if not self.jurors:
             raise InvalidArgument("jurors", self.jurors, "hold at least one")
-        check_count("votes", self.votes, minimum=1)
-        check_count("output_limit", self.output_limit, minimum=1)
+        require_count("votes", self.votes, minimum=1)
+        require_count("output_limit", self.output_limit, minimum=1)
         names = [juror.name for juror in self.jurors]
         if len(set(names)) < len(names):
             allowed = "have different names; `votes` asks one of them several times"

@@ -19,7 +19,7 @@ from trialwise.checks._reading import text_of
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
-from trialwise.stats._checks import check_open_rate
+from trialwise.validation import require_open_rate
 
 __all__ = ["Similar", "similar"]
 
@@ -40,7 +40,7 @@ class Similar(Check):
 
     def __post_init__(self) -> None:
         check_texts("text", self.text)
-        check_open_rate("minimum", self.minimum)
+        require_open_rate("minimum", self.minimum)
         _check_installed()
 
     @property

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_rate
+from trialwise.validation import require_rate
 
 __all__ = ["Choice", "Preferred", "Vote", "read_choice", "read_vote"]
 
@@ -40,7 +40,7 @@ class Vote:
         if not isinstance(self.passed, bool):
             raise InvalidArgument("pass", self.passed, "be true or false")
         if self.confidence is not None:
-            check_rate("confidence", self.confidence)
+            require_rate("confidence", self.confidence)
         if not isinstance(self.reasoning, str):
             raise InvalidArgument("reasoning", self.reasoning, "be text")
 

@@ -15,7 +15,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim
 from trialwise.model.criterion import CriterionScope
 from trialwise.model.tally import Tally
-from trialwise.stats._checks import check_count, check_positive, check_real, check_text
+from trialwise.validation import require_count, require_positive, require_real, require_text
 
 __all__ = ["Baseline", "BaselineReference", "CriterionBaseline", "CriterionScope"]
 
@@ -50,10 +50,10 @@ class CriterionBaseline:
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "postconditions", tuple(self.postconditions))
-        check_text("structure", self.structure, "be the fingerprint of the postconditions")
+        require_text("structure", self.structure, "be the fingerprint of the postconditions")
         for name in ("passed", *_REASONS):
-            put(self, name, check_count(name, getattr(self, name)))
-        put(self, "trials", check_count("trials", self.trials, minimum=1))
+            put(self, name, require_count(name, getattr(self, name)))
+        put(self, "trials", require_count("trials", self.trials, minimum=1))
         if self.passed > self.trials:
             raise InvalidArgument("passed", self.passed, f"lie between 0 and {self.trials}")
         reasons = [getattr(self, name) for name in _REASONS]
@@ -123,9 +123,9 @@ class Baseline:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        check_text("identifier", self.identifier, "be a text that names the baseline")
-        check_text("contract", self.contract, "be a text that names the contract")
-        put(self, "epoch", check_count("epoch", self.epoch, minimum=1))
+        require_text("identifier", self.identifier, "be a text that names the baseline")
+        require_text("contract", self.contract, "be a text that names the contract")
+        put(self, "epoch", require_count("epoch", self.epoch, minimum=1))
         if not self.criteria:
             raise InvalidArgument("criteria", {}, "hold at least one criterion")
         if self.created_at.tzinfo is None:
@@ -143,7 +143,7 @@ class Baseline:
 
     def _check_trials(self) -> None:
         run_trials = {
-            sampling: check_count(f"run_trials of {sampling!r}", trials, minimum=1)
+            sampling: require_count(f"run_trials of {sampling!r}", trials, minimum=1)
             for sampling, trials in self.run_trials.items()
         }
         object.__setattr__(self, "run_trials", MappingProxyType(run_trials))
@@ -155,8 +155,8 @@ class Baseline:
     def _check_days(self) -> None:
         put = object.__setattr__
         if self.valid_days is not None:
-            put(self, "valid_days", check_positive("valid_days", self.valid_days))
-        put(self, "grace_days", check_real("grace_days", self.grace_days))
+            put(self, "valid_days", require_positive("valid_days", self.valid_days))
+        put(self, "grace_days", require_real("grace_days", self.grace_days))
         if self.grace_days < 0:
             raise InvalidArgument("grace_days", self.grace_days, "be at least 0")
         if max(self.valid_days or 0.0, self.grace_days) > _MOST_DAYS:
@@ -210,7 +210,7 @@ def _texts(argument: str, given: Mapping[object, object]) -> dict[str, str]:
 
 def _ascending(latencies_s: Iterable[float]) -> tuple[float, ...]:
     # No clock of a call over a network says more than a microsecond, and a file shows no more.
-    some = tuple(sorted(round(check_real("latencies_s", one), 6) for one in latencies_s))
+    some = tuple(sorted(round(require_real("latencies_s", one), 6) for one in latencies_s))
     if some and some[0] < 0:
         raise InvalidArgument("latencies_s", some[0], "be at least 0")
     return some

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_choice
+from trialwise.validation import require_choice
 
 __all__ = ["Claim", "Estimator", "PopulationClaim", "SamplingMode", "TargetEstimand"]
 
@@ -99,12 +99,12 @@ class Claim:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        given = check_choice("population", str(self.population), tuple(map(str, PopulationClaim)))
+        given = require_choice("population", str(self.population), tuple(map(str, PopulationClaim)))
         put(self, "population", PopulationClaim(given))
-        given = check_choice("estimand", str(self.estimand), tuple(map(str, TargetEstimand)))
+        given = require_choice("estimand", str(self.estimand), tuple(map(str, TargetEstimand)))
         put(self, "estimand", TargetEstimand(given))
         if self.estimator is not None:
-            given = check_choice("estimator", str(self.estimator), tuple(map(str, Estimator)))
+            given = require_choice("estimator", str(self.estimator), tuple(map(str, Estimator)))
             put(self, "estimator", Estimator(given))
         if self.population is PopulationClaim.SUPERPOPULATION and not self.population_name.strip():
             allowed = "name the population that a superpopulation claim is about"

@@ -13,12 +13,12 @@ from trialwise.model.covariate import Covariate
 from trialwise.model.criterion import Criterion
 from trialwise.model.reply import Reply
 from trialwise.model.sampling import Sampling
-from trialwise.stats._checks import (
-    check_choice,
-    check_open_rate,
-    check_positive,
-    check_rate,
-    check_text,
+from trialwise.validation import (
+    require_choice,
+    require_open_rate,
+    require_positive,
+    require_rate,
+    require_text,
 )
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ class LatencyConstraint:
     limit_s: float | None = None
 
     def __post_init__(self) -> None:
-        check_choice("percentile", self.percentile, tuple(PERCENTILES))
+        require_choice("percentile", self.percentile, tuple(PERCENTILES))
         if self.limit_s is not None:
-            check_positive("limit_s", self.limit_s)
+            require_positive("limit_s", self.limit_s)
 
     @property
     def level(self) -> float:
@@ -68,7 +68,7 @@ class Latency:
         object.__setattr__(self, "constraints", tuple(self.constraints))
         if not self.constraints:
             raise InvalidArgument("constraints", (), "hold at least one percentile")
-        check_open_rate("confidence", self.confidence)
+        require_open_rate("confidence", self.confidence)
         given = [one.percentile for one in self.constraints]
         if len(set(given)) < len(given):
             raise InvalidArgument("constraints", given, "hold every percentile once")
@@ -94,7 +94,7 @@ class Latency:
     @property
     def alpha(self) -> float:
         """1 − confidence, in decimals."""
-        from trialwise.stats._boundary import complement
+        from trialwise.decimals import complement
 
         return complement(self.confidence)
 
@@ -114,10 +114,10 @@ class Prevalence:
     """Where the number comes from."""
 
     def __post_init__(self) -> None:
-        check_rate("rate", self.rate)
-        check_choice("source", self.source, ("pre-guardrail",))
+        require_rate("rate", self.rate)
+        require_choice("source", self.source, ("pre-guardrail",))
         if self.confidence is not None:
-            check_open_rate("confidence", self.confidence)
+            require_open_rate("confidence", self.confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class Contract:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        check_text("name", self.name, "be a text that names the contract")
+        require_text("name", self.name, "be a text that names the contract")
         put(self, "criteria", tuple(self.criteria))
         put(self, "covariates", tuple(self.covariates))
         put(self, "factors", MappingProxyType({k: str(v) for k, v in self.factors.items()}))

@@ -8,7 +8,7 @@ from datetime import datetime, tzinfo
 from enum import StrEnum
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_choice, check_count, check_text
+from trialwise.validation import require_choice, require_count, require_text
 
 __all__ = ["Covariate", "CovariateKind", "differing_covariates", "resolve_covariates"]
 
@@ -55,9 +55,9 @@ class Covariate:
     where machines of several zones share baselines."""
 
     def __post_init__(self) -> None:
-        kind = check_choice("kind", str(self.kind), tuple(map(str, CovariateKind)))
+        kind = require_choice("kind", str(self.kind), tuple(map(str, CovariateKind)))
         object.__setattr__(self, "kind", CovariateKind(kind))
-        check_text("name", self.name, "be a text that names the covariate")
+        require_text("name", self.name, "be a text that names the covariate")
         if self.kind in _BY_CLOCK:
             if self.value is not None or self.environment is not None:
                 given = self.environment if self.value is None else self.value
@@ -66,7 +66,7 @@ class Covariate:
                 _zone(self.zone)
         else:
             self._check_source()
-        if _HOURS % check_count("window_hours", self.window_hours, minimum=1):
+        if _HOURS % require_count("window_hours", self.window_hours, minimum=1):
             raise InvalidArgument("window_hours", self.window_hours, "divide the day")
 
     def _check_source(self) -> None:
@@ -75,7 +75,7 @@ class Covariate:
             raise InvalidArgument("value", self.value, allowed)
         if self.value is not None:
             object.__setattr__(self, "value", str(self.value))
-            check_text("value", self.value, "be a text that is not empty")
+            require_text("value", self.value, "be a text that is not empty")
         if self.zone is not None:
             raise InvalidArgument("zone", self.zone, "go with a weekday or a time of day")
 

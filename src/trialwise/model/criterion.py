@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.postcondition import Postcondition
-from trialwise.stats._checks import check_choice, check_count, check_open_rate, check_text
+from trialwise.validation import require_choice, require_count, require_open_rate, require_text
 
 __all__ = ["Check", "Criterion", "CriterionScope", "Origin"]
 
@@ -85,7 +85,7 @@ class Criterion:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        check_text("name", self.name, "be a text that names the criterion")
+        require_text("name", self.name, "be a text that names the criterion")
         put(self, "postconditions", _postconditions(self.postconditions))
         asked = [
             name
@@ -102,29 +102,29 @@ class Criterion:
         if self.at_least is not None:
             put(self, "at_least", _required(self.at_least))
         if self.no_worse_than is not None:
-            check_text("no_worse_than", self.no_worse_than, "name a baseline")
+            require_text("no_worse_than", self.no_worse_than, "name a baseline")
         self._check_numbers()
         origin = self.origin
         if origin is None:
             origin = Origin.EMPIRICAL if self.no_worse_than else Origin.UNSPECIFIED
-        given = check_choice("origin", str(origin), tuple(map(str, Origin)))
+        given = require_choice("origin", str(origin), tuple(map(str, Origin)))
         put(self, "origin", Origin(given))
 
     def _check_numbers(self) -> None:
-        check_open_rate("confidence", self.confidence)
-        check_open_rate("power", self.power)
-        check_open_rate("margin", self.margin)
+        require_open_rate("confidence", self.confidence)
+        require_open_rate("power", self.power)
+        require_open_rate("margin", self.margin)
         for name in ("trials", "max_trials", "min_probes"):
             value = getattr(self, name)
             if value is not None:
-                check_count(name, value, minimum=1)
+                require_count(name, value, minimum=1)
         if self.trials is not None and self.max_trials is not None:
             allowed = "be left out where trials fixes the number"
             raise InvalidArgument("max_trials", self.max_trials, allowed)
         if self.max_trials is not None and self.at_least is None:
             allowed = "go with at_least: only a required rate is decided early"
             raise InvalidArgument("max_trials", self.max_trials, allowed)
-        check_choice("method", self.method, METHODS)
+        require_choice("method", self.method, METHODS)
         if self.method != METHODS[0] and (self.at_least is None or self.trials is not None):
             allowed = f"be {METHODS[0]} except with at_least and without trials"
             raise InvalidArgument("method", self.method, allowed)
@@ -152,14 +152,14 @@ class Criterion:
     @property
     def alpha(self) -> float:
         """1 − confidence, in decimals."""
-        from trialwise.stats._boundary import complement
+        from trialwise.decimals import complement
 
         return complement(self.confidence)
 
     @property
     def beta(self) -> float:
         """1 − power, in decimals."""
-        from trialwise.stats._boundary import complement
+        from trialwise.decimals import complement
 
         return complement(self.power)
 
@@ -193,4 +193,4 @@ def _required(rate: float) -> float:
     if rate == 1:
         allowed = "be below 1: no number of trials shows a rate of 1, so ask for never_fails"
         raise InvalidArgument("at_least", rate, allowed)
-    return check_open_rate("at_least", rate)
+    return require_open_rate("at_least", rate)

@@ -17,15 +17,15 @@ from typing import ClassVar, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.matcher import Exact, Matcher, NumberSchema, may_hold
-from trialwise.stats._checks import (
-    check_choice,
-    check_count,
-    check_open_rate,
-    check_positive,
-    check_rate,
-)
 from trialwise.stats.reliability import check_half_width
 from trialwise.stats.stability import DEFAULT_GATE, SUB_SCORES, StabilityFloors
+from trialwise.validation import (
+    require_choice,
+    require_count,
+    require_open_rate,
+    require_positive,
+    require_rate,
+)
 
 __all__ = [
     "Basis",
@@ -176,7 +176,7 @@ class Reliability:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "expect", _expectations(self.name, self.expect))
-        check_open_rate("confidence", self.confidence)
+        require_open_rate("confidence", self.confidence)
         check_half_width(self.half_width)
 
     @property
@@ -214,11 +214,11 @@ class Stability:
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "expect", _expectations(self.name, self.expect) or (_DEFAULT,))
-        put(self, "exclude", tuple(check_choice("exclude", x, SUB_SCORES) for x in self.exclude))
+        put(self, "exclude", tuple(require_choice("exclude", x, SUB_SCORES) for x in self.exclude))
         if set(self.exclude) == set(SUB_SCORES):
             raise InvalidArgument("exclude", list(self.exclude), "leave at least one sub-score")
-        check_positive("tokens_per_call", self.tokens_per_call)
-        check_open_rate("confidence", self.confidence)
+        require_positive("tokens_per_call", self.tokens_per_call)
+        require_open_rate("confidence", self.confidence)
 
     @property
     def fewest_runs(self) -> int:
@@ -250,16 +250,16 @@ class Metrics:
     def __post_init__(self) -> None:
         put = object.__setattr__
         put(self, "expect", _expectations(self.name, self.expect))
-        put(self, "k", tuple(sorted({check_count("k", one, minimum=1) for one in self.k})))
+        put(self, "k", tuple(sorted({require_count("k", one, minimum=1) for one in self.k})))
         put(self, "weights", MappingProxyType(dict(self.weights)))
         for name, weight in self.weights.items():
-            check_positive(f"weights[{name!r}]", weight)
+            require_positive(f"weights[{name!r}]", weight)
         if self.threshold is not None:
-            check_rate("threshold", self.threshold)
+            require_rate("threshold", self.threshold)
         if self.criterion is not None and (self.weights or self.threshold is not None):
             allowed = "be left out where weights or a threshold combine the criteria"
             raise InvalidArgument("criterion", self.criterion, allowed)
-        check_open_rate("confidence", self.confidence)
+        require_open_rate("confidence", self.confidence)
 
     @property
     def fewest_runs(self) -> int:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_real
+from trialwise.validation import require_real
 
 __all__ = ["AllOf", "AnyOf", "Exact", "Matcher", "Not", "NumberSchema", "may_hold"]
 
@@ -30,7 +30,7 @@ class Exact:
     value: float
 
     def __post_init__(self) -> None:
-        check_real("exact", self.value)
+        require_real("exact", self.value)
 
     def holds(self, number: float) -> bool:
         """Whether the number is this one."""
@@ -56,7 +56,7 @@ class NumberSchema:
     def __post_init__(self) -> None:
         given = {name: limit for name, _, limit in self._limits()}
         for name, limit in given.items():
-            check_real(name, limit)
+            require_real(name, limit)
         if not given:
             raise InvalidArgument("schema", {}, f"hold one of {', '.join(_LIMITS)}")
         lows = [limit for name, limit in given.items() if "minimum" in name]

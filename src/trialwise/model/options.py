@@ -11,9 +11,9 @@ from enum import StrEnum
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import Intent
-from trialwise.stats._checks import check_choice, check_count, check_positive, check_rate
 from trialwise.stats.sequential.order import DRAWS, Draw
 from trialwise.stats.values import RULES, Rule
+from trialwise.validation import require_choice, require_count, require_positive, require_rate
 
 __all__ = ["AbortRule", "Analysis", "Budget", "RunOptions"]
 
@@ -39,10 +39,10 @@ class Budget:
     def __post_init__(self) -> None:
         for name in ("trials", "tokens"):
             if getattr(self, name) is not None:
-                check_count(name, getattr(self, name), minimum=1)
+                require_count(name, getattr(self, name), minimum=1)
         for name in ("seconds", "usd"):
             if getattr(self, name) is not None:
-                check_positive(name, getattr(self, name))
+                require_positive(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +57,8 @@ class AbortRule:
     """Whether an abort FAILs instead of leaving the criteria INCONCLUSIVE; never PASS."""
 
     def __post_init__(self) -> None:
-        check_rate("max_error_rate", self.max_error_rate)
-        check_count("after", self.after, minimum=1)
+        require_rate("max_error_rate", self.max_error_rate)
+        require_count("after", self.after, minimum=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,28 +97,28 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        intent = check_choice("intent", str(self.intent).upper(), tuple(map(str, Intent)))
+        intent = require_choice("intent", str(self.intent).upper(), tuple(map(str, Intent)))
         put(self, "intent", Intent(intent))
-        analysis = check_choice("analysis", str(self.analysis), tuple(map(str, Analysis)))
+        analysis = require_choice("analysis", str(self.analysis), tuple(map(str, Analysis)))
         put(self, "analysis", Analysis(analysis))
-        check_choice("rule", self.rule, RULES)
+        require_choice("rule", self.rule, RULES)
         if self.draw is not None:
-            check_choice("draw", self.draw, DRAWS)
+            require_choice("draw", self.draw, DRAWS)
         sizes = self.trials.values() if isinstance(self.trials, Mapping) else (self.trials,)
         for size in sizes:
             if size is not None:
-                check_count("trials", size, minimum=1)
+                require_count("trials", size, minimum=1)
         if self.trials is not None and self.max_trials is not None:
             allowed = "be left out where trials fixes the number"
             raise InvalidArgument("max_trials", self.max_trials, allowed)
-        check_count("concurrency", self.concurrency, minimum=1)
-        check_count("retries", self.retries)
+        require_count("concurrency", self.concurrency, minimum=1)
+        require_count("retries", self.retries)
         for name in ("max_trials", "horizon"):
             if getattr(self, name) is not None:
-                check_count(name, getattr(self, name), minimum=1)
+                require_count(name, getattr(self, name), minimum=1)
         for name in ("rate_per_s", "timeout_s"):
             if getattr(self, name) is not None:
-                check_positive(name, getattr(self, name))
+                require_positive(name, getattr(self, name))
         put(self, "overrides", tuple(self.overrides))
 
     def trials_of(self, experiment: str) -> int | None:

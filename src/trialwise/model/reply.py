@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_count, check_real
+from trialwise.validation import require_count, require_real
 
 __all__ = ["Reply", "Setup", "Usage"]
 
@@ -24,8 +24,8 @@ class Usage:
     output_tokens: int = 0
 
     def __post_init__(self) -> None:
-        check_count("input_tokens", self.input_tokens)
-        check_count("output_tokens", self.output_tokens)
+        require_count("input_tokens", self.input_tokens)
+        require_count("output_tokens", self.output_tokens)
 
     @property
     def total_tokens(self) -> int:
@@ -108,5 +108,5 @@ def _check_amount(argument: str, value: float) -> None:
     # The plain case first: this runs once a trial.
     if type(value) is float and 0.0 <= value < math.inf:
         return
-    if check_real(argument, value) < 0:
+    if require_real(argument, value) < 0:
         raise InvalidArgument(argument, value, "be at least 0")

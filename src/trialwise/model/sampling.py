@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_choice, check_count, check_positive, check_text
+from trialwise.validation import require_choice, require_count, require_positive, require_text
 
 __all__ = ["Input", "Sampling", "SamplingRole"]
 
@@ -54,9 +54,9 @@ class Input:
     """Its share of a weighted estimand: of production traffic, of severity."""
 
     def __post_init__(self) -> None:
-        check_text("id", self.id, "be a text that names the input")
-        check_count("repetitions", self.repetitions, minimum=1)
-        if not math.isfinite(check_positive("weight", self.weight)):
+        require_text("id", self.id, "be a text that names the input")
+        require_count("repetitions", self.repetitions, minimum=1)
+        if not math.isfinite(require_positive("weight", self.weight)):
             raise InvalidArgument("weight", self.weight, "be finite")
 
 
@@ -81,7 +81,7 @@ class Sampling:
         object.__setattr__(self, "inputs", tuple(self.inputs))
         if not self.inputs:
             raise InvalidArgument("inputs", [], "hold at least one input")
-        role = check_choice("role", str(self.role), tuple(map(str, SamplingRole)))
+        role = require_choice("role", str(self.role), tuple(map(str, SamplingRole)))
         object.__setattr__(self, "role", SamplingRole(role))
         positions: dict[str, int] = {}
         for position, one in enumerate(self.inputs):

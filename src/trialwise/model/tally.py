@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_count
+from trialwise.validation import require_count
 
 __all__ = ["Tally"]
 
@@ -24,11 +24,11 @@ class Tally:
     """Trials that produced a testable value; None means all of them."""
 
     def __post_init__(self) -> None:
-        if check_count("passed", self.passed) > check_count("trials", self.trials):
+        if require_count("passed", self.passed) > require_count("trials", self.trials):
             raise InvalidArgument("passed", self.passed, f"lie between 0 and {self.trials}")
         if self.evaluable is None:
             return
-        if not self.passed <= check_count("evaluable", self.evaluable) <= self.trials:
+        if not self.passed <= require_count("evaluable", self.evaluable) <= self.trials:
             allowed = f"lie between passed ({self.passed}) and trials ({self.trials})"
             raise InvalidArgument("evaluable", self.evaluable, allowed)
 

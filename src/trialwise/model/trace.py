@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from trialwise.errors import InvalidArgument
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.reply import Reply, Usage
-from trialwise.stats._checks import check_count, check_real
+from trialwise.validation import require_count, require_real
 
 __all__ = ["ToolCall", "Trace", "Turn"]
 
@@ -85,7 +85,7 @@ class ToolCall:
 
     def __post_init__(self) -> None:
         if self.turn is not None:
-            object.__setattr__(self, "turn", check_count("turn", self.turn, minimum=1))
+            object.__setattr__(self, "turn", require_count("turn", self.turn, minimum=1))
         _cut_fields(self, name=MAX_NAME, server=MAX_NAME, result=MAX_RESULT, error=MAX_RESULT)
         for name in ("started_s", "duration_s"):
             _check_amount(name, getattr(self, name))
@@ -157,9 +157,9 @@ class Trace:
             given = tuple(getattr(self, name))
             left = max(0, len(given) - most)
             put(self, name, given[:most])
-            put(self, omitted, check_count(omitted, getattr(self, omitted)) + left)
+            put(self, omitted, require_count(omitted, getattr(self, omitted)) + left)
         if self.total_tokens is not None:
-            check_count("total_tokens", self.total_tokens)
+            require_count("total_tokens", self.total_tokens)
         elif self.usage is not None:
             put(self, "total_tokens", self.usage.total_tokens)
         for name in ("cost_usd", "duration_s"):
@@ -282,7 +282,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _check_amount(argument: str, value: float | None) -> None:
-    if value is not None and check_real(argument, value) < 0:
+    if value is not None and require_real(argument, value) < 0:
         raise InvalidArgument(argument, value, "be at least 0")
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import ErrorClass
-from trialwise.stats._checks import check_choice, check_real
+from trialwise.validation import require_choice, require_real
 
 __all__ = ["FIELDS", "Layout", "Mark", "Unread", "error_class_of"]
 
@@ -112,9 +112,9 @@ class Layout:
         put(self, "errors", _words("errors", self.errors))
         put(self, "skips", _words("skips", self.skips))
         if self.pass_at is not None:
-            put(self, "pass_at", check_real("pass_at", self.pass_at))
+            put(self, "pass_at", require_real("pass_at", self.pass_at))
         known = tuple(str(one) for one in ErrorClass)
-        put(self, "error_class", ErrorClass(check_choice("error_class", self.error_class, known)))
+        put(self, "error_class", ErrorClass(require_choice("error_class", self.error_class, known)))
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise InvalidArgument("delimiter", self.delimiter, "be one character, and no quote")
 

@@ -16,11 +16,11 @@ from trialwise.outcomes.order import Order
 from trialwise.outcomes.rows import OutcomeRow
 from trialwise.outcomes.trials import Experiment
 from trialwise.procedures.metrics import Reach, pass_k_of, usual_ks
-from trialwise.stats._checks import check_count
 from trialwise.stats.intervals import clopper_pearson, wilson_interval
 from trialwise.stats.latency import LatencySummary, latency_summary
 from trialwise.stats.reliability import ReliabilitySummary, summarize
 from trialwise.stats.values import Interval, Rule, Undefined
+from trialwise.validation import require_count
 
 __all__ = ["CriterionMetrics", "InputMetrics", "Metrics", "PassK", "metrics_of"]
 
@@ -93,7 +93,7 @@ def metrics_of(
         rule: Whether the interval of an input is Wilson's or exact.
         order: What is known of the order.
     """
-    asked = None if ks is None else [check_count("k", k, minimum=1) for k in ks]
+    asked = None if ks is None else [require_count("k", k, minimum=1) for k in ks]
     return Metrics(
         criteria=tuple(
             _criterion(experiment, place, ks=asked, confidence=confidence, rule=rule, order=order)

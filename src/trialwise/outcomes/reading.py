@@ -14,7 +14,7 @@ from trialwise.outcomes.files import as_text, parse_json, read_head, read_whole
 from trialwise.outcomes.layout import Layout
 from trialwise.outcomes.problems import Problems
 from trialwise.outcomes.rows import Outcomes
-from trialwise.stats._checks import check_choice
+from trialwise.validation import require_choice
 
 __all__ = ["FORMATS", "read_outcomes"]
 
@@ -83,7 +83,7 @@ def read_outcomes(
     [True, False]
     """
     if format is not None:
-        check_choice("format", format, FORMATS)
+        require_choice("format", format, FORMATS)
     layout = Layout(
         input=input,
         result=(result,) if isinstance(result, str) else tuple(result),

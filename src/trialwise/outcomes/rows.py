@@ -12,7 +12,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.reply import Usage
-from trialwise.stats._checks import check_text
+from trialwise.validation import require_text
 
 __all__ = ["MOST_ROWS", "OutcomeRow", "Outcomes", "input_id_of"]
 
@@ -83,7 +83,7 @@ class Outcomes:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(self.rows))
-        check_text("name", self.name, "be a text that names what was tested")
+        require_text("name", self.name, "be a text that names what was tested")
         if not self.rows:
             raise InvalidArgument("rows", (), "hold at least one outcome")
         if len(self.rows) > MOST_ROWS:

@@ -85,7 +85,7 @@ def _plan(
     now: datetime | None = None,
     seed: int | None = None,
 ) -> Plan:
-    from trialwise.session.preparing import prepare
+    from trialwise.runtime.preparing import prepare
 
     try:
         return prepare(

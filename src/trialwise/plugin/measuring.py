@@ -13,7 +13,7 @@ from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
 from trialwise.plugin.running import TestRun
-from trialwise.session.measuring import Measurement, observed_criteria, successful_latencies
+from trialwise.runtime.measuring import Measurement, observed_criteria, successful_latencies
 
 __all__ = ["measured"]
 

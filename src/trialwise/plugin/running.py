@@ -30,7 +30,7 @@ from trialwise.model.trial import Trial
 from trialwise.plugin.budget import Purse
 from trialwise.plugin.items import TrialItem
 from trialwise.procedures.judging.run import judge
-from trialwise.session.running import reproducibility
+from trialwise.runtime.running import reproducibility
 from trialwise.stores.runs import RunStore, StoredRun
 
 __all__ = ["Executor", "TestRun"]

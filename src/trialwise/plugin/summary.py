@@ -219,7 +219,7 @@ def _written(judged: Sequence[dict[str, Any]], settings: Settings) -> Iterator[s
 def write_plans(config: pytest.Config, plans: Sequence[Plan], settings: Settings) -> None:
     """Print plans instead of running them."""
     from trialwise.reporters.rules import render_rules
-    from trialwise.session.expense import expense_of
+    from trialwise.runtime.expense import expense_of
 
     terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is None:

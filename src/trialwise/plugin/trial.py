@@ -12,7 +12,7 @@ from trialwise.model.outcome import CheckResult, FailReason, Outcome
 from trialwise.model.reply import Reply, Usage
 from trialwise.plugin.endings import Ending
 from trialwise.plugin.marker import BODY
-from trialwise.stats._checks import check_count, check_real
+from trialwise.validation import require_count, require_real
 
 __all__ = ["TrialHandle", "UnknownCriterion"]
 
@@ -116,8 +116,8 @@ class TrialHandle:
             known = self.usage or Usage()
             received = (tokens or 0) + (output_tokens or 0)
             self.usage = Usage(
-                input_tokens=known.input_tokens + check_count("input_tokens", input_tokens or 0),
-                output_tokens=known.output_tokens + check_count("tokens", received),
+                input_tokens=known.input_tokens + require_count("input_tokens", input_tokens or 0),
+                output_tokens=known.output_tokens + require_count("tokens", received),
             )
         if cost is not None:
             self.cost_usd = (self.cost_usd or 0.0) + _amount("cost", cost)
@@ -166,6 +166,6 @@ class TrialHandle:
 
 
 def _amount(name: str, value: float) -> float:
-    if check_real(name, value) < 0:
+    if require_real(name, value) < 0:
         raise InvalidArgument(name, value, "be at least 0")
     return float(value)

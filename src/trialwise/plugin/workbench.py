@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trialwise.model.contract import Contract
     from trialwise.plugin.budget import Purse
     from trialwise.plugin.settings import Settings
-    from trialwise.session.result import Result
+    from trialwise.runtime.result import Result
 
 __all__ = ["Workbench"]
 

@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TypeAlias, TypeVar
 
+from trialwise.decimals import as_written, ceil_product, complement, settled
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
 from trialwise.model.tally import Tally
@@ -25,8 +26,6 @@ from trialwise.model.verdict import (
     PValue,
 )
 from trialwise.procedures.compliance import decide_compliance, observed_status
-from trialwise.stats._boundary import as_written, ceil_product, complement, settled
-from trialwise.stats._checks import check_open_rate
 from trialwise.stats.cluster_estimators import ClusterEstimate, call_weighted, prompt_weighted
 from trialwise.stats.cluster_stratified import StratifiedEstimate, Stratum, stratified
 from trialwise.stats.finite import (
@@ -37,6 +36,7 @@ from trialwise.stats.finite import (
 )
 from trialwise.stats.finite_hypergeometric import exact_tail, tail
 from trialwise.stats.values import Rule, Undefined
+from trialwise.validation import require_open_rate
 
 __all__ = ["Counts", "decide_claimed", "matched_estimate"]
 
@@ -145,7 +145,7 @@ def decide_claimed(
         counts=counts,
         tally=tally,
         claim=claim,
-        required_rate=check_open_rate("required_rate", required_rate),
+        required_rate=require_open_rate("required_rate", required_rate),
         intent=intent,
         inputs=corpus_size,
         weights=weights or {},
@@ -180,7 +180,7 @@ def matched_estimate(
         weights: Of each input, 1 where not given.
         strata: Of each input, for a stratum-weighted rate.
     """
-    if check_open_rate("alpha", alpha) >= 0.5:
+    if require_open_rate("alpha", alpha) >= 0.5:
         raise InvalidArgument("alpha", alpha, "be below 0.5: a bound needs more than even odds")
     confidence = float(1 - 2 * as_written(alpha))
     if claim.estimator is Estimator.STRATIFIED:

@@ -17,13 +17,13 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
 from trialwise.model.verdict import Intent, Procedure
-from trialwise.stats._boundary import as_written
-from trialwise.stats._checks import check_count
 from trialwise.stats.sequential.order import Draw
 from trialwise.stats.values import Undefined
+from trialwise.validation import require_count
 
 __all__ = ["ClaimCheck", "check_claim", "default_draw"]
 
@@ -154,8 +154,8 @@ def check_claim(
     if repetitions and len(repetitions) != inputs:
         raise InvalidArgument("repetitions", repetitions, f"be one for each of {inputs} inputs")
     plan = _Plan(
-        inputs=check_count("inputs", inputs, minimum=1),
-        trials=check_count("trials", trials, minimum=1),
+        inputs=require_count("inputs", inputs, minimum=1),
+        trials=require_count("trials", trials, minimum=1),
         repetitions=tuple(repetitions) or (1,) * inputs,
         weights=weights,
         strata=strata,

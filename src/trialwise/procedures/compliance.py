@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from trialwise.decimals import as_written, settled
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import (
     Caution,
@@ -14,13 +15,12 @@ from trialwise.model.verdict import (
     Procedure,
     PValue,
 )
-from trialwise.stats._boundary import as_written, settled
-from trialwise.stats._checks import check_count
-from trialwise.stats._normal import normal_sf, upper_z
 from trialwise.stats.binomial import binomial_tail, exact_tail
 from trialwise.stats.compliance import ComplianceCutoff, compliance_cutoff
 from trialwise.stats.intervals import clopper_pearson_low, wilson_low
+from trialwise.stats.normal import normal_sf, upper_z
 from trialwise.stats.values import Rule
+from trialwise.validation import require_count
 
 __all__ = ["DECISION_RULES", "decide_compliance"]
 
@@ -62,7 +62,7 @@ def decide_compliance(
     planned = tally.trials if planned_trials is None else planned_trials
     plan = compliance_cutoff(
         required_rate,
-        max(check_count("planned_trials", planned), 1),
+        max(require_count("planned_trials", planned), 1),
         alpha=alpha,
         rule=rule,
     )

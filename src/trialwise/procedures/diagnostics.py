@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Diagnostics
-from trialwise.stats._boundary import as_written
-from trialwise.stats._checks import check_count
 from trialwise.stats.autocorrelation import autocorrelation_test, lag_one_autocorrelation
 from trialwise.stats.fisher import fisher_one_sided
 from trialwise.stats.values import Undefined
+from trialwise.validation import require_count
 
 __all__ = ["NOTABLE", "UNTESTABLE_SHARE", "diagnose"]
 
@@ -47,7 +47,7 @@ def diagnose(passed: Sequence[bool], untestable: int) -> Diagnostics:
     ()
     """
     n = len(passed)
-    if check_count("untestable", untestable) > n:
+    if require_count("untestable", untestable) > n:
         raise InvalidArgument("untestable", untestable, f"be at most the number of outcomes ({n})")
     if n == 0:
         return Diagnostics()

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from trialwise.decimals import as_written
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Procedure
-from trialwise.stats._boundary import as_written
 from trialwise.stats.compliance import ComplianceCutoff
 
 if TYPE_CHECKING:

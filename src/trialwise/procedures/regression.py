@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trialwise.decimals import settled
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import (
     Caution,
@@ -13,12 +14,11 @@ from trialwise.model.verdict import (
     PValue,
 )
 from trialwise.procedures.compliance import lower_bound
-from trialwise.stats._boundary import settled
-from trialwise.stats._checks import check_count
 from trialwise.stats.binomial import binomial_cdf
 from trialwise.stats.precedence import exact_lower_tail, lower_tail
 from trialwise.stats.regression import RegressionCutoff, regression_cutoff
 from trialwise.stats.values import Rule
+from trialwise.validation import require_count
 
 __all__ = ["DECISION_RULES", "FALSE_ALARM_EXCESS", "decide_regression"]
 
@@ -64,7 +64,7 @@ def decide_regression(
     (<Decision.FAIL: 'FAIL'>, 91)
     """
     planned = tally.trials if planned_trials is None else planned_trials
-    size = max(check_count("planned_trials", planned), tally.trials, 1)
+    size = max(require_count("planned_trials", planned), tally.trials, 1)
     plan = _design(baseline, size, alpha, rule)
     if plan.refusal is not None:
         return _finding(criterion, tally, plan, alpha=alpha, rule=rule, intent=intent)

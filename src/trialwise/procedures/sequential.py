@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate, Procedure
 from trialwise.procedures.compliance import observed_status
-from trialwise.stats._boundary import complement
 from trialwise.stats.sequential.characteristic import OperatingCharacteristic
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.values import Interval

@@ -15,7 +15,7 @@ from trialwise.engine.ports import ServiceError
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.model.outcome import ErrorClass
 from trialwise.services.failures import HttpFailure, MalformedReply, ReplyTooLarge
-from trialwise.stats._checks import check_count, check_positive
+from trialwise.validation import require_count, require_positive
 
 if TYPE_CHECKING:
     import httpx2
@@ -71,9 +71,9 @@ class Exchange:
         clock: Callable[[], float],
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        self._timeout_s = None if timeout_s is None else check_positive("timeout_s", timeout_s)
-        self._connect_timeout_s = check_positive("connect_timeout_s", connect_timeout_s)
-        self._response_limit = check_count("response_limit", response_limit, minimum=1)
+        self._timeout_s = None if timeout_s is None else require_positive("timeout_s", timeout_s)
+        self._connect_timeout_s = require_positive("connect_timeout_s", connect_timeout_s)
+        self._response_limit = require_count("response_limit", response_limit, minimum=1)
         self._clock = clock
         self._wall_clock = wall_clock
         self._client: httpx2.AsyncClient | None = None

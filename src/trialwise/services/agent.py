@@ -15,7 +15,7 @@ from trialwise.services._secrets import check_set
 from trialwise.services._tool_loop import Bounds, Model, Session
 from trialwise.services._toolbox import Toolbox
 from trialwise.services.openai_chat import Prices
-from trialwise.stats._checks import check_count, check_positive, check_text
+from trialwise.validation import require_count, require_positive, require_text
 
 __all__ = ["AgentService", "McpServer"]
 
@@ -118,12 +118,12 @@ class AgentService:
             clock=clock,
         )
         self._prices = prices
-        self._start_timeout_s = check_positive("start_timeout_s", start_timeout_s)
+        self._start_timeout_s = require_positive("start_timeout_s", start_timeout_s)
         self._bounds = Bounds(
             max_turns=_limit("max_turns", max_turns, minimum=1),
             max_tool_calls=_limit("max_tool_calls", max_tool_calls, minimum=0),
-            tool_timeout_s=check_positive("tool_timeout_s", tool_timeout_s),
-            result_limit=check_count("result_limit", result_limit, minimum=1),
+            tool_timeout_s=require_positive("tool_timeout_s", tool_timeout_s),
+            result_limit=require_count("result_limit", result_limit, minimum=1),
         )
         self._clock = clock
         _check_installed()
@@ -169,14 +169,14 @@ def _checked(
     if not servers:
         raise InvalidArgument("servers", servers, "hold at least one server; a chat needs none")
     for name, server in servers.items():
-        check_text("servers", name, "map names to servers")
+        require_text("servers", name, "map names to servers")
         templates = [*server.headers.values(), server.url or ""]
         check_set(f"servers[{name!r}]", templates, environment)
     return dict(servers)
 
 
 def _limit(argument: str, value: int, *, minimum: int) -> int:
-    if check_count(argument, value, minimum=minimum) > _MOST:
+    if require_count(argument, value, minimum=minimum) > _MOST:
         raise InvalidArgument(argument, value, f"be at most {_MOST}")
     return value
 

@@ -16,7 +16,7 @@ from trialwise.services._json_value import parse_json
 from trialwise.services._process import Finished, Limits, finish_process, start_process
 from trialwise.services._templates import encode, fill_text, input_text, placeholders, to_json
 from trialwise.services.failures import ReplyTooLarge
-from trialwise.stats._checks import check_choice, check_count, check_real
+from trialwise.validation import require_choice, require_count, require_real
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +82,7 @@ class CommandService:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._argv = _check_argv(argv)
-        self._input_via = check_choice("input_via", input_via, get_args(InputVia))
+        self._input_via = require_choice("input_via", input_via, get_args(InputVia))
         found = placeholders(self._argv)
         needed = _NEEDED.get(input_via)
         if needed is not None and needed not in found:
@@ -94,11 +94,11 @@ class CommandService:
         self._cwd = None if cwd is None else os.fspath(cwd)
         self._env = dict(env or {})
         self._inherit_env = inherit_env
-        if check_real("grace_s", grace_s) < 0:
+        if require_real("grace_s", grace_s) < 0:
             raise InvalidArgument("grace_s", grace_s, "be at least 0")
         self._limits = Limits(
-            output_bytes=check_count("output_limit", output_limit, minimum=1),
-            stderr_bytes=check_count("stderr_limit", stderr_limit, minimum=0),
+            output_bytes=require_count("output_limit", output_limit, minimum=1),
+            stderr_bytes=require_count("stderr_limit", stderr_limit, minimum=0),
             grace_s=grace_s,
         )
         self._clock = clock

@@ -18,7 +18,7 @@ from trialwise.services._json_value import parse_json
 from trialwise.services._secrets import resolve, scrub
 from trialwise.services._templates import encode, input_text, to_json
 from trialwise.services.failures import HttpFailure, MalformedReply, RequestRefused
-from trialwise.stats._checks import check_real
+from trialwise.validation import require_real
 
 __all__ = ["ChatService", "Prices"]
 
@@ -42,7 +42,7 @@ class Prices:
 
     def __post_init__(self) -> None:
         for name in ("input_usd", "output_usd"):
-            if check_real(name, getattr(self, name)) < 0:
+            if require_real(name, getattr(self, name)) < 0:
                 raise InvalidArgument(name, getattr(self, name), "be at least 0")
 
     def cost(self, usage: Usage) -> float:

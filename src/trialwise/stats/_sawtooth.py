@@ -6,10 +6,10 @@ Growing n or the cutoff by one changes a binomial tail by a single probability, 
 
 from __future__ import annotations
 
-from trialwise.stats._boundary import as_written, at_most
-from trialwise.stats._normal import upper_z
+from trialwise.decimals import as_written, at_most
 from trialwise.stats.binomial import _pmf, _tail, exact_tail
 from trialwise.stats.compliance import minimum_trials, wilson_cutoff
+from trialwise.stats.normal import upper_z
 from trialwise.stats.values import Rule
 
 #: Every step adds rounding; a fresh tail this often keeps it below 1e-13.

@@ -15,16 +15,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, SupportsIndex, TypeAlias
 
+from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats._boundary import as_written
-from trialwise.stats._checks import (
-    check_choice,
-    check_count,
-    check_open_rate,
-    check_outcomes,
-    check_real,
-)
 from trialwise.stats.values import Interval, Undefined
+from trialwise.validation import (
+    require_choice,
+    require_count,
+    require_open_rate,
+    require_outcomes,
+    require_real,
+)
 
 __all__ = [
     "Certification",
@@ -82,7 +82,7 @@ class Confusion:
 
     def __post_init__(self) -> None:
         for name in ("true_pass", "false_pass", "true_fail", "false_fail"):
-            object.__setattr__(self, name, check_count(name, getattr(self, name)))
+            object.__setattr__(self, name, require_count(name, getattr(self, name)))
         if not self.labels:
             raise InvalidArgument("confusion", self, "count at least one label")
 
@@ -120,7 +120,7 @@ def confusion_of(judged: Sequence[bool], truth: Sequence[bool]) -> Confusion:
     >>> confusion_of([True, True, False], [True, False, False])
     Confusion(true_pass=1, false_pass=1, true_fail=1, false_fail=0)
     """
-    verdicts, labels = check_outcomes("judged", judged), check_outcomes("truth", truth)
+    verdicts, labels = require_outcomes("judged", judged), require_outcomes("truth", truth)
     if len(verdicts) != len(labels):
         raise InvalidArgument("truth", truth, f"hold one label for each verdict ({len(verdicts)})")
     pairs = Counter(zip(verdicts, labels, strict=True))
@@ -281,7 +281,7 @@ def _units_of(confusion: Confusion) -> Counts:
 
 def _paired(units: Iterable[Sequence[Hashable]], level: MeasurementLevel) -> Counts:
     """The units with at least two ratings, counted by what they were rated."""
-    check_choice("level", level, LEVELS)
+    require_choice("level", level, LEVELS)
     allowed = "be a sequence of units, each a sequence of ratings"
     if isinstance(units, (str, bytes)) or not isinstance(units, Iterable):
         raise InvalidArgument("units", units, allowed)
@@ -291,7 +291,7 @@ def _paired(units: Iterable[Sequence[Hashable]], level: MeasurementLevel) -> Cou
             raise InvalidArgument(f"units[{place}]", unit, "be a sequence of ratings")
         ratings: Ratings = tuple(rating for rating in unit if rating is not None)
         if level != "nominal":
-            ratings = tuple(check_real(f"units[{place}]", one) for one in ratings)
+            ratings = tuple(require_real(f"units[{place}]", one) for one in ratings)
         if len(ratings) > 1:
             counts[ratings] += 1
     return counts
@@ -373,14 +373,14 @@ def _bootstrap(
 ) -> Interval | Undefined:
     from random import Random
 
-    level = check_open_rate("confidence", confidence)
-    B = check_count("resamples", resamples, minimum=1)
+    level = require_open_rate("confidence", confidence)
+    B = require_count("resamples", resamples, minimum=1)
     tail = (1 - as_written(level)) / 2
     rank = math.floor((B + 1) * tail)
     if rank < 1:
         needed = math.ceil(1 / tail) - 1
         raise InvalidArgument("resamples", resamples, f"be at least {needed} at this confidence")
-    draw = Random(check_count("seed", seed)).random
+    draw = Random(require_count("seed", seed)).random
     observed = statistic(counts)
     if isinstance(observed, Undefined):
         return observed

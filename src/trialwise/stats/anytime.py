@@ -18,7 +18,7 @@ from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats._beta import _fraction, beta_cdf, deviance, stirling_error
-from trialwise.stats._checks import check_choice, check_open_rate, check_real, check_successes
+from trialwise.validation import require_choice, require_open_rate, require_real, require_successes
 
 __all__ = ["EProcess", "anytime_p_value", "e_process", "e_value"]
 
@@ -58,13 +58,13 @@ class EProcess:
     """The logarithm of the largest value so far, the starting value 1 included."""
 
     def __post_init__(self) -> None:
-        check_open_rate("p0", self.p0)
-        check_choice("direction", self.direction, DIRECTIONS)
+        require_open_rate("p0", self.p0)
+        require_choice("direction", self.direction, DIRECTIONS)
         if self.p1 is not None:
             _check_alternative(self.p0, self.p1, self.direction)
         if self.trials or self.successes:
-            check_successes(self.successes, self.trials)
-        if check_real("log_peak", self.log_peak) < 0:
+            require_successes(self.successes, self.trials)
+        if require_real("log_peak", self.log_peak) < 0:
             raise InvalidArgument("log_peak", self.log_peak, "be at least 0")
 
     @classmethod
@@ -72,8 +72,8 @@ class EProcess:
         cls, p0: float, p1: float | None = None, *, direction: Direction | None = None
     ) -> EProcess:
         """The state before the first trial, of value 1; parameters as in `e_process`."""
-        threshold = check_open_rate("p0", p0)
-        alternative = None if p1 is None else check_open_rate("p1", p1)
+        threshold = require_open_rate("p0", p0)
+        alternative = None if p1 is None else require_open_rate("p1", p1)
         return cls(p0=threshold, p1=alternative, direction=_side(threshold, alternative, direction))
 
     def update(self, outcome: bool | int) -> EProcess:
@@ -198,7 +198,7 @@ def e_value(
     >>> round(e_value(99, 100, 0.9, direction="above"), 1)
     335.4
     """
-    s, n = check_successes(successes, trials)
+    s, n = require_successes(successes, trials)
     state = EProcess.start(p0, p1, direction=direction)
     return _exp(_log_evidence(s, n, state.p0, state.p1, state.direction))
 
@@ -245,12 +245,12 @@ def _exp(log_value: float) -> float:
 def _side(p0: float, p1: float | None, direction: Direction | None) -> Direction:
     """The direction given, or the one that p1 implies."""
     if direction is not None:
-        return check_choice("direction", direction, DIRECTIONS)
+        return require_choice("direction", direction, DIRECTIONS)
     return "above" if p1 is not None and p1 > p0 else "below"
 
 
 def _check_alternative(p0: float, p1: float, direction: Direction) -> None:
-    check_open_rate("p1", p1)
+    require_open_rate("p1", p1)
     if not (p1 < p0 if direction == "below" else p1 > p0):
         raise InvalidArgument("p1", p1, f"lie {direction} p0 ({p0})")
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_count, check_open_rate, check_successes
-from trialwise.stats._normal import normal_cdf
 from trialwise.stats.compliance import check_required_rate
 from trialwise.stats.intervals import wilson_low
+from trialwise.stats.normal import normal_cdf
 from trialwise.stats.precedence import lower_tail
 from trialwise.stats.values import Rule
+from trialwise.validation import require_count, require_open_rate, require_successes
 
 __all__ = [
     "ImpliedLevel",
@@ -68,11 +68,11 @@ def implied_confidence_of_threshold(
     >>> implied_confidence_of_threshold(951, 1000, 100, 0.951).confidence
     0.5
     """
-    k, nb = check_successes(
+    k, nb = require_successes(
         baseline_successes, baseline_trials, names=("baseline_successes", "baseline_trials")
     )
-    n = check_count("trials", trials, minimum=1)
-    t = check_open_rate("threshold", threshold)
+    n = require_count("trials", trials, minimum=1)
+    t = require_open_rate("threshold", threshold)
     if k == 0:  # the threshold is 0 at every level
         return ImpliedLevel(rule="wilson", alpha=None)
     z = _perfect_z(nb, n, t) if k == nb else (k / nb - t) / math.sqrt(t * (1 - t) / n)
@@ -94,11 +94,11 @@ def implied_alpha_of_cutoff(
     >>> round(implied_alpha_of_cutoff(951, 1000, 100, 91).alpha, 6)
     0.034733
     """
-    k, nb = check_successes(
+    k, nb = require_successes(
         baseline_successes, baseline_trials, names=("baseline_successes", "baseline_trials")
     )
-    n = check_count("trials", trials, minimum=1)
-    c = check_count("cutoff", cutoff)
+    n = require_count("trials", trials, minimum=1)
+    c = require_count("cutoff", cutoff)
     if c > n:
         raise InvalidArgument("cutoff", cutoff, f"be at most trials ({n})")
     if c == 0:
@@ -119,7 +119,7 @@ def implied_confidence_of_observation(
     >>> round(implied_confidence_of_observation(788, 800, 0.98), 3)
     0.844
     """
-    k, n = check_successes(successes, trials)
+    k, n = require_successes(successes, trials)
     p = check_required_rate(required_rate)
     return normal_cdf((k / n - p) / math.sqrt(p * (1 - p) / n))
 

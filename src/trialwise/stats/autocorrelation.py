@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_choice
 from trialwise.stats.values import Undefined
+from trialwise.validation import require_choice
 
 __all__ = [
     "Alternative",
@@ -109,7 +109,7 @@ def autocorrelation_test(
     0.02857...
     """
     sequence = _check_outcomes(outcomes)
-    check_choice("alternative", alternative, ALTERNATIVES)
+    require_choice("alternative", alternative, ALTERNATIVES)
     if (unfit := _unfit(sequence)) is not None:
         return unfit
     trials, successes = len(sequence), sum(sequence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.stats._beta import beta_cdf, beta_sf, binomial_weight
-from trialwise.stats._checks import check_count, check_integer, check_rate
+from trialwise.validation import require_count, require_integer, require_rate
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -30,7 +30,7 @@ def binomial_pmf(k: int, n: SupportsIndex, p: float) -> float:
     >>> round(binomial_pmf(2, 4, 0.5), 12)
     0.375
     """
-    return _pmf(check_integer("k", k), check_count("n", n), check_rate("p", p))
+    return _pmf(require_integer("k", k), require_count("n", n), require_rate("p", p))
 
 
 def binomial_cdf(k: int, n: SupportsIndex, p: float) -> float:
@@ -41,7 +41,7 @@ def binomial_cdf(k: int, n: SupportsIndex, p: float) -> float:
     >>> round(binomial_cdf(1, 2, 0.5), 12)
     0.75
     """
-    return _cdf(check_integer("k", k), check_count("n", n), check_rate("p", p))
+    return _cdf(require_integer("k", k), require_count("n", n), require_rate("p", p))
 
 
 def binomial_tail(k: int, n: SupportsIndex, p: float) -> float:
@@ -52,7 +52,7 @@ def binomial_tail(k: int, n: SupportsIndex, p: float) -> float:
     >>> round(binomial_tail(5, 5, 0.5), 12)
     0.03125
     """
-    return _tail(check_integer("k", k), check_count("n", n), check_rate("p", p))
+    return _tail(require_integer("k", k), require_count("n", n), require_rate("p", p))
 
 
 def binomial_pmfs(n: SupportsIndex, p: float) -> list[float]:
@@ -63,7 +63,7 @@ def binomial_pmfs(n: SupportsIndex, p: float) -> list[float]:
     >>> [round(weight, 12) for weight in binomial_pmfs(2, 0.5)]
     [0.25, 0.5, 0.25]
     """
-    return _pmfs(check_count("n", n), check_rate("p", p))
+    return _pmfs(require_count("n", n), require_rate("p", p))
 
 
 def _pmf(k: int, n: int, p: float) -> float:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_count, check_open_rate, check_positive, check_rate
 from trialwise.stats.values import Interval, Undefined
+from trialwise.validation import require_count, require_open_rate, require_positive, require_rate
 
 __all__ = ["bounded_mean_interval", "bounded_variance_interval", "weighted_mean_interval"]
 
@@ -43,8 +43,8 @@ def bounded_mean_interval(
     >>> round(low, 3), round(high, 3)
     (0.157, 0.989)
     """
-    centre = check_rate("mean", mean)
-    budget = _log_of(confidence) / check_count("count", count, minimum=1)
+    centre = require_rate("mean", mean)
+    budget = _log_of(confidence) / require_count("count", count, minimum=1)
     return Interval(
         1 - _furthest(1 - centre, budget),
         _furthest(centre, budget),
@@ -76,8 +76,8 @@ def weighted_mean_interval(
     >>> round(low, 3), round(high, 3)
     (0.444, 0.756)
     """
-    centre = check_rate("mean", mean)
-    given = [check_positive("weights", weight) for weight in weights]
+    centre = require_rate("mean", mean)
+    given = [require_positive("weights", weight) for weight in weights]
     if not given:
         raise InvalidArgument("weights", weights, "hold at least one")
     total = math.fsum(given)
@@ -112,7 +112,7 @@ def bounded_variance_interval(
     >>> low, round(high, 4)
     (0.0, 0.0557)
     """
-    given = [check_rate("values", value) for value in values]
+    given = [require_rate("values", value) for value in values]
     budget = _log_of(confidence)
     if len(given) < 2:
         return Undefined("a variance needs at least two values")
@@ -129,7 +129,7 @@ def bounded_variance_interval(
 
 
 def _log_of(confidence: float) -> float:
-    return math.log(2 / (1 - check_open_rate("confidence", confidence)))
+    return math.log(2 / (1 - require_open_rate("confidence", confidence)))
 
 
 def _furthest(mean: float, budget: float) -> float:

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from trialwise.stats._beta import beta_quantile
-from trialwise.stats._checks import check_choice, check_open_rate
-from trialwise.stats._normal import upper_z
 from trialwise.stats.clusters import Groups, check_groups
+from trialwise.stats.normal import upper_z
 from trialwise.stats.values import Interval, Undefined
+from trialwise.validation import require_choice, require_open_rate
 
 __all__ = [
     "ClusterEstimate",
@@ -176,8 +176,8 @@ def _estimate(
     confidence: float,
     method: ClusterMethod,
 ) -> ClusterEstimate:
-    alpha = 1 - check_open_rate("confidence", confidence)
-    check_choice("method", method, CLUSTER_METHODS)
+    alpha = 1 - require_open_rate("confidence", confidence)
+    require_choice("method", method, CLUSTER_METHODS)
     trials, successes = sum(m for _, m in counts), sum(y for y, _ in counts)
     effective: float | Undefined
     interval: Interval | Undefined

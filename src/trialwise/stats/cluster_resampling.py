@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_choice, check_count, check_open_rate
-from trialwise.stats._normal import normal_cdf, normal_quantile
 from trialwise.stats.cluster_estimators import ESTIMANDS, POPULATIONS, Estimand
 from trialwise.stats.clusters import Groups, check_groups
+from trialwise.stats.normal import normal_cdf, normal_quantile
 from trialwise.stats.values import Interval, Undefined
+from trialwise.validation import require_choice, require_count, require_open_rate
 
 __all__ = ["BootstrapMethod", "ClusterBootstrap", "cluster_bootstrap"]
 
@@ -93,14 +93,14 @@ def cluster_bootstrap(
     True
     """
     counts = check_groups(groups)
-    alpha = 1 - check_open_rate("confidence", confidence)
-    B = check_count("resamples", resamples, minimum=1)
+    alpha = 1 - require_open_rate("confidence", confidence)
+    B = require_count("resamples", resamples, minimum=1)
     if (B + 1) * alpha / 2 < 1 - 1e-9:
         needed = math.ceil(2 / alpha - 1e-9) - 1
         raise InvalidArgument("resamples", resamples, f"be at least {needed} at this confidence")
-    start = check_count("seed", seed)
-    check_choice("estimand", estimand, ESTIMANDS)
-    check_choice("method", method, BOOTSTRAP_METHODS)
+    start = require_count("seed", seed)
+    require_choice("estimand", estimand, ESTIMANDS)
+    require_choice("method", method, BOOTSTRAP_METHODS)
     mean = _call_mean if estimand == "call-weighted" else _prompt_mean
     return ClusterBootstrap(
         estimand=estimand,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_open_rate, check_positive, check_successes
-from trialwise.stats._normal import upper_z
+from trialwise.stats.normal import upper_z
 from trialwise.stats.values import Interval
+from trialwise.validation import require_open_rate, require_positive, require_successes
 
 __all__ = ["StratifiedEstimate", "Stratum", "stratified"]
 
@@ -83,11 +83,11 @@ def stratified(strata: Sequence[Stratum], *, confidence: float = 0.95) -> Strati
     Interval(low=0.8619..., high=0.9447..., ...)
     """
     parts = _check_strata(strata)
-    z = upper_z((1 - check_open_rate("confidence", confidence)) / 2)
+    z = upper_z((1 - require_open_rate("confidence", confidence)) / 2)
     total = math.fsum(part.weight for part in parts)
     weights = tuple(part.weight / total for part in parts)
     cells = tuple(
-        _Cell(weight, *check_successes(part.successes, part.trials))
+        _Cell(weight, *require_successes(part.successes, part.trials))
         for weight, part in zip(weights, parts, strict=True)
     )
     return StratifiedEstimate(
@@ -126,8 +126,8 @@ def _check_strata(strata: Sequence[Stratum]) -> tuple[Stratum, ...]:
     for part in parts:
         if not isinstance(part, Stratum):
             raise InvalidArgument("strata", part, "hold only Stratum values")
-        check_positive(f"weight of stratum {part.name!r}", part.weight)
-        check_successes(
+        require_positive(f"weight of stratum {part.name!r}", part.weight)
+        require_successes(
             part.successes,
             part.trials,
             names=(f"successes of stratum {part.name!r}", f"trials of stratum {part.name!r}"),

@@ -13,14 +13,14 @@ from math import fsum
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import (
-    check_choice,
-    check_count,
-    check_rate,
-    check_real,
-    check_successes,
-)
 from trialwise.stats.values import Undefined
+from trialwise.validation import (
+    require_choice,
+    require_count,
+    require_rate,
+    require_real,
+    require_successes,
+)
 
 __all__ = [
     "ClusterSummary",
@@ -96,7 +96,7 @@ def intraclass_correlation(groups: Groups, *, method: IccMethod = "anova") -> fl
     Undefined(reason='an intraclass correlation needs at least two inputs')
     """
     counts = check_groups(groups)
-    check_choice("method", method, ICC_METHODS)
+    require_choice("method", method, ICC_METHODS)
     if (unfit := unfit_for_correlation(counts)) is not None:
         return unfit
     return _anova(counts) if method == "anova" else _fleiss_cuzick(counts)
@@ -125,7 +125,7 @@ def kish_cluster_size(sizes: Sequence[SupportsIndex]) -> float:
     """
     if len(sizes) == 0:
         raise InvalidArgument("sizes", sizes, "hold at least one size")
-    return _kish([check_count("sizes", size, minimum=1) for size in sizes])
+    return _kish([require_count("sizes", size, minimum=1) for size in sizes])
 
 
 def design_effect(icc: float, mean_size: float) -> float:
@@ -146,7 +146,7 @@ def design_effect(icc: float, mean_size: float) -> float:
     >>> design_effect(0.25, 5)
     2.0
     """
-    return _design_effect(check_rate("icc", icc), _check_size(mean_size))
+    return _design_effect(require_rate("icc", icc), _check_size(mean_size))
 
 
 def effective_trials(trials: SupportsIndex, icc: float, *, mean_size: float | None = None) -> float:
@@ -172,8 +172,8 @@ def effective_trials(trials: SupportsIndex, icc: float, *, mean_size: float | No
     >>> effective_trials(1000, 0.01)
     90.99...
     """
-    n = check_count("trials", trials, minimum=1)
-    rho = check_rate("icc", icc)
+    n = require_count("trials", trials, minimum=1)
+    rho = require_rate("icc", icc)
     size = float(n) if mean_size is None else _check_size(mean_size)
     if size > n:
         raise InvalidArgument("mean_size", mean_size, f"be at most trials ({n})")
@@ -197,8 +197,8 @@ def is_materially_clustered(trials: SupportsIndex, distinct_inputs: SupportsInde
     >>> is_materially_clustered(100, 50), is_materially_clustered(101, 50)
     (False, True)
     """
-    n = check_count("trials", trials, minimum=1)
-    J = check_count("distinct_inputs", distinct_inputs, minimum=1)
+    n = require_count("trials", trials, minimum=1)
+    J = require_count("distinct_inputs", distinct_inputs, minimum=1)
     if n < J:
         raise InvalidArgument("distinct_inputs", distinct_inputs, f"be at most trials ({n})")
     return n > MATERIAL_REPETITION * J
@@ -252,7 +252,7 @@ def check_groups(groups: object) -> tuple[tuple[int, int], ...]:
     for group in groups:
         if not isinstance(group, Sequence) or len(group) != 2:
             raise InvalidArgument("groups", group, allowed)
-        counts.append(check_successes(*group, names=("groups' successes", "groups' trials")))
+        counts.append(require_successes(*group, names=("groups' successes", "groups' trials")))
     return tuple(counts)
 
 
@@ -269,7 +269,7 @@ def unfit_for_correlation(counts: tuple[tuple[int, int], ...]) -> Undefined | No
 
 
 def _check_size(mean_size: float) -> float:
-    size = check_real("mean_size", mean_size)
+    size = require_real("mean_size", mean_size)
     if size < 1:
         raise InvalidArgument("mean_size", mean_size, "be at least 1")
     return size

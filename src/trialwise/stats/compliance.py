@@ -13,13 +13,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, SupportsIndex
 
+from trialwise.decimals import RELATIVE_BAND, as_written, at_most
 from trialwise.errors import InvalidArgument
-from trialwise.stats._boundary import RELATIVE_BAND, as_written, at_most
-from trialwise.stats._checks import check_choice, check_count, check_open_rate, check_rate
-from trialwise.stats._normal import upper_z
 from trialwise.stats.binomial import _tail, exact_tail
+from trialwise.stats.normal import upper_z
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.values import RULES, Rule
+from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -59,7 +59,7 @@ class ComplianceCutoff:
 
     def power(self, rate: float) -> float:
         """P(PASS) when the true rate is `rate`."""
-        p = check_rate("rate", rate)
+        p = require_rate("rate", rate)
         return 0.0 if self.cutoff is None else _tail(self.cutoff, self.trials, p)
 
 
@@ -92,9 +92,9 @@ def compliance_cutoff(
     <Refusal.COMPLIANCE_INFEASIBLE: 'COMPLIANCE_INFEASIBLE'>
     """
     p = check_required_rate(required_rate)
-    n = check_count("trials", trials, minimum=1)
-    level = check_open_rate("alpha", alpha)
-    if check_choice("rule", rule, RULES) == "wilson":
+    n = require_count("trials", trials, minimum=1)
+    level = require_open_rate("alpha", alpha)
+    if require_choice("rule", rule, RULES) == "wilson":
         cutoff = wilson_cutoff(p, n, upper_z(level))
     else:
         cutoff = exact_cutoff(p, n, level)
@@ -120,8 +120,8 @@ def minimum_trials(required_rate: float, *, alpha: float = 0.05, rule: Rule = "w
     (52, 59)
     """
     p = check_required_rate(required_rate)
-    level = check_open_rate("alpha", alpha)
-    if check_choice("rule", rule, RULES) == "wilson":
+    level = require_open_rate("alpha", alpha)
+    if require_choice("rule", rule, RULES) == "wilson":
         z = upper_z(level)
         return max(1, math.ceil(p * z * z / (1 - p))) if z > 0 else 1
     if p > _NEAR_ONE:
@@ -138,7 +138,7 @@ def minimum_trials(required_rate: float, *, alpha: float = 0.05, rule: Rule = "w
 def check_required_rate(value: float) -> float:
     """A rate that a finite number of trials can be asked to show."""
     try:
-        return check_open_rate("required_rate", value)
+        return require_open_rate("required_rate", value)
     except InvalidArgument:
         allowed = (
             "lie strictly between 0 and 1 (no number of trials shows a rate of 1: for that, "

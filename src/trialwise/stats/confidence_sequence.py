@@ -18,16 +18,16 @@ from dataclasses import dataclass, replace
 from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import (
-    check_choice,
-    check_open_rate,
-    check_positive,
-    check_rate,
-    check_successes,
-)
 from trialwise.stats.anytime import _check_outcome, _outcomes, log_mixture
 from trialwise.stats.intervals import SIDES, Side
 from trialwise.stats.values import Interval, Undefined
+from trialwise.validation import (
+    require_choice,
+    require_open_rate,
+    require_positive,
+    require_rate,
+    require_successes,
+)
 
 __all__ = [
     "BernoulliSequence",
@@ -73,10 +73,10 @@ class BernoulliSequence:
 
     def __post_init__(self) -> None:
         _check_options(self.confidence, self.side, self.prior)
-        check_rate("low", self.low)
-        check_rate("high", self.high)
+        require_rate("low", self.low)
+        require_rate("high", self.high)
         if self.trials or self.successes:
-            check_successes(self.successes, self.trials)
+            require_successes(self.successes, self.trials)
 
     def update(self, outcome: bool | int) -> BernoulliSequence:
         """The state after one more trial: True or 1 for a success, False or 0 for a failure."""
@@ -124,12 +124,12 @@ class BoundedSequence:
     """The smallest upper end so far."""
 
     def __post_init__(self) -> None:
-        check_open_rate("confidence", self.confidence)
+        require_open_rate("confidence", self.confidence)
 
     def update(self, value: float) -> BoundedSequence:
         """The state after one more value in [0, 1] (an outcome is 0 or 1)."""
         # An outcome counts as a score of 0 or 1.
-        x = check_rate("value", int(value) if isinstance(value, bool) else value)
+        x = require_rate("value", int(value) if isinstance(value, bool) else value)
         n = self.trials + 1
         budget = math.log(2 / (1 - self.confidence))
         # The bet is chosen before x is seen: only sums over the past enter it.
@@ -202,7 +202,7 @@ def bernoulli_confidence_sequence(
     (0.8071, 1.0)
     """
     state = BernoulliSequence(
-        confidence=check_open_rate("confidence", confidence), side=side, prior=_prior(prior)
+        confidence=require_open_rate("confidence", confidence), side=side, prior=_prior(prior)
     )
     intervals = []
     for outcome in _outcomes(outcomes):
@@ -242,7 +242,7 @@ def bounded_confidence_sequence(
     allowed = "be a sequence of at least one number between 0 and 1"
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InvalidArgument("values", values, allowed)
-    state = BoundedSequence(confidence=check_open_rate("confidence", confidence))
+    state = BoundedSequence(confidence=require_open_rate("confidence", confidence))
     intervals = []
     for value in values:
         state = state.update(value)
@@ -272,8 +272,8 @@ def anytime_interval(
     >>> round(low, 4), round(high, 4)
     (0.7123, 0.9843)
     """
-    s, n = check_successes(successes, trials)
-    level = check_open_rate("confidence", confidence)
+    s, n = require_successes(successes, trials)
+    level = require_open_rate("confidence", confidence)
     weights = _prior(prior)
     _check_options(level, side, weights)
     low, high = _mixture_ends(s, n, 1 - level, side, weights)
@@ -329,11 +329,11 @@ def _prior(prior: tuple[float, float]) -> tuple[float, float]:
         a, b = prior
     except (TypeError, ValueError):
         raise InvalidArgument("prior", prior, "be two numbers above 0") from None
-    return check_positive("prior[0]", a), check_positive("prior[1]", b)
+    return require_positive("prior[0]", a), require_positive("prior[1]", b)
 
 
 def _check_options(confidence: float, side: Side, prior: tuple[float, float]) -> None:
-    check_open_rate("confidence", confidence)
-    check_choice("side", side, SIDES)
+    require_open_rate("confidence", confidence)
+    require_choice("side", side, SIDES)
     if _prior(prior) != _UNIFORM and side != "two-sided":
         raise InvalidArgument("prior", prior, "be (1, 1) for a one-sided sequence")

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
+from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats._boundary import as_written
-from trialwise.stats._checks import check_choice, check_open_rate, check_successes
 from trialwise.stats.intervals import clopper_pearson, wilson_lower, wilson_upper
 from trialwise.stats.values import RULES, Rule
+from trialwise.validation import require_choice, require_open_rate, require_successes
 
 __all__ = [
     "ChallengeStratum",
@@ -111,7 +111,7 @@ def guardrail_sensitivity(
     >>> guardrail_sensitivity(100_000, 100_000).error_upper  # clean is not perfect
     2.70...e-05
     """
-    correct, total = check_successes(blocked, presented, names=("blocked", "presented"))
+    correct, total = require_successes(blocked, presented, names=("blocked", "presented"))
     return _bound("sensitivity", correct, total, confidence, rule)
 
 
@@ -144,7 +144,7 @@ def guardrail_specificity(
     >>> round(bound.lower, 4), round(bound.error_upper, 4)
     (0.9713, 0.0287)
     """
-    correct, total = check_successes(allowed, presented, names=("allowed", "presented"))
+    correct, total = require_successes(allowed, presented, names=("allowed", "presented"))
     return _bound("specificity", correct, total, confidence, rule)
 
 
@@ -184,7 +184,7 @@ def stratified_containment(
     0.808
     """
     parts = _check_strata(strata)
-    check_open_rate("confidence", confidence)
+    require_open_rate("confidence", confidence)
     each = float(1 - (1 - as_written(confidence)) / len(parts)) if simultaneous else confidence
     bounds = tuple(
         (name, _bound("sensitivity", blocked, presented, each, rule))
@@ -219,7 +219,7 @@ def _bound(
 ) -> GuardrailBound:
     errors = presented - correct
     # Each end from its own counts: 1 − lower would lose the digits of a small miss probability.
-    if check_choice("rule", rule, RULES) == "wilson":
+    if require_choice("rule", rule, RULES) == "wilson":
         lower = wilson_lower(correct, presented, confidence=confidence)
         upper = wilson_upper(errors, presented, confidence=confidence)
     else:
@@ -261,7 +261,7 @@ def _check_strata(strata: Sequence[ChallengeStratum]) -> list[tuple[str, int, in
         if not isinstance(part, ChallengeStratum):
             raise InvalidArgument("strata", part, "hold only ChallengeStratum values")
         names = f"blocked of stratum {part.name!r}", f"presented of stratum {part.name!r}"
-        parts.append((part.name, *check_successes(part.blocked, part.presented, names=names)))
+        parts.append((part.name, *require_successes(part.blocked, part.presented, names=names)))
     if not parts:
         raise InvalidArgument("strata", strata, "hold at least one stratum")
     labels = [name for name, _, _ in parts]

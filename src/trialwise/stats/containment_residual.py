@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats._boundary import as_written
-from trialwise.stats._checks import check_choice, check_open_rate, check_rate
 from trialwise.stats.values import Undefined
+from trialwise.validation import require_choice, require_open_rate, require_rate
 
 __all__ = [
     "CombinedBoundaries",
@@ -99,11 +99,11 @@ def residual_harm_bound(
     >>> residual_harm_bound(1.67e-4).bound
     Undefined(reason='no prevalence of harmful content was given, and the guardrail experiment ...')
     """
-    miss = check_rate("miss_upper", miss_upper)
+    miss = require_rate("miss_upper", miss_upper)
     _check_optional_confidence("miss_confidence", miss_confidence)
     if prevalence is None:
         return _conditional_only(miss, miss_confidence, prevalence_source, prevalence_confidence)
-    rate = check_rate("prevalence", prevalence)
+    rate = require_rate("prevalence", prevalence)
     _check_source(prevalence_source)
     _check_optional_confidence("prevalence_confidence", prevalence_confidence)
     known = "" if prevalence_confidence is not None else ", taken as known"
@@ -151,10 +151,10 @@ def combine_boundaries(
     >>> combine_boundaries([0.01, 0.5], given="harm-and-earlier-misses").upper
     0.005
     """
-    rates = tuple(check_rate("misses", miss) for miss in misses)
+    rates = tuple(require_rate("misses", miss) for miss in misses)
     if not rates:
         raise InvalidArgument("misses", misses, "hold at least one boundary")
-    check_choice("given", given, MISS_CONDITIONS)
+    require_choice("given", given, MISS_CONDITIONS)
     _check_optional_confidence("confidence", confidence)
     chained = given == "harm-and-earlier-misses"
     return CombinedBoundaries(
@@ -215,12 +215,12 @@ def _check_source(source: object) -> None:
             "be 'pre-guardrail': a monitor behind the guardrail sees only what reached the user, "
             "which is the residual rate and not how often the generator proposes harm",
         )
-    check_choice("prevalence_source", source, ("pre-guardrail",))
+    require_choice("prevalence_source", source, ("pre-guardrail",))
 
 
 def _check_optional_confidence(argument: str, value: float | None) -> None:
     if value is not None:
-        check_open_rate(argument, value)
+        require_open_rate(argument, value)
 
 
 def _together(confidences: Sequence[float | None]) -> float | Undefined:

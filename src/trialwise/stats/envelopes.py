@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias, TypeVar
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_choice, check_count, check_open_rate
 from trialwise.stats.values import Undefined
+from trialwise.validation import require_choice, require_count, require_open_rate
 
 __all__ = [
     "Envelope",
@@ -141,7 +141,7 @@ def type_one_envelopes(criteria: Iterable[tuple[Direction, float | None]]) -> En
         except (TypeError, ValueError):
             allowed = "be a pair of direction and alpha"
             raise InvalidArgument(f"criteria[{i}]", criterion, allowed) from None
-        check_choice(f"criteria[{i}] direction", direction, DIRECTIONS)
+        require_choice(f"criteria[{i}] direction", direction, DIRECTIONS)
         if direction == "observational":
             if alpha is not None:
                 raise InvalidArgument(f"criteria[{i}] alpha", alpha, "be None when observational")
@@ -149,7 +149,7 @@ def type_one_envelopes(criteria: Iterable[tuple[Direction, float | None]]) -> En
         elif alpha is None:
             raise InvalidArgument(f"criteria[{i}] alpha", alpha, f"be given for {direction}")
         else:
-            levels[direction].append(check_open_rate(f"criteria[{i}] alpha", alpha))
+            levels[direction].append(require_open_rate(f"criteria[{i}] alpha", alpha))
     return _envelopes(tuple(levels["compliance"]), tuple(levels["regression"]), observational)
 
 
@@ -211,7 +211,7 @@ def horizon_false_alarm(alpha: float, horizon: SupportsIndex) -> HorizonFalseAla
     >>> round(monitor.independent_probability, 2)
     0.92
     """
-    level = check_open_rate("alpha", alpha)
+    level = require_open_rate("alpha", alpha)
     runs = _check_horizon(horizon)
     return HorizonFalseAlarm(
         horizon=runs,
@@ -245,9 +245,9 @@ def per_run_alpha_for_horizon(
     >>> per_run_alpha_for_horizon(0.05, 50)
     0.001
     """
-    level = check_open_rate("horizon_alpha", horizon_alpha)
+    level = require_open_rate("horizon_alpha", horizon_alpha)
     runs = _check_horizon(horizon)
-    if check_choice("dependence", dependence, DEPENDENCES) == "arbitrary":
+    if require_choice("dependence", dependence, DEPENDENCES) == "arbitrary":
         return level / runs
     return -math.expm1(math.log1p(-level) / runs)
 
@@ -276,7 +276,7 @@ def _any_independent(levels: tuple[float, ...]) -> float:
 
 def _check_alphas(alphas: Iterable[float]) -> tuple[float, ...]:
     members = _members("alphas", alphas)
-    return tuple(check_open_rate(f"alphas[{i}]", alpha) for i, alpha in enumerate(members))
+    return tuple(require_open_rate(f"alphas[{i}]", alpha) for i, alpha in enumerate(members))
 
 
 def _members(argument: str, values: Iterable[T]) -> tuple[T, ...]:
@@ -286,7 +286,7 @@ def _members(argument: str, values: Iterable[T]) -> tuple[T, ...]:
 
 
 def _check_horizon(horizon: SupportsIndex) -> int:
-    runs = check_count("horizon", horizon, minimum=1)
+    runs = require_count("horizon", horizon, minimum=1)
     if runs > MAX_HORIZON:
         raise InvalidArgument("horizon", horizon, f"be at most {MAX_HORIZON}")
     return runs

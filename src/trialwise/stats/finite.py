@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import SupportsIndex
 
+from trialwise.decimals import as_written, at_most, ceil_product
 from trialwise.errors import InvalidArgument
-from trialwise.stats._boundary import as_written, at_most, ceil_product
-from trialwise.stats._checks import (
-    check_choice,
-    check_count,
-    check_open_rate,
-    check_rate,
-    check_successes,
-)
 from trialwise.stats.finite_hypergeometric import exact_tail, tail
 from trialwise.stats.intervals import SIDES, Side
 from trialwise.stats.values import Interval, Undefined
+from trialwise.validation import (
+    require_choice,
+    require_count,
+    require_open_rate,
+    require_rate,
+    require_successes,
+)
 
 __all__ = [
     "ExactCorpusRate",
@@ -108,7 +108,7 @@ def exact_corpus_rate(successes: SupportsIndex, corpus_size: SupportsIndex) -> E
     >>> result.interval
     Undefined(reason='every input of the corpus was evaluated: its rate is known, not estimated')
     """
-    k, N = check_successes(successes, corpus_size, names=("successes", "corpus_size"))
+    k, N = require_successes(successes, corpus_size, names=("successes", "corpus_size"))
     reason = "every input of the corpus was evaluated: its rate is known, not estimated"
     return ExactCorpusRate(successes=k, corpus_size=N, rate=k / N, interval=Undefined(reason))
 
@@ -150,11 +150,11 @@ def finite_corpus_interval(
     >>> result.interval.low, result.sample_fraction
     (0.82, 0.5)
     """
-    N = check_count("corpus_size", corpus_size, minimum=1)
-    k, n = check_successes(successes, trials)
+    N = require_count("corpus_size", corpus_size, minimum=1)
+    k, n = require_successes(successes, trials)
     _check_part(n, N)
-    check_open_rate("confidence", confidence)
-    check_choice("side", side, SIDES)
+    require_open_rate("confidence", confidence)
+    require_choice("side", side, SIDES)
     # Through the decimal, so that it reads back as written: 0.95 leaves 0.025, not an ulp more.
     level = float((1 - as_written(confidence)) / (2 if side == "two-sided" else 1))
     low = k if side == "upper" else _low_count(k, n, N, level)
@@ -206,10 +206,10 @@ def finite_corpus_cutoff(
     >>> finite_corpus_cutoff(0.9, 20, 100).cutoff is None
     True
     """
-    N = check_count("corpus_size", corpus_size, minimum=1)
-    n = _check_part(check_count("trials", trials, minimum=1), N)
+    N = require_count("corpus_size", corpus_size, minimum=1)
+    n = _check_part(require_count("trials", trials, minimum=1), N)
     enough = _required_successes(required_rate, N)
-    check_open_rate("alpha", alpha)
+    require_open_rate("alpha", alpha)
     cutoff = _cutoff(n, enough - 1, N, alpha)
     return FiniteCorpusCutoff(
         required_rate=required_rate,
@@ -251,9 +251,9 @@ def finite_corpus_minimum_trials(
     >>> finite_corpus_minimum_trials(0.9, 100)  # 29 in an infinite population
     23
     """
-    N = check_count("corpus_size", corpus_size, minimum=1)
+    N = require_count("corpus_size", corpus_size, minimum=1)
     enough = _required_successes(required_rate, N)
-    return _minimum_trials(enough - 1, N, check_open_rate("alpha", alpha))
+    return _minimum_trials(enough - 1, N, require_open_rate("alpha", alpha))
 
 
 def _check_part(trials: int, corpus_size: int) -> int:
@@ -263,7 +263,7 @@ def _check_part(trials: int, corpus_size: int) -> int:
 
 
 def _required_successes(required_rate: float, corpus_size: int) -> int:
-    if check_rate("required_rate", required_rate) == 0:
+    if require_rate("required_rate", required_rate) == 0:
         raise InvalidArgument("required_rate", required_rate, "lie above 0 and be at most 1")
     return ceil_product(required_rate, corpus_size)
 

@@ -11,7 +11,7 @@ from operator import index
 from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_count
+from trialwise.validation import require_count
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -131,9 +131,9 @@ def exact_tail(k: int, n: int, M: int, N: int) -> Fraction:
 def _check_corpus(
     trials: SupportsIndex, corpus_successes: SupportsIndex, corpus_size: SupportsIndex
 ) -> tuple[int, int, int]:
-    N = check_count("corpus_size", corpus_size, minimum=1)
-    n = check_count("trials", trials)
-    M = check_count("corpus_successes", corpus_successes)
+    N = require_count("corpus_size", corpus_size, minimum=1)
+    n = require_count("trials", trials)
+    M = require_count("corpus_successes", corpus_successes)
     for argument, value in (("trials", n), ("corpus_successes", M)):
         if value > N:
             raise InvalidArgument(argument, value, f"be at most corpus_size ({N})")

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, SupportsIndex
 
-from trialwise.stats._boundary import RELATIVE_BAND, as_written, at_most
-from trialwise.stats._checks import check_open_rate, check_successes
+from trialwise.decimals import RELATIVE_BAND, as_written, at_most
 from trialwise.stats.precedence import exact_lower_tail, lattice_weight, lower_tail
+from trialwise.validation import require_open_rate, require_successes
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -88,7 +88,7 @@ def fisher_rejects(
     True
     """
     k, nb, x, nt = check_two_runs(baseline_successes, baseline_trials, successes, trials)
-    level = check_open_rate("alpha", alpha)
+    level = require_open_rate("alpha", alpha)
     return at_most(fisher_p_value(k, nb, x, nt), level, lambda: exact_lower_tail(k, x, nb, nt))
 
 
@@ -99,10 +99,10 @@ def check_two_runs(
     trials: SupportsIndex,
 ) -> tuple[int, int, int, int]:
     """A baseline and a test, each with 0 ≤ successes ≤ trials and at least one trial."""
-    k, nb = check_successes(
+    k, nb = require_successes(
         baseline_successes, baseline_trials, names=("baseline_successes", "baseline_trials")
     )
-    x, nt = check_successes(successes, trials)
+    x, nt = require_successes(successes, trials)
     return k, nb, x, nt
 
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 import math
 
 from trialwise.stats._beta import beta_quantile
-from trialwise.stats._checks import (
-    check_choice,
-    check_count,
-    check_open_rate,
-    check_rate,
-    check_successes,
-)
-from trialwise.stats._normal import normal_quantile, upper_z
+from trialwise.stats.normal import normal_quantile, upper_z
 from trialwise.stats.values import Interval
+from trialwise.validation import (
+    require_choice,
+    require_count,
+    require_open_rate,
+    require_rate,
+    require_successes,
+)
 
 # `typing` costs half an interpreter's start, and nothing here needs it to run.
 TYPE_CHECKING = False
@@ -66,8 +66,8 @@ def wilson_interval(
     >>> round(interval.low, 5), round(interval.high, 5)
     (0.59585, 0.98212)
     """
-    k, n = check_successes(successes, trials)
-    level = check_open_rate("confidence", confidence)
+    k, n = require_successes(successes, trials)
+    level = require_open_rate("confidence", confidence)
     z = upper_z((1 - level) / 2)
     return Interval(wilson_low(k, n, z), wilson_high(k, n, z), confidence=level, method="wilson")
 
@@ -84,8 +84,8 @@ def wilson_lower(
     >>> round(wilson_lower(87, 100), 6)
     0.804806
     """
-    k, n = check_successes(successes, trials)
-    return wilson_low(k, n, normal_quantile(check_open_rate("confidence", confidence)))
+    k, n = require_successes(successes, trials)
+    return wilson_low(k, n, normal_quantile(require_open_rate("confidence", confidence)))
 
 
 def wilson_upper(
@@ -98,8 +98,8 @@ def wilson_upper(
     >>> wilson_upper(10, 10)
     1.0
     """
-    k, n = check_successes(successes, trials)
-    return wilson_high(k, n, normal_quantile(check_open_rate("confidence", confidence)))
+    k, n = require_successes(successes, trials)
+    return wilson_high(k, n, normal_quantile(require_open_rate("confidence", confidence)))
 
 
 def wilson_lower_rate(rate: float, trials: SupportsIndex, *, confidence: float = 0.95) -> float:
@@ -112,9 +112,9 @@ def wilson_lower_rate(rate: float, trials: SupportsIndex, *, confidence: float =
     >>> round(wilson_lower_rate(0.951, 100), 6)
     0.902124
     """
-    p = check_rate("rate", rate)
-    n = check_count("trials", trials, minimum=1)
-    return wilson_low(p * n, n, normal_quantile(check_open_rate("confidence", confidence)))
+    p = require_rate("rate", rate)
+    n = require_count("trials", trials, minimum=1)
+    return wilson_low(p * n, n, normal_quantile(require_open_rate("confidence", confidence)))
 
 
 def clopper_pearson(
@@ -143,9 +143,9 @@ def clopper_pearson(
     >>> round(clopper_pearson(148, 150, side="lower").low, 6)
     0.958625
     """
-    k, n = check_successes(successes, trials)
-    level = check_open_rate("confidence", confidence)
-    tail = (1 - level) / (2 if check_choice("side", side, SIDES) == "two-sided" else 1)
+    k, n = require_successes(successes, trials)
+    level = require_open_rate("confidence", confidence)
+    tail = (1 - level) / (2 if require_choice("side", side, SIDES) == "two-sided" else 1)
     low = 0.0 if side == "upper" else clopper_pearson_low(k, n, tail)
     high = 1.0 if side == "lower" else 1 - clopper_pearson_low(n - k, n, tail)
     return Interval(low, high, confidence=level, method="clopper-pearson")
@@ -164,8 +164,8 @@ def jeffreys(
     >>> jeffreys(10, 10).high
     1.0
     """
-    k, n = check_successes(successes, trials)
-    level = check_open_rate("confidence", confidence)
+    k, n = require_successes(successes, trials)
+    level = require_open_rate("confidence", confidence)
     tail = (1 - level) / 2
     low = beta_quantile(tail, k + 0.5, n - k + 0.5) if k else 0.0
     high = 1 - beta_quantile(tail, n - k + 0.5, k + 0.5) if k < n else 1.0
@@ -182,8 +182,8 @@ def wald(successes: SupportsIndex, trials: SupportsIndex, *, confidence: float =
     >>> wald(10, 10)
     Interval(low=1.0, high=1.0, confidence=0.95, method='wald (pedagogical)')
     """
-    k, n = check_successes(successes, trials)
-    level = check_open_rate("confidence", confidence)
+    k, n = require_successes(successes, trials)
+    level = require_open_rate("confidence", confidence)
     z = upper_z((1 - level) / 2)
     rate = k / n
     half = z * math.sqrt(rate * (1 - rate) / n)
@@ -200,7 +200,7 @@ def rule_of_three(trials: SupportsIndex) -> float:
     >>> rule_of_three(300)
     0.01
     """
-    return min(1.0, 3 / check_count("trials", trials, minimum=1))
+    return min(1.0, 3 / require_count("trials", trials, minimum=1))
 
 
 def zero_failure_bound(trials: SupportsIndex, *, confidence: float = 0.95) -> float:
@@ -211,8 +211,8 @@ def zero_failure_bound(trials: SupportsIndex, *, confidence: float = 0.95) -> fl
     >>> round(zero_failure_bound(300), 6)
     0.009936
     """
-    n = check_count("trials", trials, minimum=1)
-    return -math.expm1(math.log1p(-check_open_rate("confidence", confidence)) / n)
+    n = require_count("trials", trials, minimum=1)
+    return -math.expm1(math.log1p(-require_open_rate("confidence", confidence)) / n)
 
 
 def clopper_pearson_low(k: int, n: int, tail: float) -> float:

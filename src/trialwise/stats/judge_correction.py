@@ -20,12 +20,12 @@ import math
 from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
-from trialwise.stats._checks import check_choice, check_open_rate, check_successes
-from trialwise.stats._normal import upper_z
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.intervals import clopper_pearson, wilson_interval
+from trialwise.stats.normal import upper_z
 from trialwise.stats.paired_interval import paired_difference_interval
 from trialwise.stats.values import RULES, Interval, Rule, Undefined
+from trialwise.validation import require_choice, require_open_rate, require_successes
 
 __all__ = [
     "CorrectedRate",
@@ -119,8 +119,8 @@ def judge_accuracy(
     >>> accuracy.sensitivity, accuracy.specificity
     (0.9, 0.8)
     """
-    level = check_open_rate("confidence", confidence)
-    check_choice("rule", rule, RULES)
+    level = require_open_rate("confidence", confidence)
+    require_choice("rule", rule, RULES)
 
     def share(right: int, of: int, kind: str) -> tuple[float | Undefined, Interval | Undefined]:
         if not of:
@@ -159,8 +159,8 @@ def rectifier(
     >>> round(delta.floor, 6)
     0.12065
     """
-    alpha = 1 - check_open_rate("confidence", confidence)
-    check_choice("rule", rule, RULES)
+    alpha = 1 - require_open_rate("confidence", confidence)
+    require_choice("rule", rule, RULES)
     m = confusion.labels
     missed = _cell(confusion.false_fail, m, alpha / 2, rule)
     let_through = _cell(confusion.false_pass, m, alpha / 2, rule)
@@ -215,8 +215,8 @@ def rectified_rate(
     >>> [round(value, 3) for value in (corrected.rate, *corrected.interval)]
     [0.8, 0.707, 0.883]
     """
-    k, n = check_successes(passed, trials)
-    check_choice("method", method, METHODS)
+    k, n = require_successes(passed, trials)
+    require_choice("method", method, METHODS)
     sampling, labels = shares(confidence)
     judged = k / n
     if method == "score":
@@ -270,8 +270,8 @@ def rogan_gladen_rate(
     >>> [round(value, 3) for value in (corrected.rate, *corrected.interval)]
     [0.8, 0.642, 0.974]
     """
-    k, n = check_successes(passed, trials)
-    check_choice("method", method, METHODS)
+    k, n = require_successes(passed, trials)
+    require_choice("method", method, METHODS)
     sampling, labels = shares(confidence)
     if not confusion.good or not confusion.bad:
         return Undefined("labels of both classes are needed: some that pass and some that fail")
@@ -321,8 +321,8 @@ def labels_needed(confusion: Confusion, half_width: float, *, confidence: float 
     >>> labels_needed(Confusion(true_pass=50, false_pass=0, true_fail=50, false_fail=0), 0.10)
     46
     """
-    w = check_open_rate("half_width", half_width)
-    z = upper_z((1 - check_open_rate("confidence", confidence)) / 4)
+    w = require_open_rate("half_width", half_width)
+    z = upper_z((1 - require_open_rate("confidence", confidence)) / 4)
     share = confusion.disagreements / (2 * confusion.labels)
     needed = 4 * z * z * share / (w * w) if share else z * z * (1 - w) / w
     return math.ceil(needed)
@@ -330,7 +330,7 @@ def labels_needed(confusion: Confusion, half_width: float, *, confidence: float 
 
 def shares(confidence: float) -> tuple[float, float]:
     """The error left to the trials and to the labels."""
-    alpha = 1 - check_open_rate("confidence", confidence)
+    alpha = 1 - require_open_rate("confidence", confidence)
     return alpha * SAMPLING_SHARE, alpha * (1 - SAMPLING_SHARE)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, SupportsIndex, TypeAlias
 
-from trialwise.stats._checks import check_choice, check_open_rate, check_successes
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.confidence_sequence import BoundedSequence
 from trialwise.stats.judge_correction import (
@@ -25,6 +24,7 @@ from trialwise.stats.judge_correction import (
     unit,
 )
 from trialwise.stats.values import Decision, Interval, Undefined
+from trialwise.validation import require_choice, require_open_rate, require_successes
 
 __all__ = ["Correction", "JudgedDecision", "JudgedSequence", "OpenBecause", "decide_judged"]
 
@@ -125,7 +125,7 @@ class JudgedSequence:
         is_over : bool
             Whether no further trial will come.
         """
-        required = check_open_rate("required_rate", required_rate)
+        required = require_open_rate("required_rate", required_rate)
         interval, band, n = self.interval, self.rectifier.interval, self.sampling.trials
         if not isinstance(interval, Undefined) and required not in interval:
             return "nothing"
@@ -148,7 +148,7 @@ class JudgedSequence:
         >>> state.decide(0.6).decision
         <Decision.PASS: 'PASS'>
         """
-        required = check_open_rate("required_rate", required_rate)
+        required = require_open_rate("required_rate", required_rate)
         corrected = self._corrected()
         decision = Decision.INCONCLUSIVE
         labels: int | Undefined = self.rectifier.confusion.labels
@@ -221,9 +221,9 @@ def decide_judged(
     >>> answer.decision, answer.open_because, answer.labels_needed
     (<Decision.INCONCLUSIVE: 'INCONCLUSIVE'>, 'labels', 338)
     """
-    required = check_open_rate("required_rate", required_rate)
-    check_choice("correction", correction, CORRECTIONS)
-    k, n = check_successes(passed, trials)
+    required = require_open_rate("required_rate", required_rate)
+    require_choice("correction", correction, CORRECTIONS)
+    k, n = require_successes(passed, trials)
 
     def correct(successes: int, size: int, labels: Confusion) -> CorrectedRate | Undefined:
         make = rectified_rate if correction == "rectifier" else rogan_gladen_rate

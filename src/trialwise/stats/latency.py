@@ -12,10 +12,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from trialwise.decimals import ceil_product
 from trialwise.errors import InvalidArgument
-from trialwise.stats._boundary import ceil_product
-from trialwise.stats._checks import check_open_rate, check_rate, check_real
 from trialwise.stats.values import Undefined
+from trialwise.validation import require_open_rate, require_rate, require_real
 
 __all__ = [
     "SUPPORTED_PERCENTILES",
@@ -68,7 +68,7 @@ def nearest_rank_percentile(latencies: Iterable[float], percentile: float) -> fl
     135.0
     """
     values = check_latencies("latencies", latencies)
-    p = check_rate("percentile", percentile)
+    p = require_rate("percentile", percentile)
     if p == 0:
         raise InvalidArgument("percentile", percentile, "lie above 0, up to and including 1")
     return nearest_rank(values, p)
@@ -129,7 +129,7 @@ def emission_minimum(percentile: float) -> int:
 def check_percentile(value: float) -> float:
     """A percentile level as a fraction, strictly between 0 and 1: 0.95, not 95."""
     try:
-        return check_open_rate("percentile", value)
+        return require_open_rate("percentile", value)
     except InvalidArgument:
         allowed = "be a fraction strictly between 0 and 1, such as 0.95"
         raise InvalidArgument("percentile", value, allowed) from None
@@ -155,7 +155,7 @@ def _latency(argument: str, position: int, value: float) -> float:
     name = f"{argument}[{position}]"
     allowed = "be a finite number of at least 0"
     try:
-        number = check_real(name, value)
+        number = require_real(name, value)
     except InvalidArgument:
         raise InvalidArgument(name, value, allowed) from None
     if number < 0:

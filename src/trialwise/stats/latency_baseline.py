@@ -14,13 +14,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import SupportsIndex
 
-from trialwise.stats._boundary import ceil_product, complement
-from trialwise.stats._checks import check_count, check_open_rate, check_real
+from trialwise.decimals import ceil_product, complement
 from trialwise.stats.binomial import _cdf
 from trialwise.stats.compliance import exact_cutoff
 from trialwise.stats.latency import check_latencies, check_percentile, nearest_rank
 from trialwise.stats.precedence import lower_tail
 from trialwise.stats.values import Undefined
+from trialwise.validation import require_count, require_open_rate, require_real
 
 __all__ = [
     "TIE_POLICY",
@@ -65,7 +65,7 @@ class OrderStatisticBound:
 
     def breached_by(self, test_percentile: float) -> bool | None:
         """Whether a test's percentile is above the bound; equality is not. None if saturated."""
-        observed = check_real("test_percentile", test_percentile)
+        observed = require_real("test_percentile", test_percentile)
         return None if self.value is None else observed > self.value
 
 
@@ -101,7 +101,7 @@ def order_statistic_bound(
     """
     ordered = check_latencies("latencies", latencies)
     p = check_percentile(percentile)
-    level = check_open_rate("confidence", confidence)
+    level = require_open_rate("confidence", confidence)
     n = len(ordered)
     raw_rank = raw_bound_rank(n, p, level)
     saturated = raw_rank > n
@@ -147,10 +147,10 @@ def order_statistic_false_alarm(
     >>> [round(order_statistic_false_alarm(935, n, 0.95), 3) for n in (100, 200, 500)]
     [0.197, 0.171, 0.123]
     """
-    nb = check_count("baseline_trials", baseline_trials, minimum=1)
-    nt = check_count("test_trials", test_trials, minimum=1)
+    nb = require_count("baseline_trials", baseline_trials, minimum=1)
+    nt = require_count("test_trials", test_trials, minimum=1)
     p = check_percentile(percentile)
-    raw_rank = raw_bound_rank(nb, p, check_open_rate("confidence", confidence))
+    raw_rank = raw_bound_rank(nb, p, require_open_rate("confidence", confidence))
     if raw_rank > nb:
         return Undefined(f"{nb} baseline latencies give no bound at this confidence")
     return lower_tail(max(raw_rank, ceil_product(p, nb)), ceil_product(p, nt) - 1, nb, nt)

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
-from trialwise.stats._checks import check_choice, check_count, check_open_rate, check_positive
 from trialwise.stats.binomial import _tail
 from trialwise.stats.compliance import (
     ComplianceCutoff,
@@ -25,6 +24,7 @@ from trialwise.stats.intervals import clopper_pearson_low
 from trialwise.stats.latency import check_latencies, check_percentile, nearest_rank
 from trialwise.stats.latency_minimums import INTENTS, Intent
 from trialwise.stats.refusal import Refusal
+from trialwise.validation import require_choice, require_count, require_open_rate, require_positive
 
 __all__ = [
     "LatencyLimitDecision",
@@ -135,9 +135,9 @@ def evaluate_latency_limit(
     """
     ordered = check_latencies("latencies", latencies, minimum=0)
     p = check_percentile(percentile)
-    tau = check_positive("limit", limit)
-    level = check_open_rate("alpha", alpha)
-    purpose = check_choice("intent", intent, INTENTS)
+    tau = require_positive("limit", limit)
+    level = require_open_rate("alpha", alpha)
+    purpose = require_choice("intent", intent, INTENTS)
     planned = None if planned_trials is None else _planned(planned_trials)
     if purpose == "VERIFICATION" and planned is not None and planned < _minimum(p, level):
         return LatencyLimitDecision(
@@ -170,7 +170,7 @@ def evaluate_latency_limit(
 
 
 def _planned(value: SupportsIndex) -> int:
-    return check_count("planned_trials", value, minimum=1)
+    return require_count("planned_trials", value, minimum=1)
 
 
 def _minimum(percentile: float, alpha: float) -> int:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
-from trialwise.stats._boundary import complement
-from trialwise.stats._checks import check_choice, check_count, check_open_rate
+from trialwise.decimals import complement
 from trialwise.stats.compliance import minimum_trials
 from trialwise.stats.latency import check_percentile, emission_minimum
+from trialwise.validation import require_choice, require_count, require_open_rate
 
 __all__ = [
     "GateOutcome",
@@ -82,7 +82,7 @@ def existence_minimum(percentile: float, *, confidence: float = 0.95) -> int:
     [5, 29, 59, 299, 2995]
     """
     p = check_percentile(percentile)
-    level = complement(check_open_rate("confidence", confidence))
+    level = complement(require_open_rate("confidence", confidence))
     return minimum_trials(p, alpha=level, rule="exact")
 
 
@@ -116,9 +116,9 @@ def nondegeneracy_decision(
     """
     minimum = emission_minimum(percentile)
     return NondegeneracyDecision(
-        test_trials=check_count("test_trials", test_trials),
+        test_trials=require_count("test_trials", test_trials),
         percentile=float(percentile),
-        intent=check_choice("intent", intent, INTENTS),
-        threshold_source=check_choice("threshold_source", threshold_source, _SOURCES),
+        intent=require_choice("intent", intent, INTENTS),
+        threshold_source=require_choice("threshold_source", threshold_source, _SOURCES),
         minimum_trials=minimum,
     )

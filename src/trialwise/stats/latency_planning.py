@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import SupportsIndex
 
-from trialwise.stats._boundary import as_written, ceil_product, floor_product
-from trialwise.stats._checks import check_count, check_rate
+from trialwise.decimals import as_written, ceil_product, floor_product
 from trialwise.stats.latency import emission_minimum
 from trialwise.stats.latency_minimums import existence_minimum
 from trialwise.stats.latency_precedence import precedence_existence
 from trialwise.stats.precedence import reaches
 from trialwise.stats.values import Undefined
+from trialwise.validation import require_count, require_rate
 
 __all__ = [
     "NondegeneracyPlan",
@@ -113,8 +113,8 @@ def planned_trials_needed(minimum: SupportsIndex, success_rate: float) -> int | 
     >>> planned_trials_needed(100, 0.8)
     125
     """
-    needed = check_count("minimum", minimum)
-    rate = as_written(check_rate("success_rate", success_rate))
+    needed = require_count("minimum", minimum)
+    rate = as_written(require_rate("success_rate", success_rate))
     if needed and not rate:
         return Undefined("no plan expects a success at a success rate of 0")
     return -int(-needed // rate) if needed else 0
@@ -148,8 +148,8 @@ def verification_gate(
     >>> gate.expected_trials, gate.minimum_trials, gate.feasible
     (160, 299, False)
     """
-    planned = check_count("planned_trials", planned_trials, minimum=1)
-    rate = check_rate("success_rate", success_rate)
+    planned = require_count("planned_trials", planned_trials, minimum=1)
+    rate = require_rate("success_rate", success_rate)
     emission = emission_minimum(percentile)
     existence = existence_minimum(percentile, confidence=confidence)
     return VerificationGate(
@@ -184,8 +184,8 @@ def nondegeneracy_planning(
     >>> plan.expected_trials, plan.warning, plan.planned_trials_needed
     (88, True, 125)
     """
-    planned = check_count("planned_trials", planned_trials, minimum=1)
-    rate = check_rate("success_rate", success_rate)
+    planned = require_count("planned_trials", planned_trials, minimum=1)
+    rate = require_rate("success_rate", success_rate)
     minimum = emission_minimum(percentile)
     return NondegeneracyPlan(
         planned_trials=planned,
@@ -224,8 +224,8 @@ def precedence_planning(
     >>> plan.expected_trials, plan.warning, plan.minimum_baseline_trials
     (160, True, 554)
     """
-    planned = check_count("planned_trials", planned_trials, minimum=1)
-    rate = check_rate("success_rate", success_rate)
+    planned = require_count("planned_trials", planned_trials, minimum=1)
+    rate = require_rate("success_rate", success_rate)
     expected = floor_product(rate, planned)
     design = precedence_existence(baseline_trials, expected, percentile, alpha=alpha)
     return PrecedencePlan(

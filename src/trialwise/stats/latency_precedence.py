@@ -16,12 +16,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import SupportsIndex
 
+from trialwise.decimals import ceil_product
 from trialwise.errors import InvalidArgument
-from trialwise.stats._boundary import ceil_product
-from trialwise.stats._checks import check_count, check_open_rate, check_real
 from trialwise.stats.latency import check_latencies, check_percentile, nearest_rank
 from trialwise.stats.precedence import lower_tail, smallest_count
 from trialwise.stats.refusal import Refusal
+from trialwise.validation import require_count, require_open_rate, require_real
 
 __all__ = [
     "ExceedanceCutoff",
@@ -81,7 +81,7 @@ class PrecedenceThreshold:
 
     def breached_by(self, test_percentile: float) -> bool | None:
         """Whether a test's percentile is above the threshold; equality is not. None without one."""
-        observed = check_real("test_percentile", test_percentile)
+        observed = require_real("test_percentile", test_percentile)
         return None if self.threshold is None else observed > self.threshold
 
 
@@ -127,9 +127,9 @@ def precedence_existence(
     >>> precedence_existence(554, 161, 0.99).saturated
     True
     """
-    nb = check_count("baseline_trials", baseline_trials)
-    nt = check_count("test_trials", test_trials)
-    return _existence(nb, nt, check_percentile(percentile), check_open_rate("alpha", alpha))
+    nb = require_count("baseline_trials", baseline_trials)
+    nt = require_count("test_trials", test_trials)
+    return _existence(nb, nt, check_percentile(percentile), require_open_rate("alpha", alpha))
 
 
 def precedence_threshold(
@@ -168,10 +168,10 @@ def precedence_threshold(
     """
     ordered = check_latencies("baseline_latencies", baseline_latencies)
     p = check_percentile(percentile)
-    level = check_open_rate("alpha", alpha)
+    level = require_open_rate("alpha", alpha)
     baseline_run, planned = _run_sizes(baseline_run_trials, planned_trials)
     refused = baseline_run is not None and planned is not None and planned > baseline_run
-    nt = None if test_trials is None else check_count("test_trials", test_trials)
+    nt = None if test_trials is None else require_count("test_trials", test_trials)
     unresolved = PrecedenceThreshold(
         baseline_trials=len(ordered),
         test_trials=nt,
@@ -226,10 +226,10 @@ def exceedance_cutoff(
     >>> design.cutoff, round(design.size, 4)
     (45, 0.0485)
     """
-    nb = check_count("baseline_trials", baseline_trials, minimum=1)
-    nt = check_count("test_trials", test_trials, minimum=1)
+    nb = require_count("baseline_trials", baseline_trials, minimum=1)
+    nt = require_count("test_trials", test_trials, minimum=1)
     p = check_percentile(percentile)
-    level = check_open_rate("alpha", alpha)
+    level = require_open_rate("alpha", alpha)
     rank = ceil_product(p, nb)
     most_below = smallest_count(rank, nb, nt, level) - 1
     return ExceedanceCutoff(
@@ -297,6 +297,6 @@ def _run_sizes(
     if planned is None:
         raise InvalidArgument("planned_trials", None, "be given with baseline_run_trials")
     return (
-        check_count("baseline_run_trials", baseline_run, minimum=1),
-        check_count("planned_trials", planned, minimum=1),
+        require_count("baseline_run_trials", baseline_run, minimum=1),
+        require_count("planned_trials", planned, minimum=1),
     )

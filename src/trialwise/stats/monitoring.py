@@ -17,18 +17,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
 
+from trialwise.decimals import as_written, at_most
 from trialwise.errors import InvalidArgument
-from trialwise.stats._boundary import as_written, at_most
-from trialwise.stats._checks import (
-    check_choice,
-    check_count,
-    check_open_rate,
-    check_rate,
-    check_real,
-    check_successes,
-)
 from trialwise.stats.binomial import _cdf, _tail, exact_tail
 from trialwise.stats.values import Undefined
+from trialwise.validation import (
+    require_choice,
+    require_count,
+    require_open_rate,
+    require_rate,
+    require_real,
+    require_successes,
+)
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -70,13 +70,13 @@ class ShewhartDesign:
 
     def average_run_length(self, p: float) -> float | Undefined:
         """The mean number of runs up to the first signal at a true rate p: 1/P(signal)."""
-        chance = self._signals(check_rate("p", p))
+        chance = self._signals(require_rate("p", p))
         return 1 / chance if chance else _SILENT
 
     def alarm_probability(self, p: float, *, runs: SupportsIndex) -> float:
         """P(a signal within so many runs) at a true rate p: 1 − (1 − P(signal))^runs."""
-        horizon = check_count("runs", runs, minimum=1)
-        chance = self._signals(check_rate("p", p))
+        horizon = require_count("runs", runs, minimum=1)
+        chance = self._signals(require_rate("p", p))
         return -math.expm1(horizon * math.log1p(-chance)) if chance < 1 else 1.0
 
     def chart(self, *, epoch: int = 1) -> ShewhartChart:
@@ -105,8 +105,8 @@ class ShewhartChart:
     """What the last run signalled."""
 
     def __post_init__(self) -> None:
-        check_count("epoch", self.epoch, minimum=1)
-        check_count("runs", self.runs)
+        require_count("epoch", self.epoch, minimum=1)
+        require_count("runs", self.runs)
 
     def update(
         self, successes: SupportsIndex, trials: SupportsIndex | None = None
@@ -117,8 +117,8 @@ class ShewhartChart:
         false-alarm probability of every run stays at most 1/arl.
         """
         design = self.design
-        n = design.trials if trials is None else check_count("trials", trials, minimum=1)
-        s, n = check_successes(successes, n)
+        n = design.trials if trials is None else require_count("trials", trials, minimum=1)
+        s, n = require_successes(successes, n)
         if n != design.trials:
             design = shewhart_design(design.p0, n, arl=design.arl, direction=design.direction)
         signal: Literal["below", "above"] | None = None
@@ -169,10 +169,10 @@ def shewhart_design(
     >>> round(design.average_run_length(0.7), 1)
     1.3
     """
-    rate = check_open_rate("p0", p0)
-    n = check_count("trials", trials, minimum=1)
+    rate = require_open_rate("p0", p0)
+    n = require_count("trials", trials, minimum=1)
     length = check_arl(arl)
-    side = check_choice("direction", direction, CHART_DIRECTIONS)
+    side = require_choice("direction", direction, CHART_DIRECTIONS)
     share = 2 if side == "both" else 1
     exactly = as_written(rate)
     # Counted from their own end, few successes and few failures are the same problem.
@@ -200,7 +200,7 @@ def shewhart_design(
 
 def check_arl(arl: float) -> float:
     """An average run length to aim for: above 1, and no more than a stream will ever have."""
-    length = check_real("arl", arl)
+    length = require_real("arl", arl)
     if not 1 < length <= LONGEST_ARL:
         raise InvalidArgument("arl", arl, f"be above 1 and at most {LONGEST_ARL:.0e}")
     return length

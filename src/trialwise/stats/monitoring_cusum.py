@@ -14,7 +14,6 @@ from itertools import takewhile
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_count, check_open_rate, check_rate, check_successes
 from trialwise.stats._run_length import (
     Moves,
     alarm_probability,
@@ -24,6 +23,7 @@ from trialwise.stats._run_length import (
 )
 from trialwise.stats.monitoring import USUAL_ARL, check_arl
 from trialwise.stats.values import Undefined
+from trialwise.validation import require_count, require_open_rate, require_rate, require_successes
 
 __all__ = ["CusumChart", "CusumDesign", "cusum_design"]
 
@@ -71,12 +71,12 @@ class CusumDesign:
 
     def average_run_length(self, p: float) -> float | Undefined:
         """The mean number of runs up to the signal when the rate is p from the start, exactly."""
-        return mean_run_length(self._moves(check_rate("p", p)), self.limit)
+        return mean_run_length(self._moves(require_rate("p", p)), self.limit)
 
     def alarm_probability(self, p: float, *, runs: SupportsIndex) -> float:
         """P(a signal within so many runs) when the rate is p from the start, exactly."""
-        horizon = check_count("runs", runs, minimum=1)
-        return alarm_probability(self._moves(check_rate("p", p)), self.limit, horizon)
+        horizon = require_count("runs", runs, minimum=1)
+        return alarm_probability(self._moves(require_rate("p", p)), self.limit, horizon)
 
     def chart(self, *, epoch: int = 1) -> CusumChart:
         """An empty chart for one reference state."""
@@ -111,9 +111,9 @@ class CusumChart:
     """The last run that left the sum at 0: the change, if it is one, most likely came after it."""
 
     def __post_init__(self) -> None:
-        check_count("epoch", self.epoch, minimum=1)
+        require_count("epoch", self.epoch, minimum=1)
         for name in ("runs", "statistic", "last_zero"):
-            check_count(name, getattr(self, name))
+            require_count(name, getattr(self, name))
 
     @property
     def signal(self) -> bool:
@@ -123,7 +123,7 @@ class CusumChart:
     def update(self, successes: SupportsIndex) -> CusumChart:
         """The chart after one more run of the design's size."""
         design = self.design
-        s, n = check_successes(successes, design.trials)
+        s, n = require_successes(successes, design.trials)
         events = n - s if design.direction == "below" else s
         total = max(0, self.statistic + design.step * events - design.drift)
         runs = self.runs + 1
@@ -172,11 +172,11 @@ def cusum_design(
     >>> round(design.average_run_length(0.9)), round(design.average_run_length(0.8), 1)
     (669, 3.0)
     """
-    good, bad = check_open_rate("p0", p0), check_open_rate("p1", p1)
+    good, bad = require_open_rate("p0", p0), require_open_rate("p1", p1)
     if good == bad:
         raise InvalidArgument("p1", p1, f"differ from p0 ({good})")
     length = check_arl(arl)
-    n = check_count("trials", trials, minimum=1)
+    n = require_count("trials", trials, minimum=1)
     before, after = (1 - good, 1 - bad) if bad < good else (good, bad)
     tuning = _steps(before, after, n)
     if tuning is None:

@@ -13,14 +13,6 @@ from dataclasses import dataclass, replace
 from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import (
-    check_choice,
-    check_count,
-    check_open_rate,
-    check_rate,
-    check_real,
-    check_successes,
-)
 from trialwise.stats._run_length import (
     Moves,
     alarm_probability,
@@ -31,6 +23,14 @@ from trialwise.stats._run_length import (
 from trialwise.stats.monitoring import USUAL_ARL, check_arl
 from trialwise.stats.monitoring_cusum import DEPARTURES, Departure
 from trialwise.stats.values import Undefined
+from trialwise.validation import (
+    require_choice,
+    require_count,
+    require_open_rate,
+    require_rate,
+    require_real,
+    require_successes,
+)
 
 __all__ = ["EwmaChart", "EwmaDesign", "ewma_design"]
 
@@ -66,12 +66,12 @@ class EwmaDesign:
 
     def average_run_length(self, p: float) -> float | Undefined:
         """The mean number of runs up to the signal when the rate is p from the start, exactly."""
-        return mean_run_length(self._moves(check_rate("p", p)), self.limit)
+        return mean_run_length(self._moves(require_rate("p", p)), self.limit)
 
     def alarm_probability(self, p: float, *, runs: SupportsIndex) -> float:
         """P(a signal within so many runs) when the rate is p from the start, exactly."""
-        horizon = check_count("runs", runs, minimum=1)
-        return alarm_probability(self._moves(check_rate("p", p)), self.limit, horizon)
+        horizon = require_count("runs", runs, minimum=1)
+        return alarm_probability(self._moves(require_rate("p", p)), self.limit, horizon)
 
     def chart(self, *, epoch: int = 1) -> EwmaChart:
         """An empty chart for one reference state."""
@@ -125,9 +125,9 @@ class EwmaChart:
     """The average departure, in grid points."""
 
     def __post_init__(self) -> None:
-        check_count("epoch", self.epoch, minimum=1)
-        check_count("runs", self.runs)
-        check_count("statistic", self.statistic)
+        require_count("epoch", self.epoch, minimum=1)
+        require_count("runs", self.runs)
+        require_count("statistic", self.statistic)
 
     @property
     def average(self) -> float:
@@ -142,7 +142,7 @@ class EwmaChart:
     def update(self, successes: SupportsIndex) -> EwmaChart:
         """The chart after one more run of the design's size."""
         design = self.design
-        s, _ = check_successes(successes, design.trials)
+        s, _ = require_successes(successes, design.trials)
         statistic = _next(self.statistic, design._departures()[s], design.weight)
         return replace(self, runs=self.runs + 1, statistic=statistic)
 
@@ -196,11 +196,11 @@ def ewma_design(
     >>> round(design.average_run_length(0.8), 1)
     3.1
     """
-    rate = check_open_rate("p0", p0)
-    n = check_count("trials", trials, minimum=1)
+    rate = require_open_rate("p0", p0)
+    n = require_count("trials", trials, minimum=1)
     newest = _check_weight(weight)
     length = check_arl(arl)
-    side = check_choice("direction", direction, DEPARTURES)
+    side = require_choice("direction", direction, DEPARTURES)
     deviation = math.sqrt(rate * (1 - rate) / n * newest / (2 - newest))
     design = EwmaDesign(
         p0=rate,
@@ -227,7 +227,7 @@ def _next(statistic: int, departure: float, weight: float) -> int:
 
 
 def _check_weight(weight: float) -> float:
-    newest = check_real("weight", weight)
+    newest = require_real("weight", weight)
     if not 0.05 <= newest <= 1:
         raise InvalidArgument("weight", weight, "lie between 0.05 and 1")
     return newest

@@ -19,7 +19,6 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_choice, check_count, check_open_rate, check_rate
 from trialwise.stats.multiplicity import (
     CORRECTIONS,
     Adjustment,
@@ -29,6 +28,7 @@ from trialwise.stats.multiplicity import (
     adjust,
     e_bh,
 )
+from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
 __all__ = [
     "CriterionStream",
@@ -86,16 +86,16 @@ class CriterionStream:
     e_value: float | None = None
 
     def __post_init__(self) -> None:
-        check_count(f"{self.name} budget", self.budget, minimum=1)
-        if check_count(f"{self.name} trials", self.trials) > self.budget:
+        require_count(f"{self.name} budget", self.budget, minimum=1)
+        if require_count(f"{self.name} trials", self.trials) > self.budget:
             raise InvalidArgument(
                 f"{self.name} trials", self.trials, f"be at most its budget ({self.budget})"
             )
-        check_choice(f"{self.name} verdict", self.verdict, OWN_VERDICTS)
+        require_choice(f"{self.name} verdict", self.verdict, OWN_VERDICTS)
         if self.level is not None:
-            check_open_rate(f"{self.name} level", self.level)
+            require_open_rate(f"{self.name} level", self.level)
         if self.p_value is not None:
-            check_rate(f"{self.name} p_value", self.p_value)
+            require_rate(f"{self.name} p_value", self.p_value)
         if self.e_value is not None:
             _check_e_value(f"{self.name} e_value", self.e_value)
 
@@ -180,8 +180,8 @@ def decide_streams(
     >>> decide_streams(family, method="by").waiting
     ('grounded',)
     """
-    chosen = check_choice("method", method, STREAM_CORRECTIONS)
-    level = check_open_rate("alpha", alpha)
+    chosen = require_choice("method", method, STREAM_CORRECTIONS)
+    level = require_open_rate("alpha", alpha)
     family = _check_family(streams)
     adjustment: Adjustment | EvidenceAdjustment
     if chosen == "e-bh":

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from trialwise.decimals import as_written, at_most
 from trialwise.errors import InvalidArgument
-from trialwise.stats._boundary import as_written, at_most
-from trialwise.stats._checks import check_choice, check_open_rate, check_rate
+from trialwise.validation import require_choice, require_open_rate, require_rate
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -121,9 +121,9 @@ def adjust(p_values: Iterable[float], *, method: Correction, alpha: float = 0.05
     >>> adjust([0.01, 0.04], method="bonferroni").rejected
     (True, False)
     """
-    check_choice("method", method, CORRECTIONS)
-    family = _check_family("p_values", p_values, check_rate)
-    level = check_open_rate("alpha", alpha)
+    require_choice("method", method, CORRECTIONS)
+    family = _check_family("p_values", p_values, require_rate)
+    level = require_open_rate("alpha", alpha)
     order = sorted(range(len(family)), key=family.__getitem__)
     ranked = [family[i] for i in order]
     values = _adjust(method, ranked, level, lambda i: as_written(ranked[i]))
@@ -222,7 +222,7 @@ def e_bh(e_values: Iterable[float], *, alpha: float = 0.05) -> EvidenceAdjustmen
     0
     """
     family = _check_family("e_values", e_values, _check_e_value)
-    level = check_open_rate("alpha", alpha)
+    level = require_open_rate("alpha", alpha)
     order = sorted(range(len(family)), key=lambda i: -family[i])
     # m/(k e) ≤ alpha is the Benjamini–Hochberg step at p = 1/e; only the guarantee differs.
     ranked = [_reciprocal(family[i]) for i in order]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_choice, check_count, check_open_rate
-from trialwise.stats._normal import normal_sf
 from trialwise.stats.binomial import binomial_tail, exact_tail
+from trialwise.stats.normal import normal_sf
+from trialwise.validation import require_choice, require_count, require_open_rate
 
 __all__ = [
     "McNemar",
@@ -166,9 +166,9 @@ def mcnemar(
     >>> mcnemar(40, 20).method
     'chi-square'
     """
-    a, b = check_count("only_a", only_a), check_count("only_b", only_b)
-    check_choice("method", method, ("auto", *METHODS))
-    check_choice("alternative", alternative, ALTERNATIVES)
+    a, b = require_count("only_a", only_a), require_count("only_b", only_b)
+    require_choice("method", method, ("auto", *METHODS))
+    require_choice("alternative", alternative, ALTERNATIVES)
     n = a + b
     if method == "auto":
         method = "exact" if n < EXACT_BELOW else "chi-square"
@@ -229,8 +229,8 @@ def sign_test(
     >>> sign_test(7, 1).p_value
     0.0703125
     """
-    won, lost = check_count("wins", wins), check_count("losses", losses)
-    side = _SIDES[check_choice("alternative", alternative, tuple(_SIDES))]
+    won, lost = require_count("wins", wins), require_count("losses", losses)
+    side = _SIDES[require_choice("alternative", alternative, tuple(_SIDES))]
     return SignTest(wins=won, losses=lost, alternative=alternative, p_value=_exact(won, lost, side))
 
 
@@ -247,9 +247,9 @@ def minimum_discordant(
     >>> minimum_discordant(0.05, alternative="one-sided"), minimum_discordant(0.05)
     (5, 6)
     """
-    check_choice("alternative", alternative, ("two-sided", "one-sided"))
+    require_choice("alternative", alternative, ("two-sided", "one-sided"))
     # alpha = m · 2^e with ½ ≤ m < 1, so 2^(e−1) is the largest power of two not above it.
-    _, exponent = math.frexp(check_open_rate("alpha", alpha))
+    _, exponent = math.frexp(require_open_rate("alpha", alpha))
     return 1 - exponent + (alternative == "two-sided")
 
 

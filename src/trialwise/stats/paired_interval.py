@@ -6,11 +6,11 @@ import math
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_choice, check_count, check_open_rate
-from trialwise.stats._normal import upper_z
 from trialwise.stats.intervals import wilson_interval
+from trialwise.stats.normal import upper_z
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.values import Interval
+from trialwise.validation import require_choice, require_count, require_open_rate
 
 __all__ = ["paired_difference_interval"]
 
@@ -60,15 +60,15 @@ def paired_difference_interval(
     (-0.124, -0.0054)
     """
     counts = PairCounts(
-        both=check_count("both", both),
-        only_a=check_count("only_a", only_a),
-        only_b=check_count("only_b", only_b),
-        neither=check_count("neither", neither),
+        both=require_count("both", both),
+        only_a=require_count("only_a", only_a),
+        only_b=require_count("only_b", only_b),
+        neither=require_count("neither", neither),
     )
     if counts.pairs == 0:
         raise InvalidArgument("both, only_a, only_b, neither", counts, "count at least one pair")
-    level = check_open_rate("confidence", confidence)
-    check_choice("method", method, INTERVAL_METHODS)
+    level = require_open_rate("confidence", confidence)
+    require_choice("method", method, INTERVAL_METHODS)
     z = upper_z((1 - level) / 2)
     match method:
         case "tango":

@@ -17,17 +17,17 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import (
-    check_choice,
-    check_count,
-    check_open_rate,
-    check_rate,
-    check_successes,
-)
-from trialwise.stats._normal import upper_z
 from trialwise.stats.bounded_means import bounded_mean_interval
 from trialwise.stats.intervals import clopper_pearson
+from trialwise.stats.normal import upper_z
 from trialwise.stats.values import Interval, Undefined
+from trialwise.validation import (
+    require_choice,
+    require_count,
+    require_open_rate,
+    require_rate,
+    require_successes,
+)
 
 __all__ = [
     "TaskMean",
@@ -107,7 +107,7 @@ def pass_at_k_naive(rate: float, k: SupportsIndex) -> float:
     >>> round(pass_at_k_naive(0.8, 5), 5)
     0.99968
     """
-    return _at_least_one(check_rate("rate", rate), check_count("k", k, minimum=1))
+    return _at_least_one(require_rate("rate", rate), require_count("k", k, minimum=1))
 
 
 def pass_hat_k(trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex) -> float:
@@ -136,7 +136,7 @@ def pass_hat_k_plugin(rate: float, k: SupportsIndex) -> float:
     >>> round(pass_hat_k_plugin(0.8, 5), 5)
     0.32768
     """
-    return _all_succeed(check_rate("rate", rate), check_count("k", k, minimum=1))
+    return _all_succeed(require_rate("rate", rate), require_count("k", k, minimum=1))
 
 
 def pass_at_k_interval(
@@ -170,7 +170,7 @@ def pass_at_k_interval(
     (0.129, 0.8792)
     """
     exact = clopper_pearson(successes, trials, confidence=confidence)
-    return _mapped(exact, _at_least_one, "pass@k", check_count("k", k, minimum=1))
+    return _mapped(exact, _at_least_one, "pass@k", require_count("k", k, minimum=1))
 
 
 def pass_hat_k_interval(
@@ -191,7 +191,7 @@ def pass_hat_k_interval(
     (0.1581, 1.0)
     """
     exact = clopper_pearson(successes, trials, confidence=confidence)
-    return _mapped(exact, _all_succeed, "pass^k", check_count("k", k, minimum=1))
+    return _mapped(exact, _all_succeed, "pass^k", require_count("k", k, minimum=1))
 
 
 def mean_pass_at_k(
@@ -259,8 +259,8 @@ def mean_pass_hat_k(
 def _checked(
     trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex
 ) -> tuple[int, int, int]:
-    c, n = check_successes(successes, trials)
-    size = check_count("k", k, minimum=1)
+    c, n = require_successes(successes, trials)
+    size = require_count("k", k, minimum=1)
     if size > n:
         raise InvalidArgument("k", k, f"be at most trials ({n})")
     return n, c, size
@@ -320,10 +320,10 @@ def _task_mean(
     confidence: float,
     method: Method,
 ) -> TaskMean:
-    size = check_count("k", k, minimum=1)
+    size = require_count("k", k, minimum=1)
     counts = _checked_tasks(tasks, size)
-    level = check_open_rate("confidence", confidence)
-    chosen = check_choice("method", method, METHODS)
+    level = require_open_rate("confidence", confidence)
+    chosen = require_choice("method", method, METHODS)
     estimator = _pass_at_k if metric == "pass@k" else _pass_hat_k
     per_task = tuple(estimator(n, c, size) for n, c in counts)
     estimate = math.fsum(per_task) / len(per_task)
@@ -352,7 +352,7 @@ def _checked_tasks(
     counts = []
     for place, (trials, successes) in enumerate(pairs):
         names = (f"tasks[{place}] successes", f"tasks[{place}] trials")
-        c, n = check_successes(successes, trials, names=names)
+        c, n = require_successes(successes, trials, names=names)
         if k > n:
             raise InvalidArgument("k", k, f"be at most {names[1]} ({n})")
         counts.append((n, c))

@@ -12,14 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, SupportsIndex
 
+from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats._boundary import as_written
-from trialwise.stats._checks import check_choice, check_count, check_open_rate, check_rate
-from trialwise.stats._normal import normal_cdf, normal_quantile, upper_z
 from trialwise.stats._sawtooth import compliance_powers
 from trialwise.stats.compliance import check_required_rate
+from trialwise.stats.normal import normal_cdf, normal_quantile, upper_z
 from trialwise.stats.regression import rejection_probability
 from trialwise.stats.values import RULES, Rule
+from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
 __all__ = [
     "ComplianceSizing",
@@ -83,12 +83,12 @@ def normal_power(
     >>> round(normal_power(0.95, 0.90, 100), 3)
     0.681
     """
-    p0 = check_open_rate("reference_rate", reference_rate)
-    p1 = check_open_rate("alternative_rate", alternative_rate)
+    p0 = require_open_rate("reference_rate", reference_rate)
+    p1 = require_open_rate("alternative_rate", alternative_rate)
     if p1 >= p0:
         raise InvalidArgument("alternative_rate", p1, f"lie below reference_rate ({p0})")
-    n = check_count("trials", trials, minimum=1)
-    return _normal_power(p0, p1, n, upper_z(check_open_rate("alpha", alpha)))
+    n = require_count("trials", trials, minimum=1)
+    return _normal_power(p0, p1, n, upper_z(require_open_rate("alpha", alpha)))
 
 
 def normal_sizing(
@@ -105,13 +105,13 @@ def normal_sizing(
     >>> normal_sizing(0.999, 0.001).required_trials
     8027
     """
-    p0 = check_open_rate("reference_rate", reference_rate)
-    delta = check_open_rate("effect", effect)
+    p0 = require_open_rate("reference_rate", reference_rate)
+    delta = require_open_rate("effect", effect)
     p1 = float(as_written(p0) - as_written(delta))
     if p1 <= 0:
         raise InvalidArgument("effect", effect, f"be smaller than reference_rate ({p0})")
-    level = check_open_rate("alpha", alpha)
-    target = check_open_rate("power", power)
+    level = require_open_rate("alpha", alpha)
+    target = require_open_rate("power", power)
     z_alpha, z_beta = upper_z(level), normal_quantile(target)
     root = (z_alpha * math.sqrt(p0 * (1 - p0)) + z_beta * math.sqrt(p1 * (1 - p1))) / delta
     n = max(1, math.ceil(root * root)) if root > 0 else 1
@@ -137,10 +137,10 @@ def minimum_detectable_effect(
     >>> round(minimum_detectable_effect(0.95, 150), 4)
     0.0499
     """
-    p0 = check_open_rate("reference_rate", reference_rate)
-    n = check_count("trials", trials, minimum=1)
-    z = upper_z(check_open_rate("alpha", alpha))
-    target = check_open_rate("power", power)
+    p0 = require_open_rate("reference_rate", reference_rate)
+    n = require_count("trials", trials, minimum=1)
+    z = upper_z(require_open_rate("alpha", alpha))
+    target = require_open_rate("power", power)
     return _smallest_drop(p0, lambda p1: _normal_power(p0, p1, n, z) >= target)
 
 
@@ -154,9 +154,9 @@ def precision_trials(rate: float, margin: float, *, confidence: float = 0.95) ->
     >>> [precision_trials(0.95, e) for e in (0.05, 0.03, 0.02, 0.01)]
     [73, 203, 457, 1825]
     """
-    p = check_rate("rate", rate)
-    e = check_open_rate("margin", margin)
-    z = upper_z((1 - check_open_rate("confidence", confidence)) / 2)
+    p = require_rate("rate", rate)
+    e = require_open_rate("margin", margin)
+    z = upper_z((1 - require_open_rate("confidence", confidence)) / 2)
     return max(1, math.ceil(z * z * p * (1 - p) / (e * e)))
 
 
@@ -194,10 +194,10 @@ def compliance_sizing(
     (694, 601)
     """
     p = check_required_rate(required_rate)
-    level = check_open_rate("alpha", alpha)
-    target = check_open_rate("power", power)
+    level = require_open_rate("alpha", alpha)
+    target = require_open_rate("power", power)
     p1, kind = _alternative(p, effect, alternative_rate)
-    powers = compliance_powers(p, p1, level, check_choice("rule", rule, RULES), LIMIT)
+    powers = compliance_powers(p, p1, level, require_choice("rule", rule, RULES), LIMIT)
     enough = [reaches_target(value, target) for value in powers]
     first = enough.index(True) + 1 if True in enough else None
     # One more than the last number of trials that falls short.
@@ -233,12 +233,12 @@ def minimum_detectable_degradation(
     >>> round(minimum_detectable_degradation(0.95, 1000, 100), 6)
     0.075585
     """
-    p = check_open_rate("baseline_rate", baseline_rate)
-    nb = check_count("baseline_trials", baseline_trials, minimum=1)
-    n = check_count("trials", trials, minimum=1)
-    level = check_open_rate("alpha", alpha)
-    target = check_open_rate("power", power)
-    which = check_choice("rule", rule, RULES)
+    p = require_open_rate("baseline_rate", baseline_rate)
+    nb = require_count("baseline_trials", baseline_trials, minimum=1)
+    n = require_count("trials", trials, minimum=1)
+    level = require_open_rate("alpha", alpha)
+    target = require_open_rate("power", power)
+    which = require_choice("rule", rule, RULES)
     return _smallest_drop(
         p, lambda p1: rejection_probability(nb, n, p, p1, alpha=level, rule=which) >= target
     )
@@ -261,13 +261,13 @@ def _alternative(
     p: float, effect: float | None, declared: float | None
 ) -> tuple[float, AlternativeKind]:
     if declared is not None:
-        p1 = check_rate("alternative_rate", declared)
+        p1 = require_rate("alternative_rate", declared)
         if p1 <= p:
             raise InvalidArgument("alternative_rate", declared, f"lie above required_rate ({p})")
         return p1, "DECLARED"
     if effect is None:
         raise InvalidArgument("effect", effect, "be given where no alternative_rate is")
-    total = as_written(p) + as_written(check_open_rate("effect", effect))
+    total = as_written(p) + as_written(require_open_rate("effect", effect))
     if total >= 1:
         return float((as_written(p) + 1) / 2), "MIDWAY"
     return float(total), "MARGIN"

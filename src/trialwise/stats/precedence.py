@@ -21,11 +21,11 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, SupportsIndex
 
+from trialwise.decimals import RELATIVE_BAND, as_written, at_most
 from trialwise.errors import InvalidArgument
 from trialwise.stats._beta import binomial_weight
-from trialwise.stats._boundary import RELATIVE_BAND, as_written, at_most
-from trialwise.stats._checks import check_count, check_open_rate
-from trialwise.stats._normal import upper_z
+from trialwise.stats.normal import upper_z
+from trialwise.validation import require_count, require_open_rate
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -61,10 +61,10 @@ def precedence_cdf(
     >>> round(precedence_cdf(19, 0, baseline=19, test=1), 12)
     0.05
     """
-    nb = check_count("baseline", baseline, minimum=1)
-    nt = check_count("test", test, minimum=1)
-    k = check_count("rank", rank, minimum=1)
-    x = check_count("count", count)
+    nb = require_count("baseline", baseline, minimum=1)
+    nt = require_count("test", test, minimum=1)
+    k = require_count("rank", rank, minimum=1)
+    x = require_count("count", count)
     if k > nb:
         raise InvalidArgument("rank", rank, f"be at most baseline ({nb})")
     if x > nt:
@@ -82,12 +82,12 @@ def precedence_rank(
     >>> precedence_rank(182, baseline=935, test=192)
     911
     """
-    nb = check_count("baseline", baseline, minimum=1)
-    nt = check_count("test", test, minimum=1)
-    x = check_count("count", count)
+    nb = require_count("baseline", baseline, minimum=1)
+    nt = require_count("test", test, minimum=1)
+    x = require_count("count", count)
     if x > nt:
         raise InvalidArgument("count", count, f"be at most test ({nt})")
-    return smallest_rank(x, nb, nt, check_open_rate("alpha", alpha))
+    return smallest_rank(x, nb, nt, require_open_rate("alpha", alpha))
 
 
 def smallest_rank(x: int, nb: int, nt: int, alpha: float) -> int | None:
@@ -194,7 +194,7 @@ class _Walk:
         self._refresh()
 
     def at_most(self, alpha: float) -> bool:
-        # `_boundary.at_most` written out: a closure at every step would double the walk's cost.
+        # `decimals.at_most` written out: a closure at every step would double the walk's cost.
         if abs(self._tail - alpha) > RELATIVE_BAND * alpha:
             return self._tail <= alpha
         return exact_lower_tail(self.k, self.x, self._nb, self._nt) <= as_written(alpha)

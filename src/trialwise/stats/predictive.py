@@ -20,18 +20,18 @@ from itertools import accumulate
 from operator import mul
 from typing import SupportsIndex, TypeAlias
 
+from trialwise.decimals import RELATIVE_BAND, as_written
 from trialwise.errors import InvalidArgument
 from trialwise.stats._beta import binomial_weight
-from trialwise.stats._boundary import RELATIVE_BAND, as_written
-from trialwise.stats._checks import (
-    check_count,
-    check_open_rate,
-    check_positive,
-    check_rate,
-    check_successes,
-)
 from trialwise.stats.regression import cdf_window, likely_counts
 from trialwise.stats.values import Undefined
+from trialwise.validation import (
+    require_count,
+    require_open_rate,
+    require_positive,
+    require_rate,
+    require_successes,
+)
 
 __all__ = [
     "JEFFREYS",
@@ -192,7 +192,7 @@ def predictive_cutoff(
     (91, 'Jeffreys', 0.032917)
     """
     k, nb, n = _check_runs(baseline_successes, baseline_trials, trials)
-    level = check_open_rate("alpha", alpha)
+    level = require_open_rate("alpha", alpha)
     ab = _check_prior(prior)
     a, b = _shape(k, nb, ab)
     rule = _Rule(baseline_trials=nb, trials=n, prior=ab, alpha=level)
@@ -233,12 +233,12 @@ def predictive_false_alarm(
     0.0602
     """
     rule = _Rule(
-        baseline_trials=check_count("baseline_trials", baseline_trials, minimum=1),
-        trials=check_count("trials", trials, minimum=1),
+        baseline_trials=require_count("baseline_trials", baseline_trials, minimum=1),
+        trials=require_count("trials", trials, minimum=1),
         prior=_check_prior(prior),
-        alpha=check_open_rate("alpha", alpha),
+        alpha=require_open_rate("alpha", alpha),
     )
-    return rule.false_alarm(check_rate("rate", rate))
+    return rule.false_alarm(require_rate("rate", rate))
 
 
 def prior_name(prior: Prior) -> str:
@@ -251,10 +251,10 @@ def prior_name(prior: Prior) -> str:
 def _check_runs(
     baseline_successes: SupportsIndex, baseline_trials: SupportsIndex, trials: SupportsIndex
 ) -> tuple[int, int, int]:
-    k, nb = check_successes(
+    k, nb = require_successes(
         baseline_successes, baseline_trials, names=("baseline_successes", "baseline_trials")
     )
-    return k, nb, check_count("trials", trials, minimum=1)
+    return k, nb, require_count("trials", trials, minimum=1)
 
 
 def _check_prior(prior: Prior) -> Prior:
@@ -262,7 +262,7 @@ def _check_prior(prior: Prior) -> Prior:
         a, b = prior
     except (TypeError, ValueError):
         raise InvalidArgument("prior", prior, "be a pair of numbers above 0") from None
-    return check_positive("prior[0]", a), check_positive("prior[1]", b)
+    return require_positive("prior[0]", a), require_positive("prior[1]", b)
 
 
 def _shape(k: int, nb: int, prior: Prior) -> tuple[float, float]:

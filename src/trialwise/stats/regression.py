@@ -19,19 +19,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.stats._beta import binomial_weight
-from trialwise.stats._checks import (
-    check_choice,
-    check_count,
-    check_open_rate,
-    check_rate,
-    check_successes,
-)
-from trialwise.stats._normal import upper_z
 from trialwise.stats.binomial import _cdf
 from trialwise.stats.intervals import wilson_low
+from trialwise.stats.normal import upper_z
 from trialwise.stats.precedence import fisher_cutoffs, smallest_count
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.values import RULES, Rule
+from trialwise.validation import (
+    require_choice,
+    require_count,
+    require_open_rate,
+    require_rate,
+    require_successes,
+)
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -76,12 +76,12 @@ class RegressionCutoff:
 
     def power(self, rate: float) -> float | None:
         """P(FAIL) of the resolved test when the true rate is `rate`; None where refused."""
-        p = check_rate("rate", rate)
+        p = require_rate("rate", rate)
         return None if self.cutoff is None else _cdf(self.cutoff - 1, self.trials, p)
 
     def power_at_margin(self, margin: float) -> float | None:
         """P(FAIL) when the true rate is `margin` below the reference rate."""
-        return self.power(max(0.0, self.reference_rate - check_rate("margin", margin)))
+        return self.power(max(0.0, self.reference_rate - require_rate("margin", margin)))
 
 
 def regression_cutoff(
@@ -117,12 +117,12 @@ def regression_cutoff(
     >>> round(regression_cutoff(90, 100, 500).design_false_alarm, 3)
     0.253
     """
-    k, nb = check_successes(
+    k, nb = require_successes(
         baseline_successes, baseline_trials, names=("baseline_successes", "baseline_trials")
     )
-    n = check_count("trials", trials, minimum=1)
-    level = check_open_rate("alpha", alpha)
-    if check_choice("rule", rule, RULES) == "wilson":
+    n = require_count("trials", trials, minimum=1)
+    level = require_open_rate("alpha", alpha)
+    if require_choice("rule", rule, RULES) == "wilson":
         return _wilson_design(k, nb, n, level)
     return _exact_design(k, nb, n, level)
 
@@ -147,7 +147,7 @@ def design_false_alarm(
     >>> round(design_false_alarm(0.9, 500, 100, rule="exact"), 3)
     0.036
     """
-    common = check_rate("rate", rate)
+    common = require_rate("rate", rate)
     return design_power(common, common, baseline_trials, trials, alpha=alpha, rule=rule)
 
 
@@ -168,12 +168,12 @@ def design_power(
     0.53279
     """
     return rejection_probability(
-        check_count("baseline_trials", baseline_trials, minimum=1),
-        check_count("trials", trials, minimum=1),
-        check_rate("baseline_rate", baseline_rate),
-        check_rate("rate", rate),
-        alpha=check_open_rate("alpha", alpha),
-        rule=check_choice("rule", rule, RULES),
+        require_count("baseline_trials", baseline_trials, minimum=1),
+        require_count("trials", trials, minimum=1),
+        require_rate("baseline_rate", baseline_rate),
+        require_rate("rate", rate),
+        alpha=require_open_rate("alpha", alpha),
+        rule=require_choice("rule", rule, RULES),
     )
 
 

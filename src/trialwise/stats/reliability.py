@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import SupportsIndex
 
+from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats._boundary import as_written
-from trialwise.stats._checks import (
-    check_choice,
-    check_count,
-    check_open_rate,
-    check_outcomes,
-    check_real,
+from trialwise.stats.normal import upper_z
+from trialwise.validation import (
+    require_choice,
+    require_count,
+    require_open_rate,
+    require_outcomes,
+    require_real,
 )
-from trialwise.stats._normal import upper_z
 
 __all__ = [
     "ReliabilitySummary",
@@ -100,7 +100,7 @@ def recommend_runs_wilson(half_width: float, confidence: float = 0.95) -> int:
     from fractions import Fraction
 
     half = as_written(check_half_width(half_width))
-    z = Fraction(upper_z((1 - check_open_rate("confidence", confidence)) / 2))
+    z = Fraction(upper_z((1 - require_open_rate("confidence", confidence)) / 2))
     return max(1, math.ceil(z * z * (1 / (4 * half * half) - 1)))
 
 
@@ -121,7 +121,7 @@ def confidence_band(runs: SupportsIndex, confidence: float = 0.95) -> float:
     >>> confidence_band(100, 0.95)
     0.098
     """
-    n = check_count("runs", runs, minimum=1)
+    n = require_count("runs", runs, minimum=1)
     return float(_rounded_z(confidence)) * math.sqrt(1 / (4 * n))
 
 
@@ -143,7 +143,7 @@ def reliability_decay_curve(outcomes: Sequence[bool]) -> tuple[int, ...]:
     """
     curve = []
     failures = 0
-    for k, passed in enumerate(check_outcomes("outcomes", outcomes), start=1):
+    for k, passed in enumerate(require_outcomes("outcomes", outcomes), start=1):
         failures += not passed
         curve.append(_decay_percent(k, failures))
     return tuple(curve)
@@ -165,7 +165,7 @@ def variance_amplification(outcomes: Sequence[bool]) -> int:
     >>> variance_amplification([True, True, True, False])
     87
     """
-    checked = check_outcomes("outcomes", outcomes)
+    checked = require_outcomes("outcomes", outcomes)
     return _variance_amplification(sum(checked), len(checked))
 
 
@@ -187,7 +187,7 @@ def graceful_degradation(outcomes: Sequence[bool]) -> int:
     >>> graceful_degradation([True, True, True, False])
     60
     """
-    return _graceful_degradation(check_outcomes("outcomes", outcomes))
+    return _graceful_degradation(require_outcomes("outcomes", outcomes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,7 @@ class ReliabilitySummary:
         33
         """
         targets = {f"reliability.{name}": getattr(self, name) for name in _TARGETS}
-        value: int = targets[check_choice("path", path, tuple(targets))]
+        value: int = targets[require_choice("path", path, tuple(targets))]
         return value
 
     def metrics_object(self) -> dict[str, int | list[int]]:
@@ -241,7 +241,7 @@ def summarize(outcomes: Sequence[bool]) -> ReliabilitySummary:
     {'runs': 4, 'pass_at_k': 100, 'passhat_k': 0, 'variance_amplification': 87,
      'graceful_degradation': 60, 'decay_curve': [100, 100, 100, 31]}
     """
-    checked = check_outcomes("outcomes", outcomes)
+    checked = require_outcomes("outcomes", outcomes)
     return ReliabilitySummary(
         outcomes=checked,
         runs=len(checked),
@@ -257,7 +257,7 @@ def check_half_width(half_width: float) -> float:
     """Strictly between 0 and 0.5: no rate is further than that from the middle of its range."""
     allowed = "lie strictly between 0 and 0.5"
     try:
-        half = check_real("half_width", half_width)
+        half = require_real("half_width", half_width)
     except InvalidArgument:
         raise InvalidArgument("half_width", half_width, allowed) from None
     if not 0 < half < 0.5:
@@ -266,7 +266,7 @@ def check_half_width(half_width: float) -> float:
 
 
 def _rounded_z(confidence: float) -> str:
-    return _ROUNDED_Z[check_choice("confidence", confidence, WALD_LEVELS)]
+    return _ROUNDED_Z[require_choice("confidence", confidence, WALD_LEVELS)]
 
 
 def _decay_percent(k: int, failures: int) -> int:

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_choice, check_count, check_open_rate, check_rate
-from trialwise.stats._normal import normal_cdf, normal_sf, upper_z
 from trialwise.stats.fisher import check_two_runs
 from trialwise.stats.intervals import wilson_high, wilson_low
+from trialwise.stats.normal import normal_cdf, normal_sf, upper_z
 from trialwise.stats.regression import cdf_window, likely_counts
 from trialwise.stats.values import Interval
+from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
 __all__ = [
     "NonInferiority",
@@ -140,8 +140,8 @@ def noninferiority(
     """
     k, nb, x, nt = check_two_runs(baseline_successes, baseline_trials, successes, trials)
     delta = _check_margin(margin)
-    level = check_open_rate("alpha", alpha)
-    check_choice("method", method, METHODS)
+    level = require_open_rate("alpha", alpha)
+    require_choice("method", method, METHODS)
     p_t, p_b = _restricted(k, nb, x, nt, -delta)
     z = _score(k, nb, x, nt, -delta) * _shrink(method, nb + nt)
     p_value = normal_sf(z)
@@ -201,15 +201,15 @@ def noninferiority_size(
     >>> noninferiority_size(300, 100, margin=0, baseline_rate=0.9959, claim="degradation")
     0.1231...
     """
-    nb = check_count("baseline_trials", baseline_trials, minimum=1)
-    nt = check_count("trials", trials, minimum=1)
+    nb = require_count("baseline_trials", baseline_trials, minimum=1)
+    nt = require_count("trials", trials, minimum=1)
     delta = _check_margin(margin)
-    rate = check_rate("baseline_rate", baseline_rate)
+    rate = require_rate("baseline_rate", baseline_rate)
     if rate < delta:
         raise InvalidArgument("baseline_rate", baseline_rate, f"be at least the margin ({delta})")
-    level = check_open_rate("alpha", alpha)
-    check_choice("method", method, METHODS)
-    check_choice("claim", claim, CLAIMS)
+    level = require_open_rate("alpha", alpha)
+    require_choice("method", method, METHODS)
+    require_choice("claim", claim, CLAIMS)
     shrink = _shrink(method, nb + nt)
     design = _Design(baseline_trials=nb, trials=nt, margin=delta, shrink=shrink)
     # Non-inferior at or above a cutoff, degraded below another.
@@ -254,8 +254,8 @@ def difference_interval(
     (0.0524, 0.3339)
     """
     k, nb, x, nt = check_two_runs(baseline_successes, baseline_trials, successes, trials)
-    level = check_open_rate("confidence", confidence)
-    check_choice("method", method, INTERVAL_METHODS)
+    level = require_open_rate("confidence", confidence)
+    require_choice("method", method, INTERVAL_METHODS)
     z = upper_z((1 - level) / 2)
     if method == "newcombe":
         low, high = -_newcombe_upper(x, nt, k, nb, z), _newcombe_upper(k, nb, x, nt, z)
@@ -269,7 +269,7 @@ def difference_interval(
 def _check_margin(margin: float) -> float:
     allowed = "be at least 0 and below 1"
     try:
-        delta = check_rate("margin", margin)
+        delta = require_rate("margin", margin)
     except InvalidArgument:
         raise InvalidArgument("margin", margin, allowed) from None
     if delta == 1:

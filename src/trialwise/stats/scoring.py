@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, SupportsIndex
 
+from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats._boundary import as_written
-from trialwise.stats._checks import check_outcomes, check_positive, check_rate
 from trialwise.stats.passk import pass_at_k, pass_hat_k, pass_hat_k_plugin
 from trialwise.stats.values import Undefined
+from trialwise.validation import require_outcomes, require_positive, require_rate
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -77,7 +77,7 @@ class GraderResult:
     evidence: str = ""
 
     def __post_init__(self) -> None:
-        check_rate("score", self.score)
+        require_rate("score", self.score)
         if not isinstance(self.passed, bool):
             raise InvalidArgument("passed", self.passed, "be a bool")
         if not isinstance(self.grader, str):
@@ -163,7 +163,7 @@ def multi_trial_metrics(
     >>> multi_trial_metrics([True, True, False, True, True], k=2).pass_hat_k
     0.6
     """
-    checked = check_outcomes("outcomes", outcomes)
+    checked = require_outcomes("outcomes", outcomes)
     trials, successes = len(checked), sum(checked)
     size = trials if k is None else k
     return MultiTrialMetrics(
@@ -190,7 +190,7 @@ def flakiness(outcomes: Sequence[bool]) -> Flakiness:
     >>> flakiness([True, True, False, True, True])
     Flakiness(flaky=True, percent=20.0)
     """
-    checked = check_outcomes("outcomes", outcomes)
+    checked = require_outcomes("outcomes", outcomes)
     rarer = min(sum(checked), len(checked) - sum(checked))
     return Flakiness(flaky=rarer > 0, percent=100 * rarer / len(checked))
 
@@ -233,7 +233,7 @@ def stimulus_score(
     results = _checked_results(trials)
     names = tuple(result.grader for result in results[0])
     scale = _checked_weights(names, weights)
-    limit = None if threshold is None else check_rate("threshold", threshold)
+    limit = None if threshold is None else require_rate("threshold", threshold)
     exact = [_weighted(marks, scale) for marks in results] if names else []
     scores = tuple(float(score) for score in exact)
     passed = tuple(
@@ -279,7 +279,7 @@ def skill_score(
     (1.0, True)
     """
     kept = _checked_stimuli(stimuli)
-    limit = None if threshold is None else check_rate("threshold", threshold)
+    limit = None if threshold is None else require_rate("threshold", threshold)
     scored = [stimulus for stimulus in kept if not stimulus.unscored]
     scores = [s.aggregate_score for s in scored if not isinstance(s.aggregate_score, Undefined)]
     overall = _mean(scores) if scores else Undefined("no stimulus was scored")
@@ -322,7 +322,7 @@ def _checked_weights(
         raise InvalidArgument(
             "weights", weights, f"give one weight to each of {sorted(set(names))}"
         )
-    return tuple(check_positive(f"weights[{name!r}]", weights[name]) for name in names)
+    return tuple(require_positive(f"weights[{name!r}]", weights[name]) for name in names)
 
 
 def _checked_stimuli(stimuli: Sequence[StimulusScore]) -> tuple[StimulusScore, ...]:

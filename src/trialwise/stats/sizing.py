@@ -13,15 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import SupportsIndex
 
-from trialwise.stats._boundary import complement
-from trialwise.stats._checks import check_count, check_open_rate, check_rate, check_successes
-from trialwise.stats._normal import normal_cdf, upper_z
+from trialwise.decimals import complement
 from trialwise.stats.binomial import _cdf
 from trialwise.stats.intervals import wilson_low
+from trialwise.stats.normal import normal_cdf, upper_z
 from trialwise.stats.power import reaches_target
 from trialwise.stats.precedence import smallest_count
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression import rejection_probability
+from trialwise.validation import require_count, require_open_rate, require_rate, require_successes
 
 __all__ = [
     "Sizing",
@@ -80,7 +80,7 @@ def design_required_trials(
     91
     """
     p0, nb, p1 = _design(baseline_rate, baseline_trials, alternative_rate)
-    level, target = check_open_rate("alpha", alpha), check_open_rate("power", power)
+    level, target = require_open_rate("alpha", alpha), require_open_rate("power", power)
     question = "required trials"
     if refusal := _outside(p0, p1):
         return Sizing(question=question, refusal=refusal)
@@ -108,8 +108,8 @@ def design_power_at(
     0.194626
     """
     p0, nb, p1 = _design(baseline_rate, baseline_trials, alternative_rate)
-    n = check_count("trials", trials, minimum=1)
-    level = check_open_rate("alpha", alpha)
+    n = require_count("trials", trials, minimum=1)
+    level = require_open_rate("alpha", alpha)
     if refusal := _outside(p0, p1) or _larger(n, nb):
         return Sizing(question="power", refusal=refusal)
     value = rejection_probability(nb, n, p0, p1, alpha=level, rule="exact")
@@ -134,8 +134,8 @@ def design_detectable_rate(
     0.77014
     """
     p0, nb, _ = _design(baseline_rate, baseline_trials, 0.0)
-    n = check_count("trials", trials, minimum=1)
-    level, target = check_open_rate("alpha", alpha), check_open_rate("power", power)
+    n = require_count("trials", trials, minimum=1)
+    level, target = require_open_rate("alpha", alpha), require_open_rate("power", power)
     question = "detectable rate"
     if refusal := _outside(p0, -1.0) or _larger(n, nb):
         return Sizing(question=question, refusal=refusal)
@@ -162,7 +162,7 @@ def resolved_required_trials(
     (966, 868)
     """
     k, nb, p1 = _resolved(baseline_successes, baseline_trials, alternative_rate)
-    level, target = check_open_rate("alpha", alpha), check_open_rate("power", power)
+    level, target = require_open_rate("alpha", alpha), require_open_rate("power", power)
     question = "required trials"
     if refusal := _outside(k / nb, p1):
         return Sizing(question=question, refusal=refusal)
@@ -193,8 +193,8 @@ def resolved_power_at(
     933
     """
     k, nb, p1 = _resolved(baseline_successes, baseline_trials, alternative_rate)
-    n = check_count("trials", trials, minimum=1)
-    level = check_open_rate("alpha", alpha)
+    n = require_count("trials", trials, minimum=1)
+    level = require_open_rate("alpha", alpha)
     if refusal := _outside(k / nb, p1) or _larger(n, nb):
         return Sizing(question="power", refusal=refusal)
     cutoff = smallest_count(k, nb, n, level)
@@ -217,9 +217,9 @@ def floor_required_trials(
     >>> floor_required_trials(0.87, 0.84).trials
     891
     """
-    p0, p1 = check_rate("baseline_rate", baseline_rate), _acceptable(minimum_acceptable_rate)
+    p0, p1 = require_rate("baseline_rate", baseline_rate), _acceptable(minimum_acceptable_rate)
     z = _z(confidence)
-    target = check_open_rate("power", power)
+    target = require_open_rate("power", power)
     question = "required trials"
     if refusal := _empty(p0, p1):
         return Sizing(question=question, refusal=refusal)
@@ -250,8 +250,8 @@ def floor_power_at(
     >>> round(floor_power_at(0.96, 0.93, 50).power, 6)
     0.111871
     """
-    p0, p1 = check_rate("baseline_rate", baseline_rate), _acceptable(minimum_acceptable_rate)
-    n = check_count("trials", trials, minimum=1)
+    p0, p1 = require_rate("baseline_rate", baseline_rate), _acceptable(minimum_acceptable_rate)
+    n = require_count("trials", trials, minimum=1)
     z = _z(confidence)
     if refusal := _empty(p0, p1):
         return Sizing(question="power", refusal=refusal)
@@ -272,10 +272,10 @@ def floor_detectable_rate(
     >>> round(floor_detectable_rate(0.87, 100).detectable_rate, 6)
     0.769353
     """
-    p0 = check_rate("baseline_rate", baseline_rate)
-    n = check_count("trials", trials, minimum=1)
+    p0 = require_rate("baseline_rate", baseline_rate)
+    n = require_count("trials", trials, minimum=1)
     z = _z(confidence)
-    target = check_open_rate("power", power)
+    target = require_open_rate("power", power)
     if refusal := _empty(p0, -1.0):
         return Sizing(question="detectable rate", refusal=refusal)
     rate = _highest_rate(p0, target, lambda p1: _floor_power(p0, p1, n, z))
@@ -289,27 +289,27 @@ def _design(
     baseline_rate: float, baseline_trials: SupportsIndex, alternative_rate: float
 ) -> tuple[float, int, float]:
     return (
-        check_rate("baseline_rate", baseline_rate),
-        check_count("baseline_trials", baseline_trials, minimum=1),
-        check_rate("alternative_rate", alternative_rate),
+        require_rate("baseline_rate", baseline_rate),
+        require_count("baseline_trials", baseline_trials, minimum=1),
+        require_rate("alternative_rate", alternative_rate),
     )
 
 
 def _resolved(
     baseline_successes: SupportsIndex, baseline_trials: SupportsIndex, alternative_rate: float
 ) -> tuple[int, int, float]:
-    k, nb = check_successes(
+    k, nb = require_successes(
         baseline_successes, baseline_trials, names=("baseline_successes", "baseline_trials")
     )
-    return k, nb, check_rate("alternative_rate", alternative_rate)
+    return k, nb, require_rate("alternative_rate", alternative_rate)
 
 
 def _acceptable(rate: float) -> float:
-    return check_rate("minimum_acceptable_rate", rate)
+    return require_rate("minimum_acceptable_rate", rate)
 
 
 def _z(confidence: float) -> float:
-    return upper_z(complement(check_open_rate("confidence", confidence)))
+    return upper_z(complement(require_open_rate("confidence", confidence)))
 
 
 def _outside(p0: float, p1: float) -> Refusal | None:

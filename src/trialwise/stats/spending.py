@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from trialwise.decimals import RELATIVE_BAND, as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats._boundary import RELATIVE_BAND, as_written
-from trialwise.stats._checks import check_choice, check_count, check_open_rate, check_rate
-from trialwise.stats._normal import normal_sf, upper_z
 from trialwise.stats.binomial import _pmfs
 from trialwise.stats.intervals import SIDES, Side
+from trialwise.stats.normal import normal_sf, upper_z
+from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -88,7 +88,7 @@ class GroupSequentialDesign:
         >>> round(curve.fails, 3), round(curve.mean_trials, 1)
         (0.92, 38.0)
         """
-        rate = check_rate("p", p)
+        rate = require_rate("p", p)
         stopped: list[float] = []
         alive, before = [1.0], 0
         for n, r in zip(self.looks, self.reject, strict=True):
@@ -149,8 +149,8 @@ def spend(fraction: float, *, alpha: float = 0.05, kind: Spending = "obrien-flem
     >>> [round(spend(t, kind="pocock"), 4) for t in (0.25, 0.5, 0.75, 1)]
     [0.0179, 0.031, 0.0414, 0.05]
     """
-    t = check_rate("fraction", fraction)
-    return _spend(t, check_open_rate("alpha", alpha), check_choice("kind", kind, SPENDINGS))
+    t = require_rate("fraction", fraction)
+    return _spend(t, require_open_rate("alpha", alpha), require_choice("kind", kind, SPENDINGS))
 
 
 def group_sequential_boundaries(
@@ -187,9 +187,9 @@ def group_sequential_boundaries(
     >>> [round(x, 4) for x in design.false_alarm]
     [0.0113, 0.0223, 0.0442]
     """
-    threshold = check_open_rate("p0", p0)
-    level = check_open_rate("alpha", alpha)
-    kind = check_choice("spending", spending, SPENDINGS)
+    threshold = require_open_rate("p0", p0)
+    level = require_open_rate("alpha", alpha)
+    kind = require_choice("spending", spending, SPENDINGS)
     counts = _check_looks(looks)
     reject: list[int] = []
     spent: list[float] = []
@@ -240,9 +240,9 @@ def peeking_error(
     >>> round(result.excluded_by[0], 3), round(result.total, 3)
     (0.036, 0.259)
     """
-    rate = check_open_rate("p0", p0)
-    level = check_open_rate("confidence", confidence)
-    kind = check_choice("side", side, SIDES)
+    rate = require_open_rate("p0", p0)
+    level = require_open_rate("confidence", confidence)
+    kind = require_choice("side", side, SIDES)
     counts = _check_looks(looks)
     z = upper_z((1 - level) / (2 if kind == "two-sided" else 1))
     excluded: list[float] = []
@@ -349,7 +349,7 @@ def _check_looks(looks: Sequence[int]) -> tuple[int, ...]:
         given = tuple(looks)
     except TypeError:
         raise InvalidArgument("looks", looks, allowed) from None
-    counts = tuple(check_count(f"looks[{i}]", n, minimum=1) for i, n in enumerate(given))
+    counts = tuple(require_count(f"looks[{i}]", n, minimum=1) for i, n in enumerate(given))
     if not counts or any(b <= a for a, b in pairwise(counts)):
         raise InvalidArgument("looks", looks, allowed)
     return counts

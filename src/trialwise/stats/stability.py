@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_choice, check_positive, check_rate
 from trialwise.stats.trace_shape import TraceShape, read_trace
+from trialwise.validation import require_choice, require_positive, require_rate
 
 __all__ = [
     "DEFAULT_GATE",
@@ -76,7 +76,7 @@ class StabilityReport:
         """
         if isinstance(excluding, str):
             raise InvalidArgument("excluding", excluding, "be a collection of names")
-        left_out = [check_choice("excluding", name, SUB_SCORES) for name in excluding]
+        left_out = [require_choice("excluding", name, SUB_SCORES) for name in excluding]
         scores: list[float] = [getattr(self, name) for name in SUB_SCORES if name not in left_out]
         if not scores:
             raise InvalidArgument("excluding", excluding, "leave at least one sub-score")
@@ -135,7 +135,7 @@ class StabilityAcrossRuns:
             "stability.weakest_score": self.weakest_score,
             "stability.variance": self.variance,
         }
-        return targets[check_choice("path", path, tuple(targets))]
+        return targets[require_choice("path", path, tuple(targets))]
 
     def meets(self, gate: StabilityGate = DEFAULT_GATE) -> bool:
         """Whether the gate's target is at least its minimum."""
@@ -197,7 +197,7 @@ def stability_of_shape(shape: TraceShape, *, tokens_per_call: float = 2000) -> S
     >>> report.tool_usage_stability, report.response_consistency, report.cost_per_progress
     (0.5, 0.5, 1.0)
     """
-    target = check_positive("tokens_per_call", tokens_per_call)
+    target = require_positive("tokens_per_call", tokens_per_call)
     if is_short(shape):
         scores = [1.0] * 4
     else:
@@ -290,7 +290,7 @@ def drift_flags(report: StabilityReport, floors: StabilityFloors | None = None) 
 
 def _check_rates(scores: StabilityReport | StabilityFloors) -> None:
     for name in SUB_SCORES:
-        check_rate(name, getattr(scores, name))
+        require_rate(name, getattr(scores, name))
 
 
 def _tool_usage_stability(shape: TraceShape) -> float:

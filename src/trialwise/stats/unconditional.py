@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import SupportsIndex
 
-from trialwise.stats._boundary import RELATIVE_BAND
-from trialwise.stats._checks import check_count, check_open_rate, check_successes
+from trialwise.decimals import RELATIVE_BAND
 from trialwise.stats.fisher import FisherLevel, check_two_runs, fisher_corners, fisher_p_value
 from trialwise.stats.precedence import lattice_weight, smallest_count
 from trialwise.stats.regression import likely_counts
 from trialwise.stats.values import Undefined
+from trialwise.validation import require_count, require_open_rate, require_successes
 
 __all__ = ["BoschlooTest", "boschloo", "boschloo_cutoff", "boschloo_size"]
 
@@ -140,11 +140,11 @@ def boschloo_cutoff(
     >>> boschloo_cutoff(95, 100, 100)
     88
     """
-    k, nb = check_successes(
+    k, nb = require_successes(
         baseline_successes, baseline_trials, names=("baseline_successes", "baseline_trials")
     )
-    nt = check_count("trials", trials, minimum=1)
-    level = check_open_rate("alpha", alpha)
+    nt = require_count("trials", trials, minimum=1)
+    level = require_open_rate("alpha", alpha)
     if k == 0:
         return 0
     rejected = smallest_count(k, nb, nt, level) - 1
@@ -181,9 +181,9 @@ def boschloo_size(
     >>> round(boschloo_size(1, 1, alpha=0.3), 9), boschloo_size(1, 1, alpha=0.05)
     (0.25, 0.0)
     """
-    nb = check_count("baseline_trials", baseline_trials, minimum=1)
-    nt = check_count("trials", trials, minimum=1)
-    level = check_open_rate("alpha", alpha)
+    nb = require_count("baseline_trials", baseline_trials, minimum=1)
+    nt = require_count("trials", trials, minimum=1)
+    level = require_open_rate("alpha", alpha)
     return _supremum(_region(_critical_level(nb, nt, level), nb, nt)).high
 
 

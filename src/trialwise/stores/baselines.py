@@ -19,8 +19,8 @@ from typing import Any
 from trialwise.errors import BaselineError
 from trialwise.model.baseline import Baseline, CriterionBaseline
 from trialwise.model.claim import Claim
-from trialwise.stats._checks import check_count
 from trialwise.stores._names import safe_name
+from trialwise.validation import require_count
 
 __all__ = ["BaselineStore"]
 
@@ -133,7 +133,7 @@ class BaselineStore:
             keep: How many to keep of each index, at least 1.
             contract: Only this one's.
         """
-        check_count("keep", keep, minimum=1)
+        require_count("keep", keep, minimum=1)
         indexes: dict[object, list[Path]] = {}
         for path, baseline in self.all(contract):
             index = (baseline.contract, frozenset(baseline.covariates.items()))

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from trialwise.decimals import as_written
 from trialwise.model.trial import Trial
 from trialwise.procedures.comparing.findings import AmountDifference
 from trialwise.procedures.comparing.pairing import Pair, Pairing
-from trialwise.stats._boundary import as_written
 from trialwise.stats.compliance import compliance_cutoff
 from trialwise.stats.values import Interval
 

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Spending
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
-from trialwise.stats._boundary import complement
-from trialwise.stats._checks import check_choice, check_open_rate
 from trialwise.stats.multiplicity import CORRECTIONS, Correction
 from trialwise.stats.paired import PairCounts
 from trialwise.stats.values import Interval
+from trialwise.validation import require_choice, require_open_rate
 
 __all__ = [
     "AmountDifference",
@@ -56,10 +56,10 @@ class ComparisonQuestion:
     """A loss that would be acceptable: PASS then means that no larger one is there."""
 
     def __post_init__(self) -> None:
-        check_open_rate("confidence", self.confidence)
-        check_choice("correction", self.correction, CORRECTIONS)
+        require_open_rate("confidence", self.confidence)
+        require_choice("correction", self.correction, CORRECTIONS)
         if self.margin is not None:
-            check_open_rate("margin", self.margin)
+            require_open_rate("margin", self.margin)
             if self.confidence <= 0.5:
                 allowed = "be above 0.5 where a margin is given"
                 raise InvalidArgument("confidence", self.confidence, allowed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.criterion import Criterion
@@ -17,7 +18,6 @@ from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Procedure
 from trialwise.procedures.design.judged import with_judge
 from trialwise.procedures.design.situation import Situation, origin_of, threshold_of
-from trialwise.stats._boundary import as_written
 
 # What a procedure needs is imported by its planner: few runs have two of them.
 if TYPE_CHECKING:

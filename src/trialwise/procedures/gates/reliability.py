@@ -15,7 +15,7 @@ from trialwise.procedures.gates.intervals import (
 )
 from trialwise.procedures.gates.measured import Measured, Runs, outcomes_of
 from trialwise.procedures.metrics import UNTRIED, Reach, mean_of, pass_interval
-from trialwise.stats._normal import upper_z
+from trialwise.stats.normal import upper_z
 from trialwise.stats.passk import pass_at_k_interval, pass_hat_k_interval
 from trialwise.stats.reliability import (
     WALD_LEVELS,

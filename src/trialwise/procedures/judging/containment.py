@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from trialwise.decimals import complement
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.sampling import CHALLENGES, SamplingRole
 from trialwise.model.verdict import Finding
 from trialwise.procedures.judging.evidence import Row
-from trialwise.stats._boundary import complement
 from trialwise.stats.values import Rule
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from trialwise.decimals import complement
 from trialwise.model.criterion import Origin
 from trialwise.model.evidence import Breakdown, Diagnostics, StopReason
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
@@ -16,10 +17,9 @@ from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Procedure
 from trialwise.procedures.diagnostics import diagnose
-from trialwise.stats._boundary import complement
-from trialwise.stats._normal import upper_z
 from trialwise.stats.compliance import ComplianceCutoff
 from trialwise.stats.intervals import clopper_pearson, wilson_interval
+from trialwise.stats.normal import upper_z
 from trialwise.stats.values import Interval
 
 if TYPE_CHECKING:

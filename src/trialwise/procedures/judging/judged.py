@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from trialwise.decimals import complement
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding, Intent, ObservedRate, Procedure
 from trialwise.procedures.compliance import observed_status
 from trialwise.procedures.judging.evidence import Row
-from trialwise.stats._boundary import complement
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.intervals import clopper_pearson
 from trialwise.stats.judged_decision import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from trialwise.decimals import as_written
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
-from trialwise.stats._boundary import as_written
 
 __all__ = [
     "MEASURED",

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from functools import cache as remembered
 from typing import Literal
 
+from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.planning.costs import NO_PRICES, Prices
-from trialwise.stats._boundary import as_written, complement
-from trialwise.stats._checks import check_count, check_open_rate
-from trialwise.stats._normal import normal_quantile, upper_z
 from trialwise.stats.binomial import binomial_tail
 from trialwise.stats.compliance import compliance_cutoff
+from trialwise.stats.normal import normal_quantile, upper_z
 from trialwise.stats.paired import minimum_discordant
 from trialwise.stats.regression import design_power, likely_counts
+from trialwise.validation import require_count, require_open_rate
 
 __all__ = [
     "ComparePlan",
@@ -59,20 +59,20 @@ class CompareQuestion:
     prices: Prices = NO_PRICES
 
     def __post_init__(self) -> None:
-        check_open_rate("rate", self.rate)
-        check_open_rate("drop", self.drop)
+        require_open_rate("rate", self.rate)
+        require_open_rate("drop", self.drop)
         if self.drop >= self.rate:
             raise InvalidArgument("drop", self.drop, f"lie below the rate of A ({self.rate:g})")
-        check_open_rate("confidence", self.confidence)
-        check_open_rate("power", self.power)
+        require_open_rate("confidence", self.confidence)
+        require_open_rate("power", self.power)
         low, high = self.possible_discordance
         if self.discordance is not None:
-            check_open_rate("discordance", self.discordance)
+            require_open_rate("discordance", self.discordance)
             if not low <= self.discordance <= high:
                 allowed = f"lie between the drop ({low:g}) and what the rates allow ({high:g})"
                 raise InvalidArgument("discordance", self.discordance, allowed)
         if self.pairs is not None:
-            check_count("pairs", self.pairs, minimum=1)
+            require_count("pairs", self.pairs, minimum=1)
             if self.pairs > MOST_PAIRS:
                 raise InvalidArgument("pairs", self.pairs, f"be at most {MOST_PAIRS}")
 

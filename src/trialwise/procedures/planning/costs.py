@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from trialwise.stats._checks import check_positive
+from trialwise.validation import require_positive
 
 if TYPE_CHECKING:
     from trialwise.stats.sequential.concurrency import Boundaries
@@ -42,7 +42,7 @@ class Prices:
         for name in ("trial_usd", "trial_s"):
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, check_positive(name, value))
+                object.__setattr__(self, name, require_positive(name, value))
 
 
 #: Nothing is known of what a trial costs.

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.planning.costs import NO_PRICES, Prices
 from trialwise.procedures.planning.curves import even_rates
-from trialwise.stats._boundary import as_written, complement
-from trialwise.stats._checks import check_count, check_open_rate
 from trialwise.stats.compliance import (
     ComplianceCutoff,
     check_required_rate,
@@ -26,6 +25,7 @@ from trialwise.stats.power import NormalSizing, compliance_sizing, normal_sizing
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression import likely_counts
 from trialwise.stats.values import RULES, Interval, Rule, Undefined
+from trialwise.validation import require_count, require_open_rate
 
 __all__ = [
     "CompliancePlan",
@@ -74,14 +74,14 @@ class ComplianceQuestion:
 
     def __post_init__(self) -> None:
         check_required_rate(self.required_rate)
-        check_open_rate("better_rate", self.better_rate)
+        require_open_rate("better_rate", self.better_rate)
         if self.better_rate <= self.required_rate:
             allowed = f"lie above the required rate ({self.required_rate:g})"
             raise InvalidArgument("better_rate", self.better_rate, allowed)
-        check_open_rate("confidence", self.confidence)
-        check_open_rate("power", self.power)
+        require_open_rate("confidence", self.confidence)
+        require_open_rate("power", self.power)
         if self.trials is not None:
-            check_count("trials", self.trials, minimum=1)
+            require_count("trials", self.trials, minimum=1)
 
     @property
     def alpha(self) -> float:
@@ -228,16 +228,16 @@ class PrecisionQuestion:
     prices: Prices = NO_PRICES
 
     def __post_init__(self) -> None:
-        check_open_rate("rate", self.rate)
-        check_open_rate("margin", self.margin)
+        require_open_rate("rate", self.rate)
+        require_open_rate("margin", self.margin)
         if self.margin >= 0.5:
             raise InvalidArgument("margin", self.margin, "lie below 0.5, half the whole range")
-        check_open_rate("confidence", self.confidence)
+        require_open_rate("confidence", self.confidence)
         if self.normal_trials > LARGEST_PRECISION:
             allowed = f"be larger: it takes {self.normal_trials} trials, over {LARGEST_PRECISION}"
             raise InvalidArgument("margin", self.margin, allowed)
         if self.trials is not None:
-            check_count("trials", self.trials, minimum=1)
+            require_count("trials", self.trials, minimum=1)
 
     @property
     def normal_trials(self) -> int:

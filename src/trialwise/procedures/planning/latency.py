@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from trialwise.decimals import complement, floor_product
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.planning.costs import NO_PRICES, Prices
-from trialwise.stats._boundary import complement, floor_product
-from trialwise.stats._checks import check_count, check_open_rate, check_positive, check_rate
 from trialwise.stats.compliance import ComplianceCutoff
 from trialwise.stats.latency import SUPPORTED_PERCENTILES, emission_minimum
 from trialwise.stats.latency_baseline import order_statistic_bound, order_statistic_false_alarm
@@ -30,6 +29,7 @@ from trialwise.stats.latency_precedence import (
     precedence_existence,
 )
 from trialwise.stats.values import Undefined
+from trialwise.validation import require_count, require_open_rate, require_positive, require_rate
 
 __all__ = [
     "BaselineRank",
@@ -69,15 +69,15 @@ class LatencyQuestion:
                 raise InvalidArgument("percentiles", level, allowed)
         for name in ("baseline_trials", "trials"):
             if getattr(self, name) is not None:
-                check_count(name, getattr(self, name), minimum=1)
+                require_count(name, getattr(self, name), minimum=1)
         if (self.baseline_trials or 0) > LARGEST_BASELINE:
             allowed = f"be at most {LARGEST_BASELINE}"
             raise InvalidArgument("baseline_trials", self.baseline_trials, allowed)
         if self.limit_s is not None:
-            check_positive("limit_s", self.limit_s)
-        if not check_rate("success_rate", self.success_rate):
+            require_positive("limit_s", self.limit_s)
+        if not require_rate("success_rate", self.success_rate):
             raise InvalidArgument("success_rate", self.success_rate, "lie above 0")
-        check_open_rate("confidence", self.confidence)
+        require_open_rate("confidence", self.confidence)
 
     @property
     def alpha(self) -> float:

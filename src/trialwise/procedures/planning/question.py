@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.planning.costs import NO_PRICES, Prices
-from trialwise.stats._boundary import complement
-from trialwise.stats._checks import check_choice, check_count, check_open_rate
 from trialwise.stats.compliance import check_required_rate
 from trialwise.stats.sequential._claim import default_alternative
 from trialwise.stats.sequential.bound import fixed_size
+from trialwise.validation import require_choice, require_count, require_open_rate
 
 __all__ = ["LONGEST", "Correction", "SequentialQuestion", "resolved_max_trials"]
 
@@ -48,20 +48,20 @@ class SequentialQuestion:
 
     def __post_init__(self) -> None:
         check_required_rate(self.required_rate)
-        check_open_rate("alternative_rate", self.alternative_rate)
+        require_open_rate("alternative_rate", self.alternative_rate)
         if self.alternative_rate >= self.required_rate:
             allowed = f"lie below the required rate ({self.required_rate:g})"
             raise InvalidArgument("alternative_rate", self.alternative_rate, allowed)
-        check_open_rate("confidence", self.confidence)
-        check_open_rate("power", self.power)
+        require_open_rate("confidence", self.confidence)
+        require_open_rate("power", self.power)
         if self.family_alpha + self.beta >= 1:
             allowed = f"be above 1 - confidence ({self.family_alpha:g})"
             raise InvalidArgument("power", self.power, allowed)
         for name in ("batch", "criteria", "concurrency"):
-            check_count(name, getattr(self, name), minimum=1)
-        check_choice("correction", self.correction, tuple(Correction))
+            require_count(name, getattr(self, name), minimum=1)
+        require_choice("correction", self.correction, tuple(Correction))
         if self.max_trials is not None:
-            check_count("max_trials", self.max_trials, minimum=1)
+            require_count("max_trials", self.max_trials, minimum=1)
             if self.max_trials > LONGEST:
                 raise InvalidArgument("max_trials", self.max_trials, f"be at most {LONGEST}")
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.planning.compare import UnpairedSize, unpaired_size
 from trialwise.procedures.planning.costs import NO_PRICES, Prices
 from trialwise.procedures.planning.curves import even_rates
-from trialwise.stats._boundary import as_written, complement
-from trialwise.stats._checks import check_count, check_open_rate, check_successes
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression import RegressionCutoff, regression_cutoff
 from trialwise.stats.sizing import Sizing, floor_required_trials, resolved_required_trials
 from trialwise.stats.values import Undefined
+from trialwise.validation import require_count, require_open_rate, require_successes
 
 __all__ = [
     "RegressionPlan",
@@ -51,18 +51,18 @@ class RegressionQuestion:
 
     def __post_init__(self) -> None:
         names = ("baseline_successes", "baseline_trials")
-        check_successes(self.baseline_successes, self.baseline_trials, names=names)
+        require_successes(self.baseline_successes, self.baseline_trials, names=names)
         if self.baseline_trials > LARGEST_BASELINE:
             allowed = f"be at most {LARGEST_BASELINE}"
             raise InvalidArgument("baseline_trials", self.baseline_trials, allowed)
-        check_open_rate("drop", self.drop)
+        require_open_rate("drop", self.drop)
         if self.baseline_successes and self.alternative_rate < 0:
             allowed = f"be at most the baseline's rate ({self.baseline_rate:g})"
             raise InvalidArgument("drop", self.drop, allowed)
-        check_open_rate("confidence", self.confidence)
-        check_open_rate("power", self.power)
+        require_open_rate("confidence", self.confidence)
+        require_open_rate("power", self.power)
         if self.trials is not None:
-            check_count("trials", self.trials, minimum=1)
+            require_count("trials", self.trials, minimum=1)
 
     @property
     def alpha(self) -> float:

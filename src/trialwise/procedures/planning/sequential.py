@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache as remembered
 from typing import Literal
 
+from trialwise.decimals import as_written
 from trialwise.procedures.planning.costs import (
     Spread,
     any_dependence_mean,
@@ -22,7 +23,6 @@ from trialwise.procedures.planning.costs import (
 )
 from trialwise.procedures.planning.curves import even_rates
 from trialwise.procedures.planning.question import SequentialQuestion, resolved_max_trials
-from trialwise.stats._boundary import as_written
 from trialwise.stats.sequential._claim import SLACK
 from trialwise.stats.sequential.bound import Shortfall, expected_trials_bound
 from trialwise.stats.sequential.catalogue import DesignCache

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_count, check_open_rate, check_positive, check_rate
+from trialwise.validation import require_count, require_open_rate, require_positive, require_rate
 
 __all__ = [
     "Claim",
@@ -47,11 +47,11 @@ class Claim:
     @classmethod
     def checked(cls, p0: float, p1: float | None, alpha: float, beta: float) -> Claim:
         """A claim of valid numbers, with the usual alternative where none is given."""
-        good = check_rate("p0", p0)
-        bad = default_alternative(good) if p1 is None else check_open_rate("p1", p1)
+        good = require_rate("p0", p0)
+        bad = default_alternative(good) if p1 is None else require_open_rate("p1", p1)
         if bad >= good:
             raise InvalidArgument("p1", bad, f"lie below p0 ({good})")
-        a, b = check_open_rate("alpha", alpha), check_open_rate("beta", beta)
+        a, b = require_open_rate("alpha", alpha), require_open_rate("beta", beta)
         if a + b >= 1:
             raise InvalidArgument("beta", b, f"add up with alpha ({a}) to less than 1")
         return cls(good, bad, a, b)
@@ -67,13 +67,13 @@ def default_alternative(p0: float) -> float:
     """
     from decimal import Decimal
 
-    threshold = Decimal(repr(check_rate("p0", p0)))
+    threshold = Decimal(repr(require_rate("p0", p0)))
     return float(max(Decimal("0.01"), threshold - Decimal("0.10")))
 
 
 def checked_cap(cap: int) -> int:
     """A number of trials that a design may be made for."""
-    trials = check_count("cap", cap, minimum=1)
+    trials = require_count("cap", cap, minimum=1)
     if trials > MOST_TRIALS:
         raise InvalidArgument("cap", cap, f"be at most {MOST_TRIALS}")
     return trials
@@ -98,7 +98,7 @@ def checked_mix(mix: Sequence[Sequence[float]]) -> Mix:
     """Pairs (rate, weight) with weights that add up to 1."""
     allowed = "be pairs (rate, weight) with weights that add up to 1"
     try:
-        pairs = tuple((check_rate("mix", rate), check_positive("mix", w)) for rate, w in mix)
+        pairs = tuple((require_rate("mix", rate), require_positive("mix", w)) for rate, w in mix)
     except (TypeError, ValueError):
         raise InvalidArgument("mix", mix, allowed) from None
     if not pairs or abs(sum(w for _, w in pairs) - 1) > 1e-9:

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_count, check_positive, check_rate
 from trialwise.stats.sequential._claim import Claim, resolved_cap
 from trialwise.stats.sequential.bound import fixed_size
 from trialwise.stats.values import Decision
+from trialwise.validation import require_count, require_positive, require_rate
 
 __all__ = ["AdaptiveCharacteristic", "AdaptiveDesign", "adaptive_design"]
 
@@ -96,10 +96,10 @@ class AdaptiveDesign:
 
     def characteristic(self, p: float) -> AdaptiveCharacteristic:
         """Exact P(PASS), P(FAIL), mean trials and mean rounds at true rate p."""
-        return _characteristic([list(row) for row in self.actions], check_rate("p", p))
+        return _characteristic([list(row) for row in self.actions], require_rate("p", p))
 
     def _action(self, trials: SupportsIndex, failures: SupportsIndex) -> int:
-        n, f = check_count("trials", trials), check_count("failures", failures)
+        n, f = require_count("trials", trials), require_count("failures", failures)
         if n > self.cap:
             raise InvalidArgument("trials", trials, f"be at most the cap ({self.cap})")
         if f > n:
@@ -139,8 +139,8 @@ def adaptive_design(
     117
     """
     claim = Claim.checked(p0, p1, alpha, beta)
-    c = check_count("concurrency", concurrency, minimum=1)
-    price = c / 8 if round_price is None else check_positive("round_price", round_price)
+    c = require_count("concurrency", concurrency, minimum=1)
+    price = c / 8 if round_price is None else require_positive("round_price", round_price)
     needed = fixed_size(p0, p1, alpha=alpha, beta=beta).trials
     most = -(-3 * needed // 2) if cap is None else resolved_cap(claim, cap, 1)
     problem = _Problem(claim, most, c, price, three_way=most < needed)

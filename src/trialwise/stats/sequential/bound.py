@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_count, check_rate
 from trialwise.stats.binomial import binomial_cdf, binomial_pmf, binomial_tail
 from trialwise.stats.sequential._claim import SLACK, Claim, looks_of
+from trialwise.validation import require_count, require_rate
 
 __all__ = [
     "FixedSize",
@@ -134,8 +134,8 @@ def shortfall(
     True
     """
     claim = Claim.checked(p0, p1, alpha, beta)
-    n = check_count("cap", cap, minimum=1)
-    if deciding_look(claim, looks_of(n, check_count("batch", batch, minimum=1))) is not None:
+    n = require_count("cap", cap, minimum=1)
+    if deciding_look(claim, looks_of(n, require_count("batch", batch, minimum=1))) is not None:
         return None
     return Shortfall(
         p0=claim.p0,
@@ -174,7 +174,7 @@ def expected_trials_bound(
     [36.6, 50.4, 43.2]
     """
     claim = Claim.checked(p0, p1, alpha, beta)
-    return _bound(claim, check_rate("p", p))
+    return _bound(claim, require_rate("p", p))
 
 
 def most_passing(claim: Claim, n: int) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from trialwise.stats._checks import check_rate
+from trialwise.validation import require_rate
 
 __all__ = ["OperatingCharacteristic", "Stops", "characteristic", "stopping_probabilities"]
 
@@ -61,7 +61,7 @@ class OperatingCharacteristic:
         q : float
             Between 0 and 1.
         """
-        goal = check_rate("q", q) - 1e-12
+        goal = require_rate("q", q) - 1e-12
         for n, reached in enumerate(accumulate(self.distribution)):
             if reached >= goal:
                 return n

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Protocol, SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_count, check_open_rate, check_positive, check_rate
 from trialwise.stats.values import Decision
+from trialwise.validation import require_count, require_open_rate, require_positive, require_rate
 
 __all__ = [
     "RoundCharacteristic",
@@ -144,11 +144,11 @@ def chance_needed(
     >>> chance_needed(design, 0, 0, 0)
     1.0
     """
-    n, f = check_count("trials", trials), check_count("failures", failures)
-    j = check_count("ahead", ahead)
+    n, f = require_count("trials", trials), require_count("failures", failures)
+    j = require_count("ahead", ahead)
     if f > n:
         raise InvalidArgument("failures", failures, f"be at most trials ({n})")
-    a, b = (check_positive("prior", value) for value in prior)
+    a, b = (require_positive("prior", value) for value in prior)
     return _chances(design, n, f, j, (a, b))[-1]
 
 
@@ -176,12 +176,12 @@ def trials_to_start(
     >>> trials_to_start(design, 12, 0, 0, concurrency=8)   # two more passes decide
     2
     """
-    n, f = check_count("trials", trials), check_count("failures", failures)
-    flying = check_count("in_flight", in_flight)
-    room = check_count("concurrency", concurrency, minimum=1) - flying
+    n, f = require_count("trials", trials), require_count("failures", failures)
+    flying = require_count("in_flight", in_flight)
+    room = require_count("concurrency", concurrency, minimum=1) - flying
     room = min(room, design.cap - n - flying)
-    least = check_open_rate("likely", likely)
-    a, b = (check_positive("prior", value) for value in prior)
+    least = require_open_rate("likely", likely)
+    a, b = (require_positive("prior", value) for value in prior)
     if room <= 0 or _verdict(design, n, f) is not None:
         return 0
     chances = _chances(design, n, f, flying + room - 1, (a, b))[flying:]
@@ -205,8 +205,8 @@ def round_characteristic(
     >>> one.mean_rounds == one.mean_started == one.mean_needed
     True
     """
-    p = check_rate("rate", rate)
-    c = check_count("concurrency", concurrency, minimum=1)
+    p = require_rate("rate", rate)
+    c = require_count("concurrency", concurrency, minimum=1)
     states = {(0, 0): 1.0}
     rounds = started = needed = 0.0
     while states:

@@ -13,7 +13,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_choice, check_count, check_positive, check_rate
 from trialwise.stats.sequential._claim import (
     Claim,
     Mix,
@@ -26,6 +25,7 @@ from trialwise.stats.sequential._claim import (
 from trialwise.stats.sequential._rule import Rule, check_boundaries, reach
 from trialwise.stats.sequential.characteristic import OperatingCharacteristic, characteristic
 from trialwise.stats.values import Decision, Interval, Undefined
+from trialwise.validation import require_choice, require_count, require_positive, require_rate
 
 if TYPE_CHECKING:
     from trialwise.stats.intervals import Side
@@ -89,11 +89,11 @@ class SequentialDesign:
 
     def __post_init__(self) -> None:
         Claim.checked(self.p0, self.p1, self.alpha, self.beta)
-        check_choice("method", self.method, tuple(Method))
-        check_positive("inconclusive_cost", self.inconclusive_cost)
+        require_choice("method", self.method, tuple(Method))
+        require_positive("inconclusive_cost", self.inconclusive_cost)
         if not isinstance(self.certificate, Undefined):
-            check_positive("certificate", self.certificate)
-        looks = looks_of(checked_cap(self.cap), check_count("batch", self.batch, minimum=1))
+            require_positive("certificate", self.certificate)
+        looks = looks_of(checked_cap(self.cap), require_count("batch", self.batch, minimum=1))
         check_boundaries(self.accept, self.reject, looks)
         object.__setattr__(self, "_reach", reach(self.accept, self.reject))
 
@@ -142,7 +142,7 @@ class SequentialDesign:
         from trialwise.stats.sequential.catalogue import optimal_design
 
         claim = Claim.checked(p0, p1, alpha, beta)
-        size = check_count("batch", batch, minimum=1)
+        size = require_count("batch", batch, minimum=1)
         rates = None if mix is None else checked_mix(mix)
         return optimal_design(claim, resolved_cap(claim, cap, size), size, rates, cache)
 
@@ -173,7 +173,7 @@ class SequentialDesign:
         from trialwise.stats.sequential.wald import find_wald
 
         claim = Claim.checked(p0, p1, alpha, beta)
-        size = check_count("batch", batch, minimum=1)
+        size = require_count("batch", batch, minimum=1)
         rule = find_wald(claim, resolved_cap(claim, cap, size), size)
         return cls.from_rule(Method.WALD, claim, size, rule)
 
@@ -201,7 +201,7 @@ class SequentialDesign:
         from trialwise.stats.sequential.calibrated import find_calibrated
 
         claim = Claim.checked(p0, p1, alpha, beta)
-        size = check_count("batch", batch, minimum=1)
+        size = require_count("batch", batch, minimum=1)
         rule = find_calibrated(claim, resolved_cap(claim, cap, size), size, even_mix(claim))
         return cls.from_rule(Method.CALIBRATED, claim, size, rule)
 
@@ -230,7 +230,7 @@ class SequentialDesign:
         from trialwise.stats.sequential.fixed import find_fixed
 
         claim = Claim.checked(p0, p1, alpha, beta)
-        size = check_count("batch", batch, minimum=1)
+        size = require_count("batch", batch, minimum=1)
         rule = find_fixed(claim, None if cap is None else checked_cap(cap), size)
         return cls.from_rule(Method.FIXED, claim, size, rule)
 
@@ -277,7 +277,7 @@ class SequentialDesign:
 
     def operating_characteristic(self, p: float) -> OperatingCharacteristic:
         """What the design does at true rate p: P(PASS), P(FAIL), P(INCONCLUSIVE) and trials."""
-        return characteristic(self.accept, self.reject, check_rate("p", p))
+        return characteristic(self.accept, self.reject, require_rate("p", p))
 
     def lower_bound(self, p: float) -> float:
         """The least expected trials at rate p of any test that decides with these two errors.
@@ -368,7 +368,7 @@ class SequentialDesign:
         if set(values) != known:
             raise InvalidArgument("values", values, f"be a mapping of {', '.join(sorted(known))}")
         fields = dict(values)
-        method = check_choice("method", fields["method"], tuple(map(str, Method)))
+        method = require_choice("method", fields["method"], tuple(map(str, Method)))
         for name in ("accept", "reject"):
             if not isinstance(fields[name], list | tuple):
                 raise InvalidArgument(name, fields[name], "be a list of whole numbers")
@@ -378,7 +378,7 @@ class SequentialDesign:
         return cls(**{**fields, "method": Method(method), "mix": checked_mix(fields["mix"])})
 
     def _reached(self, trials: int, failures: int) -> tuple[int, int]:
-        n, f = check_count("trials", trials), check_count("failures", failures)
+        n, f = require_count("trials", trials), require_count("failures", failures)
         if n > self.cap:
             raise InvalidArgument("trials", trials, f"be at most the cap ({self.cap})")
         low, high = self._reach[n]

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._checks import check_choice, check_open_rate, check_rate
 from trialwise.stats.sequential.characteristic import stopping_probabilities
 from trialwise.stats.values import Interval
+from trialwise.validation import require_choice, require_open_rate, require_rate
 
 if TYPE_CHECKING:
     from trialwise.stats.intervals import Side
@@ -78,8 +78,8 @@ def stopped_interval(
     >>> round(low, 4), round(high, 4)
     (0.8079, 0.9547)
     """
-    level = 1 - check_open_rate("confidence", confidence)
-    check_choice("side", side, ("two-sided", "lower", "upper"))
+    level = 1 - require_open_rate("confidence", confidence)
+    require_choice("side", side, ("two-sided", "lower", "upper"))
     share = level / 2 if side == "two-sided" else level
     tails = _tails(design, trials, failures)
     low = 0.0 if side == "upper" else _crossing(lambda p: tails(p).good, share)[0]
@@ -162,7 +162,7 @@ def naive_bias(design: SequentialDesign, p: float) -> float:
     >>> design.bias_of_naive(0.80) < 0 < design.bias_of_naive(0.90)
     True
     """
-    rate = check_rate("p", p)
+    rate = require_rate("p", p)
     stops = stopping_probabilities(design.accept, design.reject, rate)
     return math.fsum(w * (n - f) / n for part in stops for n, f, w in part) - rate
 
@@ -183,7 +183,7 @@ def estimate_bias(design: SequentialDesign, p: float) -> float:
     >>> abs(estimate_bias(design, 0.90)) < abs(naive_bias(design, 0.90))
     True
     """
-    rate = check_rate("p", p)
+    rate = require_rate("p", p)
     stops = stopping_probabilities(design.accept, design.reject, rate)
     found = (w * stopped_estimate(design, n, f) for part in stops for n, f, w in part)
     return math.fsum(found) - rate

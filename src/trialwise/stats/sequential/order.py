@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, SupportsIndex, TypeAlias
 
-from trialwise.stats._checks import check_choice, check_count, check_integer
+from trialwise.validation import require_choice, require_count, require_integer
 
 __all__ = ["Draw", "issue_order"]
 
@@ -45,10 +45,10 @@ def issue_order(
     """
     from random import Random
 
-    size = check_count("inputs", inputs, minimum=1)
-    count = check_count("trials", trials)
-    source = Random(f"issue-order/{check_integer('seed', seed)}")
-    if check_choice("draw", draw, DRAWS) == "independent":
+    size = require_count("inputs", inputs, minimum=1)
+    count = require_count("trials", trials)
+    source = Random(f"issue-order/{require_integer('seed', seed)}")
+    if require_choice("draw", draw, DRAWS) == "independent":
         return tuple(source.randrange(size) for _ in range(count))
     whole, rest = divmod(count, size)
     # A list of every input only where some are drawn more than once: there may be very many.

@@ -1,0 +1,385 @@
+"""A/B comparison: two services on the same inputs, in turn, told apart pair by pair or not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, Unpack
+
+from trialwise.errors import DesignRefused, InvalidArgument, RunInterrupted
+from trialwise.model.contract import Contract
+from trialwise.model.evidence import StopReason
+from trialwise.model.options import RunOptions
+from trialwise.model.plan import Plan
+from trialwise.model.run import RunRecord
+from trialwise.model.verdict import Decision, Intent
+from trialwise.procedures.comparing.criterion import fewest_discordant
+from trialwise.procedures.comparing.findings import (
+    ComparisonFinding,
+    ComparisonQuestion,
+    ComparisonVerdict,
+)
+from trialwise.procedures.comparing.run import compare_records
+from trialwise.procedures.judging.run import judge
+from trialwise.runtime.interleaving import SidePlan, drive_in_turn
+from trialwise.runtime.preparing import open_service, prepare
+from trialwise.runtime.result import Result
+from trialwise.runtime.running import reproducibility
+from trialwise.runtime.settings import RunSettings, options_of
+from trialwise.runtime.workspace import Workspace
+from trialwise.stats.multiplicity import Correction
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from trialwise.engine.runner import RunOutcome
+    from trialwise.runtime._tables import Library
+    from trialwise.runtime.frames import ComparisonFrame
+    from trialwise.stores.runs import StoredRun
+
+__all__ = ["Comparison", "Run", "compare", "compare_runs"]
+
+Run: TypeAlias = RunRecord | Result | str | Path
+"""A run, or where it is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs compared.
+
+    >>> import trialwise as tw
+    >>> criterion = tw.Criterion("answers", tw.contains("555"), at_least=0.9)
+    >>> old = tw.Contract("sums", lambda question, seed: "555" if seed % 3 else "554", [criterion])
+    >>> new = old.with_service(lambda question: "555")
+    >>> comparison = compare(old, new, inputs=["15 * 37?"], trials=30, seed=1, store=None)
+    >>> comparison.findings[0].contrast
+    <Contrast.BETTER: 'better'>
+    """
+
+    verdict: ComparisonVerdict
+    reference: RunRecord
+    candidate: RunRecord
+    paths: tuple[Path | None, Path | None] = (None, None)
+    """The folders the runs are kept in, if they are kept."""
+
+    @property
+    def decision(self) -> Decision:
+        """FAIL if the candidate is worse anywhere, PASS if it passes everywhere."""
+        return self.verdict.decision
+
+    @property
+    def findings(self) -> tuple[ComparisonFinding, ...]:
+        """One for every criterion of either run."""
+        return self.verdict.findings
+
+    def show(self, *, stream: TextIO | None = None) -> None:
+        """Print what the comparison concluded."""
+        from trialwise.reporters.comparison import render_comparison
+        from trialwise.reporters.terminal import capabilities_of
+
+        out = sys.stdout if stream is None else stream
+        kept = tuple(str(path) for path in self.paths if path is not None)
+        out.write(render_comparison(self.verdict, capabilities=capabilities_of(out), reports=kept))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The conclusion as plain values, fit for JSON."""
+        from trialwise.model.codec import to_plain
+
+        plain: dict[str, Any] = to_plain(self.verdict)
+        return plain
+
+    def __repr__(self) -> str:
+        return f"<Comparison {self.decision.value}: {self.verdict.statement.removesuffix('.')}>"
+
+    def to_frame(self, kind: ComparisonFrame = "pairs", *, library: Library | None = None) -> Any:
+        """A table for analysis in pandas or polars.
+
+        Args:
+            kind: "pairs", one row for each pair and criterion, or "findings".
+            library: "pandas" or "polars"; None for pandas where it is installed, else polars.
+        """
+        from trialwise.runtime.frames import comparison_frame
+
+        return comparison_frame(self, kind, library=library)
+
+    def _repr_html_(self) -> str:
+        from trialwise.runtime.notebook import comparison_html
+
+        return comparison_html(self.verdict)
+
+
+def compare(
+    contract_a: Contract,
+    contract_b: Contract,
+    *,
+    inputs: Any = None,
+    labels: tuple[str, str] | None = None,
+    confidence: float = 0.95,
+    correction: Correction = "holm",
+    margin: float | None = None,
+    options: RunOptions | None = None,
+    store: str | Path | None = ".trialwise",
+    progress: bool | None = None,
+    redact: Callable[[str], str] | None = None,
+    **settings: Unpack[RunSettings],
+) -> Comparison:
+    """Run two services on the same inputs and say which is better, if that can be said.
+
+    Trial by trial the two get the same input and seed, in turn, so that what changes with time
+    hits both alike. Every trial is run; the thresholds of the criteria play no part. A criterion
+    is decided by McNemar's exact test on the pairs of one input and repetition.
+
+    Args:
+        contract_a: The reference.
+        contract_b: The candidate: often `contract_a.with_service(other)`.
+        inputs: What to try both on, where the contracts do not say.
+        labels: What to call the two; by default their contracts, where those have two names.
+        confidence: Of every interval; 1 − confidence is the level of all tests together.
+        correction: How several criteria share that level: "holm", "bonferroni", "bh", "by" or
+            "none".
+        margin: A loss that would be acceptable, such as 0.05: PASS then means that no larger one
+            is there.
+        options: How both runs are made; single settings given beside it prevail. `trials` is the
+            number of pairs, 100 by default; budgets and rates hold for each run.
+        store: The folder both runs are kept in, like any other; None keeps nothing.
+        progress: Whether to show progress on standard error; None: where it is a terminal.
+        redact: Takes secrets out of every text that is kept.
+        settings: The fields of `RunOptions`.
+
+    Raises:
+        DesignRefused: So few pairs cannot tell anything apart; nothing was run.
+        RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what can be compared.
+    """
+    question = ComparisonQuestion(confidence=confidence, correction=correction, margin=margin)
+    chosen = options_of(options, settings)
+    contracts = _alike(contract_a, contract_b, inputs)
+    space = Workspace.open(
+        store=store,
+        baselines="baselines",
+        resume=False,
+        progress=progress,
+        listener=None,
+        redact=redact,
+    )
+    plans = _plans(contracts, chosen, question)
+    with ExitStack() as stack:
+        now = space.clock.now()
+        kept = [_keep(stack, space.store, plan, now) for plan in plans]
+        outcomes = _run(contracts, plans, kept, space)
+        records = [
+            _judged(plan, outcome, stored, now)
+            for plan, outcome, stored in zip(plans, outcomes, kept, strict=True)
+        ]
+    comparison = Comparison(
+        compare_records(records[0], records[1], question, labels=labels),
+        records[0],
+        records[1],
+        (_path(kept[0]), _path(kept[1])),
+    )
+    if StopReason.INTERRUPTED in (outcome.stop for outcome in outcomes):
+        pairs = min(len(record.trials) for record in records)
+        message = f"interrupted after {pairs} pairs; what is complete is compared in `result`"
+        raise RunInterrupted(message, comparison)
+    return comparison
+
+
+def compare_runs(
+    run_a: Run,
+    run_b: Run,
+    *,
+    labels: tuple[str, str] | None = None,
+    confidence: float = 0.95,
+    correction: Correction = "holm",
+    margin: float | None = None,
+    store: str | Path = ".trialwise",
+) -> Comparison:
+    """Compare two runs that were made before.
+
+    Their trials are paired by input and repetition. Runs that stopped because of what they saw are
+    compared by a test that allows it, where both had one order, and not told apart otherwise; runs
+    on different inputs are compared as a whole, and told apart only where both claim to speak of
+    one population. `compare` makes two runs that need none of this.
+
+    Args:
+        run_a: The reference: a result, a record, or the name or folder of a stored run.
+        run_b: The candidate.
+        labels: What to call the two; by default their contracts, where those have two names.
+        confidence: Of every interval; 1 − confidence is the level of all tests together.
+        correction: How several criteria share that level.
+        margin: A loss that would be acceptable.
+        store: The folder runs are kept in.
+
+    Raises:
+        RunNotFound: A run is not there or has no verdict.
+        InvalidArgument: The runs make different claims or are analysed differently.
+    """
+    question = ComparisonQuestion(confidence=confidence, correction=correction, margin=margin)
+    (reference, first), (candidate, second) = (_opened(one, Path(store)) for one in (run_a, run_b))
+    verdict = compare_records(reference, candidate, question, labels=labels)
+    return Comparison(verdict, reference, candidate, (first, second))
+
+
+def _opened(run: Run, store: Path) -> tuple[RunRecord, Path | None]:
+    if isinstance(run, Result):
+        return run.record, run.path
+    if isinstance(run, RunRecord):
+        return run, None
+    from trialwise.stores.runs import RunStore
+
+    stored = RunStore(store).open(run)
+    return stored.record(), stored.path
+
+
+# --- Before the first trial -------------------------------------------------------------------
+
+
+def _alike(contract_a: Contract, contract_b: Contract, inputs: Any) -> tuple[Contract, Contract]:
+    """Both contracts with the same inputs, and without sizes of their own."""
+    given = inputs
+    if given is None:
+        given = contract_a.sampling if contract_a.samplings else contract_b.sampling
+    if given is None:
+        raise InvalidArgument("inputs", None, "be given: services are compared on inputs")
+    if inputs is None and contract_a.samplings and contract_b.samplings:
+        _check_inputs(contract_a, contract_b)
+    first, second = _neutral(contract_a.with_inputs(given)), _neutral(contract_b.with_inputs(given))
+    _check_criteria(first, second)
+    return first, second
+
+
+def _check_inputs(contract_a: Contract, contract_b: Contract) -> None:
+    from trialwise.model.fingerprint import sampling_fingerprint
+
+    ours, theirs = (
+        {name: sampling_fingerprint(one) for name, one in contract.samplings.items()}
+        for contract in (contract_a, contract_b)
+    )
+    if ours != theirs:
+        allowed = "be the same for both, or be given to `compare`"
+        raise InvalidArgument("inputs", sorted({*ours} | {*theirs}), allowed)
+
+
+def _neutral(contract: Contract) -> Contract:
+    """The contract with every criterion on every pair, and nothing that ends a run early."""
+    criteria = tuple(replace(one, trials=None, max_trials=None) for one in contract.criteria)
+    return replace(contract, criteria=criteria, latency=None)
+
+
+def _check_criteria(contract_a: Contract, contract_b: Contract) -> None:
+    from trialwise.checks._definition import scopes_of
+
+    ours, theirs = scopes_of(contract_a), scopes_of(contract_b)
+    shared = ours.keys() & theirs.keys()
+    if not shared:
+        allowed = f"share a criterion with the other's: {', '.join(theirs)}"
+        raise InvalidArgument("criteria", list(ours), allowed)
+    changed = sorted(name for name in shared if ours[name].structure != theirs[name].structure)
+    if changed:
+        allowed = "ask the same of both, or have another name"
+        raise InvalidArgument("criteria", changed, allowed)
+    if contract_a.claim != contract_b.claim:
+        claims = [str(one.claim.population) for one in (contract_a, contract_b)]
+        raise InvalidArgument("claim", claims, "be one for both contracts")
+
+
+def _plans(
+    contracts: tuple[Contract, Contract], options: RunOptions, question: ComparisonQuestion
+) -> tuple[Plan, Plan]:
+    """Two plans of one seed, so of one order: all of it is run, nothing is decided by it."""
+    for name in ("max_trials", "baseline", "horizon"):
+        if getattr(options, name) is not None:
+            allowed = "be left out: a comparison has a fixed size and needs no baseline"
+            raise InvalidArgument(name, getattr(options, name), allowed)
+    nowhere = Path("baselines")  # no baseline takes part
+    first = prepare(contracts[0], options, nowhere, measuring=True)
+    second = prepare(contracts[1], options, nowhere, seed=first.seed, measuring=True)
+    _check_size(first, second, question)
+    return first, second
+
+
+def _check_size(first: Plan, second: Plan, question: ComparisonQuestion) -> None:
+    theirs = {one.criterion for one in second.criteria}
+    shared = [one for one in first.criteria if one.criterion in theirs]
+    fewest = fewest_discordant(question.alpha, question.correction, len(shared))
+    reasons = tuple(
+        f"{one.criterion}: {one.trials} pairs cannot tell anything apart at confidence "
+        f"{question.confidence:g} over {len(shared)} criteria: even if the candidate won them "
+        f"all, chance would do as well. At least {fewest} pairs are needed, or smoke intent"
+        for one in shared
+        if one.trials < fewest
+    )
+    if reasons and first.intent is Intent.VERIFICATION:
+        raise DesignRefused(reasons)
+
+
+# --- The two runs -----------------------------------------------------------------------------
+
+
+def _keep(stack: ExitStack, folder: Path | None, plan: Plan, now: datetime) -> StoredRun | None:
+    if folder is None:
+        return None
+    from trialwise.stores.runs import RunStore
+
+    return stack.enter_context(RunStore(folder).create(plan, now))
+
+
+def _run(
+    contracts: tuple[Contract, Contract],
+    plans: tuple[Plan, Plan],
+    kept: list[StoredRun | None],
+    space: Workspace,
+) -> tuple[RunOutcome, RunOutcome]:
+    services = [
+        open_service(contract, plan.options)
+        for contract, plan in zip(contracts, plans, strict=True)
+    ]
+
+    def side(place: int) -> SidePlan:
+        stored = kept[place]
+        # The two advance together, so that the progress of one is that of both.
+        heard = space if space.listeners and place == 0 else None
+        return SidePlan(
+            plan=plans[place],
+            contract=contracts[place],
+            service=services[place],
+            arguments={
+                "log": None if stored is None else stored.journal,
+                "listener": heard,
+                "clock": space.clock,
+                "run_id": "" if stored is None else stored.run_id,
+                "redact": space.redact,
+            },
+        )
+
+    try:
+        return drive_in_turn((side(0), side(1)))
+    finally:
+        for listener in space.listeners:
+            close = getattr(listener, "close", None)
+            if callable(close):
+                close()
+
+
+def _judged(plan: Plan, outcome: RunOutcome, stored: StoredRun | None, now: datetime) -> RunRecord:
+    run_id = "" if stored is None else stored.run_id
+    verdict = judge(
+        plan,
+        outcome.trials,
+        stops=outcome.stops,
+        stop=outcome.stop,
+        spending=outcome.spending,
+        run_id=run_id,
+        started_at=now,
+        message=outcome.message,
+        reproducibility=reproducibility(plan),
+    )
+    if stored is not None:
+        stored.write_record(verdict)
+    return RunRecord(run_id=run_id, plan=plan, trials=outcome.trials, verdict=verdict)
+
+
+def _path(stored: StoredRun | None) -> Path | None:
+    return None if stored is None else stored.path

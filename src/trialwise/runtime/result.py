@@ -1,0 +1,148 @@
+"""What a run hands back: the record, and the ways to look at it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from trialwise.model.run import RunRecord
+from trialwise.model.verdict import Decision, Verdict
+from trialwise.procedures.composite import combine
+from trialwise.reporters.suite import SuiteEnvelope, suite_envelopes
+
+if TYPE_CHECKING:
+    from trialwise.runtime._tables import Library
+    from trialwise.runtime.frames import RunFrame
+
+__all__ = ["Result", "SuiteResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A finished run.
+
+    >>> import trialwise as tw
+    >>> contract = tw.Contract(
+    ...     "sums", lambda question: "555",
+    ...     [tw.Criterion("answers", tw.contains("555"), at_least=0.9)],
+    ... )
+    >>> result = tw.run(contract, inputs=["What is 15 * 37?"], seed=1, store=None)
+    >>> result.decision, result.verdict.findings[0].tally.trials
+    (<Decision.PASS: 'PASS'>, 14)
+    """
+
+    record: RunRecord
+    path: Path | None = None
+    """The folder the run is kept in, if it is kept."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The composite verdict with every finding."""
+        return self.record.verdict
+
+    @property
+    def decision(self) -> Decision:
+        """PASS, FAIL or INCONCLUSIVE."""
+        assert self.verdict.decision is not None
+        return self.verdict.decision
+
+    @property
+    def passed(self) -> bool:
+        """Whether every criterion passed."""
+        return self.decision is Decision.PASS
+
+    def show(self, *, transparent: bool = False, stream: TextIO | None = None) -> None:
+        """Print the summary, or the full statistical analysis."""
+        out = sys.stdout if stream is None else stream
+        if transparent:
+            from trialwise.reporters.terminal import capabilities_of
+
+            out.write(self.transparent(unicode=capabilities_of(out).unicode))
+        else:
+            out.write(_summary([self.verdict], out, self.path))
+
+    def transparent(self, *, unicode: bool = True) -> str:
+        """The full statistical analysis as text."""
+        from trialwise.reporters.transparent import render_transparent
+
+        return render_transparent(self.verdict, title=self.verdict.contract, unicode=unicode)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as plain values, fit for JSON."""
+        from trialwise.model.codec import to_plain
+
+        plain: dict[str, Any] = to_plain(self.verdict)
+        return plain
+
+    def __repr__(self) -> str:
+        verdict = self.verdict
+        decision = verdict.decision.value if verdict.decision else "REFUSED"
+        return f"<Result {decision}: {verdict.contract!r}, {len(self.record.trials):,} trials>"
+
+    def to_frame(self, kind: RunFrame = "trials", *, library: Library | None = None) -> Any:
+        """A table for analysis in pandas or polars.
+
+        Args:
+            kind: "trials", a row for each; "outcomes", a row for each trial and criterion;
+                "findings", a row for each criterion; "inputs", a row for each input and criterion.
+            library: "pandas" or "polars"; None for pandas where it is installed, else polars.
+        """
+        from trialwise.runtime.frames import run_frame
+
+        return run_frame([self.record], kind, library=library)
+
+    def _repr_html_(self) -> str:
+        from trialwise.runtime.notebook import record_html
+
+        return record_html(self.record)
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteResult:
+    """Several contracts run together: FAIL beats INCONCLUSIVE beats PASS."""
+
+    results: Mapping[str, Result]
+
+    @property
+    def decision(self) -> Decision:
+        """The worst of all contracts'."""
+        found = combine(result.decision for result in self.results.values())
+        assert found is not None
+        return found
+
+    @property
+    def envelopes(self) -> tuple[SuiteEnvelope, ...]:
+        """The across-suite bounds on a wrong verdict, by kind of error (companion §7.3)."""
+        return suite_envelopes(one.record for one in self.results.values())
+
+    def show(self, *, stream: TextIO | None = None) -> None:
+        """Print the summary of every contract and of the suite."""
+        out = sys.stdout if stream is None else stream
+        out.write(_summary([one.verdict for one in self.results.values()], out, None))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every contract's verdict as plain values, fit for JSON."""
+        return {name: one.to_dict() for name, one in self.results.items()}
+
+    def to_frame(self, kind: RunFrame = "trials", *, library: Library | None = None) -> Any:
+        """All contracts in one table; see `Result.to_frame`."""
+        from trialwise.runtime.frames import run_frame
+
+        records = [one.record for one in self.results.values()]
+        return run_frame(records, kind, library=library)
+
+    def _repr_html_(self) -> str:
+        from trialwise.runtime.notebook import suite_html
+
+        return suite_html([one.record for one in self.results.values()])
+
+
+def _summary(verdicts: list[Verdict], stream: TextIO, path: Path | None) -> str:
+    from trialwise.reporters.summary import render_summary
+    from trialwise.reporters.terminal import capabilities_of
+
+    reports = () if path is None else (str(path),)
+    return render_summary(verdicts, capabilities=capabilities_of(stream), reports=reports)

@@ -1,0 +1,395 @@
+"""Verdicts and metrics from outcomes that somebody else produced, and baselines made of them.
+
+Nothing is run. The design that would have led to the outcomes is planned, the rows become its
+trials, and it is judged like any other run, so that a record of it can be decided again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
+
+from trialwise import __version__
+from trialwise.engine.excerpts import Excerpts
+from trialwise.engine.ports import SystemClock
+from trialwise.errors import BaselineError, InvalidArgument
+from trialwise.model.baseline import Baseline
+from trialwise.model.claim import Claim
+from trialwise.model.contract import Latency
+from trialwise.model.criterion import Criterion
+from trialwise.model.evidence import StopReason
+from trialwise.model.options import Analysis, RunOptions
+from trialwise.model.plan import Plan
+from trialwise.model.run import RunRecord
+from trialwise.model.trial import Trial
+from trialwise.model.verdict import Decision, Intent
+from trialwise.outcomes.asking import Asked, Supplied, ask, question_all
+from trialwise.outcomes.metrics import Metrics, metrics_of
+from trialwise.outcomes.order import Order
+from trialwise.outcomes.planning import plan_outcomes, scopes_of_outcomes
+from trialwise.outcomes.rows import Outcomes
+from trialwise.outcomes.using import use_trials
+from trialwise.procedures.judging.run import judge
+from trialwise.runtime.measuring import Measurement, observed_criteria, successful_latencies
+from trialwise.runtime.preparing import Baselines, design_cache
+from trialwise.runtime.result import Result
+from trialwise.runtime.running import reproducibility
+from trialwise.stats.values import Rule
+from trialwise.validation import require_choice
+
+if TYPE_CHECKING:
+    from trialwise.outcomes.using import Used
+
+__all__ = ["Scored", "measure_outcomes", "score"]
+
+Source: TypeAlias = "Outcomes | str | PathLike[str] | Sequence[str | PathLike[str]]"
+"""Outcomes, or the files that hold them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A verdict on somebody else's outcomes, with the metrics of them."""
+
+    result: Result
+    metrics: Metrics
+    outcomes: Outcomes
+    unused: int = 0
+    """Trials of the file that come after the decision, or beyond the number declared."""
+
+    @property
+    def decision(self) -> Decision:
+        """PASS, FAIL or INCONCLUSIVE."""
+        return self.result.decision
+
+    @property
+    def passed(self) -> bool:
+        """Whether every criterion passed."""
+        return self.result.passed
+
+    def show(self, *, transparent: bool = False, stream: TextIO | None = None) -> None:
+        """Print the summary, or the full statistical analysis."""
+        self.result.show(transparent=transparent, stream=stream)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Verdict and metrics as plain values, fit for JSON."""
+        return {
+            "source": self.outcomes.source,
+            "format": self.outcomes.format,
+            "notes": list(self.outcomes.notes),
+            "unused": self.unused,
+            "verdict": self.result.to_dict(),
+            "metrics": self.metrics.to_dict(),
+        }
+
+
+def score(
+    outcomes: Source,
+    *,
+    at_least: float | Mapping[str, float] | None = None,
+    no_worse_than: str | Baseline | None = None,
+    never_fails: bool = False,
+    criteria: Sequence[Criterion] | None = None,
+    contract: str | None = None,
+    trials: int | None = None,
+    design: Literal["fixed", "sequential"] = "fixed",
+    max_trials: int | None = None,
+    margin: float = 0.10,
+    confidence: float = 0.95,
+    power: float = 0.80,
+    rule: Rule = "wilson",
+    intent: Intent | str = Intent.VERIFICATION,
+    analysis: Analysis | str = Analysis.INTENT_TO_TREAT,
+    claim: Claim | None = None,
+    latency: Latency | None = None,
+    each_input: bool = False,
+    order: Order | str = Order.UNKNOWN,
+    seed: int = 0,
+    ks: Sequence[int] | None = None,
+    covariates: Mapping[str, str] | None = None,
+    factors: Mapping[str, str] | None = None,
+    baselines: str | Path = "baselines",
+    overrides: Sequence[str] = (),
+    now: datetime | None = None,
+    redact: Callable[[str], str] | None = None,
+) -> Scored:
+    """Judge outcomes that somebody else produced.
+
+    Every row counts: what broke, or has no result, is a failure of its class. The decision is that
+    of a fixed design at the number of trials in the file, and says on what condition it holds;
+    where more were to be made, by the file or by `trials`, it is INCONCLUSIVE unless what is
+    missing could not change it.
+
+    Args:
+        outcomes: As `read_outcomes` gives them, or files for it to read without a layout.
+        at_least: The required rate of every criterion, or of some by name.
+        no_worse_than: "baseline" for the one that fits, an identifier, or the baseline itself.
+        never_fails: Ask only whether any failure was observed.
+        criteria: Instead of the three above: criteria by the names they have in the file. Their
+            postconditions are not used.
+        contract: What was tested; by default what the file says.
+        trials: How many were planned, of each input with `each_input`, where somebody knows.
+        design: "sequential" decides in the order of the trials, as early as it may.
+        max_trials: The most trials of a sequential decision.
+        margin: How far below the required or the baseline's rate counts as bad.
+        confidence: Of every criterion.
+        power: Of every criterion.
+        rule: The rule set.
+        intent: VERIFICATION refuses outcomes that cannot support their claim; SMOKE judges them.
+        analysis: Whose trials decide.
+        claim: What the verdict is about; by default these inputs.
+        latency: Limits on the latencies of the trials that passed.
+        each_input: Whether every input is judged on its own.
+        order: What is known of the order of the trials: "file", "time", or "unknown".
+        seed: Of the random order that stands for an unknown one.
+        ks: For pass@k and pass^k.
+        covariates: Conditions that the outcomes were made under.
+        factors: What was under test, beside what the file says of it.
+        baselines: The folder baselines are kept in.
+        overrides: Major caveats of a baseline that are admitted, by code.
+        now: When the baseline's age is taken; by default now.
+        redact: Takes secrets out of every text.
+
+    Raises:
+        OutcomesUnreadable: A file cannot be read.
+        DesignRefused: The outcomes cannot support what is asked of them.
+
+    >>> from trialwise.outcomes.rows import OutcomeRow
+    >>> rows = [OutcomeRow(input_id="q1", criterion="answers", passed=True)] * 50
+    >>> scored = score(Outcomes(rows=tuple(rows), name="sums"), at_least=0.9)
+    >>> scored.decision, scored.metrics.criteria[0].pass_k[-1].pass_hat_k
+    (<Decision.PASS: 'PASS'>, 1.0)
+    """
+    found = _outcomes_of(outcomes)
+    if criteria is None:
+        criteria = question_all(
+            found,
+            at_least=at_least,
+            no_worse_than=no_worse_than,
+            never_fails=never_fails,
+            margin=margin,
+            confidence=confidence,
+            power=power,
+            each_input=each_input,
+        )
+    elif at_least is not None or never_fails or isinstance(no_worse_than, str):
+        raise InvalidArgument("criteria", [one.name for one in criteria], "be the only question")
+    require_choice("design", design, ("fixed", "sequential"))
+    options = RunOptions(
+        max_trials=max_trials,
+        intent=intent,  # type: ignore[arg-type]
+        rule=rule,
+        analysis=analysis,  # type: ignore[arg-type]
+        seed=seed,
+        draw="balanced",
+        curtail=False,
+        overrides=tuple(overrides),
+    )
+    asked = ask(
+        found,
+        criteria,
+        seed=seed,
+        contract=contract or found.name,
+        options=options,
+        order=Order(require_choice("order", str(order), tuple(map(str, Order)))),
+        trials=trials,
+        sequential=design == "sequential",
+        claim=claim or Claim(),
+        latency=latency,
+        factors={**found.factors, **(factors or {})},
+        covariates=covariates or {},
+    )
+    reference = _reference(asked, no_worse_than, Path(baselines), now or SystemClock().now())
+    plan = plan_outcomes(
+        asked,
+        seed=seed,
+        baseline=reference.baseline,
+        references=_references(asked, reference),
+        guards=reference.guards,
+        cache=design_cache() if asked.sequential else None,
+    )
+    used = use_trials(plan, _trials(asked, redact))
+    return Scored(
+        _judged(used),
+        metrics_of(asked.experiments, ks=ks, confidence=confidence, rule=rule, order=asked.order),
+        found,
+        used.unused,
+    )
+
+
+def measure_outcomes(
+    outcomes: Source,
+    *,
+    contract: str | None = None,
+    criteria: Sequence[str] = (),
+    identifier: str | None = None,
+    created_at: datetime | None = None,
+    valid_days: float | None = None,
+    grace_days: float = 0.0,
+    claim: Claim | None = None,
+    covariates: Mapping[str, str] | None = None,
+    factors: Mapping[str, str] | None = None,
+    baselines: str | Path = "baselines",
+    redact: Callable[[str], str] | None = None,
+) -> Measurement:
+    """Make a baseline of outcomes that somebody else produced, and keep it.
+
+    It is a reference for other outcomes of the same inputs, read in the same way. Like any
+    baseline it is only as good as its size was settled beforehand.
+
+    Args:
+        outcomes: As of `score`.
+        contract: What was measured; by default what the file says.
+        criteria: Which criteria, by name; by default all.
+        identifier: What to call it; by default the contract and the moment.
+        created_at: When the measurement ended, with its zone; by default now.
+        valid_days: How long it is taken to stay representative.
+        grace_days: How long after that it is still admitted, with a warning.
+        claim: What it is about.
+        covariates: Conditions that it was measured under.
+        factors: What was under test, beside what the file says of it.
+        baselines: The folder baselines are kept in.
+        redact: Takes secrets out of every text.
+
+    Raises:
+        BaselineError: The file says that trials are missing: part of a baseline is none.
+    """
+    from trialwise.stores.baselines import BaselineStore
+
+    found = _outcomes_of(outcomes)
+    named = [Criterion(name, Supplied(), never_fails=True) for name in criteria or found.criteria]
+    asked = ask(
+        found,
+        named,
+        contract=contract or found.name,
+        options=RunOptions(draw="balanced", curtail=False),
+        order=Order.FILE,
+        claim=claim or Claim(),
+        factors={**found.factors, **(factors or {})},
+        covariates=covariates or {},
+    )
+    plan = plan_outcomes(asked, seed=0, measuring=True)
+    trials = _trials(asked, redact)
+    if len(trials) < plan.max_trials:
+        raise BaselineError(
+            f"no baseline was written: {found.source} holds {len(trials)} of "
+            f"{plan.max_trials} trials. Finish the run it is of first."
+        )
+    moment = created_at or SystemClock().now()
+    store = BaselineStore(Path(baselines))
+    baseline = Baseline(
+        identifier=identifier or f"{asked.contract}@{moment:%Y-%m-%dT%H-%M-%S}",
+        contract=asked.contract,
+        created_at=moment,
+        criteria=observed_criteria(plan, trials, scopes_of_outcomes(asked)),
+        covariates=plan.covariates,
+        factors=plan.factors,
+        claim=plan.claim,
+        latencies_s=successful_latencies(plan, trials),
+        run_trials=Counter(trial.experiment for trial in trials),
+        valid_days=valid_days,
+        grace_days=grace_days,
+        epoch=store.next_epoch(asked.contract, plan.covariates),
+        tool_version=__version__,
+    )
+    return Measurement(baseline, store.save(baseline), trials)
+
+
+# --- What is asked --------------------------------------------------------------------------------
+
+
+def _outcomes_of(source: Source) -> Outcomes:
+    if isinstance(source, Outcomes):
+        return source
+    from trialwise.outcomes.reading import read_outcomes
+
+    return read_outcomes(source)
+
+
+def _reference(
+    asked: Asked, no_worse_than: str | Baseline | None, folder: Path, now: datetime
+) -> Baselines:
+    """The baseline that the outcomes are held against, admitted or refused (§8.4.5)."""
+    compared = [one for one in asked.criteria if one.no_worse_than is not None]
+    timed = asked.latency is not None and any(
+        one.limit_s is None for one in asked.latency.constraints
+    )
+    if not compared and not timed:
+        return Baselines()
+    from trialwise.procedures.guardrails import admit, assess_baseline
+    from trialwise.procedures.selection import select_baseline
+    from trialwise.runtime.preparing import named_baseline
+    from trialwise.stores.baselines import BaselineStore
+
+    kept: Sequence[tuple[Path | None, Baseline]]
+    if isinstance(no_worse_than, Baseline):
+        kept = [(None, no_worse_than)]
+    else:
+        kept = BaselineStore(folder).all(asked.contract)
+    selected = select_baseline(
+        [one for _, one in kept],
+        contract=asked.contract,
+        profile=asked.covariates,
+        identifier=named_baseline(compared),
+    )
+    scopes = scopes_of_outcomes(asked)
+    guards = assess_baseline(
+        selected.baseline,
+        scopes={one.name: scopes[one.name] for one in compared},
+        claim=asked.claim,
+        covariates=(),
+        profile=asked.covariates,
+        factors=asked.factors,
+        now=now,
+        analysis=asked.options.analysis,
+    )
+    options = asked.options
+    admitted = admit(
+        (*guards, *selected.warnings), intent=options.intent, overrides=options.overrides
+    )
+    path = next(path for path, one in kept if one is selected.baseline)
+    return Baselines(selected.baseline, "" if path is None else str(path), admitted)
+
+
+def _references(asked: Asked, reference: Baselines) -> dict[str, Any]:
+    if reference.baseline is None:
+        return {}
+    from trialwise.procedures.selection import reference_of
+
+    return {
+        name: reference_of(reference.baseline, name, asked.covariates, file=reference.file)
+        for name in reference.baseline.criteria
+    }
+
+
+# --- What comes of it -----------------------------------------------------------------------------
+
+
+def _trials(asked: Asked, redact: Callable[[str], str] | None) -> tuple[Trial, ...]:
+    text = Excerpts(reply_limit=0, redact=redact).text
+    trials: list[Trial] = []
+    for one in asked.experiments:
+        indexes = one.indexes(each_input=asked.criterion(one.criteria[0]).each_input)
+        trials += [
+            told.trial(one.name, index, text)
+            for index, told in zip(indexes, one.trials, strict=True)
+        ]
+    return tuple(trials)
+
+
+def _judged(used: Used) -> Result:
+    plan: Plan = used.plan
+    verdict = judge(
+        plan,
+        used.trials,
+        stops=used.stops,
+        stop=used.stop,
+        spending=used.spending,
+        message=used.message if used.stop is StopReason.TRIALS_BUDGET else "",
+        reproducibility=reproducibility(plan),
+    )
+    return Result(RunRecord(run_id="", plan=plan, trials=used.trials, verdict=verdict))

@@ -1,0 +1,167 @@
+"""Where runs are kept and who hears of them: what `run` and `measure` share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from trialwise.engine.ports import SystemClock
+from trialwise.errors import InvalidArgument, RunNotFound
+from trialwise.model.contract import Contract
+from trialwise.model.plan import Plan
+from trialwise.runtime.looping import run_to_end
+from trialwise.runtime.preparing import open_service
+
+if TYPE_CHECKING:
+    import anyio
+
+    from trialwise.engine.events import Event, Listener
+    from trialwise.engine.runner import RunOutcome
+    from trialwise.stores.runs import StoredRun
+
+__all__ = ["Execution", "Workspace"]
+
+
+class Execution(NamedTuple):
+    """A plan that was run."""
+
+    outcome: RunOutcome
+    run_id: str
+    started_at: datetime
+    stored: StoredRun | None
+
+    @property
+    def path(self) -> Path | None:
+        """The folder it is kept in, if it is."""
+        return None if self.stored is None else self.stored.path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """Folders, listeners and the clock of a session."""
+
+    store: Path | None
+    baselines: Path
+    resume: bool | str = False
+    listeners: tuple[Listener, ...] = ()
+    redact: Callable[[str], str] | None = None
+    clock: SystemClock = field(default_factory=SystemClock)
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        store: str | Path | None,
+        baselines: str | Path,
+        resume: bool | str,
+        progress: bool | None,
+        listener: Listener | None,
+        redact: Callable[[str], str] | None,
+    ) -> Workspace:
+        """The workspace that a caller describes."""
+        if resume and store is None:
+            raise InvalidArgument("resume", resume, "go with a store: nothing is kept without one")
+        listeners = [] if listener is None else [listener]
+        if progress is None:
+            progress = sys.stderr is not None and sys.stderr.isatty()
+        if progress:
+            from trialwise.reporters.progress import open_progress
+            from trialwise.reporters.terminal import capabilities_of
+
+            able = capabilities_of(sys.stderr)
+            shown = open_progress(sys.stderr, quiet=False, capabilities=able)
+            listeners += [] if shown is None else [shown]
+        return cls(
+            store=None if store is None else Path(store),
+            baselines=Path(baselines),
+            resume=resume,
+            listeners=tuple(listeners),
+            redact=redact,
+        )
+
+    def to_resume(self, contract: str, *, purpose: str = "test") -> StoredRun | None:
+        """The stored run to go on with, if that was asked for.
+
+        Args:
+            contract: Whose.
+            purpose: "test", or "measure" where a baseline is measured.
+
+        Raises:
+            RunNotFound: There is none.
+        """
+        if not self.resume or self.store is None:
+            return None
+        from trialwise.stores.runs import RunStore
+
+        runs = RunStore(self.store)
+        if isinstance(self.resume, str):
+            return runs.open(self.resume)
+        for one in runs.list():
+            if one.contract == contract and one.is_unfinished:
+                found = runs.open(one.run_id)
+                if found.plan.purpose == purpose:
+                    return found
+        raise RunNotFound(f"{self.store}: no unfinished run of {contract!r} is kept here")
+
+    @contextmanager
+    def execute(
+        self, contract: Contract, plan: Plan, kept: StoredRun | None
+    ) -> Iterator[Execution]:
+        """Run a plan; while the context is open its record may be written."""
+        try:
+            if self.store is None:
+                yield self._run(contract, plan, None)
+                return
+            from trialwise.stores.runs import RunStore
+
+            runs = RunStore(self.store)
+            now = self.clock.now()
+            with (
+                runs.create(plan, now) if kept is None else runs.resume(kept.run_id, plan)
+            ) as stored:
+                yield self._run(contract, plan, stored)
+        finally:
+            self._close_listeners()
+
+    def _run(self, contract: Contract, plan: Plan, stored: StoredRun | None) -> Execution:
+        started_at = self.clock.now() if stored is None else stored.started_at
+        run_id = "" if stored is None else stored.run_id
+        # Here, outside of the loop: a function's own context must not hold the loop's.
+        service = open_service(contract, plan.options)
+        done = () if stored is None else stored.trials()
+
+        async def whole(interrupted: anyio.Event) -> RunOutcome:
+            from trialwise.engine.runner import run_plan
+
+            return await run_plan(
+                plan,
+                contract,
+                service,
+                log=None if stored is None else stored.journal,
+                done=done,
+                listener=self if self.listeners else None,
+                clock=self.clock,
+                run_id=run_id,
+                redact=self.redact,
+                interrupted=interrupted,
+            )
+
+        outcome = run_to_end(whole)
+        return Execution(outcome=outcome, run_id=run_id, started_at=started_at, stored=stored)
+
+    def _close_listeners(self) -> None:
+        """Let a display clean up after itself, whatever ended the run."""
+        for one in self.listeners:
+            close = getattr(one, "close", None)
+            if callable(close):
+                close()
+
+    def on_event(self, event: Event) -> None:
+        """Tell everybody."""
+        for one in self.listeners:
+            one.on_event(event)

@@ -1,0 +1,12 @@
+from trialwise.suite.build import load_suite as load_suite
+from trialwise.suite.locate import SUITE_NAMES as SUITE_NAMES
+from trialwise.suite.locate import find_suite as find_suite
+from trialwise.suite.problems import Problem as Problem
+from trialwise.suite.problems import SuiteError as SuiteError
+from trialwise.suite.problems import SuiteNotFound as SuiteNotFound
+from trialwise.suite.redaction import Redaction as Redaction
+from trialwise.suite.reference import suite_reference as suite_reference
+from trialwise.suite.schema import suite_schema as suite_schema
+from trialwise.suite.suite import Report as Report
+from trialwise.suite.suite import Suite as Suite
+from trialwise.suite.suite import SuiteContract as SuiteContract

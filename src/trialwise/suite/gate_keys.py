@@ -1,0 +1,237 @@
+"""The keys of gates: what is asked of numbers that only repeated runs have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trialwise.suite.amounts import Rate
+from trialwise.suite.context import Context, Invalid
+from trialwise.suite.kinds import Choice, Count, Kind, Number, Schema, Text
+from trialwise.suite.nodes import Node
+from trialwise.suite.records import Either, Fields, Key, Listing, MapOf, Record
+
+__all__ = ["METRICS", "RELIABILITY", "STABILITY"]
+
+#: Of `trialwise.stats.stability`, which a suite without gates does not load.
+_SUB_SCORES = (
+    "tool_usage_stability",
+    "response_consistency",
+    "redundancy",
+    "cost_per_progress",
+)
+#: Matchers elsewhere that ask a model, by the names they go under.
+_ASK_A_MODEL = frozenset(
+    {"judge", "jury", "llm_judge", "llm_jury", "llm_rubric", "similar", "similarity", "embedding"}
+)
+#: What people call limits elsewhere, by what a schema calls them.
+_LIMITS = {
+    "minimum": "minimum",
+    "min": "minimum",
+    "at_least": "minimum",
+    "gte": "minimum",
+    "ge": "minimum",
+    "maximum": "maximum",
+    "max": "maximum",
+    "at_most": "maximum",
+    "lte": "maximum",
+    "le": "maximum",
+    "exclusiveminimum": "exclusiveMinimum",
+    "gt": "exclusiveMinimum",
+    "exclusivemaximum": "exclusiveMaximum",
+    "lt": "exclusiveMaximum",
+}
+
+
+class _Asking(Record):
+    """A record in which a key in the wrong place is all that is said of it."""
+
+    def _check_present(self, fields: Fields, meant: set[str], label: str, context: Context) -> None:
+        known = {"include", *(key.name for key in self.keys)}
+        # What seems to be missing was written in another way, and that was reported.
+        if fields.node.entries.keys() <= known:
+            super()._check_present(fields, meant, label, context)
+
+
+class _Matchers(_Asking):
+    """The matchers, of which a gate takes those that are arithmetic."""
+
+    def _unknown(self, name: str, close: str | None, context: Context) -> str:
+        plain = _plain(name)
+        if plain in _ASK_A_MODEL:
+            return (
+                f"`{name}` asks a model, and a gate is arithmetic on runs that are over: let a "
+                "criterion ask it of each reply"
+            )
+        if plain in _LIMITS:
+            return f"`{name}` is no matcher; write `schema: {{{_LIMITS[plain]}: …}}`"
+        return super()._unknown(name, close, context)
+
+
+class _Expectations(_Asking):
+    """Targets with their matchers."""
+
+    def _unknown(self, name: str, close: str | None, context: Context) -> str:
+        plain = _plain(name)
+        if plain in _LIMITS:
+            limit = _LIMITS[plain]
+            return f"`{name}` belongs into the matcher: `matcher: {{schema: {{{limit}: …}}}}`"
+        if any(name == key.name for key in MATCHER.keys):
+            return f"`{name}` belongs into the matcher: `matcher: {{{name}: …}}`"
+        return super()._unknown(name, close, context)
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("-", "_")
+
+
+class _Limit(Number):
+    """A number that a target is held against, in the target's own unit."""
+
+    def hint(self, value: Any) -> str:
+        """Percents are written without a sign, or as a share."""
+        number = value.removesuffix("%").strip() if isinstance(value, str) else ""
+        try:
+            share = float(number) / 100
+        except ValueError:
+            return ""
+        return f"{number} for a target in percent, {share:g} for any other" if "%" in value else ""
+
+
+class _Matcher(Kind):
+    """A matcher within another."""
+
+    expected = "a matcher such as `schema: {minimum: 0.5}`"
+    spelled = "[matcher](#matcher)"
+
+    def read(self, node: Node, label: str, context: Context) -> Fields | Invalid:
+        """Its one key."""
+        return MATCHER.read(node, label, context)
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """The same."""
+        return MATCHER.schema(defs)
+
+
+def _block(name: str, keys: tuple[Key, ...], usual: str, *, doc: str) -> Record:
+    block = Record(name, keys, doc=doc)
+    block.expected = f"a mapping, or {{}} for {usual}"
+    return block
+
+
+NUMBER_SCHEMA = Record(
+    "number-schema",
+    (
+        Key("minimum", _Limit(), "The least number allowed."),
+        Key("maximum", _Limit(), "The greatest number allowed."),
+        Key("exclusiveMinimum", _Limit(), "A number that is just not enough."),
+        Key("exclusiveMaximum", _Limit(), "A number that is just too much."),
+    ),
+    some_of=(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),),
+    doc="Limits of a number, as JSON Schema names them.",
+)
+MATCHER = _Matchers(
+    "matcher",
+    (
+        Key("schema", NUMBER_SCHEMA, "Limits."),
+        Key("exact", _Limit(), "The number itself."),
+        Key("not", _Matcher(), "Whatever another matcher does not match."),
+        Key("all_of", Listing(_Matcher(), "a list of matchers"), "What all of them match."),
+        Key("any_of", Listing(_Matcher(), "a list of matchers"), "What any of them matches."),
+    ),
+    one_of=(("schema", "exact", "not", "all_of", "any_of"),),
+    doc="What a number has to be; a number within 1e-9 of a limit is at it.",
+)
+MATCHER.expected = _Matcher.expected
+EXPECTATION = _Expectations(
+    "expectation",
+    (
+        Key("target", Text(), "Which number, such as `stability.score` or `metrics.pass_hat.3`."),
+        Key("matcher", MATCHER, "What it has to be."),
+    ),
+    required=("target", "matcher"),
+    doc="A number and what it has to be; without an error rate, whatever the number.",
+)
+
+_EXPECT = Listing(EXPECTATION, "a list of expectations")
+_SAMPLING = Key("sampling", Text(), "Over which of the contract's samplings.")
+_CONFIDENCE = Key("confidence", Rate(), "Of the interval beside each number.", default="95%")
+
+RELIABILITY = _block(
+    "reliability",
+    (
+        Key("expect", _EXPECT, "What is asked.", default="reported only"),
+        Key("criterion", Text(), "Whose outcomes count.", default="a run passes every criterion"),
+        Key(
+            "half_width",
+            Rate(),
+            "How closely the recommended number of runs would pin a rate.",
+            default="5%",
+        ),
+        _SAMPLING,
+        _CONFIDENCE,
+    ),
+    "the numbers alone",
+    doc="What repeated runs of each input come to, in percent. Targets: `reliability.runs`, "
+    "`.pass_at_k`, `.passhat_k`, `.variance_amplification`, `.graceful_degradation`.",
+)
+STABILITY = _block(
+    "stability",
+    (
+        Key("expect", _EXPECT, "What is asked.", default="`stability.weakest_score` at least 0.5"),
+        Key(
+            "floors",
+            Record(
+                "floors",
+                tuple(Key(name, Rate(), f"Of {name}.", default="0.5") for name in _SUB_SCORES),
+                doc="Below which a dimension of a run is flagged as drifted.",
+            ),
+            "Below which a dimension of a run is flagged; flags decide nothing.",
+        ),
+        Key(
+            "exclude",
+            Listing(Choice(*_SUB_SCORES), "a list of sub-scores"),
+            "Sub-scores that do not count.",
+        ),
+        Key(
+            "tokens_per_call",
+            Count(),
+            "Tokens for each useful call from which cost counts against a run.",
+            default="2000",
+        ),
+        _SAMPLING,
+        _CONFIDENCE,
+    ),
+    "a weakest score of at least 0.5",
+    doc="How steady each run's session was, by four heuristics of its trace. Targets: "
+    "`stability.score`, `.weakest_score`, `.variance`.",
+)
+METRICS = _block(
+    "metrics",
+    (
+        Key("expect", _EXPECT, "What is asked.", default="reported only"),
+        Key(
+            "k",
+            Either(
+                "a whole number of at least 1, or a list of them",
+                scalar=Count(),
+                listing=Listing(Count(), "a list of whole numbers"),
+            ),
+            "For the table of pass@k and pass^k.",
+            default="powers of two up to the runs of an input",
+        ),
+        Key("weights", MapOf(Number(), "weights by criterion"), "How much each criterion counts."),
+        Key(
+            "threshold",
+            Rate(),
+            "The score at which a run passes.",
+            default="a run passes every criterion",
+        ),
+        Key("criterion", Text(), "Whose outcomes count, alone."),
+        _SAMPLING,
+        _CONFIDENCE,
+    ),
+    "the numbers alone",
+    doc="pass@k, pass^k, weighted scores and flakiness, each a mean over inputs. Targets: "
+    "`metrics.pass_rate`, `.score`, `.flaky`, `.flakiness`, `.unscored`, and for any number of "
+    "trials K `.pass_at.K`, `.pass_hat.K`, `.pass_at_naive.K`, `.pass_hat_plugin.K`.",
+)

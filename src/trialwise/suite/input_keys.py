@@ -1,0 +1,112 @@
+"""The keys of inputs: what the service is asked, in place or in files of its own."""
+
+from __future__ import annotations
+
+from trialwise.model.sampling import SamplingRole
+from trialwise.suite.context import Context, Invalid
+from trialwise.suite.kinds import Choice, Count, Data, Kind, Label, Number, Schema, Text
+from trialwise.suite.nodes import Node
+from trialwise.suite.records import Either, Fields, Key, Listing, Record
+
+__all__ = ["INPUTS", "INPUT_LIST", "SAMPLING"]
+
+_PATH = Text("a path", environment="read")
+_PATHS = Either(
+    "a path or a list of paths", scalar=_PATH, listing=Listing(_PATH, "a list of paths")
+)
+
+INPUT = Record(
+    "input",
+    (
+        Key("value", Data(), "What the service is given: text, or JSON."),
+        Key("expected", Data(), "What a right reply is; only postconditions see it."),
+        Key("id", Label(), "Its name in records.", default="its number"),
+        Key("stratum", Label(), "The group it belongs to."),
+        Key("repetitions", Count(), "How often it is drawn for every once.", default="1"),
+        Key("weight", Number(), "Its share of a weighted estimand.", default="1"),
+    ),
+    required=("value",),
+    doc="One thing to ask the service.",
+)
+
+
+class _Value(Kind):
+    """An input written without anything beside it."""
+
+    expected = "an input"
+    spelled = "text or data"
+
+    def read(self, node: Node, label: str, context: Context) -> Fields:
+        """The same as if it were written with its key."""
+        fields = Fields(node)
+        fields.put("value", node, node, Data().read(node, label, context))
+        return fields
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
+        """Anything but a mapping, which has keys of its own."""
+        return {"type": ["string", "number", "boolean", "array"]}
+
+
+class _Delimiter(Kind):
+    """What stands between the fields of a row: a tab is one, too, though it is blank."""
+
+    expected = spelled = "one character"
+
+    def read(self, node: Node, label: str, context: Context) -> str | Invalid:
+        """The character."""
+        text = node.value
+        if not isinstance(text, str) or len(text) != 1 or text in '\r\n"':
+            return self.refuse(node, label, context)
+        return text
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
+        """A string of one character."""
+        return {"type": "string", "minLength": 1, "maxLength": 1}
+
+
+_FIELD = Text("the name of a field", environment="kept")
+SOURCE = Record(
+    "input-file",
+    (
+        Key("jsonl", _PATH, "A file with one JSON value a line."),
+        Key("csv", _PATH, "A file of comma-separated values, names in its first line."),
+        Key("files", _PATHS, "Files by pattern, such as `prompts/*.txt`: each is one input."),
+        Key(
+            "value",
+            Text("a field, or a text with fields such as `{question}`", environment="kept"),
+            "Which field is the input, or how it is made of several.",
+            default="`value`",
+        ),
+        Key("expected", _FIELD, "Which field holds what is expected.", default="`expected`"),
+        Key("id", _FIELD, "Which field names the input.", default="`id`"),
+        Key("stratum", _FIELD, "Which field holds the stratum.", default="`stratum`"),
+        Key("repetitions", _FIELD, "Which field holds the repetitions.", default="`repetitions`"),
+        Key("weight", _FIELD, "Which field holds the weight.", default="`weight`"),
+        Key(
+            "delimiter", _Delimiter(), "The character between fields of a CSV file.", default="`,`"
+        ),
+    ),
+    one_of=(("jsonl", "csv", "files"),),
+    doc="Inputs that are kept in files of their own.",
+)
+INPUT_LIST = Listing(
+    Either("an input", scalar=_Value(), listing=_Value(), mapping=INPUT),
+    "a list of at least one input",
+)
+INPUTS = Either("a list of inputs, or a file of them", listing=INPUT_LIST, mapping=SOURCE)
+SAMPLING = Record(
+    "sampling",
+    (
+        Key("inputs", INPUTS, "The inputs."),
+        Key("version", Text(), "Which edition of the list this is."),
+        Key(
+            "role",
+            Choice(*SamplingRole),
+            "What the inputs are evidence of.",
+            default="unspecified",
+        ),
+        Key("description", Text(), "Where they come from."),
+    ),
+    required=("inputs",),
+    doc="A named list of inputs with a history.",
+)

@@ -1,0 +1,342 @@
+"""The kinds of value a suite may hold: each reads a node and describes itself as JSON Schema.
+
+One description serves the loader, the schema that editors use and the reference, so that they
+cannot disagree.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from trialwise.suite.context import INVALID, Context, Invalid
+from trialwise.suite.environment import REFERENCE_PATTERN
+from trialwise.suite.nodes import Node, shown
+from trialwise.suite.problems import nearest
+from trialwise.suite.reading import scalar_of
+
+__all__ = [
+    "Choice",
+    "Count",
+    "Data",
+    "Flag",
+    "Kind",
+    "Label",
+    "Number",
+    "Object",
+    "PythonPath",
+    "Scalar",
+    "Schema",
+    "Text",
+    "Whole",
+    "is_number",
+]
+
+Schema: TypeAlias = dict[str, Any]
+Mode: TypeAlias = Literal["refused", "read", "template", "kept"]
+"""What `${NAME}` means in a text: an error, since it is written into records; a value of the
+environment; the same, resolved by the service at each call; or just these characters."""
+
+_ENVIRONMENT: Schema = {
+    "description": "A value of the environment: ${NAME}, or ${NAME:-default}.",
+    "type": "string",
+    "pattern": REFERENCE_PATTERN,
+}
+_NO = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+
+
+class Kind:
+    """One kind of value."""
+
+    expected = ""
+    """What it is, as the rest of a sentence that starts with "must be"."""
+    spelled = ""
+    """What the reference calls it."""
+    takes_null = False
+
+    def read(self, node: Node, label: str, context: Context) -> Any:
+        """The value of a node, or `INVALID` once its problems are reported.
+
+        Args:
+            node: The value.
+            label: How a message calls it, such as "`at_least`".
+            context: The suite being read.
+        """
+        raise NotImplementedError
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """As JSON Schema; what it refers to is put into `defs`."""
+        raise NotImplementedError
+
+    def refuse(self, node: Node, label: str, context: Context, hint: str = "") -> Invalid:
+        """Report that a node is something else."""
+        end = f"; {hint}" if hint else ""
+        return context.refuse(node, f"{label} must be {self.expected}, got {shown(node)}{end}")
+
+
+class Data(Kind):
+    """Anything that JSON can hold."""
+
+    expected = "data"
+    spelled = "data"
+    takes_null = True
+
+    def __init__(self, environment: Mode = "kept") -> None:
+        self._fills = environment == "read"
+
+    def read(self, node: Node, label: str, context: Context) -> Any:
+        """The plain value."""
+        if node.is_mapping:
+            read = {key: self.read(one, label, context) for key, (_, one) in node.entries.items()}
+            return INVALID if INVALID in read.values() else read
+        if node.is_list:
+            items = [self.read(item, label, context) for item in node.items()]
+            return INVALID if INVALID in items else items
+        if self._fills and isinstance(node.value, str):
+            filled = context.environment.filled(node, node.value)
+            return INVALID if filled is None else filled
+        return node.value
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
+        """Anything."""
+        return {}
+
+
+class Object(Kind):
+    """A mapping that JSON can hold, whatever its keys."""
+
+    expected = "a mapping"
+    spelled = "mapping"
+
+    def __init__(self, environment: Mode = "kept") -> None:
+        self._data = Data(environment)
+
+    def read(self, node: Node, label: str, context: Context) -> Any:
+        """The plain value."""
+        if not node.is_mapping:
+            return self.refuse(node, label, context)
+        return self._data.read(node, label, context)
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
+        """An object."""
+        return {"type": "object"}
+
+
+class Text(Kind):
+    """Text that is not blank."""
+
+    def __init__(self, expected: str = "text", *, environment: Mode = "refused") -> None:
+        self.expected = expected
+        self.spelled = expected.removeprefix("a ").removeprefix("the ")
+        self._environment = environment
+
+    def read(self, node: Node, label: str, context: Context) -> str | Invalid:
+        """The text."""
+        text = node.value
+        if not isinstance(text, str) or not text.strip():
+            hint = f'put quotes around it, "{node.value}"' if is_number(node.value) else ""
+            return self.refuse(node, label, context, hint)
+        if self._environment == "kept" or "${" not in text:
+            return text
+        if self._environment == "refused":
+            reason = "takes nothing from the environment: it is written into records"
+            return context.refuse(node, f"{label} {reason}")
+        read = context.environment
+        filled = (read.template if self._environment == "template" else read.filled)(node, text)
+        if filled is not None and not filled.strip():
+            return context.refuse(node, f"{label} must be {self.expected}, {text} is empty")
+        return INVALID if filled is None else filled
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
+        """A string."""
+        return {"type": "string", "pattern": r"\S"}
+
+
+class PythonPath(Text):
+    """A function of Python's, by module and name."""
+
+    def __init__(self) -> None:
+        super().__init__("a function as module:function")
+        self.spelled = "`module:function`"
+
+    def read(self, node: Node, label: str, context: Context) -> str | Invalid:
+        """The text; whether there is such a function is seen when it is imported."""
+        text = super().read(node, label, context)
+        if isinstance(text, Invalid):
+            return text
+        module, colon, name = text.partition(":")
+        parts = [*module.split("."), *name.split(".")]
+        if not colon or not all(part.isidentifier() for part in parts):
+            return self.refuse(node, label, context)
+        return text
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
+        """A string with one colon."""
+        return {"type": "string", "pattern": r"^[^\s:]+:[^\s:]+$", "examples": ["my_agent:answer"]}
+
+
+class Label(Text):
+    """Text, or a number or truth value that is taken as text."""
+
+    def __init__(self, expected: str = "text or a number") -> None:
+        super().__init__(expected)
+
+    def read(self, node: Node, label: str, context: Context) -> str | Invalid:
+        """The value as text."""
+        if isinstance(node.value, bool):
+            return str(node.value).lower()
+        if isinstance(node.value, int | float):
+            return str(node.value)
+        return super().read(node, label, context)
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
+        """A scalar."""
+        return {"type": ["string", "number", "boolean"], "pattern": r"\S"}
+
+
+class Scalar(Kind):
+    """A value that is written as a scalar, or that the environment holds as one."""
+
+    def read(self, node: Node, label: str, context: Context) -> Any:
+        """The value."""
+        value = node.value
+        if isinstance(value, str) and "${" in value:
+            filled = context.environment.filled(node, value, note=False)
+            if filled is None:
+                return INVALID
+            try:
+                value = scalar_of(str(filled).strip())
+            except ValueError:
+                return self.refuse(node, label, context)
+        read = self.convert(value) if node.is_scalar else None
+        return self.refuse(node, label, context, self.hint(node.value)) if read is None else read
+
+    def convert(self, value: Any) -> Any:
+        """The value of a scalar, or None where it has none of this kind."""
+        raise NotImplementedError
+
+    def hint(self, value: Any) -> str:  # noqa: ARG002
+        """What was probably meant."""
+        return ""
+
+    def written(self) -> list[Schema]:
+        """The ways to write it, as JSON Schema."""
+        raise NotImplementedError
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """Any of the ways to write it, or a reference to the environment."""
+        defs["environment"] = _ENVIRONMENT
+        name = self.spelled.replace(" ", "-")
+        if name not in defs:
+            defs[name] = {"anyOf": [*self.written(), {"$ref": "#/$defs/environment"}]}
+        return {"$ref": f"#/$defs/{name}"}
+
+
+class Flag(Scalar):
+    """True or false."""
+
+    expected = "true or false"
+    spelled = "flag"
+
+    def convert(self, value: Any) -> bool | None:
+        """The truth value."""
+        return value if isinstance(value, bool) else None
+
+    def hint(self, value: Any) -> str:
+        """In YAML 1.2 `no` is a text."""
+        meant = _NO.get(str(value).lower())
+        return f"write {meant}" if meant else ""
+
+    def written(self) -> list[Schema]:
+        """A boolean."""
+        return [{"type": "boolean"}]
+
+
+class Whole(Scalar):
+    """A whole number."""
+
+    expected = "a whole number"
+    spelled = "integer"
+
+    def convert(self, value: Any) -> int | None:
+        """The number."""
+        return value if type(value) is int else None
+
+    def hint(self, value: Any) -> str:
+        """Quotes make a text of it."""
+        return "without quotes" if isinstance(value, str) and value.strip().isdigit() else ""
+
+    def written(self) -> list[Schema]:
+        """An integer."""
+        return [{"type": "integer"}]
+
+
+class Count(Whole):
+    """A whole number from some minimum on."""
+
+    #: Far beyond any run, and small enough for every later computation.
+    _LARGEST = 10**9
+
+    def __init__(self, minimum: int = 1) -> None:
+        self._minimum = minimum
+        self.expected = f"a whole number of at least {minimum}"
+        self.spelled = "count" if minimum == 1 else f"count from {minimum}"
+
+    def convert(self, value: Any) -> int | None:
+        """The number."""
+        return value if type(value) is int and self._minimum <= value <= self._LARGEST else None
+
+    def hint(self, value: Any) -> str:
+        """Either limit may be the reason."""
+        too_large = type(value) is int and value > self._LARGEST
+        return f"at most {self._LARGEST:,}" if too_large else super().hint(value)
+
+    def written(self) -> list[Schema]:
+        """A bounded integer."""
+        return [{"type": "integer", "minimum": self._minimum, "maximum": self._LARGEST}]
+
+
+class Number(Scalar):
+    """A finite number."""
+
+    expected = "a number"
+    spelled = "number"
+
+    def convert(self, value: Any) -> float | None:
+        """The number."""
+        return value if is_number(value) else None
+
+    def written(self) -> list[Schema]:
+        """A number."""
+        return [{"type": "number"}]
+
+
+class Choice(Scalar):
+    """One of some words."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+        self.expected = self.spelled = _alternatives(words)
+
+    def convert(self, value: Any) -> str | None:
+        """The word."""
+        return value if isinstance(value, str) and value in self.words else None
+
+    def hint(self, value: Any) -> str:
+        """The nearest word."""
+        close = nearest(value, self.words) if isinstance(value, str) else None
+        return f"did you mean `{close}`?" if close else ""
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """An enumeration, or a reference to the environment."""
+        defs["environment"] = _ENVIRONMENT
+        return {"anyOf": [{"enum": list(self.words)}, {"$ref": "#/$defs/environment"}]}
+
+
+def _alternatives(words: tuple[str, ...]) -> str:
+    *most, last = (f"`{word}`" for word in words)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def is_number(value: object) -> bool:
+    """A truth value is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

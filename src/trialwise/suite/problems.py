@@ -1,0 +1,200 @@
+"""What is wrong with a suite, each thing with its place, all of them at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trialwise.errors import TrialwiseError
+
+if TYPE_CHECKING:
+    from trialwise.suite.nodes import Node, Source
+
+__all__ = ["Problem", "Problems", "SuiteError", "SuiteNotFound", "nearest"]
+
+#: How much of a line is shown: a report is read in a terminal.
+_WIDTH = 96
+#: A file of another kind gives thousands of problems, of which nobody reads the twentieth.
+_SHOWN = 20
+#: A name in a message may be as long as the file.
+_LONGEST = 600
+_BREAK = r"\r\n|\r|\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing to change, and where.
+
+    >>> print(Problem(file="trialwise.yaml", line=3, column=5, message="unknown key `at_lest`"))
+    trialwise.yaml:3:5: unknown key `at_lest`
+    """
+
+    file: str
+    """As the user named it."""
+    line: int
+    """From 1."""
+    column: int
+    """From 1, in characters."""
+    message: str
+    excerpt: str = ""
+    """The offending line with a caret below it."""
+
+    def __str__(self) -> str:
+        head = f"{self.file}:{self.line}:{self.column}: {self.message}"
+        return f"{head}\n{self.excerpt}" if self.excerpt else head
+
+
+class SuiteError(TrialwiseError):
+    """A suite cannot be used as it is; nothing was run.
+
+    Args:
+        problems: Everything that is wrong with it, in the order of the files.
+        message: What to say instead of the problems, where there is no place to show.
+    """
+
+    def __init__(self, problems: Sequence[Problem], message: str = "") -> None:
+        self.problems = tuple(problems)
+        super().__init__(message or _message(self.problems))
+
+    def __reduce__(self) -> tuple[type[SuiteError], tuple[tuple[Problem, ...], str]]:
+        return type(self), (self.problems, str(self))
+
+
+class SuiteNotFound(SuiteError):
+    """There is no suite here, or there is more than one."""
+
+
+class Problems:
+    """A list of problems being made: in order, none of them twice."""
+
+    __slots__ = ("_files", "_found", "_reports")
+
+    def __init__(self) -> None:
+        self._reports = 0
+        self._found: dict[tuple[str, int, int, str], Problem] = {}
+        self._files: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        # Every report counts: what two contracts share is wrong with both, and shown once.
+        return self._reports
+
+    def add(self, node: Node, message: str, *, hide: bool = False) -> None:
+        """Something is wrong with a node.
+
+        Args:
+            node: Where.
+            message: What, and what was expected.
+            hide: Whether the line may hold a secret from here on, and must not be shown.
+        """
+        same_line = node.end_line == node.line
+        length = node.end_column - node.column if same_line else _WIDTH
+        self.add_at(node.source, node.line, node.column, message, length=length, hide=hide)
+
+    def add_at(
+        self,
+        source: Source,
+        line: int,
+        column: int,
+        message: str,
+        *,
+        length: int = 1,
+        hide: bool = False,
+    ) -> None:
+        """Something is wrong at a place; line and column count from 0."""
+        self._reports += 1
+        message = _printable(message[:_LONGEST])
+        text = source.line(line)
+        if hide:
+            text = text[:column] + "…"
+        key = (source.name, line, column, message)
+        self._files.setdefault(source.name, len(self._files))
+        self._found.setdefault(
+            key,
+            Problem(
+                file=source.name,
+                line=line + 1,
+                column=column + 1,
+                message=message,
+                excerpt=_excerpt(text, line, column, length),
+            ),
+        )
+
+    def check(self, redact: Callable[[str], str] = str) -> None:
+        """Raise what was found, if anything was.
+
+        Args:
+            redact: Takes out of a text what must not be shown.
+        """
+        if self._found:
+            order = sorted(
+                self._found.values(), key=lambda p: (self._files[p.file], p.line, p.column)
+            )
+            raise SuiteError([_redacted(problem, redact) for problem in order])
+
+
+def lines_of(text: str) -> list[str]:
+    """A text's lines, broken where YAML breaks them."""
+    return re.split(_BREAK, text)
+
+
+def nearest(word: str, known: Sequence[str]) -> str | None:
+    """The known word that was probably meant.
+
+    >>> nearest("At-Lest", ["at_least", "trials"])
+    'at_least'
+    """
+    from difflib import get_close_matches
+
+    plain = word.casefold().replace("-", "_").replace(" ", "_")
+    by_plain = {one.casefold().replace("-", "_"): one for one in reversed(known)}
+    close = get_close_matches(plain, list(by_plain), n=1)
+    # `rate_per_s` for `rate` is far by letters and near by meaning.
+    close = close or [one for one in by_plain if len(one) > 3 and plain.startswith(one)]
+    return by_plain[close[0]] if close else None
+
+
+def _redacted(problem: Problem, redact: Callable[[str], str]) -> Problem:
+    from dataclasses import replace
+
+    return replace(problem, message=redact(problem.message), excerpt=redact(problem.excerpt))
+
+
+def _message(problems: Sequence[Problem]) -> str:
+    if not problems:
+        return "the suite cannot be used"
+    count = len(problems)
+    number = "one problem" if count == 1 else f"{count} problems"
+    head = f"{problems[0].file}: {number}; nothing was run"
+    shown = [str(problem) for problem in problems[:_SHOWN]]
+    if count > _SHOWN:
+        shown.append(f"… and {count - _SHOWN} more")
+    return "\n\n".join([head, *shown])
+
+
+def _excerpt(text: str, line: int, column: int, length: int) -> str:
+    # A long line is shown around the caret; what a terminal would obey is shown as a dot.
+    start = max(0, column - _WIDTH // 2) if len(text) > _WIDTH else 0
+    part = text[start : start + _WIDTH]
+    shown = _printable(part)
+    before = "… " if start else ""
+    gutter = f"{line + 1:>5} | "
+    place = column - start
+    carets = "^" * max(1, min(length, len(part) - place))
+    indent = " " * (len(before) + _columns(part[:place]))
+    return f"{gutter}{before}{shown}\n{' ' * (len(gutter) - 2)}| {indent}{carets}"
+
+
+def _printable(text: str) -> str:
+    """A text on one line, without what a terminal would obey."""
+    return "".join(one if one.isprintable() else " " if one == "\t" else "·" for one in text)
+
+
+def _columns(text: str) -> int:
+    """How wide a text stands in a terminal."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1 for one in text)

@@ -1,0 +1,368 @@
+"""Kinds made of other kinds: lists, mappings with known keys, and either of several shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trialwise.suite.context import INVALID, Context, Invalid
+from trialwise.suite.kinds import Kind, Schema
+from trialwise.suite.nodes import Node
+from trialwise.suite.problems import nearest
+
+__all__ = ["Either", "Fields", "Key", "Listing", "MapOf", "Record", "Short"]
+
+_INCLUDE: Schema = {"$ref": "#/$defs/includes"}
+_INCLUDES: Schema = {
+    "description": "YAML files whose keys are taken in; those written here go before them.",
+    "anyOf": [
+        {"type": "string", "pattern": r"\S"},
+        {"type": "array", "items": {"type": "string", "pattern": r"\S"}},
+    ],
+}
+_INCLUDE_ALONE: Schema = {
+    "type": "object",
+    "properties": {"include": _INCLUDE},
+    "required": ["include"],
+    "additionalProperties": False,
+}
+_MANY = 14
+
+
+class Fields:
+    """What a mapping of the suite says: values by key, with the nodes they come from."""
+
+    __slots__ = ("keys", "node", "nodes", "sound", "values")
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.values: dict[str, Any] = {}
+        self.keys: dict[str, Node] = {}
+        self.nodes: dict[str, Node] = {}
+        """Of every key that is given, sound or not."""
+        self.sound = True
+        """Whether nothing in it was reported."""
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A value, or the default where it is not given."""
+        return self.values.get(name, default)
+
+    def at(self, name: str) -> Node:
+        """Where a value stands; the whole mapping where it is not given."""
+        return self.nodes.get(name, self.node)
+
+    def given(self, *names: str) -> dict[str, Any]:
+        """The values of some keys, of those that are given."""
+        return {name: self.values[name] for name in names if name in self.values}
+
+    def put(self, name: str, key: Node, node: Node, value: Any) -> None:
+        """Add a key; an invalid value has a place only."""
+        self.keys[name], self.nodes[name] = key, node
+        if value is not INVALID:
+            self.values[name] = value
+
+
+class Key:
+    """A key of a record.
+
+    Args:
+        name: As it is written.
+        kind: What it holds.
+        doc: What it means, as a sentence.
+        default: What holds without it, as the reference shows it.
+        aliases: Other ways to write it.
+        elsewhere: What other tools call it: understood, and not accepted.
+    """
+
+    __slots__ = ("aliases", "default", "doc", "elsewhere", "kind", "name")
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        doc: str,
+        *,
+        default: str = "",
+        aliases: tuple[str, ...] = (),
+        elsewhere: str = "",
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.doc = doc
+        self.default = default
+        self.aliases = aliases
+        self.elsewhere = frozenset(elsewhere.split())
+
+
+class Listing(Kind):
+    """A list of one kind of item."""
+
+    def __init__(
+        self, item: Kind, expected: str, *, minimum: int = 1, maximum: int | None = None
+    ) -> None:
+        self.item = item
+        self.expected = expected
+        self._minimum = minimum
+        self._maximum = maximum
+
+    def read(self, node: Node, label: str, context: Context) -> list[Any] | Invalid:
+        """The items that are sound."""
+        if not node.is_list:
+            hint = "each begins with `- `" if node.is_mapping else ""
+            return self.refuse(node, label, context, hint)
+        read = [self._item(item, label, context) for item in context.items(node)]
+        if not self._minimum <= len(read) <= (self._maximum or len(read)):
+            return context.refuse(node, f"{label} must be {self.expected}, it has {len(read)}")
+        return [item for item in read if item is not INVALID]
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """An array."""
+        item = self.item.schema(defs)
+        # A record has a key of that name already.
+        if not isinstance(self.item, Record):
+            defs["includes"] = _INCLUDES
+            defs["include"] = _INCLUDE_ALONE
+            item = {"anyOf": [item, {"$ref": "#/$defs/include"}]}
+        limits = {"minItems": self._minimum} if self._minimum == 1 else {}
+        return {"type": "array", "items": item, **limits}
+
+    def _item(self, node: Node, label: str, context: Context) -> Any:
+        if node.value is None and not self.item.takes_null:
+            message = f"an item of {label} is empty: it must be {self.item.expected}"
+            return context.refuse(node, message)
+        return self.item.read(node, f"an item of {label}", context)
+
+
+class Either(Kind):
+    """One of several kinds, told apart by shape: a scalar, a list or a mapping."""
+
+    def __init__(
+        self,
+        expected: str,
+        *,
+        scalar: Kind | None = None,
+        listing: Kind | None = None,
+        mapping: Kind | None = None,
+    ) -> None:
+        self.expected = expected
+        self._kinds = (scalar, listing, mapping)
+        self.takes_null = scalar is not None and scalar.takes_null
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """The kinds there are."""
+        return [kind for kind in self._kinds if kind is not None]
+
+    def read(self, node: Node, label: str, context: Context) -> Any:
+        """The value by the kind of its shape."""
+        kind = self._kinds[1 if node.is_list else 2 if node.is_mapping else 0]
+        if kind is None:
+            return self.refuse(node, label, context)
+        return kind.read(node, label, context)
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """Any of them."""
+        forms: list[Schema] = []
+        for kind in self.kinds:
+            if (form := kind.schema(defs)) not in forms:
+                forms.append(form)
+        return {"anyOf": forms}
+
+
+class MapOf(Kind):
+    """A mapping from names of the user's own to one kind of value."""
+
+    def __init__(self, kind: Kind, expected: str) -> None:
+        self.kind = kind
+        self.expected = expected
+
+    def read(self, node: Node, label: str, context: Context) -> Fields | Invalid:
+        """The values by name."""
+        if not node.is_mapping:
+            return self.refuse(node, label, context)
+        before = len(context.problems)
+        fields = Fields(node)
+        for name, (key, value) in context.entries(node).items():
+            if not name.strip():
+                context.refuse(key, f"a name in {label} is blank")
+            fields.put(name, key, value, _value(self.kind, f"`{name}`", value, context))
+        if not fields.nodes:
+            return context.refuse(node, f"{label} must be {self.expected}, it is empty")
+        fields.sound = len(context.problems) == before
+        return fields
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """An object without fixed keys."""
+        defs["includes"] = _INCLUDES
+        return {
+            "type": "object",
+            "properties": {"include": _INCLUDE},
+            "additionalProperties": self.kind.schema(defs),
+            "minProperties": 1,
+        }
+
+
+class Record(Kind):
+    """A mapping with known keys.
+
+    Args:
+        name: What it is, such as "criterion".
+        keys: The keys it may have.
+        required: Those it must have.
+        one_of: Of each of these, exactly one must be given.
+        some_of: Of each of these, at least one must be given.
+        doc: What the reference says of it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        keys: tuple[Key, ...],
+        *,
+        required: tuple[str, ...] = (),
+        one_of: tuple[tuple[str, ...], ...] = (),
+        some_of: tuple[tuple[str, ...], ...] = (),
+        doc: str = "",
+    ) -> None:
+        self.name = name
+        self.keys = keys
+        self.required = required
+        self.one_of = one_of
+        self.some_of = some_of
+        self.doc = doc
+        self.expected = f"a mapping ({name})"
+        self._by_name = {word: key for key in keys for word in (key.name, *key.aliases)}
+        self._elsewhere = {word: key.name for key in keys for word in key.elsewhere}
+
+    def read(self, node: Node, label: str, context: Context) -> Fields | Invalid:
+        """Every key that is sound; what is not is reported."""
+        if not node.is_mapping:
+            names = tuple(key.name for key in self.keys)
+            return self.refuse(node, label, context, f"its keys are {_listed(names)}")
+        before = len(context.problems)
+        fields = Fields(node)
+        meant: set[str] = set()
+        for name, (key_node, value) in context.entries(node).items():
+            key = self._by_name.get(name)
+            if key is None:
+                close = self._elsewhere.get(name) or nearest(name, list(self._by_name))
+                context.refuse(key_node, self._unknown(name, close, context))
+                meant |= {self._by_name[close].name} if close else set()
+            elif key.name in fields.keys:
+                context.refuse(key_node, f"`{name}` and `{key.name}` are the same: keep one")
+            else:
+                fields.put(key.name, key_node, value, _value(key.kind, f"`{name}`", value, context))
+        self._check_present(fields, meant, label, context)
+        fields.sound = len(context.problems) == before
+        return fields
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """A reference to the definition of its name."""
+        if self.name not in defs:
+            defs[self.name] = {}  # it may refer to itself
+            defs[self.name] = self.definition(defs)
+        return {"$ref": f"#/$defs/{self.name}"}
+
+    def definition(self, defs: dict[str, Schema]) -> Schema:
+        """The object itself."""
+        defs["includes"] = _INCLUDES
+        properties: dict[str, Schema] = {}
+        for key in self.keys:
+            described = {"description": key.doc, **key.kind.schema(defs)}
+            properties |= dict.fromkeys((key.name, *key.aliases), described)
+        present: list[Schema] = [{"required": [name]} for name in self.required]
+        present += [{"oneOf": [_asked(one) for one in group]} for group in self.one_of]
+        present += [{"anyOf": [{"required": [one]} for one in group]} for group in self.some_of]
+        definition: Schema = {
+            "type": "object",
+            "properties": {**properties, "include": _INCLUDE},
+            "additionalProperties": False,
+        }
+        if self.doc:
+            definition = {"description": self.doc, **definition}
+        if present:
+            # What is included may hold what is not written here.
+            definition["if"] = {"not": {"required": ["include"]}}
+            definition["then"] = {"allOf": present}
+        return definition
+
+    def _check_present(self, fields: Fields, meant: set[str], label: str, context: Context) -> None:
+        """What must be given is; a key that was probably meant is not asked for a second time."""
+        present = meant | {name for name in fields.nodes if _counts(fields, name)}
+        for name in self.required:
+            if name not in present:
+                context.refuse(fields.node, f"{label} lacks `{name}`")
+        for group in self.one_of:
+            found = [one for one in group if one in present]
+            if len(found) > 1 and not meant:
+                both = " and ".join(f"`{one}`" for one in found)
+                context.refuse(fields.keys[found[1]], f"{both} exclude one another: keep one")
+            elif not found:
+                context.refuse(fields.node, f"{label} lacks one of {_listed(group)}")
+        for group in self.some_of:
+            if not any(one in fields.nodes or one in meant for one in group):
+                context.refuse(fields.node, f"{label} lacks one of {_listed(group)}")
+
+    def _unknown(self, name: str, close: str | None, context: Context) -> str:
+        if close is not None:
+            return f"unknown key `{name}`; did you mean `{close}`?"
+        homes = [home for home in context.homes(name) if home != self.name]
+        if homes:
+            return f"unknown key `{name}` in {_a(self.name)}; it belongs into {_a(homes[0])}"
+        known = _listed(tuple(self._by_name))
+        return f"unknown key `{name}` in {_a(self.name)}; known are {known}"
+
+
+class Short(Kind):
+    """A record that may also be written as its first key's value alone."""
+
+    def __init__(self, record: Record, *, expected: str = "") -> None:
+        self.record = record
+        self.first = record.keys[0]
+        self.expected = expected or f"{self.first.kind.expected}, or a mapping ({record.name})"
+
+    def read(self, node: Node, label: str, context: Context) -> Fields | Invalid:
+        """The record, however it is written."""
+        if node.is_mapping:
+            return self.record.read(node, label, context)
+        value = self.first.kind.read(node, label, context)
+        if isinstance(value, Invalid):
+            return value
+        fields = Fields(node)
+        fields.put(self.first.name, node, node, value)
+        return fields
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """Either form."""
+        return {"anyOf": [self.first.kind.schema(defs), self.record.schema(defs)]}
+
+
+def _value(kind: Kind, label: str, node: Node, context: Context) -> Any:
+    if node.value is None and not kind.takes_null:
+        return context.refuse(node, f"{label} has no value: it must be {kind.expected}")
+    return kind.read(node, label, context)
+
+
+def _a(noun: str) -> str:
+    if noun.endswith("s"):
+        return f"`{noun}`"  # no singular: metrics, prices
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+
+
+def _counts(fields: Fields, name: str) -> bool:
+    # `never_fails: false` asks nothing.
+    return fields.nodes[name].value is not False
+
+
+def _asked(name: str) -> Schema:
+    return {"required": [name], "properties": {name: {"not": {"const": False}}}}
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = [f"`{name}`" for name in names[:_MANY]]
+    return ", ".join(shown) + (", …" if len(names) > _MANY else "")

@@ -1,0 +1,163 @@
+"""The reference of the suite file, made from the description of its keys."""
+
+from __future__ import annotations
+
+import sys
+
+from trialwise.suite.keys import records
+from trialwise.suite.kinds import Kind
+from trialwise.suite.postconditions import CALLS, Call
+from trialwise.suite.records import Either, Key, Listing, MapOf, Record, Short
+
+__all__ = ["suite_reference"]
+
+_HEAD = """# The suite file
+
+`trialwise.yaml` says what is under test, what it is asked and what is promised of it. It is found
+in the folder at hand or in the nearest one above it. The shortest useful one has four lines:
+
+```yaml
+service: {python: "my_agent:answer"}
+inputs: [What is 15 * 37?, Capital of Australia?]
+criteria:
+  - {name: answers, contains: "555", at_least: 90%}
+```
+
+A suite of several contracts puts what they share at the top:
+
+```yaml
+services:
+  small: {chat: {model: small-1, prices: {input: $0.15, output: $0.60}}}
+  large: {chat: {model: large-1, prices: {input: $2.50, output: $10}}}
+inputs: {jsonl: questions.jsonl}
+max_trials: 200
+budget: {money: $5, time: 10m}
+criteria:
+  - {name: valid-json, parses: json, at_least: 99%, origin: SLO}
+  - {name: no-pii, not: {matches: '[0-9]{16}'}, never_fails: true}
+contracts:
+  - {name: small, service: small, tags: nightly}
+  - {name: large, service: large, timeout: 30s}
+```
+
+- **YAML 1.2**: `no` is a text, `1_000` is one, too, and dates are texts. Anchors and `<<` work.
+  Unknown keys, repeated keys and keys without a value are errors. Every error of the file is
+  reported at once, before anything runs.
+- **A rate** is `0.95` or `95%`. **A time** has its unit: `500ms`, `30s`, `2m`, `1h`. **A pace** is
+  `5/s` or `300/min`. **Money** is US dollars: `$2` or `0.05`.
+- **`${NAME}`** and **`${NAME:-default}`** are values of the environment; `$${` stands for the
+  characters. They work in services, paths, numbers and words. They are never written down: reports
+  show `${NAME}`. Names and other texts that go into records take none; inputs and the arguments of
+  postconditions are data, in which `${` means nothing.
+- **`include: file.yaml`** in a mapping takes in the keys of another file, and what is written in
+  place goes before it; `- include: file.yaml` in a list takes in its items. Paths start from the
+  file that includes, and stay within the suite's folder.
+- **Paths** of inputs, recordings, reports and stores start from the suite's folder. Functions are
+  imported from there, and only because the suite names them.
+- **At the top** a key is what every contract has that does not have it itself; it is replaced
+  whole. A contract's `trials` replaces a `max_trials` from the top and the other way round, and so
+  do `inputs` and `samplings`.
+- **Gates** (`reliability`, `stability`, `metrics`) hold numbers of repeated runs against limits,
+  and have no error rate. They need a fixed number of runs: `trials`, at least two of each input.
+- **`models: [a, b]`** makes one contract of each model, called `name [model]`. `"{model}"`, quoted,
+  stands for it in a service; a Python function is given it as `model`.
+
+Editors complete and check a suite whose first line names the schema (`trialwise schema` prints it):
+
+```yaml
+# yaml-language-server: $schema=trialwise.schema.json
+```
+"""
+
+
+def suite_reference() -> str:
+    """The page, as Markdown.
+
+    >>> suite_reference().splitlines()[0]
+    '# The suite file'
+    """
+    found = {record.name: record for record in records()}
+    suite, contract = found.pop("suite"), found.pop("contract")
+    shared = {key.name for key in contract.keys}
+    own = tuple(key for key in suite.keys if key.name not in shared)
+    parts = [
+        _HEAD,
+        "## The whole file\n\nEvery key of a [contract](#contract), and:\n",
+        _table(own),
+        *_section(contract, contract.keys),
+    ]
+    for record in found.values():
+        if record.name == "criterion":
+            keys = tuple(key for key in record.keys if key.name not in CALLS)
+            parts += [*_section(record, keys), _postconditions()]
+        else:
+            parts += _section(record, record.keys)
+    return "\n".join(parts)
+
+
+def _section(record: Record, keys: tuple[Key, ...]) -> list[str]:
+    return [f"## {record.name}\n\n{record.doc}{_rules(record)}\n", _table(keys)]
+
+
+def _rules(record: Record) -> str:
+    rules = [f"`{name}` is required." for name in record.required]
+    rules += [f"Exactly one of {_names(group)}." for group in record.one_of]
+    if record.name == "criterion":
+        rules.append("At least one postcondition.")
+    else:
+        rules += [f"At least one of {_names(group)}." for group in record.some_of]
+    return "".join(f" {rule}" for rule in rules)
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _table(keys: tuple[Key, ...]) -> str:
+    rows = ["| key | value | without it | meaning |", "|---|---|---|---|"]
+    for key in keys:
+        cells = (f"`{key.name}`", _cell(_value(key.kind)), _cell(key.default), _cell(key.doc))
+        rows.append("| " + " | ".join(cells) + " |")
+    return "\n".join(rows) + "\n"
+
+
+def _postconditions() -> str:
+    rows = [
+        "## Postconditions",
+        "",
+        "In a criterion by name, or as the items of `postconditions`, `all_of` and `any_of`.",
+        "The value alone, or a mapping of the arguments.",
+        "",
+        "| name | value | arguments | meaning |",
+        "|---|---|---|---|",
+    ]
+    for name, call in CALLS.items():
+        arguments = ""
+        if isinstance(call, Call):
+            arguments = ", ".join(f"`{key.name}`" for key in call.keys)
+        cells = (f"`{name}`", _cell(call.spelled), arguments, _cell(call.doc))
+        rows.append("| " + " | ".join(cells) + " |")
+    return "\n".join(rows) + "\n"
+
+
+def _value(kind: Kind) -> str:
+    """What a key may hold, with a link where that has a section of its own."""
+    if isinstance(kind, Record):
+        return f"[{kind.name}](#{kind.name})"
+    if isinstance(kind, Short):
+        return f"{_value(kind.first.kind)}, or [{kind.record.name}](#{kind.record.name})"
+    if isinstance(kind, Listing):
+        return f"list of {_value(kind.item)}" if kind.item.spelled != "data" else "list"
+    if isinstance(kind, MapOf):
+        return f"name: {_value(kind.kind)}"
+    if isinstance(kind, Either):
+        return " or ".join(dict.fromkeys(_value(one) for one in kind.kinds))
+    return kind.spelled or kind.expected
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(suite_reference())

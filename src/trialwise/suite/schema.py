@@ -1,0 +1,57 @@
+"""The suite file as JSON Schema 2020-12, for editors and for whoever writes suites by program.
+
+It describes one file as YAML reads it, before what it includes is taken in. What it refuses the
+loader refuses, too; the loader also sees what a schema cannot: a rate of 1, a module that is not
+there, two criteria of one name.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from trialwise.suite.keys import SUITE
+from trialwise.suite.kinds import Schema
+
+__all__ = ["suite_schema", "written_schema"]
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def suite_schema() -> Schema:
+    """The schema of a suite file.
+
+    >>> suite_schema()["$schema"]
+    'https://json-schema.org/draft/2020-12/schema'
+    """
+    defs: dict[str, Schema] = {}
+    definition = SUITE.definition(defs)
+    contract = {
+        "allOf": [
+            {"required": ["service"]},
+            {"required": ["criteria"]},
+            {"anyOf": [{"required": ["inputs"]}, {"required": ["samplings"]}]},
+        ]
+    }
+    return {
+        "$schema": _DIALECT,
+        "title": "trialwise suite",
+        **definition,
+        "allOf": [
+            {
+                "if": {"required": ["contracts"]},
+                "then": {"properties": {"name": False, "description": False}},
+                "else": {"if": {"not": {"required": ["include"]}}, "then": contract},
+            }
+        ],
+        "$defs": dict(sorted(defs.items())),
+    }
+
+
+def written_schema() -> str:
+    """The schema as the file that is shipped."""
+    return json.dumps(suite_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(written_schema())

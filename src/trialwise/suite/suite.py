@@ -1,0 +1,58 @@
+"""A suite as it is once it is read: contracts to run, and where their records and reports go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trialwise.model.contract import Contract
+from trialwise.model.options import RunOptions
+from trialwise.suite.redaction import Redaction
+
+__all__ = ["Report", "Suite", "SuiteContract"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteContract:
+    """A contract with how it is to be run."""
+
+    contract: Contract
+    options: RunOptions
+    tags: tuple[str, ...] = ()
+    line: int = 0
+    """Where it begins in the suite's file, from 1."""
+
+    @property
+    def name(self) -> str:
+        """The contract's name."""
+        return self.contract.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A report to write after a run."""
+
+    format: str
+    """html, json, junit, md or tap."""
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """Everything that a suite file says."""
+
+    path: Path
+    contracts: tuple[SuiteContract, ...]
+    reports: tuple[Report, ...] = ()
+    runs_folder: Path
+    """Where runs and journals are kept."""
+    baselines_folder: Path
+    redaction: Redaction = field(default_factory=Redaction)
+    """What is taken out of every text before it is stored or shown."""
+    files: tuple[Path, ...] = ()
+    """The suite and the files it includes."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder that the suite's paths start from."""
+        return self.path.parent

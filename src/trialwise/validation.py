@@ -1,0 +1,136 @@
+"""What a statistical function accepts: each check returns the value it let through.
+
+One home for the wording of a refusal: every message names the argument, its value and what is
+allowed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from operator import index
+
+from trialwise.errors import InvalidArgument
+
+# `typing` costs half an interpreter's start, and nothing here needs it to run.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import SupportsIndex, TypeVar
+
+    T = TypeVar("T")
+
+#: Beyond this the square of a count overflows a double, and nobody has run as many trials.
+_LARGEST_COUNT = 10**150
+
+
+def require_count(argument: str, value: SupportsIndex, *, minimum: int = 0) -> int:
+    """A whole number of at least `minimum`; a bool or a float is not a count."""
+    allowed = f"be a whole number of at least {minimum}"
+    if isinstance(value, bool):
+        raise InvalidArgument(argument, value, allowed)
+    try:
+        count = index(value)
+    except TypeError:
+        raise InvalidArgument(argument, value, allowed) from None
+    if count < minimum:
+        raise InvalidArgument(argument, value, allowed)
+    if count > _LARGEST_COUNT:
+        raise InvalidArgument(argument, value, "be at most 10**150")
+    return count
+
+
+def require_integer(argument: str, value: SupportsIndex) -> int:
+    """A whole number of either sign."""
+    if isinstance(value, bool):
+        raise InvalidArgument(argument, value, "be a whole number")
+    try:
+        return index(value)
+    except TypeError:
+        raise InvalidArgument(argument, value, "be a whole number") from None
+
+
+def require_successes(
+    successes: SupportsIndex,
+    trials: SupportsIndex,
+    *,
+    names: tuple[str, str] = ("successes", "trials"),
+) -> tuple[int, int]:
+    """Successes among at least one trial: 0 ≤ successes ≤ trials."""
+    n = require_count(names[1], trials, minimum=1)
+    k = require_count(names[0], successes)
+    if k > n:
+        raise InvalidArgument(names[0], successes, f"be at most {names[1]} ({n})")
+    return k, n
+
+
+def require_real(argument: str, value: float) -> float:
+    """A finite number."""
+    # float() would read the text "0.5" and count True as 1.
+    if not isinstance(value, (bool, str, bytes)):
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if math.isfinite(number):
+            return number
+    raise InvalidArgument(argument, value, "be a finite number")
+
+
+def require_rate(argument: str, value: float) -> float:
+    """A probability, 0 and 1 included."""
+    allowed = "lie between 0 and 1"
+    number = _number(argument, value, allowed)
+    if not 0 <= number <= 1:
+        raise InvalidArgument(argument, value, allowed)
+    return number
+
+
+def require_open_rate(argument: str, value: float) -> float:
+    """A probability strictly between 0 and 1, as every level and inferential threshold is."""
+    allowed = "lie strictly between 0 and 1"
+    number = _number(argument, value, allowed)
+    if not 0 < number < 1:
+        raise InvalidArgument(argument, value, allowed)
+    return number
+
+
+def require_positive(argument: str, value: float) -> float:
+    """A finite number above zero."""
+    allowed = "be a finite number above 0"
+    number = _number(argument, value, allowed)
+    if number <= 0:
+        raise InvalidArgument(argument, value, allowed)
+    return number
+
+
+def require_outcomes(argument: str, outcomes: Sequence[bool]) -> tuple[bool, ...]:
+    """At least one bool; a 0 or a "passed" is not an outcome."""
+    allowed = "be a sequence of at least one bool"
+    try:
+        checked = tuple(outcomes)
+    except TypeError:
+        raise InvalidArgument(argument, outcomes, allowed) from None
+    if not checked or not all(isinstance(outcome, bool) for outcome in checked):
+        raise InvalidArgument(argument, outcomes, allowed)
+    return checked
+
+
+def require_choice(argument: str, value: T, choices: tuple[T, ...]) -> T:
+    """One of a closed set of values."""
+    if value not in choices:
+        raise InvalidArgument(argument, value, f"be one of {', '.join(map(repr, choices))}")
+    return value
+
+
+def _number(argument: str, value: float, allowed: str) -> float:
+    try:
+        return require_real(argument, value)
+    except InvalidArgument:
+        raise InvalidArgument(argument, value, allowed) from None
+
+
+def require_text(argument: str, value: object, allowed: str) -> str:
+    """A text with something in it."""
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidArgument(argument, value, allowed)
+    return value

@@ -1,0 +1,151 @@
+"""JavaScript's regular expressions match the same texts in RE2's syntax."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from random import Random
+
+import pytest
+
+from trialwise.checks.expressions import expression
+from trialwise.contrib.importers.cerberus.formulas import Needs, to_cel
+from trialwise.contrib.importers.cerberus.regexes import folded_text, to_re2
+from trialwise.contrib.importers.cerberus.texts import matching
+from trialwise.contrib.importers.cerberus.tokens import NotCarried
+from trialwise.model.reply import Reply
+
+NODE = shutil.which("node")
+ORACLE = """
+import { createInterface } from "node:readline";
+for await (const line of createInterface({ input: process.stdin })) {
+  const [source, flags, text] = JSON.parse(line);
+  let found;
+  try { found = new RegExp(source, flags).test(text); } catch { found = "invalid"; }
+  console.log(found);
+}
+"""
+PIECES = [
+    *("a", "b", "K", "k", "s", "1", " ", "-", "#", "&", "~", "'", '"', "é", ",", "="),
+    *(r"\d", r"\D", r"\w", r"\W", r"\s", r"\S", r"\b", r"\B", ".", "^", "$", r"\.", r"\/"),
+    *("[ab]", "[^a]", "[a-c]", "[A-z]", r"[\s]", r"[\d-]", r"[^\w]", "[]", "[^]", "[[a]", r"[\b]"),
+    *("{", "}", "]", "(?:a|b)", "(a)", r"\x41", r"\u0041", r"\t", r"\n", "[&&]", "[.$^]"),
+]
+REPEATS = ["*", "+", "?", "{2}", "{1,2}", "{0,}", "*?", "+?", "??", "{,2}"]
+CHARACTERS = "abkK sS1\n\r\t.-_{}[]é\u2028\u00a0\ufeff\x0b\x08/,#&~'\"=ſ\u212a"
+
+
+def found(source: str, flags: str, text: str) -> bool:
+    """Whether our translation of a pattern is found in a text."""
+    cel = to_cel(matching("output", to_re2(source, flags, 0), Needs.NOTHING))
+    return expression(cel).check(Reply(value=text)).passed
+
+
+@pytest.mark.parametrize(
+    ("source", "flags", "texts"),
+    [
+        ("^ok$", "", {"ok": True, "ok\n": False, "a\nok": False}),
+        ("^ok$", "m", {"ok\n": True, "a\r\nok\r\nb": True, "not ok": False}),
+        ("a.c", "", {"abc": True, "a\nc": False, "a\u2028c": False}),
+        ("a.c", "s", {"a\nc": True}),
+        (r"\s", "", {"\u00a0": True, "\ufeff": True, "\x0b": True, "\x1c": False, "x": False}),
+        # Under the flag i JavaScript takes no long s for an s, and no Kelvin sign for a k.
+        ("[s-u]k", "i", {"SK": True, "ſk": False, "s\u212a": False}),
+        (r"\w+", "", {"é": False, "e": True}),
+        ("a{,2}", "", {"a{,2}": True, "aa": False}),
+    ],
+)
+def test_what_the_two_languages_read_differently_is_spelled_out(
+    source: str, flags: str, texts: dict[str, bool]
+) -> None:
+    """Line ends, white space, the dot and letters of either case, by JavaScript's rules."""
+    assert texts == {text: found(source, flags, text) for text in texts}
+
+
+@pytest.mark.parametrize(
+    ("source", "flags", "reason"),
+    [
+        ("(?=a)", "", "looking around"),
+        ("(?<!a)", "", "looking around"),
+        (r"(a)\1", "", r"\1"),
+        (r"\p{L}", "u", r"\p"),
+        ("a{2000}", "", "beyond 1000"),
+        ("é", "i", "beyond ASCII"),
+        ("a", "y", "flag 'y'"),
+        ("a", "iu", "together"),
+        ("*a", "", "repeats nothing"),
+        ("a**", "", "repeats a repetition"),
+        ("(a", "", "not closed"),
+        ("a)", "", "closed without"),
+        ("[a", "", "not closed"),
+        ("[b-a]", "", "ends before it begins"),
+        ("a$b", "m", "within a pattern"),
+        ("\\", "", "backslash"),
+        ("(" * 99 + ")" * 99, "", "so deep"),
+        ("(?<n>a)(?<n>b)", "", "one name"),
+    ],
+)
+def test_what_re2_does_not_have_is_refused(source: str, flags: str, reason: str) -> None:
+    """By name, and not by what RE2 would say of it."""
+    with pytest.raises(NotCarried) as caught:
+        to_re2(source, flags, 7)
+
+    assert reason in caught.value.reason
+    assert 7 == caught.value.at
+
+
+def test_lower_case_is_matched_as_javascript_makes_it() -> None:
+    """`toLowerCase` turns the Kelvin sign into a k and a dotted I into an i with a dot behind."""
+    pattern = folded_text("ki", 0)
+    check = expression(to_cel(matching("output", pattern, Needs.NOTHING)))
+
+    for text in ("ki", "KI", "\u212aI", "K\u0130"):
+        assert "ki" in text.lower()
+        assert check.check(Reply(value=text)).passed
+    with pytest.raises(NotCarried):
+        folded_text("É", 0)
+
+
+@pytest.mark.skipif(NODE is None, reason="there is no node to ask")
+@pytest.mark.parametrize("seed", range(2))
+def test_random_patterns_are_found_in_the_same_texts(seed: int) -> None:
+    """Against JavaScript itself."""
+    random = Random(seed)
+    asked: list[tuple[str, str, str]] = []
+    ours: list[bool] = []
+    for _ in range(700):
+        source = random_pattern(random)
+        flags = "".join(one for one in "ims" if random.random() < 0.25)
+        try:
+            pattern = to_re2(source, flags, 0)
+        except NotCarried:
+            continue
+        check = expression(to_cel(matching("output", pattern, Needs.NOTHING)))
+        for _ in range(6):
+            text = "".join(random.choice(CHARACTERS) for _ in range(random.randrange(6)))
+            asked.append((source, flags, text))
+            ours.append(check.check(Reply(value=text)).passed)
+    assert NODE is not None
+    answers = subprocess.run(
+        [NODE, "--input-type=module", "--eval", ORACLE],
+        input="\n".join(map(json.dumps, asked)),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout.split()
+
+    pairs = zip(asked, ours, answers, strict=True)
+    assert [] == [(case, one) for case, one, other in pairs if str(one).lower() != other]
+
+
+def random_pattern(random: Random, depth: int = 0) -> str:
+    parts = []
+    for _ in range(random.randrange(1, 5)):
+        if depth < 2 and random.random() < 0.15:
+            part = f"({random_pattern(random, depth + 1)})"
+        else:
+            part = "|" if random.random() < 0.08 else random.choice(PIECES)
+        parts.append(part + (random.choice(REPEATS) if random.random() < 0.25 else ""))
+    return "".join(parts)
