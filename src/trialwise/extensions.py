@@ -1,0 +1,134 @@
+"""Find what other distributions add to trialwise through entry points.
+
+A distribution declares an entry point in one of the groups below; its name is the word that users
+write, and its object is what a built-in of that kind is:
+
+    [project.entry-points."trialwise.checks"]
+    is_sql = "my_package.checks:IsSql"
+
+Callers look here only for a name that no built-in has, so that nobody else pays for the search.
+A built-in can therefore not be replaced.
+"""
+
+from __future__ import annotations
+
+from trialwise.errors import TrialwiseError
+
+# `typing` would cost more than all the rest; type checkers know the name.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from importlib.metadata import EntryPoint
+    from typing import TypeVar
+
+    T = TypeVar("T")
+
+__all__ = [
+    "CHECKS",
+    "IMPORTERS",
+    "PROCEDURES",
+    "REPORTERS",
+    "SERVICES",
+    "ExtensionError",
+    "extension_names",
+    "find_extension",
+    "load_extensions",
+]
+
+#: The groups of entry points that trialwise looks up.
+CHECKS = "trialwise.checks"
+SERVICES = "trialwise.services"
+REPORTERS = "trialwise.reporters"
+IMPORTERS = "trialwise.importers"
+PROCEDURES = "trialwise.procedures"
+
+
+class ExtensionError(TrialwiseError):
+    """An installed distribution declares an extension that cannot be used.
+
+    Args:
+        group: The group of entry points, such as `trialwise.checks`.
+        name: The name of the extension.
+        distribution: The distributions that declare it, as `name version`.
+        problem: What is wrong with it, as the rest of a sentence that starts with its name.
+        remedy: What the user can do.
+    """
+
+    def __init__(
+        self, group: str, name: str, distribution: str, problem: str, remedy: str = ""
+    ) -> None:
+        advice = remedy or f"Update or uninstall {distribution}."
+        super().__init__(f"{group}: {name!r} of {distribution} {problem}. {advice}")
+        self.group = group
+        self.name = name
+        self.distribution = distribution
+
+
+def extension_names(group: str) -> tuple[str, ...]:
+    """Return the names that installed distributions declare in a group, in order.
+
+    Nothing is imported, so that the names can be listed in a message.
+    """
+    return tuple(sorted(_entry_points(group)))
+
+
+def find_extension(group: str, name: str, accept: Callable[[object], T | None]) -> T | None:
+    """Load the extension of a name, or return None where no distribution declares it.
+
+    Args:
+        group: The group of entry points.
+        name: The name that the user wrote; no built-in has it.
+        accept: Returns the loaded object as the type that the caller needs, or None where the
+            object is something else.
+
+    Raises:
+        ExtensionError: It cannot be imported, is something else, or two distributions declare it.
+    """
+    declared = _entry_points(group).get(name)
+    return None if declared is None else _load(group, name, declared, accept)
+
+
+def load_extensions(group: str, accept: Callable[[object], T | None]) -> dict[str, T]:
+    """Load all extensions of a group by name, for a schema or a reference that lists them.
+
+    Raises:
+        ExtensionError: One of them cannot be used.
+    """
+    declared = _entry_points(group)
+    return {name: _load(group, name, declared[name], accept) for name in sorted(declared)}
+
+
+def _entry_points(group: str) -> dict[str, list[EntryPoint]]:
+    """Return the entry points of a group by name; one distribution counts once."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, list[EntryPoint]] = {}
+    for one in entry_points(group=group):
+        same = found.setdefault(one.name, [])
+        # A folder that is on the path twice shows each of its distributions twice.
+        if all(one.value != other.value for other in same):
+            same.append(one)
+    return found
+
+
+def _load(
+    group: str, name: str, declared: list[EntryPoint], accept: Callable[[object], T | None]
+) -> T:
+    if len(declared) > 1:
+        several = " and ".join(map(_distribution, declared))
+        raise ExtensionError(group, name, several, "is declared by both", "Uninstall one of them.")
+    (one,) = declared
+    try:
+        loaded = one.load()
+    except Exception as error:  # a module of somebody else may raise anything
+        problem = f"cannot be imported from {one.value!r} ({type(error).__name__}: {error})"
+        raise ExtensionError(group, name, _distribution(one), problem) from error
+    accepted = accept(loaded)
+    if accepted is None:
+        problem = f"is not what this group holds: {one.value!r} is {type(loaded).__name__}"
+        raise ExtensionError(group, name, _distribution(one), problem)
+    return accepted
+
+
+def _distribution(one: EntryPoint) -> str:
+    return "an unnamed distribution" if one.dist is None else f"{one.dist.name} {one.dist.version}"

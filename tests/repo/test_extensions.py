@@ -1,0 +1,96 @@
+"""Entry points of other distributions: found by name, loaded on demand, refused with a remedy."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from trialwise.extensions import (
+    CHECKS,
+    ExtensionError,
+    extension_names,
+    find_extension,
+    load_extensions,
+)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of installed distributions that the interpreter sees."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def install(site: Path, distribution: str, **checks: str) -> None:
+    folder = site / f"{distribution}-1.2.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n")
+    lines = "".join(f"{name} = {value}\n" for name, value in checks.items())
+    (folder / "entry_points.txt").write_text(f"[{CHECKS}]\n{lines}")
+
+
+def as_text(loaded: object) -> str | None:
+    return loaded if isinstance(loaded, str) else None
+
+
+def test_a_name_that_nobody_declares_is_none(site: Path) -> None:
+    install(site, "other", is_xml="missing_module:check")
+    assert find_extension(CHECKS, "is_sql", as_text) is None
+
+
+def test_a_declared_object_is_loaded_and_its_neighbours_are_not(site: Path) -> None:
+    (site / "sqlcheck_a.py").write_text("IS_SQL = 'the check'\n")
+    install(site, "sqlcheck", is_sql="sqlcheck_a:IS_SQL", broken="missing_module:check")
+    assert find_extension(CHECKS, "is_sql", as_text) == "the check"
+
+
+def test_names_are_listed_without_an_import(site: Path) -> None:
+    (site / "sqlcheck_b.py").write_text("IS_SQL = 'the check'\n")
+    install(site, "sqlcheck", is_sql="sqlcheck_b:IS_SQL", is_ddl="sqlcheck_b:IS_SQL")
+    assert extension_names(CHECKS) == ("is_ddl", "is_sql")
+    assert "sqlcheck_b" not in sys.modules
+
+
+def test_all_extensions_of_a_group_come_in_order_of_name(site: Path) -> None:
+    (site / "sqlcheck_c.py").write_text("A = 'a'\nB = 'b'\n")
+    install(site, "sqlcheck", second="sqlcheck_c:A", first="sqlcheck_c:B")
+    assert list(load_extensions(CHECKS, as_text).items()) == [("first", "b"), ("second", "a")]
+
+
+def test_an_extension_that_cannot_be_imported_names_its_distribution(site: Path) -> None:
+    install(site, "sqlcheck", is_sql="missing_module:check")
+    with pytest.raises(ExtensionError) as refused:
+        find_extension(CHECKS, "is_sql", as_text)
+    assert str(refused.value) == (
+        "trialwise.checks: 'is_sql' of sqlcheck 1.2 cannot be imported from "
+        "'missing_module:check' (ModuleNotFoundError: No module named 'missing_module'). "
+        "Update or uninstall sqlcheck 1.2."
+    )
+
+
+def test_an_object_of_another_type_is_refused(site: Path) -> None:
+    (site / "sqlcheck_d.py").write_text("IS_SQL = 7\n")
+    install(site, "sqlcheck", is_sql="sqlcheck_d:IS_SQL")
+    with pytest.raises(ExtensionError, match=r"is not what this group holds.* is int"):
+        find_extension(CHECKS, "is_sql", as_text)
+
+
+def test_two_distributions_with_one_name_are_both_named(site: Path) -> None:
+    install(site, "one", is_sql="module_one:check")
+    install(site, "two", is_sql="module_two:check")
+    with pytest.raises(ExtensionError, match=r"one 1\.2 and two 1\.2|two 1\.2 and one 1\.2"):
+        find_extension(CHECKS, "is_sql", as_text)
+
+
+def test_a_distribution_that_is_on_the_path_twice_counts_once(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (site / "sqlcheck_e.py").write_text("IS_SQL = 'the check'\n")
+    install(site, "sqlcheck", is_sql="sqlcheck_e:IS_SQL")
+    again = site / "again"
+    again.mkdir()
+    install(again, "sqlcheck", is_sql="sqlcheck_e:IS_SQL")
+    monkeypatch.syspath_prepend(str(again))
+    assert find_extension(CHECKS, "is_sql", as_text) == "the check"
