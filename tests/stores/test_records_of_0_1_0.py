@@ -1,0 +1,57 @@
+"""What 0.1.0 stored is read, decided again and resumed by this version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trialwise.errors import RunNotFound
+from trialwise.runtime.verifying import verify
+from trialwise.stores.runs import RunStore
+
+FOLDER = Path(__file__).parents[1] / "data" / "records-0.1.0"
+STORE = RunStore(FOLDER)
+RUNS = sorted(path.name for path in (FOLDER / "runs").iterdir())
+UNDECIDED = tuple(name for name in RUNS if not (FOLDER / "runs" / name / "record.json").exists())
+DECIDED = tuple(name for name in RUNS if name not in UNDECIDED)
+
+
+def test_there_is_a_run_of_every_kind() -> None:
+    """A killed run and a measured baseline have no verdict; all others have one."""
+    assert len(DECIDED) == 29
+    assert [name.rsplit("Z-", 1)[1].rsplit("-", 1)[0] for name in UNDECIDED] == [
+        "regression",
+        "killed",
+    ]
+
+
+@pytest.mark.parametrize("run", DECIDED)
+def test_a_stored_run_is_decided_again_alike(run: str) -> None:
+    """Every number and decision follows from the stored plan and trials."""
+    stored = STORE.open(run)
+
+    found = verify(stored.record(), known_hash=stored.plan_hash)
+
+    assert found.tool_version == "0.1.0"
+    assert found.differences == ()
+
+
+@pytest.mark.parametrize("run", UNDECIDED)
+def test_a_run_without_a_verdict_keeps_its_plan_and_trials(run: str) -> None:
+    """They can be read although nothing was decided."""
+    stored = STORE.open(run)
+
+    assert stored.trials()
+    assert stored.plan.criteria
+    with pytest.raises(RunNotFound, match="the run has no verdict"):
+        stored.record()
+
+
+def test_stored_runs_are_listed_without_damage() -> None:
+    """The list shows the contract and the decision of each."""
+    summaries = STORE.list()
+
+    assert [one.damage for one in summaries] == [""] * len(RUNS)
+    assert all(one.contract for one in summaries)
+    assert sum(one.is_judged for one in summaries) == len(DECIDED)
