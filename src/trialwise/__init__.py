@@ -68,7 +68,7 @@ _MODULES = {
     "runtime.result": "Result SuiteResult",
     "runtime.running": "run run_all",
     "runtime.scoring": "Scored measure_outcomes score",
-    "traces.reading": "read_trace read_traces",
+    "traces.trace_files": "read_trace read_traces",
 }
 # fmt: on
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise import checks
-from trialwise.checks.structure import Format
+from trialwise.checks.parsable import Format
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import FailReason
 from trialwise.model.postcondition import Postcondition

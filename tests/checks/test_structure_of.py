@@ -16,7 +16,11 @@ from typing import Any
 import pytest
 
 from trialwise import checks
-from trialwise.checks._definition import criterion_structure, describe_postconditions, scopes_of
+from trialwise.checks.criterion_scopes import (
+    criterion_structure,
+    describe_postconditions,
+    scopes_of,
+)
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.fingerprint import sampling_fingerprint
@@ -433,7 +437,7 @@ def test_the_scopes_of_a_contract_hold_what_a_baseline_records() -> None:
 
 SCRIPT = """
 import sys
-from trialwise.checks._definition import criterion_structure
+from trialwise.checks.criterion_scopes import criterion_structure
 from trialwise.model.criterion import Criterion
 
 WORDS = {"yes", "no", "perhaps", "never"}

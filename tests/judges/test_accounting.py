@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import beta
 
 import trialwise as tw
-from trialwise.checks._definition import criterion_structure
+from trialwise.checks.criterion_scopes import criterion_structure
 from trialwise.judges import Calibration, GoldFiles, judge
 from trialwise.model.evidence import StopReason
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome

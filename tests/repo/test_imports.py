@@ -75,8 +75,12 @@ def answer(question):
 #: What other suites than this one need.
 OTHERS = (
     *("cel*", "http*", "jsonpath*", "jsonschema*", "tempfile", "xml*", "zipfile"),
-    *("trialwise.checks.callable", "trialwise.checks.combine", "trialwise.checks.text"),
-    *("trialwise.services.command", "trialwise.services.http", "trialwise.services.replay"),
+    *("trialwise.checks.predicates", "trialwise.checks.combine", "trialwise.checks.texts"),
+    *(
+        "trialwise.services.programs",
+        "trialwise.services.http_endpoint",
+        "trialwise.services.replay",
+    ),
     *("trialwise.engine.events", "trialwise.reporters.html*", "trialwise.reporters.progress"),
     *("trialwise.model.baseline", "trialwise.procedures.claimed", "trialwise.stats.c*sequence"),
     *("trialwise.procedures.latency", "trialwise.stats.latency*"),

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from trialwise import checks, judges
-from trialwise.checks.registry import from_spec, spellings, to_spec
+from trialwise.checks.check_registry import from_spec, spellings, to_spec
 from trialwise.model.claim import Claim
 from trialwise.model.contract import Contract, Prevalence
 from trialwise.model.covariate import Covariate
@@ -126,7 +126,7 @@ def test_aliases_are_those_of_the_registry() -> None:
         for key in call.keys
         for alias in key.aliases
     }
-    assert vars(import_module("trialwise.checks.registry"))["_ALIASES"].keys() == written
+    assert vars(import_module("trialwise.checks.check_registry"))["_ALIASES"].keys() == written
 
 
 def test_no_two_records_have_one_name() -> None:

@@ -17,8 +17,8 @@ from trialwise.stats.stability import SUB_SCORES, StabilityFloors
 from trialwise.suite import Suite, SuiteError, suite_schema
 from trialwise.suite.gate_keys import STABILITY
 from trialwise.suite.nodes import Source, plain
-from trialwise.suite.problems import Problems
-from trialwise.suite.reading import MAX_NODES, parse_yaml
+from trialwise.suite.suite_problems import Problems
+from trialwise.suite.yaml_reading import MAX_NODES, parse_yaml
 
 Load = Callable[..., Suite]
 Refused = Callable[..., SuiteError]

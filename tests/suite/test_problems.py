@@ -10,7 +10,7 @@ import pytest
 
 from trialwise.suite import Problem, SuiteError
 from trialwise.suite.nodes import Source
-from trialwise.suite.problems import Problems, nearest
+from trialwise.suite.suite_problems import Problems, nearest
 
 Refused = Callable[..., SuiteError]
 

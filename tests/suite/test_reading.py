@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from trialwise.suite.nodes import Node, Source, plain
-from trialwise.suite.problems import Problem, Problems, SuiteError
-from trialwise.suite.reading import MAX_DEPTH, MAX_NODES, parse_yaml
+from trialwise.suite.suite_problems import Problem, Problems, SuiteError
+from trialwise.suite.yaml_reading import MAX_DEPTH, MAX_NODES, parse_yaml
 
 
 def read(text: str) -> Node:

@@ -23,9 +23,9 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 import trialwise.suite
 from trialwise.suite import Suite, SuiteError, load_suite, suite_schema
 from trialwise.suite.nodes import Source, plain
-from trialwise.suite.problems import Problems
-from trialwise.suite.reading import MAX_NODES, parse_yaml
-from trialwise.suite.schema import written_schema
+from trialwise.suite.schema_file import written_schema
+from trialwise.suite.suite_problems import Problems
+from trialwise.suite.yaml_reading import MAX_NODES, parse_yaml
 
 Load = Callable[..., Suite]
 
@@ -53,7 +53,7 @@ def as_json(text: str) -> Any:
 
 
 def test_the_shipped_file_is_the_generated_one() -> None:
-    """Whoever changes a key writes it anew with `python -m trialwise.suite.schema`."""
+    """Whoever changes a key writes it anew with `python -m trialwise.suite.schema_file`."""
     shipped = Path(trialwise.suite.__file__).parent / "trialwise.schema.json"
 
     assert written_schema() == shipped.read_text(encoding="utf-8")

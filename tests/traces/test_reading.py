@@ -17,7 +17,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Usage
 from trialwise.model.trace import ToolCall, Trace
 from trialwise.traces import TraceError, TraceFormat, read_trace, read_traces
-from trialwise.traces._document import MAX_BYTES
+from trialwise.traces.trace_documents import MAX_BYTES
 
 # --- one session, kept in six ways --------------------------------------------------------------
 
@@ -730,6 +730,6 @@ def test_the_package_exports_what_its_module_declares() -> None:
     stub = {
         alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
     }
-    declared = set(importlib.import_module("trialwise.traces.reading").__all__)
+    declared = set(importlib.import_module("trialwise.traces.trace_files").__all__)
 
     assert declared == set(vars(traces)["_EXPORTS"]) == stub

@@ -14,19 +14,19 @@ _MODULES = {
     "agents": (
         "FinalAnswer MaxRepeatedFailures MaxTurns final_answer max_repeated_failures max_turns"
     ),
-    "budget": "MaxCost MaxLatency MaxTokens max_cost max_latency max_tokens",
-    "callable": "Predicate predicate",
+    "resources": "MaxCost MaxLatency MaxTokens max_cost max_latency max_tokens",
+    "predicates": "Predicate predicate",
     "combine": "AllOf AnyOf Named Not all_of any_of named not_",
     "equality": "Equals equals",
-    "expected": "AsExpected Comparison as_expected",
+    "expected_answers": "AsExpected Comparison as_expected",
     "expressions": "Expression expression",
-    "path": "JsonPath Require json_path",
-    "pattern": "Matches matches",
-    "process": "ExitCode exit_code",
-    "registry": "from_spec spellings to_spec",
-    "schema": "JsonSchema json_schema",
-    "structure": "Format NumericRange Parses numeric_range parses",
-    "text": (
+    "json_paths": "JsonPath Require json_path",
+    "patterns": "Matches matches",
+    "exit_codes": "ExitCode exit_code",
+    "check_registry": "from_spec spellings to_spec",
+    "json_schemas": "JsonSchema json_schema",
+    "parsable": "Format NumericRange Parses numeric_range parses",
+    "texts": (
         "Contains EndsWith Length NotContains StartsWith contains ends_with length "
         "not_contains starts_with"
     ),

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from trialwise.checks._check import Check, Unreadable, check_flags, check_texts
-from trialwise.checks._evidence import failed, label, preview, shown
-from trialwise.checks._trace import Call, calls_of, trace_of
-from trialwise.checks.text import as_texts
+from trialwise.checks.check_base import Check, Unreadable, check_flags, check_texts
+from trialwise.checks.quoting import failed, label, preview, shown
+from trialwise.checks.texts import as_texts
+from trialwise.checks.tool_traces import Call, calls_of, trace_of
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
 from trialwise.validation import require_count
@@ -69,11 +69,11 @@ class FinalAnswer(Check):
 
             yield equals(self.equals, ignore_case=self.ignore_case, trim=True)
         if self.contains:
-            from trialwise.checks.text import contains
+            from trialwise.checks.texts import contains
 
             yield contains(self.contains, ignore_case=self.ignore_case)
         if self.matches is not None:
-            from trialwise.checks.pattern import matches
+            from trialwise.checks.patterns import matches
 
             yield matches(self.matches, ignore_case=self.ignore_case)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from trialwise.checks._check import Check, check_texts, spelled
-from trialwise.checks._evidence import failed, printable
+from trialwise.checks.check_base import Check, check_texts, spelled
+from trialwise.checks.quoting import failed, printable
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.postcondition import Postcondition
@@ -53,7 +53,7 @@ class AllOf(Check):
 def all_of(*checks: Postcondition) -> AllOf:
     """Every postcondition holds; the failure is that of the first that does not.
 
-    >>> from trialwise.checks.text import contains, length
+    >>> from trialwise.checks.texts import contains, length
     >>> all_of(contains("a"), length(maximum=2)).check(Reply(value="abc")).explanation
     'length at most 2: the reply has 3 characters, expected at most 2'
     """
@@ -99,7 +99,7 @@ class AnyOf(Check):
 def any_of(*checks: Postcondition) -> AnyOf:
     """At least one postcondition holds; they are tried in order until one does.
 
-    >>> from trialwise.checks.text import contains
+    >>> from trialwise.checks.texts import contains
     >>> any_of(contains("yes"), contains("no")).check(Reply(value="maybe")).explanation
     "none holds: 'yes' is not in the reply; 'no' is not in the reply"
     """
@@ -140,7 +140,7 @@ def not_(check: Postcondition) -> Not:
 
     A reply that it cannot read is a failure all the same.
 
-    >>> from trialwise.checks.text import contains
+    >>> from trialwise.checks.texts import contains
     >>> not_(contains("a")).check(Reply(value="abc")).explanation
     "contains 'a', which was not to hold"
     """
@@ -186,7 +186,7 @@ class Named(Check):
 def named(name: str, check: Postcondition) -> Named:
     """The same postcondition, called by another name in reports.
 
-    >>> from trialwise.checks.pattern import matches
+    >>> from trialwise.checks.patterns import matches
     >>> named("no card number", not_(matches(r"\\d{16}"))).name
     'no card number'
     """

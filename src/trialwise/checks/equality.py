@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
-from trialwise.checks._check import Check, check_flags
-from trialwise.checks._evidence import around, failed, label, shown
-from trialwise.checks._reading import check_json, json_of, same, text_of
+from trialwise.checks.check_base import Check, check_flags
+from trialwise.checks.quoting import around, failed, label, shown
+from trialwise.checks.reply_reading import check_json, json_of, same, text_of
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
-from trialwise.checks._check import Check, Unreadable
-from trialwise.checks._evidence import failed, preview, printable, shown
-from trialwise.checks._reading import expected_of, json_of, text_of
+from trialwise.checks.check_base import Check, Unreadable
+from trialwise.checks.quoting import failed, preview, printable, shown
+from trialwise.checks.reply_reading import expected_of, json_of, text_of
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply

@@ -13,13 +13,13 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from trialwise.checks._check import Check, Unreadable, check_flags, check_texts
-from trialwise.checks._evidence import failed, label, printable, shown
-from trialwise.checks._limits import Limits
-from trialwise.checks._reading import check_json, same
-from trialwise.checks._trace import Call, calls_of, names
-from trialwise.checks.schema import check_schema, describe, worst_error
-from trialwise.checks.text import as_texts
+from trialwise.checks.check_base import Check, Unreadable, check_flags, check_texts
+from trialwise.checks.json_schemas import check_schema, describe, worst_error
+from trialwise.checks.quoting import failed, label, printable, shown
+from trialwise.checks.reply_reading import check_json, same
+from trialwise.checks.texts import as_texts
+from trialwise.checks.tool_traces import Call, calls_of, names
+from trialwise.checks.value_limits import Limits
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
@@ -27,7 +27,7 @@ from trialwise.validation import require_choice, require_count
 
 if TYPE_CHECKING:
     from trialwise.checks.expressions import Expression
-    from trialwise.checks.path import Require
+    from trialwise.checks.json_paths import Require
 
 __all__ = [
     "ToolCallCount",

@@ -250,7 +250,7 @@ def _services(suite: Suite) -> Iterator[Check]:
 
 def _service(contracts: str, service: Any) -> Iterator[Check]:
     from trialwise.services import AgentService, ChatService, CommandService, HttpService
-    from trialwise.services._secrets import resolve
+    from trialwise.services.secret_headers import resolve
 
     name = f"service of {contracts}"
     match service:

@@ -102,7 +102,7 @@ def _find(runs: RunStore, name: str) -> StoredRun:
 
 def _named_folders(suite: Path) -> dict[str, str]:
     """What the suite's `store` says, as far as it can be read."""
-    from trialwise.suite.context import Context
+    from trialwise.suite.reading_context import Context
 
     context = Context(suite, os.environ)
     root = context.root()

@@ -321,7 +321,7 @@ class _Ready(NamedTuple):
 def _ready(check: Check) -> _Ready:
     if isinstance(check, Postcondition):
         return _Ready(check.name, check.check, _asking(check) or _within(check))
-    from trialwise.checks.callable import predicate
+    from trialwise.checks.predicates import predicate
 
     postcondition = predicate(check)
     return _Ready(postcondition.name, postcondition.check)

@@ -166,7 +166,7 @@ class _Broken(str):
 
 
 def _document(path: Path, text: str) -> Mapping[str, Any]:
-    from trialwise.checks._parsing import parse_json, parse_yaml
+    from trialwise.checks.strict_parsing import parse_json, parse_yaml
 
     if path.suffix not in _SUFFIXES:
         known = ", ".join(_SUFFIXES)

@@ -11,9 +11,9 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
-from trialwise.checks._check import Check, Unreadable
-from trialwise.checks._evidence import failed, printable
-from trialwise.checks._reading import expected_of, text_of
+from trialwise.checks.check_base import Check, Unreadable
+from trialwise.checks.quoting import failed, printable
+from trialwise.checks.reply_reading import expected_of, text_of
 from trialwise.engine.gathering import gather
 from trialwise.engine.ports import Service, SystemClock, Timer
 from trialwise.engine.seeds import derive_seed

@@ -13,9 +13,9 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import ClassVar
 
-from trialwise.checks._check import Check, check_texts
-from trialwise.checks._evidence import failed, label, preview
-from trialwise.checks._reading import text_of
+from trialwise.checks.check_base import Check, check_texts
+from trialwise.checks.quoting import failed, label, preview
+from trialwise.checks.reply_reading import text_of
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply

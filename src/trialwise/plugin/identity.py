@@ -14,8 +14,8 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
-from trialwise.checks import _source
-from trialwise.checks._definition import _Described
+from trialwise.checks import function_source
+from trialwise.checks.criterion_scopes import _Described
 from trialwise.model.criterion import Check
 from trialwise.model.fingerprint import fingerprint
 
@@ -41,14 +41,14 @@ def _contents(function: object) -> str:
 
 def _unmarked_source(function: FunctionType) -> str:
     try:
-        node: Any = _source._node(function.__code__)
+        node: Any = function_source._node(function.__code__)
     except (OSError, TypeError, ValueError, SyntaxError, RecursionError):
         node = None
     if node is None:
-        return _source.source_of(function.__code__)
+        return function_source.source_of(function.__code__)
     plain = copy.copy(node)
     plain.decorator_list = [one for one in node.decorator_list if not _is_mark(one)]
-    return _source._written(plain)
+    return function_source._written(plain)
 
 
 def _is_mark(decorator: ast.expr) -> bool:

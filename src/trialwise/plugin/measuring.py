@@ -31,7 +31,7 @@ def measured(run: TestRun, plan: Plan, contract: Contract, folder: Path) -> Meas
         BaselineError: The run ended before its plan did: part of a baseline is none.
         RunInterrupted: Somebody stopped it.
     """
-    from trialwise.checks._definition import scopes_of
+    from trialwise.checks.criterion_scopes import scopes_of
     from trialwise.stores.baselines import BaselineStore
 
     if run.stop.is_premature:

@@ -269,7 +269,7 @@ def _neutral(contract: Contract) -> Contract:
 
 
 def _check_criteria(contract_a: Contract, contract_b: Contract) -> None:
-    from trialwise.checks._definition import scopes_of
+    from trialwise.checks.criterion_scopes import scopes_of
 
     ours, theirs = scopes_of(contract_a), scopes_of(contract_b)
     shared = ours.keys() & theirs.keys()

@@ -74,7 +74,7 @@ def measure(
     Raises:
         BaselineError: The run ended before its plan did: part of a baseline is none.
     """
-    from trialwise.checks._definition import scopes_of
+    from trialwise.checks.criterion_scopes import scopes_of
     from trialwise.stores.baselines import BaselineStore
 
     whole = contract if inputs is None else contract.with_inputs(inputs)

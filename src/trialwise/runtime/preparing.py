@@ -77,7 +77,7 @@ def prepare(
         seed: Of such a run; else the options', else a new one.
         measuring: Whether a baseline is measured.
     """
-    from trialwise.checks._definition import scopes_of
+    from trialwise.checks.criterion_scopes import scopes_of
 
     scopes = scopes_of(contract)
     now = now or SystemClock().now()

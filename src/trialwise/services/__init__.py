@@ -7,12 +7,12 @@ from trialwise._lazy import lazy_names
 #: Where each public name lives.
 _MODULES = {
     "agent": "AgentService McpServer",
-    "callable": "CallableService",
-    "command": "CommandService InputVia",
+    "python_function": "CallableService",
+    "programs": "CommandService InputVia",
     "failures": (
         "HttpFailure MalformedReply RecordedFailure RecordingError ReplyTooLarge RequestRefused"
     ),
-    "http": "HttpService",
+    "http_endpoint": "HttpService",
     "openai_chat": "ChatService Prices",
     "replay": "RecordingService ReplayService",
 }

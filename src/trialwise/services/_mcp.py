@@ -17,9 +17,9 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import ErrorClass
 from trialwise.services._exchange import check_url
 from trialwise.services._mcp_pipe import PipedServer
-from trialwise.services._secrets import check_headers, resolve
 from trialwise.services._templates import to_json
 from trialwise.services._toolbox import Toolbox
+from trialwise.services.secret_headers import check_headers, resolve
 
 if TYPE_CHECKING:
     from mcp import ClientSession

@@ -11,10 +11,10 @@ from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.services._mcp import McpServer, open_toolbox
-from trialwise.services._secrets import check_set
 from trialwise.services._tool_loop import Bounds, Model, Session
 from trialwise.services._toolbox import Toolbox
 from trialwise.services.openai_chat import Prices
+from trialwise.services.secret_headers import check_set
 from trialwise.validation import require_count, require_positive, require_text
 
 __all__ = ["AgentService", "McpServer"]

@@ -15,9 +15,9 @@ from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply, Usage
 from trialwise.services._exchange import Answer, Exchange, Request, check_url
 from trialwise.services._json_value import parse_json
-from trialwise.services._secrets import resolve, scrub
 from trialwise.services._templates import encode, input_text, to_json
 from trialwise.services.failures import HttpFailure, MalformedReply, RequestRefused
+from trialwise.services.secret_headers import resolve, scrub
 from trialwise.validation import require_real
 
 __all__ = ["ChatService", "Prices"]

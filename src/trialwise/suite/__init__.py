@@ -9,13 +9,13 @@ from trialwise._lazy import lazy_names
 
 #: Where each public name lives.
 _MODULES = {
-    "build": "load_suite",
+    "loading": "load_suite",
     "locate": "SUITE_NAMES find_suite",
-    "problems": "Problem SuiteError SuiteNotFound",
+    "suite_problems": "Problem SuiteError SuiteNotFound",
     "redaction": "Redaction",
-    "reference": "suite_reference",
-    "schema": "suite_schema",
-    "suite": "Report Suite SuiteContract",
+    "reference_page": "suite_reference",
+    "schema_file": "suite_schema",
+    "loaded_suite": "Report Suite SuiteContract",
 }
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from trialwise.suite.nodes import Node
-from trialwise.suite.problems import Problems
+from trialwise.suite.suite_problems import Problems
 
 __all__ = ["REFERENCE_PATTERN", "Environment", "EnvironmentText"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from trialwise.suite.amounts import Rate
-from trialwise.suite.context import Context, Invalid
 from trialwise.suite.kinds import Choice, Count, Kind, Number, Schema, Text
 from trialwise.suite.nodes import Node
+from trialwise.suite.reading_context import Context, Invalid
 from trialwise.suite.records import Either, Fields, Key, Listing, MapOf, Record
 
 __all__ = ["METRICS", "RELIABILITY", "STABILITY"]

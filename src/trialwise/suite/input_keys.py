@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from trialwise.model.sampling import SamplingRole
-from trialwise.suite.context import Context, Invalid
 from trialwise.suite.kinds import Choice, Count, Data, Kind, Label, Number, Schema, Text
 from trialwise.suite.nodes import Node
+from trialwise.suite.reading_context import Context, Invalid
 from trialwise.suite.records import Either, Fields, Key, Listing, Record
 
 __all__ = ["INPUTS", "INPUT_LIST", "SAMPLING"]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from trialwise.suite.context import INVALID, Context, Invalid
 from trialwise.suite.environment import REFERENCE_PATTERN
 from trialwise.suite.nodes import Node, shown
-from trialwise.suite.problems import nearest
-from trialwise.suite.reading import scalar_of
+from trialwise.suite.reading_context import INVALID, Context, Invalid
+from trialwise.suite.suite_problems import nearest
+from trialwise.suite.yaml_reading import scalar_of
 
 __all__ = [
     "Choice",

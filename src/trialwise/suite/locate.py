@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trialwise.suite.problems import SuiteNotFound
+from trialwise.suite.suite_problems import SuiteNotFound
 
 __all__ = ["SUITE_NAMES", "find_suite"]
 

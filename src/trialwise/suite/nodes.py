@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from trialwise.suite.problems import lines_of
+from trialwise.suite.suite_problems import lines_of
 
 __all__ = ["Entries", "Node", "Source", "plain", "shown", "shown_path"]
 

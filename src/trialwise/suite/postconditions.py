@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from trialwise.suite.amounts import Duration, Money
-from trialwise.suite.context import INVALID, Context, Invalid
 from trialwise.suite.judge_keys import JUDGE_KEYS
 from trialwise.suite.kinds import (
     Choice,
@@ -24,8 +23,9 @@ from trialwise.suite.kinds import (
     Whole,
 )
 from trialwise.suite.nodes import Node, plain
-from trialwise.suite.problems import nearest
+from trialwise.suite.reading_context import INVALID, Context, Invalid
 from trialwise.suite.records import Either, Fields, Key, Listing, Record, Short
+from trialwise.suite.suite_problems import nearest
 
 __all__ = ["CALLS", "POSTCONDITION", "POSTCONDITIONS", "Spec", "postcondition_keys"]
 
@@ -463,6 +463,6 @@ def _unknown(name: str) -> str:
 
 
 def _schema_file(node: Node, text: str, context: Context) -> Any:
-    from trialwise.suite.inputs import read_json_file
+    from trialwise.suite.input_building import read_json_file
 
     return read_json_file(node, context.file(text), context)

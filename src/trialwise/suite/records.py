@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from trialwise.suite.context import INVALID, Context, Invalid
 from trialwise.suite.kinds import Kind, Schema
 from trialwise.suite.nodes import Node
-from trialwise.suite.problems import nearest
+from trialwise.suite.reading_context import INVALID, Context, Invalid
+from trialwise.suite.suite_problems import nearest
 
 __all__ = ["Either", "Fields", "Key", "Listing", "MapOf", "Record", "Short"]
 

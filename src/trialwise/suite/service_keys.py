@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from trialwise.suite.amounts import Duration, Money
-from trialwise.suite.context import INVALID, Context, Invalid
 from trialwise.suite.environment import EnvironmentText
 from trialwise.suite.kinds import (
     Choice,
@@ -17,6 +16,7 @@ from trialwise.suite.kinds import (
     Text,
 )
 from trialwise.suite.nodes import Node
+from trialwise.suite.reading_context import INVALID, Context, Invalid
 from trialwise.suite.records import Either, Key, Listing, MapOf, Record, Short
 
 __all__ = ["SERVICE"]

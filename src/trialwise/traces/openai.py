@@ -18,7 +18,7 @@ from typing import Any
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
 from trialwise.traces._building import Building, usage_of
-from trialwise.traces._document import (
+from trialwise.traces.trace_documents import (
     TraceError,
     arguments,
     calls,

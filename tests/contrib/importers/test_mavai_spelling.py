@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.checks.registry import from_spec
+from trialwise.checks.check_registry import from_spec
 from trialwise.contrib.importers.mavai.forms import Check
 from trialwise.contrib.importers.mavai.judging import criterion
 from trialwise.contrib.importers.mavai.spelling import spelled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trialwise.errors import TrialwiseError
-from trialwise.suite.problems import Problem, Problems, SuiteError
+from trialwise.suite.suite_problems import Problem, Problems, SuiteError
 
 __all__ = ["ImportRefused", "check"]
 

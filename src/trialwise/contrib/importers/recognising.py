@@ -9,7 +9,7 @@ from trialwise.contrib.importers.imported import Imported
 from trialwise.contrib.importers.problems import check
 from trialwise.contrib.importers.reading import read_yaml
 from trialwise.suite.nodes import Node
-from trialwise.suite.problems import Problems
+from trialwise.suite.suite_problems import Problems
 
 __all__ = ["import_suite"]
 

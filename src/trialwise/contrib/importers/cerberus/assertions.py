@@ -143,7 +143,7 @@ def _native(formula: Formula) -> dict[str, Any] | None:
 
 def _check(postcondition: dict[str, Any]) -> None:
     """Refuse what comes out too long, too deep or otherwise beyond a postcondition's bounds."""
-    from trialwise.checks.registry import from_spec
+    from trialwise.checks.check_registry import from_spec
 
     try:
         from_spec(postcondition)

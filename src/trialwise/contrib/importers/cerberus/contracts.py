@@ -13,7 +13,7 @@ from trialwise.decimals import complement
 from trialwise.stats.sequential._claim import default_alternative
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.suite.nodes import Node
-from trialwise.suite.problems import Problems
+from trialwise.suite.suite_problems import Problems
 
 __all__ = ["CriterionRead", "read_criterion"]
 

@@ -11,10 +11,10 @@ from trialwise.contrib.importers.cerberus.contracts import read_criterion
 from trialwise.contrib.importers.imported import Imported, Place
 from trialwise.contrib.importers.problems import check
 from trialwise.contrib.importers.reading import Keys, read_yaml
-from trialwise.suite.files import FileUnreadable, read_bytes
 from trialwise.suite.nodes import Node, plain
-from trialwise.suite.problems import Problems
-from trialwise.suite.reading import MAX_BYTES
+from trialwise.suite.suite_problems import Problems
+from trialwise.suite.text_files import FileUnreadable, read_bytes
+from trialwise.suite.yaml_reading import MAX_BYTES
 
 __all__ = ["import_cerberus"]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from trialwise.checks._evidence import label, shown
+from trialwise.checks.quoting import label, shown
 
 __all__ = ["FORMS", "NUMBER", "Form", "Mismatch", "element", "present_floor"]
 
@@ -78,7 +78,7 @@ def _contains(subject: Any, operand: str) -> None:
 
 
 def _matches(subject: Any, operand: str) -> None:
-    from trialwise.checks.pattern import compiled
+    from trialwise.checks.patterns import compiled
 
     text = _text(subject)
     if len(text) > _MAX_MATCHED:

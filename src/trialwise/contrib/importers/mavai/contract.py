@@ -13,7 +13,7 @@ from trialwise.contrib.importers.mavai.inputs import Given, read_inputs
 from trialwise.contrib.importers.mavai.roots import Roots
 from trialwise.contrib.importers.reading import Keys
 from trialwise.suite.nodes import Node, shown
-from trialwise.suite.problems import Problems
+from trialwise.suite.suite_problems import Problems
 
 __all__ = [
     "CONTRACT_FORMAT",

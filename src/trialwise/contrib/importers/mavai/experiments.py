@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trialwise.contrib.importers.reading import Keys
 from trialwise.suite.nodes import Node, shown
-from trialwise.suite.problems import Problems
+from trialwise.suite.suite_problems import Problems
 
 if TYPE_CHECKING:
     from trialwise.contrib.importers.mavai.services import _Definition

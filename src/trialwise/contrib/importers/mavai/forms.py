@@ -12,7 +12,7 @@ from trialwise.contrib.importers.mavai.views import STOCK, check_selection
 from trialwise.contrib.importers.reading import Keys, is_number
 from trialwise.errors import InvalidArgument
 from trialwise.suite.nodes import Node, plain, shown
-from trialwise.suite.problems import Problems
+from trialwise.suite.suite_problems import Problems
 
 __all__ = ["DIRECT", "Check", "read_check", "read_direct", "resolved"]
 
@@ -185,7 +185,7 @@ def _operand_problem(form: str, node: Node, views: Mapping[str, str]) -> str:
 
 
 def _pattern_problem(pattern: str) -> str:
-    from trialwise.checks.pattern import check_pattern
+    from trialwise.checks.patterns import check_pattern
 
     try:
         check_pattern("matches", pattern)

@@ -10,7 +10,7 @@ from trialwise.contrib.importers.mavai.forms import Check, read_check
 from trialwise.contrib.importers.mavai.roots import Roots
 from trialwise.contrib.importers.reading import Keys
 from trialwise.suite.nodes import Node, plain, shown
-from trialwise.suite.problems import Problems
+from trialwise.suite.suite_problems import Problems
 
 __all__ = ["Given", "Media", "read_inputs"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from trialwise.checks._check import Unreadable
-from trialwise.checks._evidence import failed, preview, shown
-from trialwise.checks._reading import same, text_of
+from trialwise.checks.check_base import Unreadable
+from trialwise.checks.quoting import failed, preview, shown
+from trialwise.checks.reply_reading import same, text_of
 from trialwise.contrib.importers.mavai.comparing import FORMS, Mismatch
 from trialwise.contrib.importers.mavai.views import View, select_values, view_of
 from trialwise.errors import InvalidArgument

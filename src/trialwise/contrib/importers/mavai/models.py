@@ -11,7 +11,7 @@ from trialwise.contrib.importers.mavai.inputs import Given, Media
 from trialwise.contrib.importers.mavai.roots import Roots
 from trialwise.contrib.importers.reading import Keys, is_number
 from trialwise.suite.nodes import Node, plain, shown
-from trialwise.suite.problems import Problems
+from trialwise.suite.suite_problems import Problems
 
 __all__ = [
     "LANGUAGE_MODEL",

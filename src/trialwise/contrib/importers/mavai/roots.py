@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path, PureWindowsPath
 
-from trialwise.suite.files import FileUnreadable, read_bytes
 from trialwise.suite.nodes import Node, shown
-from trialwise.suite.problems import Problems
+from trialwise.suite.suite_problems import Problems
+from trialwise.suite.text_files import FileUnreadable, read_bytes
 
 __all__ = ["Roots"]
 

@@ -17,7 +17,7 @@ from trialwise.contrib.importers.mavai.models import LANGUAGE_MODEL, check_model
 from trialwise.contrib.importers.mavai.roots import Roots
 from trialwise.contrib.importers.reading import Keys
 from trialwise.suite.nodes import Node, plain, shown
-from trialwise.suite.problems import Problems, nearest
+from trialwise.suite.suite_problems import Problems, nearest
 
 __all__ = ["SERVICES_FORMAT", "ServiceRead", "read_services"]
 

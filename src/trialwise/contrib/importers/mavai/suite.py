@@ -23,7 +23,7 @@ from trialwise.contrib.importers.mavai.sizing import latency_of, trials_of
 from trialwise.contrib.importers.mavai.spelling import spelled
 from trialwise.contrib.importers.problems import check
 from trialwise.contrib.importers.reading import read_yaml
-from trialwise.suite.problems import Problems
+from trialwise.suite.suite_problems import Problems
 
 __all__ = ["import_mavai", "import_services"]
 

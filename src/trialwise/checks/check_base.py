@@ -1,0 +1,145 @@
+"""What every built-in postcondition shares: it never raises on a reply, and it can be written down.
+
+The guard stands here once, so that a check's own file holds nothing but its condition.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import MISSING, Field, fields
+from typing import Any, ClassVar
+
+from trialwise.checks.quoting import failed
+from trialwise.errors import InvalidArgument
+from trialwise.model.outcome import CheckResult, FailReason
+from trialwise.model.reply import Reply
+
+__all__ = [
+    "UNSET",
+    "Check",
+    "Unreadable",
+    "Unset",
+    "check_flags",
+    "check_texts",
+    "plain",
+    "spelled",
+]
+
+
+class Unset:
+    """The type of `UNSET`: no comparison asked for, where None would ask for null."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __reduce__(self) -> str:
+        return "UNSET"
+
+
+UNSET = Unset()
+
+
+class Unreadable(Exception):
+    """A reply is not of the form that a check looks at.
+
+    Args:
+        explanation: Why, on one line.
+        evidence: The piece of the reply that shows it.
+        reason: `transform`, or `no-value` where there is nothing to look at.
+    """
+
+    def __init__(
+        self,
+        explanation: str,
+        evidence: str = "",
+        *,
+        reason: FailReason = FailReason.TRANSFORM,
+    ) -> None:
+        super().__init__(explanation)
+        self.explanation = explanation
+        self.evidence = evidence
+        self.reason = reason
+
+
+class Check(ABC):
+    """A built-in postcondition: a frozen dataclass whose fields are its constructor's arguments."""
+
+    __slots__ = ()
+
+    spelling: ClassVar[str]
+    """How suite files spell it."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """How reports call it."""
+
+    def check(self, reply: Reply) -> CheckResult:
+        """What it says of a reply; it never raises for one."""
+        try:
+            return self._judge(reply)
+        except Unreadable as unreadable:
+            return failed(unreadable.explanation, unreadable.evidence, reason=unreadable.reason)
+        except Exception as error:  # an object of the user's may raise anything from any method
+            return failed(
+                f"the reply could not be examined: {type(error).__name__}",
+                _message(error),
+                reason=FailReason.TRANSFORM,
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as a suite file spells it; `from_spec` reads it back."""
+        values = [(field, getattr(self, field.name)) for field in fields(self) if field.init]  # type: ignore[arg-type]
+        given = {field.name: plain(value) for field, value in values if value != _default(field)}
+        first = values[0][0].name if values else ""
+        if list(given) == [first] and not isinstance(given[first], dict):
+            return {self.spelling: given[first]}
+        return {self.spelling: given}
+
+    @abstractmethod
+    def _judge(self, reply: Reply) -> CheckResult:
+        """What it says of a reply it can read; it may raise `Unreadable`."""
+
+
+def check_flags(**flags: object) -> None:
+    """Options that are true or false; text such as "no" would count as true."""
+    for argument, value in flags.items():
+        if not isinstance(value, bool):
+            raise InvalidArgument(argument, value, "be true or false")
+
+
+def check_texts(argument: str, texts: tuple[object, ...]) -> None:
+    """At least one text, none of them empty."""
+    if not texts:
+        raise InvalidArgument(argument, list(texts), "hold at least one text")
+    for text in texts:
+        if not isinstance(text, str) or not text:
+            raise InvalidArgument(argument, text, "be text of at least one character")
+
+
+def spelled(check: object) -> dict[str, Any]:
+    """A postcondition as a suite file spells it, if it is one that a suite file can hold."""
+    if not isinstance(check, Check):
+        raise InvalidArgument("check", check, "be a built-in postcondition to be written down")
+    return check.to_dict()
+
+
+def plain(value: Any) -> Any:
+    """A field as JSON: tuples as lists, one of a kind as itself, checks as their own spelling."""
+    if isinstance(value, tuple):
+        items = [plain(item) for item in value]
+        return items[0] if len(items) == 1 and not isinstance(items[0], dict) else items
+    return value
+
+
+def _default(field: Field[Any]) -> object:
+    return UNSET if field.default is MISSING else field.default
+
+
+def _message(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # as above
+        return ""

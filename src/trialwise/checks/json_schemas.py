@@ -1,0 +1,172 @@
+"""Postconditions on the reply's shape by JSON Schema, draft 2020-12.
+
+Schemas are read offline: a reference to another document, other than the drafts themselves, is
+refused when the check is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from trialwise.checks.check_base import Check
+from trialwise.checks.quoting import failed, label, printable, shown
+from trialwise.checks.reply_reading import check_json, json_of
+from trialwise.errors import InvalidArgument
+from trialwise.model.outcome import CheckResult
+from trialwise.model.reply import Reply
+
+__all__ = ["JsonSchema", "json_schema"]
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_LONG_MESSAGE = 150
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchema(Check):
+    """The reply is valid under a schema."""
+
+    spelling: ClassVar[str] = "json_schema"
+
+    # Objects have no hash; the text below stands for them.
+    schema: Any = field(hash=False)
+    _source: str = field(init=False, repr=False, compare=False, hash=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schema", check_json("schema", self.schema))
+        object.__setattr__(self, "_source", check_schema("schema", self.schema))
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        title = self.schema.get("title") if isinstance(self.schema, dict) else None
+        return f"valid under JSON Schema {label(title)}" if title else "valid under JSON Schema"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as a suite file spells it."""
+        return {self.spelling: {"schema": self.schema} if self._ambiguous else self.schema}
+
+    @property
+    def _ambiguous(self) -> bool:
+        return isinstance(self.schema, dict) and list(self.schema) == ["schema"]
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        value = json_of(reply)
+        error = worst_error(self._source, value)
+        if error is None:
+            return CheckResult.ok()
+        problem, evidence = describe(error)
+        return failed(problem, evidence)
+
+
+def json_schema(schema: Mapping[str, Any] | bool) -> JsonSchema:
+    """The reply, read as JSON, is valid under a JSON Schema of draft 2020-12.
+
+    The failure names the most specific place that is wrong. `format` is an annotation, as the draft
+    has it. Patterns are Python's and may backtrack for ever on hostile text.
+
+    >>> check = json_schema({"properties": {"age": {"type": "integer"}}})
+    >>> check.check(Reply(value='{"age": "old"}')).explanation
+    "$.age: 'old' is not of type 'integer'"
+    """
+    return JsonSchema(schema)
+
+
+def check_schema(argument: str, schema: Any) -> str:
+    """A schema that holds together, as text, or `InvalidArgument` with the place."""
+    import json
+
+    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+    from jsonschema.exceptions import SchemaError  # type: ignore[import-untyped]
+    from referencing.exceptions import Unresolvable
+
+    dialect = schema.get("$schema", _DIALECT) if isinstance(schema, dict) else _DIALECT
+    if dialect not in (_DIALECT, _DIALECT + "#"):
+        raise InvalidArgument(f"{argument}.$schema", dialect, f"be {_DIALECT}")
+    try:
+        Draft202012Validator.check_schema(schema)
+        reference = ""
+        for reference, resolver in _references(schema):
+            resolver.lookup(reference)
+        source = json.dumps(schema, sort_keys=True)
+        _validator(source).is_valid(None)
+    except SchemaError as error:
+        problem = printable(f"{error.json_path}: {error.message}")
+        raise InvalidArgument(argument, schema, f"be a JSON Schema ({problem})") from None
+    except Unresolvable:
+        problem = f"cannot resolve {label(reference)}"
+        raise InvalidArgument(argument, schema, f"be a JSON Schema ({problem})") from None
+    except RecursionError:
+        raise InvalidArgument(argument, schema, "not refer to itself without end") from None
+    return source
+
+
+def worst_error(source: str, value: Any) -> Any:
+    """The most specific error of a value under the schema written as `source`, or None."""
+    from jsonschema.exceptions import best_match
+
+    return best_match(_validator(source).iter_errors(value))
+
+
+def describe(error: Any) -> tuple[str, str]:
+    """An error's place and message, and the value there."""
+    message = error.message
+    if len(message) > _LONG_MESSAGE:
+        # It begins with the value, so that nothing else would be left of it.
+        message = f"does not meet {label(error.validator)}: {shown(error.validator_value)}"
+    return f"{error.json_path}: {message}", shown(error.instance)
+
+
+@lru_cache(maxsize=64)
+def _validator(source: str) -> Any:
+    import json
+
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend  # type: ignore[import-untyped]
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+
+    # The library compares every two items, which a long reply turns into minutes.
+    quick = extend(Draft202012Validator, {"uniqueItems": _unique_items})
+    # With a registry of its own the validator never fetches a reference from the network.
+    return quick(json.loads(source), registry=REGISTRY)
+
+
+def _unique_items(validator: Any, unique: bool, items: Any, _schema: Any) -> Iterator[Any]:
+    from jsonschema.exceptions import ValidationError
+
+    if not unique or not validator.is_type(items, "array"):
+        return
+    seen: set[Any] = set()
+    for index, item in enumerate(items):
+        if (key := _key(item)) in seen:
+            yield ValidationError(f"item {index} is a repetition of {shown(item)}")
+            return
+        seen.add(key)
+
+
+def _key(value: Any) -> Any:
+    """Something hashable that is equal for equal JSON values only."""
+    if isinstance(value, list):
+        return "array", tuple(map(_key, value))
+    if isinstance(value, dict):
+        return "object", frozenset((name, _key(item)) for name, item in value.items())
+    return type(value) is bool, value
+
+
+def _references(schema: Any) -> Iterator[tuple[str, Any]]:
+    """Every reference of a schema with what resolves it; values in `const` are not references."""
+    from jsonschema_specifications import REGISTRY
+    from referencing.jsonschema import DRAFT202012
+
+    root = DRAFT202012.create_resource(schema)
+    pending = [(root, REGISTRY.resolver_with_root(root))]
+    while pending:
+        resource, resolver = pending.pop()
+        contents = resource.contents
+        if isinstance(contents, dict):
+            for keyword in ("$ref", "$dynamicRef"):
+                if keyword in contents:
+                    yield contents[keyword], resolver
+        pending += [(child, resolver.in_subresource(child)) for child in resource.subresources()]

@@ -1,0 +1,133 @@
+"""Postconditions on what the reply can be read as: a format, or a number within limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+from trialwise.checks import strict_parsing
+from trialwise.checks.check_base import Check, Unreadable
+from trialwise.checks.json_paths import JsonPath, check_path
+from trialwise.checks.quoting import failed, preview, shown
+from trialwise.checks.reply_reading import json_of, number_of, text_of
+from trialwise.checks.value_limits import Limits
+from trialwise.model.outcome import CheckResult
+from trialwise.model.reply import Reply
+from trialwise.validation import require_choice
+
+__all__ = ["Format", "NumericRange", "Parses", "numeric_range", "parses"]
+
+Format = Literal["json", "yaml", "xml", "number"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parses(Check):
+    """The reply is written in a format."""
+
+    spelling: ClassVar[str] = "parses"
+
+    format: Format
+
+    def __post_init__(self) -> None:
+        require_choice("format", self.format, get_args(Format))
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"parses as {self.format if self.format == 'number' else self.format.upper()}"
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        if reply.value is not None and not isinstance(reply.value, str):
+            return self._judge_object(reply)
+        text = text_of(reply)
+        try:
+            getattr(strict_parsing, f"parse_{self.format}")(text)
+        except ValueError as error:
+            return failed(f"the reply is not {error}", preview(text))
+        return CheckResult.ok()
+
+    def _judge_object(self, reply: Reply) -> CheckResult:
+        """What is no text may be a JSON value or a number; it is no document."""
+        try:
+            if self.format == "number":
+                number_of(reply)
+            elif self.format == "json":
+                json_of(reply)
+            else:
+                kind = type(reply.value).__name__
+                return failed(f"the reply is no text but of type {kind}", shown(reply.value))
+        except Unreadable as unreadable:
+            # To be readable is the condition here.
+            return failed(unreadable.explanation, unreadable.evidence)
+        return CheckResult.ok()
+
+
+def parses(format: Format) -> Parses:  # noqa: A002  (the word users write)
+    """The reply is one document of a format, and nothing else.
+
+    - `json`: RFC 8259, strictly: no NaN, no repeated key, finite numbers.
+    - `yaml`: one YAML 1.2 document of standard types. Most plain sentences are YAML, too.
+    - `xml`: well-formed, namespaces included; a document that declares entities fails.
+    - `number`: one finite decimal number, as `-1.5e3`.
+
+    A reply that is not text is no document, but may be JSON or a number as it is.
+
+    Documents are bounded: 200 levels, a million values (YAML 100,000, as if each alias were a
+    copy), 10 million characters (YAML 100,000; a number 1,000).
+
+    >>> parses("json").check(Reply(value='{"a": 1, "a": 2}')).explanation
+    "the reply is not JSON with unique keys: 'a' is repeated"
+    """
+    return Parses(format)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumericRange(Check):
+    """A number, or every number at a path, lies within limits."""
+
+    spelling: ClassVar[str] = "numeric_range"
+
+    minimum: float | None = None
+    maximum: float | None = None
+    path: str | None = None
+
+    def __post_init__(self) -> None:
+        Limits(self.minimum, self.maximum).check_reals()
+        if self.path is not None:
+            check_path("path", self.path)
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        what = "number" if self.path is None else self.path
+        return f"{what} {Limits(self.minimum, self.maximum)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as a suite file spells it."""
+        place = {} if self.path is None else {"path": self.path}
+        return {self.spelling: Limits(self.minimum, self.maximum).to_dict() | place}
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        if self.path is not None:
+            return JsonPath(self.path, minimum=self.minimum, maximum=self.maximum).check(reply)
+        number, limits = number_of(reply), Limits(self.minimum, self.maximum)
+        if limits.hold(number):
+            return CheckResult.ok()
+        return failed(f"expected a number {limits}", shown(number))
+
+
+def numeric_range(
+    *, minimum: float | None = None, maximum: float | None = None, path: str | None = None
+) -> NumericRange:
+    """The reply is a number within limits, both of which belong to the range.
+
+    Args:
+        minimum: The least number allowed.
+        maximum: The greatest number allowed.
+        path: A JSONPath (RFC 9535); then every value it selects, and at least one, must be such a
+            number.
+
+    >>> numeric_range(minimum=0, maximum=1).check(Reply(value="1.5")).explanation
+    'expected a number 0 to 1'
+    """
+    return NumericRange(minimum=minimum, maximum=maximum, path=path)

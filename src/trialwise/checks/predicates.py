@@ -1,0 +1,208 @@
+"""A plain Python function as a postcondition.
+
+What the function is given is decided by its signature, once, when the check is built. It runs in
+this process, unguarded: it is the user's own code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from trialwise.checks.check_base import Check, Unreadable, check_texts
+from trialwise.checks.quoting import failed, preview, shown
+from trialwise.checks.reply_reading import expected_of, text_of
+from trialwise.errors import InvalidArgument
+from trialwise.model.outcome import CheckResult, FailReason
+from trialwise.model.reply import Reply
+
+__all__ = ["Predicate", "predicate"]
+
+_NAMES = ("reply", "text", "value", "input", "expected")
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate(Check):
+    """A function of the user's holds for the reply."""
+
+    spelling: ClassVar[str] = "python"
+
+    function: Callable[..., object]
+    title: str = ""
+    _parameters: tuple[tuple[str, str], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_parameters", _parameters(self.function))
+        if self.title:
+            check_texts("name", (self.title,))
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return self.title or _function_name(self.function)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Where the function is found; the suite reader decides whether to import it."""
+        module = getattr(self.function, "__module__", "")
+        where = f"{module}:{getattr(self.function, '__qualname__', self.name)}"
+        found = {self.spelling: where}
+        return {"named": {"name": self.title, "check": found}} if self.title else found
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        arguments = [(name, _argument(source, reply)) for name, source in self._parameters]
+        positional = [value for name, value in arguments if not name]
+        try:
+            result = self.function(*positional, **{key: value for key, value in arguments if key})
+        except AssertionError as error:
+            return failed(_assertion(error), _seen(reply))
+        except Exception as error:  # the user's function may raise anything
+            return failed(
+                f"{self.name} raised {type(error).__name__}: {_text(error)}",
+                _seen(reply),
+                reason=FailReason.TRANSFORM,
+            )
+        return self._result(result, reply)
+
+    def _result(self, result: object, reply: Reply) -> CheckResult:
+        if result is True or result is None:
+            return CheckResult.ok()
+        if result is False:
+            return failed(f"{self.name} is false", _seen(reply))
+        if isinstance(result, CheckResult):
+            if result.reason is None:
+                return result
+            return failed(result.explanation, result.evidence, reason=result.reason)
+        close = getattr(result, "close", None)
+        if hasattr(result, "__await__") and callable(close):
+            close()
+        kind = type(result).__name__
+        return failed(
+            f"{self.name} returned {kind}, expected a bool, a CheckResult or None",
+            shown(result),
+            reason=FailReason.TRANSFORM,
+        )
+
+
+def predicate(function: Callable[..., object], *, name: str = "") -> Predicate:
+    """A Python function holds for the reply.
+
+    It returns a bool or a `CheckResult`; returning None passes, so that a function of plain
+    assertions works, and an `AssertionError` is a failure with the assertion as its explanation.
+    Any other exception is a failure with reason `transform`.
+
+    Args:
+        function: Its parameters are found by name: `reply`, `text`, `value` (what the service
+            returned), `input` (the trial's), `expected` (what the input expects; with a default it
+            is left alone). A single parameter of another name is given the reply
+            if it is annotated `Reply`, the text if annotated `str`, else the value. Coroutine
+            functions are refused.
+        name: How reports call it; by default the function's name.
+
+    >>> def is_short(text: str) -> bool:
+    ...     return len(text) < 5
+    >>> predicate(is_short).check(Reply(value="too long")).explanation
+    'is_short is false'
+    """
+    return Predicate(function, name)
+
+
+def _parameters(function: object) -> tuple[tuple[str, str], ...]:
+    """For each argument the keyword it goes by (none: by position) and what it is."""
+    import inspect
+
+    if isinstance(function, type) or not callable(function):
+        raise InvalidArgument("function", function, "be a function of a reply")
+    unwrapped = inspect.unwrap(function)
+    for candidate in (unwrapped, getattr(unwrapped, "__call__", None)):  # noqa: B004
+        if inspect.iscoroutinefunction(candidate) or inspect.isasyncgenfunction(candidate):
+            allowed = "be an ordinary function: async postconditions are not supported yet"
+            raise InvalidArgument("function", function, allowed)
+        if inspect.isgeneratorfunction(candidate):
+            raise InvalidArgument("function", function, "return its result, not yield it")
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):
+        # Some built-in functions show no signature; they take one thing.
+        return (("", "value"),)
+    return _assigned(function, list(signature.parameters.values()))
+
+
+def _assigned(function: object, parameters: list[Any]) -> tuple[tuple[str, str], ...]:
+    variadic = {"VAR_POSITIONAL", "VAR_KEYWORD"}
+    named = [one for one in parameters if one.kind.name not in variadic]
+    required = [one for one in named if one.default is one.empty]
+    # A function may have had a default of its own by that name before inputs had one.
+    found = [one for one in named if one.name in _NAMES and not _is_own(one)]
+    unknown = [one.name for one in required if one.name not in _NAMES]
+    if not found and len(required) == 1:
+        only = required[0]
+        return (("" if only.kind.name != "KEYWORD_ONLY" else only.name, _by_annotation(only)),)
+    if unknown:
+        allowed = f"take only {', '.join(_NAMES)}, not {', '.join(unknown)}"
+        raise InvalidArgument("function", function, allowed)
+    if not found:
+        raise InvalidArgument("function", function, f"take one of {', '.join(_NAMES)}")
+    return tuple(
+        ("" if one.kind.name == "POSITIONAL_ONLY" else one.name, one.name) for one in found
+    )
+
+
+def _is_own(parameter: Any) -> bool:
+    return parameter.name == "expected" and parameter.default is not parameter.empty
+
+
+def _by_annotation(parameter: Any) -> str:
+    annotation = parameter.annotation
+    if annotation is Reply or annotation in ("Reply", "tw.Reply", "trialwise.Reply"):
+        return "reply"
+    return "text" if annotation is str or annotation == "str" else "value"
+
+
+def _argument(source: str, reply: Reply) -> object:
+    if source == "reply":
+        return reply
+    if source == "text":
+        return text_of(reply)
+    if source == "value":
+        return reply.value
+    if source == "expected":
+        return expected_of(reply)
+    if "input" not in reply.details:
+        raise Unreadable("the trial's input is not known", reason=FailReason.NO_VALUE)
+    return reply.details["input"]
+
+
+def _assertion(error: AssertionError) -> str:
+    """The assertion's message, or else its line."""
+    import linecache
+
+    if message := _text(error):
+        return message
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    line = linecache.getline(trace.tb_frame.f_code.co_filename, trace.tb_lineno) if trace else ""
+    return line.strip() or "an assertion failed"
+
+
+def _function_name(function: object) -> str:
+    import functools
+
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _text(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # its own __str__ may raise anything
+        return ""
+
+
+def _seen(reply: Reply) -> str:
+    try:
+        return preview(text_of(reply))
+    except Unreadable:
+        return ""

@@ -1,0 +1,122 @@
+"""Postconditions on what one reply took: tokens, money and time.
+
+A reply whose usage or cost is not known fails with reason `no-value`: unknown is not free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from trialwise.checks.check_base import Check, Unreadable
+from trialwise.checks.quoting import failed
+from trialwise.errors import InvalidArgument
+from trialwise.model.outcome import CheckResult, FailReason
+from trialwise.model.reply import Reply
+from trialwise.validation import require_count, require_real
+
+__all__ = ["MaxCost", "MaxLatency", "MaxTokens", "max_cost", "max_latency", "max_tokens"]
+
+
+@dataclass(frozen=True, slots=True)
+class MaxTokens(Check):
+    """The reply took no more tokens than this."""
+
+    spelling: ClassVar[str] = "max_tokens"
+
+    tokens: int
+
+    def __post_init__(self) -> None:
+        require_count("tokens", self.tokens)
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"at most {self.tokens} tokens"
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        if reply.usage is None:
+            raise Unreadable("the reply's tokens are not known", reason=FailReason.NO_VALUE)
+        total = reply.usage.total_tokens
+        if total <= self.tokens:
+            return CheckResult.ok()
+        both = f"{reply.usage.input_tokens} in, {reply.usage.output_tokens} out"
+        return failed(f"{total} tokens, expected at most {self.tokens}", both)
+
+
+def max_tokens(tokens: int) -> MaxTokens:
+    """The reply took at most so many tokens, input and output together.
+
+    >>> max_tokens(100).check(Reply(value="")).reason
+    <FailReason.NO_VALUE: 'no-value'>
+    """
+    return MaxTokens(tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class MaxCost(Check):
+    """The reply cost no more than this."""
+
+    spelling: ClassVar[str] = "max_cost"
+
+    usd: float
+
+    def __post_init__(self) -> None:
+        _check_amount("usd", self.usd)
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"costs at most ${self.usd:g}"
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        if reply.cost_usd is None:
+            raise Unreadable("the reply's cost is not known", reason=FailReason.NO_VALUE)
+        if reply.cost_usd <= self.usd:
+            return CheckResult.ok()
+        return failed(f"expected at most ${self.usd:g}", f"${reply.cost_usd:g}")
+
+
+def max_cost(usd: float) -> MaxCost:
+    """The reply cost at most so much, in US dollars.
+
+    >>> max_cost(0.01).check(Reply(value="", cost_usd=0.02)).evidence
+    '$0.02'
+    """
+    return MaxCost(usd)
+
+
+@dataclass(frozen=True, slots=True)
+class MaxLatency(Check):
+    """The reply took no longer than this."""
+
+    spelling: ClassVar[str] = "max_latency"
+
+    seconds: float
+
+    def __post_init__(self) -> None:
+        _check_amount("seconds", self.seconds)
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"takes at most {self.seconds:g} s"
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        if reply.latency_s <= self.seconds:
+            return CheckResult.ok()
+        return failed(f"expected at most {self.seconds:g} s", f"{reply.latency_s:g} s")
+
+
+def max_latency(seconds: float) -> MaxLatency:
+    """The reply took at most so many seconds.
+
+    >>> max_latency(2).check(Reply(value="", latency_s=2.5)).evidence
+    '2.5 s'
+    """
+    return MaxLatency(seconds)
+
+
+def _check_amount(argument: str, value: float) -> None:
+    if require_real(argument, value) < 0:
+        raise InvalidArgument(argument, value, "be at least 0")

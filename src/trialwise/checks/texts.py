@@ -1,0 +1,264 @@
+"""Postconditions on the reply's text.
+
+Lengths and positions count code points. `ignore_case` compares case-folded text. A reply that is
+None has no text, which is a failure with reason `no-value`, never the text "None".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+from trialwise.checks.check_base import Check, check_flags, check_texts
+from trialwise.checks.quoting import around, failed, label, preview
+from trialwise.checks.reply_reading import text_of
+from trialwise.checks.value_limits import Limits
+from trialwise.model.outcome import CheckResult
+from trialwise.model.reply import Reply
+from trialwise.validation import require_count
+
+__all__ = [
+    "Contains",
+    "EndsWith",
+    "Length",
+    "NotContains",
+    "StartsWith",
+    "contains",
+    "ends_with",
+    "length",
+    "not_contains",
+    "starts_with",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Contains(Check):
+    """Every given text occurs, often enough and not too often."""
+
+    spelling: ClassVar[str] = "contains"
+
+    text: tuple[str, ...]
+    _: KW_ONLY
+    ignore_case: bool = False
+    minimum: int = 1
+    maximum: int | None = None
+
+    def __post_init__(self) -> None:
+        check_flags(ignore_case=self.ignore_case)
+        check_texts("text", self.text)
+        require_count("minimum", self.minimum)
+        if self.maximum is not None:
+            require_count("maximum", self.maximum, minimum=self.minimum)
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        parts = " and ".join(map(label, self.text))
+        if (self.minimum, self.maximum) == (1, None):
+            return f"contains {parts}"
+        return f"contains {parts} {Limits(self.minimum, self.maximum)} times"
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        text = text_of(reply)
+        searched = text.casefold() if self.ignore_case else text
+        limits = Limits(self.minimum, self.maximum)
+        for part in self.text:
+            sought = part.casefold() if self.ignore_case else part
+            count = searched.count(sought)
+            if limits.hold(count):
+                continue
+            if count == 0:
+                return failed(f"{label(part)} is not in the reply", preview(text))
+            return failed(
+                f"{label(part)} occurs {count} times, expected {limits}",
+                around(searched, searched.find(sought), len(sought)),
+            )
+        return CheckResult.ok()
+
+
+def contains(
+    text: str | Sequence[str],
+    *,
+    ignore_case: bool = False,
+    minimum: int = 1,
+    maximum: int | None = None,
+) -> Contains:
+    """Each given text occurs in the reply.
+
+    Args:
+        text: One text or several; all of them must occur (for one of several use `any_of`).
+        ignore_case: Compare case-folded text.
+        minimum: How often each must occur at least, without overlaps.
+        maximum: How often each may occur at most.
+
+    >>> contains("555").check(Reply(value="15 × 37 = 554")).explanation
+    "'555' is not in the reply"
+    """
+    return Contains(as_texts(text), ignore_case=ignore_case, minimum=minimum, maximum=maximum)
+
+
+@dataclass(frozen=True, slots=True)
+class NotContains(Check):
+    """None of the given texts occurs."""
+
+    spelling: ClassVar[str] = "not_contains"
+
+    text: tuple[str, ...]
+    _: KW_ONLY
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        check_flags(ignore_case=self.ignore_case)
+        check_texts("text", self.text)
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"does not contain {' or '.join(map(label, self.text))}"
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        text = text_of(reply)
+        searched = text.casefold() if self.ignore_case else text
+        for part in self.text:
+            start = searched.find(part.casefold() if self.ignore_case else part)
+            if start >= 0:
+                where = f"{label(part)} occurs at position {start}"
+                return failed(where, around(searched, start, len(part)))
+        return CheckResult.ok()
+
+
+def not_contains(text: str | Sequence[str], *, ignore_case: bool = False) -> NotContains:
+    """No given text occurs in the reply.
+
+    Args:
+        text: One text or several, none of which may occur.
+        ignore_case: Compare case-folded text.
+
+    >>> not_contains("sorry", ignore_case=True).check(Reply(value="So sorry!")).evidence
+    'so sorry!'
+    """
+    return NotContains(as_texts(text), ignore_case=ignore_case)
+
+
+@dataclass(frozen=True, slots=True)
+class StartsWith(Check):
+    """The reply begins with a given text."""
+
+    spelling: ClassVar[str] = "starts_with"
+
+    text: str
+    _: KW_ONLY
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        check_flags(ignore_case=self.ignore_case)
+        check_texts("text", (self.text,))
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"starts with {label(self.text)}"
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        text = text_of(reply)
+        actual, expected = _folded(text, self.text, self.ignore_case)
+        if actual.startswith(expected):
+            return CheckResult.ok()
+        begin = text[: len(self.text) + 20]
+        return failed(f"the reply does not start with {label(self.text)}", preview(begin))
+
+
+def starts_with(text: str, *, ignore_case: bool = False) -> StartsWith:
+    """The reply begins with a text, white space included.
+
+    >>> starts_with("Yes").check(Reply(value="No.")).passed
+    False
+    """
+    return StartsWith(text, ignore_case=ignore_case)
+
+
+@dataclass(frozen=True, slots=True)
+class EndsWith(Check):
+    """The reply ends with a given text."""
+
+    spelling: ClassVar[str] = "ends_with"
+
+    text: str
+    _: KW_ONLY
+    ignore_case: bool = False
+
+    def __post_init__(self) -> None:
+        check_flags(ignore_case=self.ignore_case)
+        check_texts("text", (self.text,))
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"ends with {label(self.text)}"
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        text = text_of(reply)
+        actual, expected = _folded(text, self.text, self.ignore_case)
+        if actual.endswith(expected):
+            return CheckResult.ok()
+        end = text[-(len(self.text) + 20) :]
+        return failed(f"the reply does not end with {label(self.text)}", preview(end))
+
+
+def ends_with(text: str, *, ignore_case: bool = False) -> EndsWith:
+    """The reply ends with a text, white space included.
+
+    >>> ends_with("Bye.").check(Reply(value="Bye.")).passed
+    True
+    """
+    return EndsWith(text, ignore_case=ignore_case)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Length(Check):
+    """The reply's length lies within limits."""
+
+    spelling: ClassVar[str] = "length"
+
+    minimum: int | None = None
+    maximum: int | None = None
+
+    def __post_init__(self) -> None:
+        Limits(self.minimum, self.maximum).check_counts()
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"length {Limits(self.minimum, self.maximum)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as a suite file spells it."""
+        return {self.spelling: Limits(self.minimum, self.maximum).to_dict()}
+
+    def _judge(self, reply: Reply) -> CheckResult:
+        text = text_of(reply)
+        limits = Limits(self.minimum, self.maximum)
+        if limits.hold(len(text)):
+            return CheckResult.ok()
+        return failed(f"the reply has {len(text)} characters, expected {limits}", preview(text))
+
+
+def length(*, minimum: int | None = None, maximum: int | None = None) -> Length:
+    """The reply has at least `minimum` and at most `maximum` code points.
+
+    >>> length(maximum=3).check(Reply(value="four")).explanation
+    'the reply has 4 characters, expected at most 3'
+    """
+    return Length(minimum=minimum, maximum=maximum)
+
+
+def as_texts(texts: str | Sequence[str]) -> tuple[str, ...]:
+    """One text or several as a tuple; anything else is left for the check to refuse."""
+    if isinstance(texts, (list, tuple)):
+        return tuple(texts)
+    return (texts,)  # type: ignore[return-value]
+
+
+def _folded(actual: str, expected: str, ignore_case: bool) -> tuple[str, str]:
+    return (actual.casefold(), expected.casefold()) if ignore_case else (actual, expected)

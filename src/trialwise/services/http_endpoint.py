@@ -1,0 +1,146 @@
+"""An HTTP endpoint under test."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from trialwise.engine.ports import TrialContext
+from trialwise.errors import InvalidArgument
+from trialwise.model.reply import Reply
+from trialwise.services._exchange import Answer, Exchange, Request, check_url
+from trialwise.services._json_value import check_pointer, find, parse_json
+from trialwise.services._templates import encode, fill_json, fill_text, quote_url, to_json
+from trialwise.services.failures import HttpFailure, MalformedReply
+from trialwise.services.secret_headers import check_headers, check_set, resolve, scrub
+
+__all__ = ["HttpService"]
+
+#: Too many requests, and whatever a server says of itself: not an answer to the input.
+_INFRASTRUCTURE = frozenset({429, *range(500, 600)})
+_WITH_BODY = ("POST", "PUT", "PATCH")
+
+
+class HttpService:
+    """An endpoint that is sent each input and whose response is the reply.
+
+    `{input}`, `{index}` and `{seed}` in the URL (quoted), the headers and the body are replaced;
+    in a JSON body a text that is nothing but a placeholder becomes the value itself. `${NAME}` in
+    the headers (and in the URL's host) is the environment variable of that name: the only way to
+    send a secret, so that none is ever shown, logged or recorded.
+
+    A status of 429 or 5xx, and a connection that fails, are infrastructure errors that keep the
+    status and Retry-After. Any other status is a reply, with `details["status"]`. Connections are
+    reused and cookies are not kept, so that trials stay independent.
+
+    >>> HttpService("http://localhost:8000/ask", body={"q": "{input}"}, extract="/answer")
+    HttpService('http://localhost:8000/ask', method='POST')
+
+    Args:
+        url: Where to.
+        method: How.
+        headers: With references for what is secret.
+        body: A JSON structure, or text; by default `{"input": "{input}"}` where there is a body.
+        extract: The JSON Pointer (RFC 6901) to the reply's value in the response; the whole text
+            without one. It applies to 2xx responses.
+        infrastructure_statuses: Which statuses are no reply.
+        timeout_s: For the whole exchange, beside whatever limit a trial has.
+        connect_timeout_s: For the connection alone; past it, the endpoint is not there.
+        response_limit: Bytes of response that may come.
+        environment: Read instead of the process's own.
+        clock: Seconds from any origin, for the latency.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        method: str = "POST",
+        headers: Mapping[str, str] | None = None,
+        body: Any = None,
+        extract: str | None = None,
+        infrastructure_statuses: Collection[int] = _INFRASTRUCTURE,
+        timeout_s: float | None = None,
+        connect_timeout_s: float = 10.0,
+        response_limit: int = 2**20,
+        environment: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._url = check_url("url", url)
+        self._method = _check_method(method)
+        self._headers = check_headers(headers or {})
+        self._environment = os.environ if environment is None else environment
+        check_set("url", [url], self._environment)
+        check_set("headers", self._headers.values(), self._environment)
+        self._body = _default_body(self._method) if body is None else body
+        self._extract = None if extract is None else check_pointer("extract", extract)
+        self._infrastructure = frozenset(infrastructure_statuses)
+        self._exchange = Exchange(
+            timeout_s=timeout_s,
+            connect_timeout_s=connect_timeout_s,
+            response_limit=response_limit,
+            clock=clock,
+        )
+
+    async def call(self, trial: TrialContext) -> Reply:
+        """The endpoint's reply to one trial."""
+        where = f"{self._method} {self._url}"
+        answer = await self._exchange.send(self._request(trial), where=where, scrub=self._scrub)
+        if answer.status in self._infrastructure:
+            message = f"{where} answered {answer.status}: {self._scrub(answer.head)!r}"
+            raise HttpFailure(message, status=answer.status, retry_after_s=answer.retry_after_s)
+        return Reply(
+            value=self._value(answer),
+            latency_s=answer.latency_s,
+            details={"status": answer.status, "content_type": answer.content_type},
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        await self._exchange.aclose()
+
+    def _request(self, trial: TrialContext) -> Request:
+        environment = self._environment
+        url = resolve(self._url, environment, lambda text: fill_text(text, trial, quote=quote_url))
+        headers = {
+            name: resolve(value, environment, lambda text: fill_text(text, trial))
+            for name, value in self._headers.items()
+        }
+        content, content_type = self._content(trial)
+        if content_type and not any(name.lower() == "content-type" for name in headers):
+            headers["Content-Type"] = content_type
+        return Request(self._method, url, headers, content)
+
+    def _content(self, trial: TrialContext) -> tuple[bytes | None, str]:
+        if self._body is None:
+            return None, ""
+        if isinstance(self._body, str):
+            return encode(fill_text(self._body, trial)), "text/plain; charset=utf-8"
+        return encode(to_json(fill_json(self._body, trial))), "application/json"
+
+    def _value(self, answer: Answer) -> Any:
+        if self._extract is None or not 200 <= answer.status < 300:
+            return answer.text
+        try:
+            return find(parse_json(answer.body), self._extract)
+        except (ValueError, LookupError) as error:
+            message = f"the response holds no reply: {error}; it begins {answer.head!r}"
+            raise MalformedReply(self._scrub(message)) from None
+
+    def _scrub(self, text: str) -> str:
+        return scrub(text, [self._url, *self._headers.values()], self._environment)
+
+    def __repr__(self) -> str:
+        return f"HttpService({self._url!r}, method={self._method!r})"
+
+
+def _check_method(method: object) -> str:
+    if not isinstance(method, str) or not method.isalpha():
+        raise InvalidArgument("method", method, "be an HTTP method such as 'POST'")
+    return method.upper()
+
+
+def _default_body(method: str) -> Any:
+    return {"input": "{input}"} if method in _WITH_BODY else None

@@ -1,0 +1,190 @@
+"""What a contract of a suite promises: its criteria, and the samplings they run over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trialwise.errors import InvalidArgument
+from trialwise.model.criterion import Check, Criterion
+from trialwise.model.sampling import Sampling
+from trialwise.suite.function_imports import import_function
+from trialwise.suite.input_building import build_inputs
+from trialwise.suite.model_making import made
+from trialwise.suite.nodes import shown
+from trialwise.suite.postconditions import CALLS, Spec
+from trialwise.suite.reading_context import INVALID, Context, Invalid
+from trialwise.suite.records import Fields
+from trialwise.suite.suite_problems import nearest
+
+__all__ = ["build_criteria", "build_postcondition", "build_samplings", "check_sampling"]
+
+_QUESTIONS = ("at_least", "no_worse_than", "never_fails")
+_SAME = (
+    *_QUESTIONS,
+    "trials",
+    "max_trials",
+    "method",
+    "margin",
+    "confidence",
+    "power",
+    "origin",
+    "sampling",
+    "each_input",
+    "min_probes",
+)
+
+
+def build_samplings(fields: Fields, context: Context) -> dict[str, Sampling] | Invalid:
+    """The samplings of a contract by name."""
+    if "inputs" in fields.nodes and "samplings" in fields.nodes:
+        message = "`inputs` and `samplings` exclude one another: keep one"
+        return context.refuse(fields.keys["samplings"], message)
+    if "inputs" in fields.nodes:
+        one = _sampling("inputs", fields.get("inputs", INVALID), context)
+        return one if isinstance(one, Invalid) else {"inputs": one}
+    if "samplings" not in fields.nodes:
+        return context.refuse(fields.node, "there are no `inputs`: say what the service is asked")
+    several = fields.get("samplings")
+    if not isinstance(several, Fields):
+        return INVALID
+    built = {name: _sampling(name, given, context) for name, given in several.values.items()}
+    sound = {name: one for name, one in built.items() if not isinstance(one, Invalid)}
+    return sound if len(sound) == len(several.nodes) else INVALID
+
+
+def _sampling(name: str, given: Any, context: Context) -> Sampling | Invalid:
+    """A sampling from its inputs, or from the mapping that holds them."""
+    is_record = isinstance(given, Fields) and "inputs" in given.nodes
+    inputs = given.get("inputs", INVALID) if is_record else given
+    found = build_inputs(inputs, context)
+    if isinstance(found, Invalid):
+        return found
+    more = given.given("version", "role", "description") if is_record else {}
+    return Sampling(inputs=found, identifier=name, **more)
+
+
+def build_criteria(
+    fields: Fields, samplings: list[str] | None, context: Context
+) -> tuple[Criterion, ...]:
+    """The criteria that are sound.
+
+    Args:
+        fields: The contract's.
+        samplings: Its samplings, where they are known.
+        context: The suite being read.
+    """
+    if "criteria" not in fields.nodes:
+        context.refuse(fields.node, "there are no `criteria`: say what is promised")
+    given: list[Fields] = fields.get("criteria", [])
+    lines: dict[str, int] = {}
+    for one in given:
+        name = one.get("name", "")
+        if name in lines:
+            message = f"the name `{name}` is that of the criterion on line {lines[name]} already"
+            context.refuse(one.at("name"), message)
+        elif name:
+            lines[name] = one.node.line + 1
+        check_sampling(one, samplings, f"the criterion `{name}`", context)
+    _check_used(fields, given, samplings, context)
+    built = [_criterion(one, context) for one in given]
+    return tuple(one for one in built if not isinstance(one, Invalid))
+
+
+def check_sampling(
+    fields: Fields, samplings: list[str] | None, whose: str, context: Context
+) -> None:
+    """A sampling that is named exists, and where there are several one is named."""
+    if samplings is None:
+        return
+    known = ", ".join(f"`{name}`" for name in samplings)
+    name = fields.get("sampling")
+    if "sampling" not in fields.nodes and len(samplings) > 1:
+        context.refuse(fields.node, f"{whose} needs a `sampling`: there are {known}")
+    elif name is not None and name not in samplings:
+        close = nearest(name, samplings)
+        hint = f"did you mean `{close}`?" if close else f"there are {known}"
+        context.refuse(fields.at("sampling"), f"there is no sampling `{name}`; {hint}")
+
+
+def _check_used(
+    fields: Fields, criteria: list[Fields], samplings: list[str] | None, context: Context
+) -> None:
+    if samplings is None or len(samplings) < 2:
+        return
+    used = {one.get("sampling") for one in criteria}
+    for name in samplings:
+        if name not in used:
+            message = f"no criterion runs over `{name}`: trials that decide nothing are not run"
+            context.refuse(fields["samplings"].keys[name], message)
+
+
+def _criterion(fields: Fields, context: Context) -> Criterion | Invalid:
+    specs = [fields[name] for name in fields.nodes if name in CALLS and name in fields]
+    specs += fields.get("postconditions", [])
+    checks = [build_postcondition(spec, context) for spec in specs]
+    values = fields.given(*_SAME)
+    if any(name in fields.nodes and name not in values for name in _SAME):
+        return INVALID
+    if sum(name in values and values[name] is not False for name in _QUESTIONS) != 1:
+        return INVALID
+    values |= {"contract_ref": fields.get("ref", ""), "category": fields.get("class", "")}
+    # Whatever is wrong with its postconditions, what is wrong with its numbers is said, too.
+    sound = [check for check in checks if check is not INVALID] or [_passes]
+    criterion = made(lambda: Criterion(fields.get("name", "?"), sound, **values), fields, context)
+    return criterion if fields.sound and INVALID not in checks else INVALID
+
+
+def _passes(reply: object) -> bool:
+    """Stands in for postconditions that were refused; never run."""
+    return reply is not None
+
+
+def build_postcondition(spec: Spec, context: Context) -> Any:
+    """The postcondition that a spec describes, or `INVALID` once its problem is reported."""
+    try:
+        if spec.name == "python":
+            return _predicate(spec, context)
+        if spec.name in ("judge", "similar"):
+            from trialwise.suite import judge_building
+
+            build = (
+                judge_building.build_judge if spec.name == "judge" else judge_building.build_similar
+            )
+            return build(spec, context)
+        return _combined(spec, context) if spec.parts else _built_in(spec)
+    except InvalidArgument as error:
+        argument = error.argument.rpartition(": ")[2]
+        node = spec.fields.at(argument) if spec.fields else spec.node
+        what = f"`{spec.name}`" if node is spec.node else f"`{argument}`"
+        return context.refuse(node, f"{what} must {error.allowed}, got {shown(node)}")
+
+
+def _built_in(spec: Spec) -> Check:
+    from warnings import catch_warnings, simplefilter
+
+    from trialwise.checks.check_registry import from_spec
+
+    with catch_warnings():
+        # Python warns of regular expressions that may mean something else one day.
+        simplefilter("ignore", FutureWarning)
+        return from_spec({spec.name: spec.arguments})
+
+
+def _predicate(spec: Spec, context: Context) -> Check | Invalid:
+    from trialwise.checks.predicates import predicate
+
+    function = import_function(spec.node, spec.arguments["function"], context)
+    return function if isinstance(function, Invalid) else predicate(function)
+
+
+def _combined(spec: Spec, context: Context) -> Any:
+    from trialwise.checks import combine
+
+    parts = [build_postcondition(part, context) for part in spec.parts]
+    if INVALID in parts:
+        return INVALID
+    if spec.name == "named":
+        return combine.named(spec.arguments["name"], parts[0])
+    if spec.name == "not":
+        return combine.not_(parts[0])
+    return combine.all_of(*parts) if spec.name == "all_of" else combine.any_of(*parts)

@@ -1,0 +1,188 @@
+"""Gates of a contract as a suite describes them, each mistake at its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from trialwise.errors import InvalidArgument
+from trialwise.model.criterion import Criterion
+from trialwise.suite.criterion_building import check_sampling
+from trialwise.suite.model_making import made
+from trialwise.suite.nodes import shown
+from trialwise.suite.reading_context import Context, Invalid
+from trialwise.suite.records import Fields
+from trialwise.suite.suite_problems import nearest
+
+# Loaded where a suite has gates.
+if TYPE_CHECKING:
+    from trialwise.model.contract import Contract
+    from trialwise.model.gate import Expectation, Gate
+    from trialwise.model.matcher import Matcher
+    from trialwise.model.options import RunOptions
+
+__all__ = ["build_gates", "check_runs"]
+
+_NAMES = ("reliability", "stability", "metrics")
+#: The fields of the model, by the keywords of JSON Schema.
+_LIMITS = {
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "exclusiveMinimum": "exclusive_minimum",
+    "exclusiveMaximum": "exclusive_maximum",
+}
+
+
+def build_gates(
+    fields: Fields, criteria: Sequence[Criterion], samplings: list[str] | None, context: Context
+) -> dict[str, Gate]:
+    """The gates that are sound, by name.
+
+    Args:
+        fields: The contract's.
+        criteria: Those that are sound.
+        samplings: Its samplings, where they are known.
+        context: The suite being read.
+    """
+    built: dict[str, Gate] = {}
+    for name in _NAMES:
+        given = fields.get(name)
+        if not isinstance(given, Fields):
+            continue
+        check_sampling(given, samplings, f"`{name}`", context)
+        expect = _expectations(name, given, context)
+        if not given.sound or expect is None or not _weights_are_sound(given, context):
+            continue
+        gate = made(partial(_gate, name, given, expect), given, context)
+        if isinstance(gate, Invalid) or samplings is None:
+            continue
+        built[name] = gate
+        _check_criteria(gate, given, criteria, samplings, context)
+    return built
+
+
+def check_runs(contract: Contract, options: RunOptions, fields: Fields, context: Context) -> bool:
+    """Whether the suite gives every gate the runs it is about; what does not is reported."""
+    if not contract.gates:
+        return True
+    from trialwise.procedures.gates.runs import missing_runs
+
+    found = list(missing_runs(contract, options))
+    for gate, reason in found:
+        context.refuse(fields.keys[gate.name], reason)
+    return not found
+
+
+def _gate(name: str, given: Fields, expect: tuple[Expectation, ...]) -> Gate:
+    from trialwise.model.gate import Metrics, Reliability, Stability
+    from trialwise.stats.stability import StabilityFloors
+
+    shared: dict[str, Any] = {"expect": expect, **given.given("sampling", "confidence")}
+    if name == "reliability":
+        return Reliability(**shared, **given.given("criterion", "half_width"))
+    if name == "stability":
+        floors = given.get("floors")
+        if isinstance(floors, Fields):
+            shared["floors"] = StabilityFloors(**floors.values)
+        return Stability(**shared, **given.given("exclude", "tokens_per_call"))
+    if "k" in given:
+        shared["k"] = given["k"] if isinstance(given["k"], list) else (given["k"],)
+    weights = given.get("weights")
+    if isinstance(weights, Fields):
+        shared["weights"] = dict(weights.values)
+    return Metrics(**shared, **given.given("threshold", "criterion"))
+
+
+def _check_criteria(
+    gate: Gate,
+    given: Fields,
+    criteria: Sequence[Criterion],
+    samplings: Sequence[str],
+    context: Context,
+) -> None:
+    sampling = gate.sampling or (samplings[0] if len(samplings) == 1 else None)
+    if sampling is None:
+        return
+    names = [one.name for one in criteria if (one.sampling or samplings[0]) == sampling]
+    weights = given.get("weights")
+    unknown = [one for one in weights.nodes if one not in names] if weights else []
+    for name in unknown:
+        close = nearest(name, names)
+        hint = f"did you mean `{close}`?" if close else f"there are {_listed(names)}"
+        context.refuse(weights.keys[name], f"there is no criterion `{name}` here; {hint}")
+    if not unknown:
+        made(partial(gate.check_criteria, names), given, context)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _weights_are_sound(given: Fields, context: Context) -> bool:
+    """Each above 0: what counts nothing is left to `criterion`."""
+    weights = given.get("weights")
+    wrong = [name for name, weight in weights.values.items() if weight <= 0] if weights else []
+    for name in wrong:
+        node = weights.at(name)
+        context.refuse(node, f"the weight of `{name}` must be above 0, got {shown(node)}")
+    return not wrong
+
+
+def _expectations(gate: str, given: Fields, context: Context) -> tuple[Expectation, ...] | None:
+    """The expectations; None once something is wrong with one of them."""
+    from trialwise.model.gate import Expectation, basis_of
+
+    found: list[Expectation] = []
+    asked: list[Fields] = given.get("expect", [])
+    for one in asked:
+        target, matcher = one.get("target"), one.get("matcher")
+        if target is None or not isinstance(matcher, Fields) or not one.sound:
+            continue
+        if basis_of(target) is None or not target.startswith(f"{gate}."):
+            context.refuse(one.at("target"), _unknown(gate, target))
+            continue
+        match = _matcher(matcher, context)
+        if isinstance(match, Invalid):
+            continue
+        try:
+            found.append(Expectation(target=target, matcher=match))
+        except InvalidArgument as error:
+            # The limit is in words, since its mapping would be shown as one.
+            message = f"`matcher` must {error.allowed}, got `{match}`"
+            context.refuse(one.at("matcher"), message)
+    return tuple(found) if len(found) == len(asked) else None
+
+
+def _unknown(gate: str, target: str) -> str:
+    from trialwise.model.gate import targets_of
+
+    known = targets_of(gate)
+    # All of them begin alike, so that only the rest tells which is near.
+    names = [one.removeprefix(f"{gate}.") for one in known]
+    close = nearest(target.removeprefix(f"{gate}."), names)
+    hint = f"there are {', '.join(known)}"
+    if close:
+        path = f"{gate}.{close}"
+        hint = f"did you mean `{path}`?"
+        if path.endswith(".K"):
+            hint = f"it ends with a number of trials, such as `{path.removesuffix('K')}3`"
+    return f"there is no target `{target}` in `{gate}`; {hint}"
+
+
+def _matcher(fields: Fields, context: Context) -> Matcher | Invalid:
+    from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema
+
+    ((name, given),) = fields.values.items()
+    if name == "exact":
+        return made(lambda: Exact(value=given), fields, context)
+    if name == "schema":
+        limits = {_LIMITS[limit]: value for limit, value in given.values.items()}
+        return made(lambda: NumberSchema(**limits), fields, context)
+    parts = [_matcher(one, context) for one in (given if isinstance(given, list) else [given])]
+    sound = tuple(one for one in parts if not isinstance(one, Invalid))
+    if len(sound) < len(parts):
+        return next(one for one in parts if isinstance(one, Invalid))
+    if name == "not":
+        return Not(matcher=sound[0])
+    return AllOf(matchers=sound) if name == "all_of" else AnyOf(matchers=sound)

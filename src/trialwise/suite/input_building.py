@@ -1,0 +1,372 @@
+"""Inputs as a suite gives them: written in place, a file of JSON lines, a table, or many files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trialwise.errors import InvalidArgument
+from trialwise.model.sampling import Input
+from trialwise.suite.nodes import Node, Source
+from trialwise.suite.reading_context import INVALID, Context, Invalid
+from trialwise.suite.records import Fields
+from trialwise.suite.suite_problems import nearest
+from trialwise.suite.text_files import FileUnreadable, read_text
+
+__all__ = ["build_inputs", "read_json_file"]
+
+#: Of one file of inputs, and of all the files that a pattern finds.
+_MAX_BYTES = 100_000_000
+_MAX_INPUTS = 1_000_000
+#: A file that is wrong in one line is usually wrong in all of them.
+_MAX_PROBLEMS = 10
+_FIELDS = ("id", "expected", "stratum", "repetitions", "weight")
+_PLACEHOLDER = r"\{([^{}]+)\}"
+
+
+class _Found:
+    """The inputs found so far, with the place of each."""
+
+    def __init__(self, context: Context) -> None:
+        self.inputs: list[Input] = []
+        self._context = context
+        self._places: dict[str, str] = {}
+
+    def add(self, values: dict[str, Any], refuse: Callable[[str, str], Any], place: str) -> None:
+        """Take in one input, unless it is wrong.
+
+        Args:
+            values: The fields of an `Input`; without an id it gets its number.
+            refuse: Reports what is wrong with a field.
+            place: Where it stands, as a message says it.
+        """
+        values.setdefault("id", str(len(self.inputs) + 1))
+        try:
+            one = Input(**values)
+        except InvalidArgument as error:
+            refuse(error.argument, f"`{error.argument}` must {error.allowed}")
+            return
+        if one.id in self._places:
+            refuse(
+                "id", f"the id `{one.id}` is that of the input on {self._places[one.id]} already"
+            )
+            return
+        self._places[one.id] = place
+        self.inputs.append(one)
+
+
+def build_inputs(
+    given: list[Fields] | Fields | Invalid, context: Context
+) -> tuple[Input, ...] | Invalid:
+    """The inputs that a suite lists or names.
+
+    Args:
+        given: The items of a list, as `INPUTS` reads them, or where to find them.
+        context: The suite being read.
+    """
+    if isinstance(given, Invalid):
+        return given
+    found = _Found(context)
+    before = len(context.problems)
+    if isinstance(given, Fields):
+        if not given.sound:
+            return INVALID
+        _from_files(given, found, context)
+    else:
+        _in_place(given, found, context)
+    # Items that are not sound were reported when they were read.
+    sound = len(context.problems) == before and found.inputs
+    return tuple(found.inputs) if sound else INVALID
+
+
+def _in_place(items: list[Fields], found: _Found, context: Context) -> None:
+    for item in items:
+        if item.sound:
+
+            def refuse(argument: str, message: str, item: Fields = item) -> None:
+                context.refuse(item.at(argument), message)
+
+            found.add(dict(item.values), refuse, f"line {item.node.line + 1}")
+
+
+def _from_files(fields: Fields, found: _Found, context: Context) -> None:
+    kind = next(name for name in ("jsonl", "csv", "files") if name in fields.nodes)
+    for name in ("value", *_FIELDS, "delimiter"):
+        if name in fields.nodes and (kind == "files" or (name == "delimiter" and kind != "csv")):
+            context.refuse(fields.keys[name], f"`{name}` does not go with `{kind}`")
+            return
+    if kind == "files":
+        _texts(fields, found, context)
+        return
+    node = fields.at(kind)
+    path = context.file(fields[kind])
+    try:
+        text = read_text(path, limit=_MAX_BYTES)
+    except FileUnreadable as error:
+        context.refuse(node, f"the file {error.reason}")
+        return
+    source = Source(path, text)
+    table = _Table(source, fields, found, context)
+    (table.read_lines if kind == "jsonl" else table.read_rows)()
+    if not found.inputs and not table.problems:
+        context.refuse(node, "the file holds no inputs")
+
+
+class _Table:
+    """A file of records, read into inputs by the names of their fields."""
+
+    def __init__(self, source: Source, fields: Fields, found: _Found, context: Context) -> None:
+        self.problems = 0
+        self._source = source
+        self._fields = fields
+        self._found = found
+        self._context = context
+
+    def read_lines(self) -> None:
+        """One JSON value a line; blank lines do not count."""
+        for number, line in enumerate(self._source.text.split("\n")):
+            if self._is_enough(number):
+                return
+            if not line.strip():
+                continue
+            try:
+                value = parse_json(line)
+            except ValueError as error:
+                self._refuse(number, f"this is not JSON: {error}")
+                continue
+            if value is None:
+                self._refuse(number, "an input cannot be null")
+            else:
+                self._line(number, value)
+
+    def read_rows(self) -> None:
+        """A table whose first line names its columns."""
+        import csv
+        import io
+
+        delimiter = self._fields.get("delimiter", ",")
+        rows = csv.reader(
+            io.StringIO(self._source.text, newline=""), delimiter=delimiter, strict=True
+        )
+        header: list[str] | None = None
+        number = 0
+        try:
+            for row in rows:
+                if row and header is None:
+                    header = self._header(number, row)
+                elif row and header is not None:
+                    self._row(number, header, row)
+                if self._is_enough(number):
+                    return
+                number = rows.line_num
+        except csv.Error as error:
+            self._refuse(number, f"this is not CSV: {error}")
+
+    def _header(self, number: int, names: list[str]) -> list[str]:
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            self._refuse(number, f"two columns are called `{twice}`")
+        return names
+
+    def _row(self, number: int, header: list[str], row: list[str]) -> None:
+        if len(row) != len(header):
+            self._refuse(number, f"the row has {len(row)} fields, the first line {len(header)}")
+            return
+        record = dict(zip(header, row, strict=True))
+        if "value" not in self._fields and "value" not in record and len(header) == 1:
+            self._put(number, record | {"value": row[0]}, "value")
+        else:
+            self._put(number, record, self._fields.get("value", "value"))
+
+    def _line(self, number: int, value: Any) -> None:
+        chosen = self._fields.get("value")
+        if not isinstance(value, dict):
+            if chosen is None:
+                self._put(number, {"value": value}, "value")
+            else:
+                self._refuse(number, "this is no object, so that it has no fields")
+            return
+        if chosen is not None:
+            self._put(number, value, chosen)
+        elif "value" not in value:
+            taken = {key: value[key] for name in _FIELDS if (key := self._column(name)) in value}
+            # The whole object is the input, but for what the service must not see.
+            hidden = self._column("expected")
+            sent = {key: part for key, part in value.items() if key != hidden}
+            self._put(number, {**taken, "value": sent}, "value")
+        elif unknown := [key for key in value if key not in ("value", *map(self._column, _FIELDS))]:
+            close = nearest(unknown[0], _FIELDS)
+            meant = f"did you mean `{close}`? If not, " if close else ""
+            advice = "say `value: value` in the suite to take that field and leave the others"
+            self._refuse(number, f"`{unknown[0]}` is no field of an input; {meant}{advice}")
+        else:
+            self._put(number, value, "value")
+
+    def _put(self, number: int, record: dict[str, Any], chosen: str) -> None:
+        values: dict[str, Any] = {}
+        for name in _FIELDS:
+            column = self._column(name)
+            if column not in record:
+                if name in self._fields:
+                    self._refuse(number, f"there is no field `{column}`")
+                    return
+                continue
+            if name == "expected":
+                # Any value, as the postconditions take it; a null or an empty cell is none.
+                values |= {} if record[column] in (None, "") else {name: record[column]}
+                continue
+            value = _converted(name, record[column])
+            if value is None:
+                self._refuse(number, f"`{column}` must be {_CONVERTED[name]}")
+                return
+            if value != "":
+                values[name] = value
+        made = self._made(number, record, chosen)
+        if made is not INVALID:
+            values["value"] = made
+            place = f"line {number + 1}"
+            self._found.add(values, lambda _, message: self._refuse(number, message), place)
+
+    def _made(self, number: int, record: dict[str, Any], chosen: str) -> Any:
+        """The input: a field, or a text with fields in it."""
+        if chosen in record:
+            return record[chosen]
+        names = re.findall(_PLACEHOLDER, chosen)
+        missing = next((name for name in names or [chosen] if name not in record), None)
+        if missing is not None:
+            known = ", ".join(f"`{name}`" for name in list(record)[:10])
+            self._refuse(number, f"there is no field `{missing}`; there are {known}")
+            return INVALID
+        return re.sub(_PLACEHOLDER, lambda match: _text(record[match[1]]), chosen)
+
+    def _column(self, name: str) -> str:
+        column: str = self._fields.get(name, name)
+        return column
+
+    def _is_enough(self, number: int) -> bool:
+        if len(self._found.inputs) >= _MAX_INPUTS:
+            self._refuse(number, f"a sampling holds at most {_MAX_INPUTS:,} inputs")
+            return True
+        return self.problems >= _MAX_PROBLEMS
+
+    def _refuse(self, number: int, message: str) -> None:
+        self.problems += 1
+        length = len(self._source.line(number))
+        self._context.problems.add_at(self._source, number, 0, message, length=length)
+
+
+_CONVERTED = {
+    "id": "text or a number",
+    "stratum": "text or a number",
+    "repetitions": "a whole number of at least 1",
+    "weight": "a number above 0",
+}
+
+
+def _converted(name: str, value: Any) -> Any:
+    """A field of a table in the type of the input's, or None; an empty cell is the empty text."""
+    if isinstance(value, bool) or value is None or isinstance(value, list | dict):
+        return None
+    if name in ("id", "stratum"):
+        return str(value)
+    if isinstance(value, str):
+        text = value.strip()
+        pattern = r"[0-9]{1,9}" if name == "repetitions" else r"[0-9]{0,12}\.?[0-9]{1,12}"
+        if text == "" or not re.fullmatch(pattern, text):
+            return "" if text == "" else None
+        return int(text) if name == "repetitions" else float(text)
+    return value
+
+
+def _text(value: Any) -> str:
+    import json
+
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _texts(fields: Fields, found: _Found, context: Context) -> None:
+    patterns = fields["files"]
+    node = fields.at("files")
+    left = _MAX_BYTES
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        names = _matching(pattern, context.folder)
+        if not names:
+            context.refuse(node, "no file matches the pattern, from the suite's folder")
+        for name in names:
+            try:
+                text = read_text(context.folder / name, limit=left)
+            except FileUnreadable as error:
+                context.refuse(node, f"{name} {error.reason}")
+                return
+            left -= len(text)
+            shown = Path(name).as_posix()
+            found.add(
+                {"id": shown, "value": text},
+                lambda _, message: context.refuse(node, message),
+                shown,
+            )
+
+
+def _matching(pattern: str, folder: Path) -> list[str]:
+    """The files a pattern finds, in the order of their names."""
+    from glob import glob
+
+    try:
+        names = glob(pattern, root_dir=folder, recursive=True)
+        return sorted(name for name in names if (folder / name).is_file())
+    except (OSError, ValueError, re.error):
+        return []
+
+
+def read_json_file(node: Node, path: Path, context: Context) -> Any:
+    """The one value of a JSON file, or `INVALID` once its problem is reported."""
+    try:
+        text = read_text(path, limit=_MAX_BYTES)
+    except FileUnreadable as error:
+        return context.refuse(node, f"the file {error.reason}")
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        return context.refuse(node, f"the file is not JSON: {error}")
+
+
+def parse_json(text: str) -> Any:
+    """JSON with finite numbers and without half surrogate pairs.
+
+    Raises:
+        ValueError: It is not.
+    """
+    import json
+
+    try:
+        value = json.loads(text, parse_constant=_constant, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg.removesuffix(' at')} at column {error.colno}") from None
+    if "\\u" in text and not _encodes(value):
+        raise ValueError("it holds half a surrogate pair")
+    return value
+
+
+def _constant(name: str) -> None:
+    raise ValueError(f"it has no {name}")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"{digits[:20]} is too large")
+    return number
+
+
+def _encodes(value: Any) -> bool:
+    import json
+
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,130 @@
+"""From a suite file to a suite: read, checked as a whole, refused with every reason at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from trialwise.errors import InvalidArgument
+from trialwise.suite.contract_building import Built, Top, build_contract
+from trialwise.suite.keys import SUITE, homes
+from trialwise.suite.loaded_suite import Report, Suite, SuiteContract
+from trialwise.suite.nodes import Source
+from trialwise.suite.reading_context import Context
+from trialwise.suite.records import Fields
+from trialwise.suite.redaction import Redaction
+
+__all__ = ["load_suite"]
+
+
+def load_suite(
+    path: Path, *, environment: Mapping[str, str], without_services: bool = False
+) -> Suite:
+    """The suite that a file describes.
+
+    The functions it names are imported, the recordings and inputs it names are read, and nothing is
+    called.
+
+    Args:
+        path: The suite file, such as `find_suite` finds it.
+        environment: What `${NAME}` refers to, such as `os.environ`.
+        without_services: Leave the contracts' services unmade, None in their place: where a
+            recording is going to stand for them, neither their keys nor their libraries have to be
+            there.
+
+    Raises:
+        SuiteError: Something is wrong with it; every problem is listed, each with its place.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "trialwise.yaml"
+    >>> _ = path.write_text('''
+    ... service: {command: [echo, "{input}"]}
+    ... inputs: [What is 15 * 37?, Capital of Australia?]
+    ... criteria:
+    ...   - {name: answers, contains: "555", at_least: 90%}
+    ... ''')
+    >>> load_suite(path, environment={}).contracts[0].contract.criteria[0].at_least
+    0.9
+    """
+    context = Context(path, environment, homes=homes, without_services=without_services)
+    try:
+        suite = _suite(context)
+    except RecursionError:
+        # Each file is bounded; includes within includes add up.
+        context.problems.add_at(Source(path, ""), 0, 0, "the suite nests too deeply")
+        suite = None
+    context.problems.check(Redaction((), context.environment.taken))
+    assert suite is not None
+    return suite
+
+
+def _suite(context: Context) -> Suite | None:
+    root = context.root()
+    if root is None:
+        return None
+    fields = SUITE.read(root, "a suite", context)
+    if not isinstance(fields, Fields):
+        return None
+    contracts = _contracts(fields, context)
+    patterns = _patterns(fields, context)
+    if len(context.problems):
+        return None
+    store = fields.get("store")
+    folders = store.values if isinstance(store, Fields) else {}
+    reports = fields.get("reports")
+    return Suite(
+        path=context.path,
+        contracts=contracts,
+        reports=tuple(
+            Report(format=name, path=context.file(text))
+            for name, text in (reports.values if isinstance(reports, Fields) else {}).items()
+        ),
+        runs_folder=context.file(folders.get("runs", ".trialwise")),
+        baselines_folder=context.file(folders.get("baselines", "baselines")),
+        redaction=Redaction(patterns, context.environment.taken),
+        files=tuple(context.files),
+    )
+
+
+def _contracts(fields: Fields, context: Context) -> tuple[SuiteContract, ...]:
+    top = Top(fields, context)
+    if "contracts" in fields.nodes:
+        for name in ("name", "description"):
+            if name in fields.nodes:
+                message = f"`{name}` belongs into each of the contracts, where there are several"
+                context.refuse(fields.keys[name], message)
+        given: list[Fields | None] = fields.get("contracts", [])
+    else:
+        given = [None]
+    found = [cell for one in given for cell in build_contract(one, top, context)]
+    _check_names(found, context)
+    return tuple(one.contract for one in found)
+
+
+def _check_names(built: list[Built], context: Context) -> None:
+    lines: dict[str, int] = {}
+    for contract, node in built:
+        if contract.name in lines:
+            message = (
+                f"the name `{contract.name}` is that of the contract on line "
+                f"{lines[contract.name]} already: give this one a `name` of its own"
+            )
+            context.refuse(node, message)
+        lines.setdefault(contract.name, contract.line)
+
+
+def _patterns(fields: Fields, context: Context) -> tuple[str, ...]:
+    from warnings import catch_warnings, simplefilter
+
+    from trialwise.checks.patterns import check_pattern
+
+    if "redact" not in fields:
+        return ()
+    for node in context.items(fields.at("redact")):
+        try:
+            with catch_warnings():
+                simplefilter("ignore", FutureWarning)
+                check_pattern("redact", node.value)
+        except InvalidArgument as error:
+            context.refuse(node, f"an item of `redact` must {error.allowed}")
+    return tuple(fields["redact"])

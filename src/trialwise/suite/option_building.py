@@ -1,0 +1,153 @@
+"""How a contract of a suite is run, and what is said about it: everything but what is promised."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from trialwise.errors import InvalidArgument
+from trialwise.model.claim import Claim
+from trialwise.model.contract import PERCENTILES, Latency, LatencyConstraint
+from trialwise.model.covariate import Covariate
+from trialwise.model.options import AbortRule, Budget, RunOptions
+from trialwise.suite.model_making import made, part
+from trialwise.suite.reading_context import Context, Invalid
+from trialwise.suite.records import Fields
+
+__all__ = [
+    "build_claim",
+    "build_covariates",
+    "build_factors",
+    "build_latency",
+    "build_options",
+    "names_of",
+]
+
+_SAME = (
+    "max_trials",
+    "intent",
+    "rule",
+    "analysis",
+    "seed",
+    "draw",
+    "concurrency",
+    "retries",
+    "curtail",
+    "baseline",
+    "horizon",
+)
+
+
+def build_options(
+    fields: Fields, samplings: list[str] | None, context: Context
+) -> RunOptions | Invalid:
+    """The options of a run.
+
+    Args:
+        fields: The contract's.
+        samplings: Its samplings, where they are known.
+        context: The suite being read.
+    """
+    values: dict[str, Any] = fields.given(*_SAME)
+    if "trials" in fields:
+        values["trials"] = _trials(fields["trials"], samplings, context)
+    for name, field in (("rate", "rate_per_s"), ("timeout", "timeout_s")):
+        if name in fields:
+            values[field] = fields[name]
+    values["overrides"] = names_of(fields, "overrides")
+    values["budget"] = part(fields, "budget", _budget, Budget(), context)
+    values["abort"] = part(fields, "abort", _abort, AbortRule(), context)
+    if any(isinstance(value, Invalid) for value in values.values()):
+        return made(RunOptions, fields, context)
+    return made(lambda: RunOptions(**values), fields, context)
+
+
+def names_of(fields: Fields, key: str) -> tuple[str, ...]:
+    """One name or several, as several."""
+    given = fields.get(key, ())
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _trials(given: Any, samplings: list[str] | None, context: Context) -> Any:
+    if not isinstance(given, Fields):
+        return given
+    for name, key in given.keys.items():
+        if samplings is not None and name not in samplings:
+            context.refuse(key, f"there is no sampling `{name}`")
+    return dict(given.values)
+
+
+def _budget(given: Fields) -> Budget:
+    names = {"time": "seconds", "money": "usd"}
+    return Budget(**{names.get(name, name): value for name, value in given.values.items()})
+
+
+def _abort(given: Fields) -> AbortRule:
+    return AbortRule(**given.given("max_error_rate", "after"), to_fail=given.get("to") == "fail")
+
+
+def build_claim(given: Fields) -> Claim:
+    """What the verdict is about."""
+    names = {"name": "population_name"}
+    return Claim(**{names.get(name, name): value for name, value in given.values.items()})
+
+
+def build_latency(given: Fields) -> Latency:
+    """How long replies may take."""
+    limits = [
+        LatencyConstraint(percentile=one, limit_s=given[one]) for one in PERCENTILES if one in given
+    ]
+    for one in given.get("baseline", ()):
+        if one in given:
+            raise InvalidArgument("baseline", one, f"leave out {one}, which has a limit")
+        limits.append(LatencyConstraint(percentile=one))
+    return Latency(constraints=tuple(limits), **given.given("enforced", "confidence", "sampling"))
+
+
+def build_covariates(fields: Fields, context: Context) -> tuple[Covariate, ...]:
+    """The covariates that are sound."""
+    built: dict[str, Covariate] = {}
+    for one in fields.get("covariates", ()):
+        if isinstance(one, str):
+            # The clock gives their values, and their kinds are name enough.
+            made_one: Covariate | Invalid = Covariate(name=one, kind=one)
+            node = fields.at("covariates")
+        else:
+            if not one.sound:
+                continue
+            made_one = made(partial(_covariate, one), one, context)
+            node = one.at("name")
+        if isinstance(made_one, Invalid):
+            continue
+        if made_one.name in built:
+            context.refuse(node, f"the covariate `{made_one.name}` is declared twice")
+        built[made_one.name] = made_one
+    return tuple(built.values())
+
+
+def _covariate(given: Fields) -> Covariate:
+    values = given.given("name", "kind", "value", "environment", "critical", "zone")
+    if "window" in given:
+        hours = given["window"] / 3600
+        if hours != int(hours):
+            raise InvalidArgument("window_hours", hours, "be whole hours, such as 4h")
+        values["window_hours"] = int(hours)
+    return Covariate(**values)
+
+
+def build_factors(fields: Fields, context: Context) -> dict[str, str]:
+    """What was under test; a factor that is read from the environment is recorded as it is."""
+    given = fields.get("factors")
+    factors: dict[str, str] = {}
+    for name, value in (given.values if isinstance(given, Fields) else {}).items():
+        if not isinstance(value, Fields):
+            factors[name] = value
+        elif value.sound:
+            variable = value["environment"]
+            found = context.environment.variables.get(variable)
+            if found is None:
+                message = f"the environment variable {variable} is not set"
+                context.refuse(value.at("environment"), message)
+            else:
+                factors[name] = found
+    return factors

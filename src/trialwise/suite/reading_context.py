@@ -1,0 +1,157 @@
+"""What reading a suite needs beside the node at hand: problems, environment, other files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from trialwise.suite.environment import Environment
+from trialwise.suite.nodes import Entries, Node, Source, shown, shown_path
+from trialwise.suite.suite_problems import Problems
+from trialwise.suite.text_files import FileUnreadable, read_text
+from trialwise.suite.yaml_reading import MAX_BYTES, MAX_DEPTH, MAX_NODES, parse_yaml
+
+__all__ = ["INVALID", "Context", "Invalid"]
+
+#: Files that a suite may be made of, each counted as often as it is included.
+_MAX_FILES = 100
+_MAX_TOTAL_BYTES = 4 * MAX_BYTES
+
+
+class Invalid:
+    """The type of `INVALID`: a value that a problem was reported for."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "INVALID"
+
+
+INVALID = Invalid()
+
+
+class Context:
+    """One suite being read.
+
+    An include is looked for only where a node is read as a part of the suite: what a suite holds as
+    data may have a key of that name.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        variables: Mapping[str, str],
+        *,
+        homes: Callable[[str], list[str]] = lambda _: [],
+        without_services: bool = False,
+    ) -> None:
+        self.path = path
+        self.folder = path.parent
+        self.problems = Problems()
+        self.environment = Environment(variables, self.problems)
+        self.homes = homes
+        """Where a key belongs that was written elsewhere."""
+        self.without_services = without_services
+        """Whether contracts are made without what is under test."""
+        self.files: list[Path] = []
+        """The suite and what it includes, once each."""
+        self._values = 0
+        self._bytes = 0
+        self._reads = 0
+
+    def refuse(self, node: Node, message: str, *, hide: bool = False) -> Invalid:
+        """Report a problem; the answer stands for the value that is not there."""
+        self.problems.add(node, message, hide=hide)
+        return INVALID
+
+    def root(self) -> Node | None:
+        """The suite's own root."""
+        nowhere = Node(None, Source(self.path, ""), (0, 0), (0, 0))
+        return self._load(self.path, nowhere)
+
+    def entries(self, node: Node) -> Entries:
+        """The keys and values of a mapping, with those of the files it includes.
+
+        What is written in place goes before what is included, and a file before those it includes.
+        """
+        if "include" not in node.entries:
+            return node.entries
+        entries = {key: entry for key, entry in node.entries.items() if key != "include"}
+        for root in self._included(node.entries["include"][1]):
+            if not root.is_mapping:
+                self.refuse(root, f"an included mapping is expected here, this is {shown(root)}")
+                continue
+            for key, entry in self.entries(root).items():
+                entries.setdefault(key, entry)
+        return entries
+
+    def items(self, node: Node) -> Iterator[Node]:
+        """The items of a list, with those of the lists that `- include: file` brings in."""
+        for item in node.items():
+            if not (item.is_mapping and list(item.entries) == ["include"]):
+                yield item
+                continue
+            for root in self._included(item.entries["include"][1]):
+                if root.is_list:
+                    yield from self.items(root)
+                else:
+                    yield root
+
+    def file(self, text: str) -> Path:
+        """A path as the suite means it: from the suite's own folder."""
+        return self.folder / text
+
+    def _included(self, node: Node) -> Iterator[Node]:
+        for one in list(node.items()) if node.is_list else [node]:
+            path = self._include_path(one)
+            if path is not None:
+                root = self._load(path, one)
+                if root is not None:
+                    yield root
+
+    def _include_path(self, node: Node) -> Path | None:
+        text = node.value
+        if not isinstance(text, str) or not text.strip() or "${" in text:
+            self.refuse(node, f"`include` must be the path of a YAML file, got {shown(node)}")
+            return None
+        try:
+            root = self.folder.resolve()
+            path = (node.source.path.parent / text).resolve()
+        except (OSError, ValueError, RuntimeError):
+            self.refuse(node, "`include` must be the path of a YAML file")
+            return None
+        # What is included may say what is executed: who reads the folder has read the suite.
+        if not path.is_relative_to(root):
+            self.refuse(node, f"`include` must stay in the suite's folder, {shown(node)} leaves it")
+            return None
+        if path in node.source.chain:
+            self.refuse(node, f"{shown(node)} is this file, or includes it: that has no end")
+            return None
+        return path
+
+    def _load(self, path: Path, node: Node) -> Node | None:
+        """The root of a file that a node includes; nothing includes the suite itself."""
+        chain = node.source.chain
+        self._reads += 1
+        if self._reads > _MAX_FILES or len(chain) >= MAX_DEPTH:
+            self.refuse(node, f"a suite includes at most {_MAX_FILES} files")
+            return None
+        try:
+            text = read_text(path, limit=MAX_BYTES)
+        except FileUnreadable as error:
+            if chain:
+                self.refuse(node, f"{shown_path(path)} {error.reason}")
+            else:
+                source = Source(path, error.text)
+                self.problems.add_at(source, error.line, error.column, f"the file {error.reason}")
+            return None
+        self._bytes += len(text)
+        if self._bytes > _MAX_TOTAL_BYTES:
+            self.refuse(node, f"the files of a suite have at most {_MAX_TOTAL_BYTES:,} characters")
+            return None
+        if path not in self.files:
+            self.files.append(path)
+        source = Source(path, text, chain=(*chain, path.resolve()))
+        root, size = parse_yaml(source, self.problems, room=MAX_NODES - self._values)
+        self._values += size
+        return root
