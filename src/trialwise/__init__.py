@@ -13,7 +13,7 @@
 until it is used; type checkers read `__init__.pyi`.
 """
 
-from trialwise._lazy import lazy_names
+from trialwise.lazy_exports import lazy_names
 
 __version__ = "0.1.0"
 

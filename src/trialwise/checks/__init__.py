@@ -6,7 +6,7 @@ this package imports none of them. Type checkers read `__init__.pyi`.
 
 from __future__ import annotations
 
-from trialwise._lazy import lazy_names
+from trialwise.lazy_exports import lazy_names
 
 #: Where each public name lives.
 # fmt: off

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trialwise._lazy import lazy_names
+from trialwise.lazy_exports import lazy_names
 
 #: Where each public name lives.
 _MODULES = {

@@ -7,7 +7,7 @@ read `__init__.pyi`, and a test holds the two together.
 
 from __future__ import annotations
 
-from trialwise._lazy import lazy_names
+from trialwise.lazy_exports import lazy_names
 
 #: Where each public name lives.
 # fmt: off

@@ -5,7 +5,7 @@ A name loads its module on first use; type checkers read `__init__.pyi`.
 
 from __future__ import annotations
 
-from trialwise._lazy import lazy_names
+from trialwise.lazy_exports import lazy_names
 
 #: Where each public name lives.
 _MODULES = {

@@ -6,7 +6,7 @@ imports none of them; type checkers read `__init__.pyi`, and a test holds the tw
 
 from __future__ import annotations
 
-from trialwise._lazy import lazy_names
+from trialwise.lazy_exports import lazy_names
 
 #: Where each public name lives.
 _MODULES = {

@@ -1,0 +1,1 @@
+"""Scripts for maintainers. `make` calls them; nothing here is installed."""

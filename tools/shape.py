@@ -1,0 +1,319 @@
+"""Measures the shape of the code: size, names, private imports and files to touch.
+
+`make shape` prints the table. `tests/repo/test_shape.py` holds the limits, so that the shape does
+not get worse by accident.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import statistics
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "trialwise"
+
+#: Participles that do not end in "ed".
+_IRREGULAR = frozenset(
+    [
+        "begun",
+        "bound",
+        "broken",
+        "brought",
+        "built",
+        "caught",
+        "chosen",
+        "cut",
+        "done",
+        "drawn",
+        "fallen",
+        "felt",
+        "found",
+        "given",
+        "gone",
+        "grown",
+        "heard",
+        "held",
+        "kept",
+        "known",
+        "laid",
+        "left",
+        "lent",
+        "lost",
+        "made",
+        "meant",
+        "met",
+        "paid",
+        "said",
+        "seen",
+        "sent",
+        "set",
+        "shown",
+        "spelt",
+        "spent",
+        "split",
+        "spoken",
+        "spread",
+        "stood",
+        "taken",
+        "taught",
+        "thought",
+        "told",
+        "understood",
+        "won",
+        "written",
+    ]
+)
+#: Words that end in "ed" and are no participles, or are imperatives too.
+_PLAIN = frozenset(
+    ["bed", "embed", "exceed", "feed", "need", "proceed", "red", "seed", "shed", "speed"]
+)
+
+_SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+#: A built-in of each kind. Files that name it are the files a new one of its kind would touch.
+SAMPLES = {
+    "check": ("ends_with",),
+    "service": ("HttpService", "http"),
+    "report format": ("tap", "render_tap"),
+    "run setting": ("rate_per_s",),
+    "procedure": ("OBSERVATIONAL",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function or method: where it is, its name and its length in code lines."""
+
+    module: Path
+    name: str
+    lines: int
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the name, without leading underscores."""
+        return [word for word in self.name.strip("_").split("_") if word]
+
+    @property
+    def is_participle(self) -> bool:
+        """Whether the name is one bare participle, such as `made` or `_counted`."""
+        if len(self.words) != 1:
+            return False
+        word = self.words[0]
+        return word in _IRREGULAR or (word.endswith("ed") and word not in _PLAIN)
+
+
+class SourceFile:
+    """One Python file and what can be counted in it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.text = path.read_text(encoding="utf-8")
+        self.tree = ast.parse(self.text)
+
+    @property
+    def package(self) -> str:
+        """The first folder below the package, or the module's own name at the top."""
+        inside = self.path.relative_to(PACKAGE).parts
+        return inside[0] if len(inside) > 1 else Path(inside[0]).stem
+
+    @property
+    def lines(self) -> int:
+        """All lines."""
+        return self.text.count("\n")
+
+    @cached_property
+    def _tokens(self) -> list[tokenize.TokenInfo]:
+        return list(tokenize.generate_tokens(io.StringIO(self.text).readline))
+
+    @property
+    def comments(self) -> int:
+        """Lines that are comments or end in one."""
+        return sum(token.type == tokenize.COMMENT for token in self._tokens)
+
+    @property
+    def code_lines(self) -> int:
+        """How many lines are neither blank, nor comments, nor docstrings."""
+        return len(self._code)
+
+    @cached_property
+    def _code(self) -> set[int]:
+        silent = {
+            tokenize.COMMENT,
+            tokenize.NL,
+            tokenize.NEWLINE,
+            tokenize.INDENT,
+            tokenize.DEDENT,
+            tokenize.ENDMARKER,
+        }
+        lines: set[int] = set()
+        for token in self._tokens:
+            if token.type not in silent:
+                lines.update(range(token.start[0], token.end[0] + 1))
+        return lines - self._docstring_lines
+
+    @cached_property
+    def _docstring_lines(self) -> set[int]:
+        """Lines of every text that stands alone: docstrings, and those below a field."""
+        found: set[int] = set()
+        for node in ast.walk(self.tree):
+            if not isinstance(node, _SCOPES):
+                continue
+            for one in node.body:
+                value = one.value if isinstance(one, ast.Expr) else None
+                if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    found.update(range(one.lineno, (one.end_lineno or one.lineno) + 1))
+        return found
+
+    def functions(self) -> Iterator[Function]:
+        """Every function and method but the dunders."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                if node.name.startswith("__") and node.name.endswith("__"):
+                    continue
+                inside = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+                yield Function(self.path, node.name, len(self._code.intersection(inside)))
+
+    def imports(self) -> Iterator[str]:
+        """Every name imported from the package, in full."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("trialwise"):
+                for alias in node.names:
+                    yield f"{node.module}.{alias.name}"
+            elif isinstance(node, ast.Import):
+                yield from (a.name for a in node.names if a.name.startswith("trialwise"))
+
+    def private_imports(self) -> Iterator[str]:
+        """Imports of a private module or name that belongs to another package."""
+        for name in self.imports():
+            _, *parts = name.split(".")
+            if len(parts) < 2 or parts[0] == self.package:
+                continue
+            if any(part.startswith("_") and not part.startswith("__") for part in parts):
+                yield name
+
+    def names(self, words: tuple[str, ...]) -> bool:
+        """Whether the code, and not only a docstring, holds one of the words."""
+        wanted = re.compile("|".join(rf"(?<![\w.]){word}(?!\w)" for word in words))
+        quiet = self._docstring_lines
+        return any(
+            wanted.search(token.string)
+            for token in self._tokens
+            if token.type in (tokenize.NAME, tokenize.STRING) and token.start[0] not in quiet
+        )
+
+
+class Shape:
+    """The files of the package and what they add up to."""
+
+    def __init__(self, root: Path = PACKAGE) -> None:
+        self.files = [SourceFile(path) for path in sorted(root.rglob("*.py"))]
+
+    @property
+    def core(self) -> list[SourceFile]:
+        """Everything but `contrib`."""
+        return [file for file in self.files if file.package != "contrib"]
+
+    @cached_property
+    def functions(self) -> list[Function]:
+        """All functions of the package."""
+        return [one for file in self.files for one in file.functions()]
+
+    def participles(self) -> list[Function]:
+        """Functions named by a bare participle."""
+        return [one for one in self.functions if one.is_participle]
+
+    def private_imports(self) -> list[tuple[Path, str]]:
+        """Imports across packages that reach for something private."""
+        return [(file.path, name) for file in self.files for name in file.private_imports()]
+
+    def contrib_imports(self) -> list[tuple[Path, str]]:
+        """Imports of `contrib` from the core."""
+        return [
+            (file.path, name)
+            for file in self.core
+            for name in file.imports()
+            if name.startswith("trialwise.contrib")
+        ]
+
+    def repeated_module_names(self) -> dict[str, int]:
+        """Module names that occur more than once, package files aside."""
+        counts = Counter(file.path.stem for file in self.files if file.path.stem != "__init__")
+        return {name: count for name, count in counts.most_common() if count > 1}
+
+    def code_lines_by_package(self) -> dict[str, int]:
+        """Code lines of each package, the largest first."""
+        counts: Counter[str] = Counter()
+        for file in self.files:
+            counts[file.package if file.path.parent != PACKAGE else "."] += file.code_lines
+        return dict(counts.most_common())
+
+    def files_naming(self, kind: str) -> list[Path]:
+        """Hand-written files of the core that name the sample of a kind."""
+        words = SAMPLES[kind]
+        return [file.path for file in self.core if file.names(words)]
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """The table: what is measured, and its value."""
+        lengths = sorted(one.lines for one in self.functions)
+        p95 = lengths[int(0.95 * (len(lengths) - 1))]
+        largest = max(self.files, key=lambda file: file.lines)
+        total, core = sum(f.code_lines for f in self.files), sum(f.code_lines for f in self.core)
+        comments = 100 * sum(f.comments for f in self.files) / sum(f.lines for f in self.files)
+        longer = sum(len(one.words) > 1 for one in self.functions) / len(self.functions)
+        participles = len(self.participles()) / len(self.functions)
+        yield "files / code lines", f"{len(self.files)} / {total:,}"
+        yield "core (without contrib): files / code lines", f"{len(self.core)} / {core:,}"
+        yield (
+            "function length median / p95 / max",
+            f"{statistics.median(lengths):.0f} / {p95} / {lengths[-1]}",
+        )
+        yield "largest file", f"{largest.lines} ({largest.path.relative_to(PACKAGE)})"
+        yield "comments per 100 lines", f"{comments:.1f}"
+        yield "functions named by a bare participle", f"{100 * participles:.1f} %"
+        yield "function names of more than one word", f"{100 * longer:.0f} %"
+        for kind in SAMPLES:
+            yield f"files of the core that name a {kind}", str(len(self.files_naming(kind)))
+        yield "private imports across packages", str(len(self.private_imports()))
+        yield "imports of contrib from the core", str(len(self.contrib_imports()))
+        yield "module names used more than once", str(len(self.repeated_module_names()))
+
+
+def main(arguments: list[str]) -> int:
+    """Print the table; with `--details`, also what stands behind the numbers."""
+    shape = Shape()
+    rows = list(shape.rows())
+    width = max(len(label) for label, _ in rows)
+    print(f"| {'':{width}} | |\n|{'-' * (width + 2)}|--:|")
+    for label, value in rows:
+        print(f"| {label:{width}} | {value} |")
+    print("\nCode lines by package:")
+    for name, count in shape.code_lines_by_package().items():
+        print(f"  {name:14} {count:7,}")
+    if "--details" in arguments:
+        print("\nParticiples:")
+        for one in shape.participles():
+            print(f"  {one.module.relative_to(PACKAGE)}: {one.name}")
+        for kind, words in SAMPLES.items():
+            print(f"\nFiles that name a {kind} ({', '.join(words)}):")
+            for path in shape.files_naming(kind):
+                print(f"  {path.relative_to(PACKAGE)}")
+        print("\nPrivate imports:")
+        for path, name in shape.private_imports():
+            print(f"  {path.relative_to(PACKAGE)}: {name}")
+        print("\nRepeated module names:")
+        for name, count in shape.repeated_module_names().items():
+            print(f"  {name} x {count}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
