@@ -11,6 +11,8 @@ import pytest
 
 from trialwise import checks, judges
 from trialwise.checks.check_registry import from_spec, spellings, to_spec
+from trialwise.declarations.scalars import Choice
+from trialwise.declarations.structures import Record
 from trialwise.model.claim import Claim
 from trialwise.model.contract import Contract, Prevalence
 from trialwise.model.covariate import Covariate
@@ -27,9 +29,7 @@ from trialwise.services import (
     McpServer,
 )
 from trialwise.suite.keys import CONTRACT, CRITERION, records
-from trialwise.suite.kinds import Choice
 from trialwise.suite.postconditions import CALLS, Call
-from trialwise.suite.records import Record
 
 
 def names(record: str) -> set[str]:

@@ -305,7 +305,7 @@ def _counts(text: str) -> tuple[int, int]:
 
 
 def _rate(text: str) -> float:
-    from trialwise.suite.values import rate
+    from trialwise.declarations.amounts import rate
 
     found = rate(text)
     if found is None or not 0 < found < 1:

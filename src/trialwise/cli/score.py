@@ -111,7 +111,7 @@ def _scored(outcomes: Outcomes, given: dict[str, Any]) -> Scored:
 
 def _rates(texts: tuple[str, ...]) -> float | dict[str, float] | None:
     """One rate for all, or one for each that is named."""
-    from trialwise.suite.values import rate
+    from trialwise.declarations.amounts import rate
 
     found: dict[str, float] = {}
     for text in texts:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
+from trialwise.declarations.structures import Fields
+from trialwise.declarations.written import INVALID, Invalid, find_nearest
 from trialwise.model.claim import Claim
 from trialwise.model.contract import Contract, Prevalence
 from trialwise.suite.criterion_building import build_criteria, build_samplings, check_sampling
@@ -22,10 +24,8 @@ from trialwise.suite.option_building import (
     build_options,
     names_of,
 )
-from trialwise.suite.reading_context import INVALID, Context, Invalid
-from trialwise.suite.records import Fields
+from trialwise.suite.reading_context import Context
 from trialwise.suite.service_building import build_service, service_label
-from trialwise.suite.suite_problems import nearest
 
 __all__ = ["Built", "Top", "build_contract"]
 
@@ -84,7 +84,7 @@ class Top:
             found: Fields | Invalid = services.get(name, INVALID)
             return found
         known = list(services.nodes) if isinstance(services, Fields) else []
-        close = nearest(name, known)
+        close = find_nearest(name, known)
         hint = f"did you mean `{close}`?" if close else "describe it under `services`"
         if ":" in name:
             hint = f'a function is written `{{python: "{name}"}}`'

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from trialwise.declarations.structures import Fields
+from trialwise.declarations.written import INVALID, Invalid, find_nearest, show_value
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Check, Criterion
 from trialwise.model.sampling import Sampling
 from trialwise.suite.function_imports import import_function
 from trialwise.suite.input_building import build_inputs
 from trialwise.suite.model_making import made
-from trialwise.suite.nodes import shown
 from trialwise.suite.postconditions import CALLS, Spec
-from trialwise.suite.reading_context import INVALID, Context, Invalid
-from trialwise.suite.records import Fields
-from trialwise.suite.suite_problems import nearest
+from trialwise.suite.reading_context import Context
 
 __all__ = ["build_criteria", "build_postcondition", "build_samplings", "check_sampling"]
 
@@ -101,7 +100,7 @@ def check_sampling(
     if "sampling" not in fields.nodes and len(samplings) > 1:
         context.refuse(fields.node, f"{whose} needs a `sampling`: there are {known}")
     elif name is not None and name not in samplings:
-        close = nearest(name, samplings)
+        close = find_nearest(name, samplings)
         hint = f"did you mean `{close}`?" if close else f"there are {known}"
         context.refuse(fields.at("sampling"), f"there is no sampling `{name}`; {hint}")
 
@@ -156,7 +155,7 @@ def build_postcondition(spec: Spec, context: Context) -> Any:
         argument = error.argument.rpartition(": ")[2]
         node = spec.fields.at(argument) if spec.fields else spec.node
         what = f"`{spec.name}`" if node is spec.node else f"`{argument}`"
-        return context.refuse(node, f"{what} must {error.allowed}, got {shown(node)}")
+        return context.refuse(node, f"{what} must {error.allowed}, got {show_value(node)}")
 
 
 def _built_in(spec: Spec) -> Check:

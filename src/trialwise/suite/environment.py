@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from trialwise.suite.nodes import Node
 from trialwise.suite.suite_problems import Problems
 
-__all__ = ["REFERENCE_PATTERN", "Environment", "EnvironmentText"]
+__all__ = ["Environment", "EnvironmentText"]
 
-REFERENCE_PATTERN = r"\$\{[A-Za-z_][A-Za-z0-9_]*(?::-[^}]*)?\}"
 #: A reference, its characters meant as such (`$${`), or the beginning of something malformed.
 _PART = r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})?"
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from trialwise.declarations.written import Invalid
 from trialwise.suite.nodes import Node
-from trialwise.suite.reading_context import Context, Invalid
+from trialwise.suite.reading_context import Context
 
 __all__ = ["import_function"]
 
@@ -71,10 +72,10 @@ def _loaded_elsewhere(name: str, folder: Path) -> str | None:
 
 
 def _missing(module: str, attributes: str, attribute: str, holder: object) -> str:
-    from trialwise.suite.suite_problems import nearest
+    from trialwise.declarations.written import find_nearest
 
     known = [one for one in dir(holder) if not one.startswith("_")]
-    close = nearest(attribute, known)
+    close = find_nearest(attribute, known)
     hint = f"; did you mean `{close}`?" if close else ""
     return f"there is no `{attributes}` in the module `{module}`{hint}"
 

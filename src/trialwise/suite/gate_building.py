@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from trialwise.declarations.structures import Fields
+from trialwise.declarations.written import Invalid, find_nearest, show_value
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
 from trialwise.suite.criterion_building import check_sampling
 from trialwise.suite.model_making import made
-from trialwise.suite.nodes import shown
-from trialwise.suite.reading_context import Context, Invalid
-from trialwise.suite.records import Fields
-from trialwise.suite.suite_problems import nearest
+from trialwise.suite.reading_context import Context
 
 # Loaded where a suite has gates.
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def _check_criteria(
     weights = given.get("weights")
     unknown = [one for one in weights.nodes if one not in names] if weights else []
     for name in unknown:
-        close = nearest(name, names)
+        close = find_nearest(name, names)
         hint = f"did you mean `{close}`?" if close else f"there are {_listed(names)}"
         context.refuse(weights.keys[name], f"there is no criterion `{name}` here; {hint}")
     if not unknown:
@@ -125,7 +124,7 @@ def _weights_are_sound(given: Fields, context: Context) -> bool:
     wrong = [name for name, weight in weights.values.items() if weight <= 0] if weights else []
     for name in wrong:
         node = weights.at(name)
-        context.refuse(node, f"the weight of `{name}` must be above 0, got {shown(node)}")
+        context.refuse(node, f"the weight of `{name}` must be above 0, got {show_value(node)}")
     return not wrong
 
 
@@ -160,7 +159,7 @@ def _unknown(gate: str, target: str) -> str:
     known = targets_of(gate)
     # All of them begin alike, so that only the rest tells which is near.
     names = [one.removeprefix(f"{gate}.") for one in known]
-    close = nearest(target.removeprefix(f"{gate}."), names)
+    close = find_nearest(target.removeprefix(f"{gate}."), names)
     hint = f"there are {', '.join(known)}"
     if close:
         path = f"{gate}.{close}"

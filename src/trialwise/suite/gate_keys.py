@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from trialwise.suite.amounts import Rate
-from trialwise.suite.kinds import Choice, Count, Kind, Number, Schema, Text
-from trialwise.suite.nodes import Node
-from trialwise.suite.reading_context import Context, Invalid
-from trialwise.suite.records import Either, Fields, Key, Listing, MapOf, Record
+from trialwise.declarations.quantities import Rate
+from trialwise.declarations.scalars import Choice, Count, Kind, Number, Schema, Text
+from trialwise.declarations.structures import Either, Fields, Key, Listing, MapOf, Record
+from trialwise.declarations.written import Invalid, Reader, Written
 
 __all__ = ["METRICS", "RELIABILITY", "STABILITY"]
 
@@ -45,17 +44,17 @@ _LIMITS = {
 class _Asking(Record):
     """A record in which a key in the wrong place is all that is said of it."""
 
-    def _check_present(self, fields: Fields, meant: set[str], label: str, context: Context) -> None:
+    def _check_present(self, fields: Fields, meant: set[str], label: str, reader: Reader) -> None:
         known = {"include", *(key.name for key in self.keys)}
         # What seems to be missing was written in another way, and that was reported.
         if fields.node.entries.keys() <= known:
-            super()._check_present(fields, meant, label, context)
+            super()._check_present(fields, meant, label, reader)
 
 
 class _Matchers(_Asking):
     """The matchers, of which a gate takes those that are arithmetic."""
 
-    def _unknown(self, name: str, close: str | None, context: Context) -> str:
+    def _unknown(self, name: str, close: str | None, reader: Reader) -> str:
         plain = _plain(name)
         if plain in _ASK_A_MODEL:
             return (
@@ -64,20 +63,20 @@ class _Matchers(_Asking):
             )
         if plain in _LIMITS:
             return f"`{name}` is no matcher; write `schema: {{{_LIMITS[plain]}: …}}`"
-        return super()._unknown(name, close, context)
+        return super()._unknown(name, close, reader)
 
 
 class _Expectations(_Asking):
     """Targets with their matchers."""
 
-    def _unknown(self, name: str, close: str | None, context: Context) -> str:
+    def _unknown(self, name: str, close: str | None, reader: Reader) -> str:
         plain = _plain(name)
         if plain in _LIMITS:
             limit = _LIMITS[plain]
             return f"`{name}` belongs into the matcher: `matcher: {{schema: {{{limit}: …}}}}`"
         if any(name == key.name for key in MATCHER.keys):
             return f"`{name}` belongs into the matcher: `matcher: {{{name}: …}}`"
-        return super()._unknown(name, close, context)
+        return super()._unknown(name, close, reader)
 
 
 def _plain(name: str) -> str:
@@ -103,9 +102,9 @@ class _Matcher(Kind):
     expected = "a matcher such as `schema: {minimum: 0.5}`"
     spelled = "[matcher](#matcher)"
 
-    def read(self, node: Node, label: str, context: Context) -> Fields | Invalid:
+    def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
         """Its one key."""
-        return MATCHER.read(node, label, context)
+        return MATCHER.read(node, label, reader)
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
         """The same."""

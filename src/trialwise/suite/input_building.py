@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from trialwise.declarations.structures import Fields
+from trialwise.declarations.written import INVALID, Invalid, find_nearest
 from trialwise.errors import InvalidArgument
 from trialwise.model.sampling import Input
 from trialwise.suite.nodes import Node, Source
-from trialwise.suite.reading_context import INVALID, Context, Invalid
-from trialwise.suite.records import Fields
-from trialwise.suite.suite_problems import nearest
+from trialwise.suite.reading_context import Context
 from trialwise.suite.text_files import FileUnreadable, read_text
 
 __all__ = ["build_inputs", "read_json_file"]
@@ -197,7 +197,7 @@ class _Table:
             sent = {key: part for key, part in value.items() if key != hidden}
             self._put(number, {**taken, "value": sent}, "value")
         elif unknown := [key for key in value if key not in ("value", *map(self._column, _FIELDS))]:
-            close = nearest(unknown[0], _FIELDS)
+            close = find_nearest(unknown[0], _FIELDS)
             meant = f"did you mean `{close}`? If not, " if close else ""
             advice = "say `value: value` in the suite to take that field and leave the others"
             self._refuse(number, f"`{unknown[0]}` is no field of an input; {meant}{advice}")

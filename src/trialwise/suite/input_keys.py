@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from trialwise.declarations.scalars import Choice, Count, Data, Kind, Label, Number, Schema, Text
+from trialwise.declarations.structures import Either, Fields, Key, Listing, Record
+from trialwise.declarations.written import Invalid, Reader, Written
 from trialwise.model.sampling import SamplingRole
-from trialwise.suite.kinds import Choice, Count, Data, Kind, Label, Number, Schema, Text
-from trialwise.suite.nodes import Node
-from trialwise.suite.reading_context import Context, Invalid
-from trialwise.suite.records import Either, Fields, Key, Listing, Record
 
 __all__ = ["INPUTS", "INPUT_LIST", "SAMPLING"]
 
@@ -36,10 +35,10 @@ class _Value(Kind):
     expected = "an input"
     spelled = "text or data"
 
-    def read(self, node: Node, label: str, context: Context) -> Fields:
+    def read(self, node: Written, label: str, reader: Reader) -> Fields:
         """The same as if it were written with its key."""
         fields = Fields(node)
-        fields.put("value", node, node, Data().read(node, label, context))
+        fields.put("value", node, node, Data().read(node, label, reader))
         return fields
 
     def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
@@ -52,11 +51,11 @@ class _Delimiter(Kind):
 
     expected = spelled = "one character"
 
-    def read(self, node: Node, label: str, context: Context) -> str | Invalid:
+    def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
         """The character."""
         text = node.value
         if not isinstance(text, str) or len(text) != 1 or text in '\r\n"':
-            return self.refuse(node, label, context)
+            return self.refuse(node, label, reader)
         return text
 
     def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002

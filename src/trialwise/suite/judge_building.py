@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from trialwise.declarations.structures import Fields
+from trialwise.declarations.written import INVALID, Invalid
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.suite.nodes import plain
 from trialwise.suite.postconditions import Spec
-from trialwise.suite.reading_context import INVALID, Context, Invalid
-from trialwise.suite.records import Fields
+from trialwise.suite.reading_context import Context
 from trialwise.suite.service_building import build_service, service_label
 
 __all__ = ["build_judge", "build_similar"]

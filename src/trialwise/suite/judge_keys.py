@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from trialwise.suite.amounts import Duration
-from trialwise.suite.kinds import Count, Flag, Scalar, Schema, Text, is_number
-from trialwise.suite.records import Either, Key, Listing
+from trialwise.declarations.quantities import Duration
+from trialwise.declarations.scalars import Count, Flag, Scalar, Schema, Text, is_number
+from trialwise.declarations.structures import Either, Key, Listing
 from trialwise.suite.service_keys import SERVICE
 
 __all__ = ["JUDGE_KEYS"]

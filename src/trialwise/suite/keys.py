@@ -7,18 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialwise.model.claim import Estimator, PopulationClaim, TargetEstimand
-from trialwise.model.contract import PERCENTILES
-from trialwise.model.covariate import CovariateKind
-from trialwise.model.criterion import METHODS, Origin
-from trialwise.model.options import Analysis
-from trialwise.model.verdict import Intent
-from trialwise.stats.sequential.order import DRAWS
-from trialwise.stats.values import RULES
-from trialwise.suite.amounts import Duration, Money, Pace, Rate
-from trialwise.suite.gate_keys import METRICS, RELIABILITY, STABILITY
-from trialwise.suite.input_keys import INPUT_LIST, INPUTS, SAMPLING
-from trialwise.suite.kinds import (
+from trialwise.declarations.quantities import Duration, Money, Pace, Rate
+from trialwise.declarations.scalars import (
     Choice,
     Count,
     Flag,
@@ -28,8 +18,18 @@ from trialwise.suite.kinds import (
     Text,
     Whole,
 )
+from trialwise.declarations.structures import Either, Key, Listing, MapOf, Record, Short
+from trialwise.model.claim import Estimator, PopulationClaim, TargetEstimand
+from trialwise.model.contract import PERCENTILES
+from trialwise.model.covariate import CovariateKind
+from trialwise.model.criterion import METHODS, Origin
+from trialwise.model.options import Analysis
+from trialwise.model.verdict import Intent
+from trialwise.stats.sequential.order import DRAWS
+from trialwise.stats.values import RULES
+from trialwise.suite.gate_keys import METRICS, RELIABILITY, STABILITY
+from trialwise.suite.input_keys import INPUT_LIST, INPUTS, SAMPLING
 from trialwise.suite.postconditions import CALLS, POSTCONDITIONS, postcondition_keys
-from trialwise.suite.records import Either, Key, Listing, MapOf, Record, Short
 from trialwise.suite.service_keys import SERVICE
 
 __all__ = ["CONTRACT", "CRITERION", "SUITE", "homes", "records"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from trialwise.declarations.structures import Fields
+from trialwise.declarations.written import Invalid, show_value
 from trialwise.errors import InvalidArgument
-from trialwise.suite.nodes import shown
-from trialwise.suite.reading_context import Context, Invalid
-from trialwise.suite.records import Fields
+from trialwise.suite.reading_context import Context
 
 __all__ = ["made", "part"]
 
@@ -43,7 +43,7 @@ def made(build: Callable[[], T], fields: Fields, context: Context) -> T | Invali
                 return context.refuse(fields.at(outer), f"`{key}` must {error.allowed}")
         if node is fields.node:
             return context.refuse(node, f"{error.argument} must {error.allowed}")
-        return context.refuse(node, f"`{key}` must {error.allowed}, got {shown(node)}")
+        return context.refuse(node, f"`{key}` must {error.allowed}, got {show_value(node)}")
 
 
 def part(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from trialwise.declarations.structures import Fields
 from trialwise.suite.environment import EnvironmentText
 from trialwise.suite.nodes import Node
 from trialwise.suite.reading_context import Context
-from trialwise.suite.records import Fields
 
 __all__ = ["PLACEHOLDER", "called", "models_of", "with_model"]
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from trialwise.declarations.written import show_value as shown
 from trialwise.suite.suite_problems import lines_of
 
 __all__ = ["Entries", "Node", "Source", "plain", "shown", "shown_path"]
-
-_LONGEST_SHOWN = 40
 
 
 class Source:
@@ -95,17 +94,3 @@ def shown_path(path: Path) -> str:
         return str(path.relative_to(Path.cwd()))
     except (OSError, ValueError):
         return str(path)
-
-
-def shown(node: Node) -> str:
-    """A node as a message calls it: what was written, or what kind of thing it is."""
-    if node.is_mapping:
-        return "a mapping"
-    if node.is_list:
-        return "a list"
-    if node.value is None:
-        return "nothing"
-    if isinstance(node.value, bool):
-        return f"`{str(node.value).lower()}`"
-    text = "".join(one if one.isprintable() else "·" for one in str(node.value))
-    return f"`{text[: _LONGEST_SHOWN - 1]}…`" if len(text) > _LONGEST_SHOWN else f"`{text}`"

@@ -5,14 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from trialwise.declarations.structures import Fields
+from trialwise.declarations.written import Invalid
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim
 from trialwise.model.contract import PERCENTILES, Latency, LatencyConstraint
 from trialwise.model.covariate import Covariate
 from trialwise.model.options import AbortRule, Budget, RunOptions
 from trialwise.suite.model_making import made, part
-from trialwise.suite.reading_context import Context, Invalid
-from trialwise.suite.records import Fields
+from trialwise.suite.reading_context import Context
 
 __all__ = [
     "build_claim",

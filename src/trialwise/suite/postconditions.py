@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trialwise.suite.amounts import Duration, Money
-from trialwise.suite.judge_keys import JUDGE_KEYS
-from trialwise.suite.kinds import (
+from trialwise.declarations.quantities import Duration, Money
+from trialwise.declarations.scalars import (
     Choice,
     Count,
     Data,
@@ -22,10 +21,10 @@ from trialwise.suite.kinds import (
     Text,
     Whole,
 )
-from trialwise.suite.nodes import Node, plain
-from trialwise.suite.reading_context import INVALID, Context, Invalid
-from trialwise.suite.records import Either, Fields, Key, Listing, Record, Short
-from trialwise.suite.suite_problems import nearest
+from trialwise.declarations.structures import Either, Fields, Key, Listing, Record, Short
+from trialwise.declarations.written import INVALID, Invalid, Reader, Written, find_nearest
+from trialwise.suite.judge_keys import JUDGE_KEYS
+from trialwise.suite.nodes import plain
 
 __all__ = ["CALLS", "POSTCONDITION", "POSTCONDITIONS", "Spec", "postcondition_keys"]
 
@@ -59,7 +58,7 @@ class Spec:
     def __init__(
         self,
         name: str,
-        node: Node,
+        node: Any,
         arguments: dict[str, Any],
         *,
         fields: Fields | None = None,
@@ -98,14 +97,14 @@ class Call(Kind):
         self.spelled = keys[0].kind.spelled or keys[0].kind.expected if short else "mapping"
         self.takes_null = short and keys[0].kind.takes_null
 
-    def read(self, node: Node, label: str, context: Context) -> Spec | Invalid:
+    def read(self, node: Written, label: str, reader: Reader) -> Spec | Invalid:
         """The spec, if its arguments are sound."""
         fields: Fields | Invalid
         if node.is_mapping and self._is_value(node):
             fields = Fields(node)
-            fields.put(self.keys[0].name, node, node, plain(node))
+            fields.put(self.keys[0].name, node, node, plain(node))  # type: ignore[arg-type]
         else:
-            fields = self._kind.read(node, label, context)
+            fields = self._kind.read(node, label, reader)
         if isinstance(fields, Invalid) or not fields.sound:
             return INVALID
         return Spec(self.name, node, fields.values, fields=fields)
@@ -124,7 +123,7 @@ class Call(Kind):
                 defs[name] = {"anyOf": forms}
         return {"$ref": f"#/$defs/{name}"}
 
-    def _is_value(self, node: Node) -> bool:
+    def _is_value(self, node: Written) -> bool:
         """Whether a mapping is the argument itself, where that may be one."""
         names = {key.name for key in self.keys}
         return self._holds and not (
@@ -137,12 +136,12 @@ class _Schema(Kind):
 
     expected = spelled = "a JSON Schema, or the path of a file that holds one"
 
-    def read(self, node: Node, label: str, context: Context) -> Any:
+    def read(self, node: Written, label: str, reader: Reader) -> Any:
         """The schema."""
         if not isinstance(node.value, str):
-            return Data().read(node, label, context)
-        text = Text("a path", environment="read").read(node, label, context)
-        return text if isinstance(text, Invalid) else _schema_file(node, text, context)
+            return Data().read(node, label, reader)
+        text = Text("a path", environment="read").read(node, label, reader)
+        return text if isinstance(text, Invalid) else reader.read_json_file(node, reader.file(text))
 
     def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
         """Anything that may be one."""
@@ -159,16 +158,16 @@ class _Combined(Kind):
         self.expected = "a list of postconditions" if several else "a postcondition"
         self.spelled = self.expected
 
-    def read(self, node: Node, label: str, context: Context) -> Spec | Invalid:
+    def read(self, node: Written, label: str, reader: Reader) -> Spec | Invalid:
         """The spec of all of them."""
         kind = POSTCONDITIONS if self._several else POSTCONDITION
-        read = kind.read(node, label, context)
+        read = kind.read(node, label, reader)
         if isinstance(read, Invalid):
             return INVALID
         parts = tuple(read) if isinstance(read, list) else (read,)
         for part in parts:
             if any(one.name == "judge" for one in (part, *part.parts)):
-                return context.refuse(part.node, f"a judge cannot stand in `{self.name}`: {_ALONE}")
+                return reader.refuse(part.node, f"a judge cannot stand in `{self.name}`: {_ALONE}")
         # An item that was refused is missing; without any, nothing is left to build.
         return Spec(self.name, node, {}, parts=parts) if parts else INVALID
 
@@ -184,9 +183,9 @@ class _Named(Kind):
     doc = "Another postcondition, called by another name in reports."
     expected = spelled = "a mapping of `name` and `check`"
 
-    def read(self, node: Node, label: str, context: Context) -> Spec | Invalid:
+    def read(self, node: Written, label: str, reader: Reader) -> Spec | Invalid:
         """The spec with its name."""
-        fields = self._record().read(node, label, context)
+        fields = self._record().read(node, label, reader)
         if isinstance(fields, Invalid) or not fields.sound:
             return INVALID
         return Spec(
@@ -211,9 +210,9 @@ class _Named(Kind):
 class _Judge(Record):
     """A rubric that is put to models."""
 
-    def read(self, node: Node, label: str, context: Context) -> Any:
+    def read(self, node: Written, label: str, reader: Reader) -> Any:
         """The spec with its jurors."""
-        fields = super().read(node, label, context)
+        fields = super().read(node, label, reader)
         if isinstance(fields, Invalid) or not fields.sound:
             return INVALID
         return Spec(self.name, node, fields.values, fields=fields)
@@ -235,9 +234,9 @@ class _Python(PythonPath):
     name = "python"
     doc = "A function of yours, imported from the suite's folder: returns a bool, or asserts."
 
-    def read(self, node: Node, label: str, context: Context) -> Any:
+    def read(self, node: Written, label: str, reader: Reader) -> Any:
         """The spec of the function."""
-        text = super().read(node, label, context)
+        text = super().read(node, label, reader)
         return text if isinstance(text, Invalid) else Spec(self.name, node, {"function": text})
 
 
@@ -246,21 +245,21 @@ class _Postcondition(Kind):
 
     expected = "a postcondition such as `contains: text`"
 
-    def read(self, node: Node, label: str, context: Context) -> Spec | Invalid:
+    def read(self, node: Written, label: str, reader: Reader) -> Spec | Invalid:
         """Its spec."""
         if not node.is_mapping:
-            return self.refuse(node, label, context)
-        entries = context.entries(node)
+            return self.refuse(node, label, reader)
+        entries = reader.entries(node)
         if len(entries) != 1:
             message = f"{label} must be one postcondition, this holds {len(entries)}"
-            return context.refuse(node, message)
+            return reader.refuse(node, message)
         ((name, (key, value)),) = entries.items()
         if name not in CALLS:
-            return context.refuse(key, _unknown(name))
+            return reader.refuse(key, _unknown(name))
         call = CALLS[name]
         if value.value is None and not call.takes_null:
-            return context.refuse(value, f"`{name}` has no value: it must be {call.expected}")
-        spec: Spec | Invalid = call.read(value, f"`{name}`", context)
+            return reader.refuse(value, f"`{name}` has no value: it must be {call.expected}")
+        spec: Spec | Invalid = call.read(value, f"`{name}`", reader)
         return spec
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
@@ -457,12 +456,6 @@ def _described(key: Key, defs: dict[str, Schema]) -> Schema:
 
 
 def _unknown(name: str) -> str:
-    close = nearest(name, list(CALLS))
+    close = find_nearest(name, list(CALLS))
     hint = f"did you mean `{close}`?" if close else f"known are {', '.join(CALLS)}"
     return f"unknown postcondition `{name}`; {hint}"
-
-
-def _schema_file(node: Node, text: str, context: Context) -> Any:
-    from trialwise.suite.input_building import read_json_file
-
-    return read_json_file(node, context.file(text), context)

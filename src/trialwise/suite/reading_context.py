@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from trialwise.suite.environment import Environment
+from trialwise.declarations.written import INVALID, Invalid
+from trialwise.suite.environment import Environment, EnvironmentText
 from trialwise.suite.nodes import Entries, Node, Source, shown, shown_path
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.text_files import FileUnreadable, read_text
-from trialwise.suite.yaml_reading import MAX_BYTES, MAX_DEPTH, MAX_NODES, parse_yaml
+from trialwise.suite.yaml_reading import MAX_BYTES, MAX_DEPTH, MAX_NODES, parse_yaml, scalar_of
 
-__all__ = ["INVALID", "Context", "Invalid"]
+__all__ = ["Context"]
 
 #: Files that a suite may be made of, each counted as often as it is included.
 _MAX_FILES = 100
 _MAX_TOTAL_BYTES = 4 * MAX_BYTES
-
-
-class Invalid:
-    """The type of `INVALID`: a value that a problem was reported for."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "INVALID"
-
-
-INVALID = Invalid()
 
 
 class Context:
@@ -36,6 +26,8 @@ class Context:
     An include is looked for only where a node is read as a part of the suite: what a suite holds as
     data may have a key of that name.
     """
+
+    takes_python = False
 
     def __init__(
         self,
@@ -49,8 +41,7 @@ class Context:
         self.folder = path.parent
         self.problems = Problems()
         self.environment = Environment(variables, self.problems)
-        self.homes = homes
-        """Where a key belongs that was written elsewhere."""
+        self._homes = homes
         self.without_services = without_services
         """Whether contracts are made without what is under test."""
         self.files: list[Path] = []
@@ -63,6 +54,40 @@ class Context:
         """Report a problem; the answer stands for the value that is not there."""
         self.problems.add(node, message, hide=hide)
         return INVALID
+
+    @property
+    def problem_count(self) -> int:
+        """How many problems were reported so far."""
+        return len(self.problems)
+
+    def homes(self, key: str) -> list[str]:
+        """The records in which a key belongs that was written elsewhere."""
+        return self._homes(key)
+
+    def fill(self, node: Node, text: str) -> str | Invalid:
+        """A text with its references to the environment replaced."""
+        filled = self.environment.filled(node, text)
+        return INVALID if filled is None else filled
+
+    def fill_template(self, node: Node, text: str) -> str | Invalid:
+        """A text with references that a service resolves at each call."""
+        filled = self.environment.template(node, text)
+        return INVALID if filled is None else filled
+
+    def fill_scalar(self, node: Node, text: str) -> Any:
+        """What a text with references is once they are replaced; a number is no secret."""
+        filled = self.environment.filled(node, text, note=False)
+        return INVALID if filled is None else scalar_of(str(filled).strip())
+
+    def mark_filled(self, text: str, written: str) -> str:
+        """A text that holds a value of the environment."""
+        return EnvironmentText(text, written)
+
+    def read_json_file(self, node: Node, path: Path) -> Any:
+        """A JSON document that the suite names."""
+        from trialwise.suite.input_building import read_json_file
+
+        return read_json_file(node, path, self)
 
     def root(self) -> Node | None:
         """The suite's own root."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from trialwise.declarations.scalars import Kind
+from trialwise.declarations.structures import Either, Key, Listing, MapOf, Record, Short
 from trialwise.suite.keys import records
-from trialwise.suite.kinds import Kind
 from trialwise.suite.postconditions import CALLS, Call
-from trialwise.suite.records import Either, Key, Listing, MapOf, Record, Short
 
 __all__ = ["suite_reference"]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import sys
 
+from trialwise.declarations.scalars import Schema
 from trialwise.suite.keys import SUITE
-from trialwise.suite.kinds import Schema
 
 __all__ = ["suite_schema", "written_schema"]
 

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from trialwise.declarations.structures import Fields
+from trialwise.declarations.written import INVALID, Invalid
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.suite.function_imports import import_function
 from trialwise.suite.nodes import Node, shown
-from trialwise.suite.reading_context import INVALID, Context, Invalid
-from trialwise.suite.records import Fields
+from trialwise.suite.reading_context import Context
 
 __all__ = ["build_service", "service_label"]
 

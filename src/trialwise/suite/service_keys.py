@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from trialwise.suite.amounts import Duration, Money
-from trialwise.suite.environment import EnvironmentText
-from trialwise.suite.kinds import (
+from trialwise.declarations.quantities import Duration, Money
+from trialwise.declarations.scalars import (
     Choice,
     Count,
     Data,
@@ -15,9 +14,8 @@ from trialwise.suite.kinds import (
     Schema,
     Text,
 )
-from trialwise.suite.nodes import Node
-from trialwise.suite.reading_context import INVALID, Context, Invalid
-from trialwise.suite.records import Either, Key, Listing, MapOf, Record, Short
+from trialwise.declarations.structures import Either, Key, Listing, MapOf, Record, Short
+from trialwise.declarations.written import INVALID, Invalid, Reader, Written
 
 __all__ = ["SERVICE"]
 
@@ -28,12 +26,12 @@ class _Argument(Text):
     def __init__(self) -> None:
         super().__init__("text", environment="read")
 
-    def read(self, node: Node, label: str, context: Context) -> str | Invalid:
+    def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
         """The text; `{input}` without quotes is a mapping in YAML."""
         if node.is_mapping and len(node.entries) == 1:
             name = next(iter(node.entries))
-            return self.refuse(node, label, context, f'put quotes around it, "{{{name}}}"')
-        return super().read(node, label, context)
+            return self.refuse(node, label, reader, f'put quotes around it, "{{{name}}}"')
+        return super().read(node, label, reader)
 
 
 class _Url(Text):
@@ -42,22 +40,22 @@ class _Url(Text):
     def __init__(self) -> None:
         super().__init__("a URL", environment="template")
 
-    def read(self, node: Node, label: str, context: Context) -> str | Invalid:
+    def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
         """The text; what a variable holds at its very beginning is filled in at once.
 
         The service takes variables in the host only: a URL is written into logs.
         """
         text = node.value
         if not isinstance(text, str) or not text.startswith("${"):
-            return super().read(node, label, context)
+            return super().read(node, label, reader)
         end = text.find("}") + 1
-        head = context.environment.filled(node, text[:end])
-        tail = context.environment.template(node, text[end:])
-        if head is None or tail is None:
+        head = reader.fill(node, text[:end])
+        tail = reader.fill_template(node, text[end:])
+        if isinstance(head, Invalid) or isinstance(tail, Invalid):
             return INVALID
         if "${" in head:
-            return context.refuse(node, f"{label}: the value of {text[:end]} holds a reference")
-        return EnvironmentText(head + tail, text)
+            return reader.refuse(node, f"{label}: the value of {text[:end]} holds a reference")
+        return reader.mark_filled(head + tail, text)
 
 
 class _Nothing(Text):
@@ -65,9 +63,9 @@ class _Nothing(Text):
 
     takes_null = True
 
-    def read(self, node: Node, label: str, context: Context) -> str | Invalid | None:  # type: ignore[override]
+    def read(self, node: Written, label: str, reader: Reader) -> str | Invalid | None:  # type: ignore[override]
         """The text or None."""
-        return None if node.value is None else super().read(node, label, context)
+        return None if node.value is None else super().read(node, label, reader)
 
     def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
         """A string or null."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from trialwise.declarations.written import find_nearest as nearest
 from trialwise.errors import TrialwiseError
 
 if TYPE_CHECKING:
@@ -137,22 +138,6 @@ class Problems:
 def lines_of(text: str) -> list[str]:
     """A text's lines, broken where YAML breaks them."""
     return re.split(_BREAK, text)
-
-
-def nearest(word: str, known: Sequence[str]) -> str | None:
-    """The known word that was probably meant.
-
-    >>> nearest("At-Lest", ["at_least", "trials"])
-    'at_least'
-    """
-    from difflib import get_close_matches
-
-    plain = word.casefold().replace("-", "_").replace(" ", "_")
-    by_plain = {one.casefold().replace("-", "_"): one for one in reversed(known)}
-    close = get_close_matches(plain, list(by_plain), n=1)
-    # `rate_per_s` for `rate` is far by letters and near by meaning.
-    close = close or [one for one in by_plain if len(one) > 3 and plain.startswith(one)]
-    return by_plain[close[0]] if close else None
 
 
 def _redacted(problem: Problem, redact: Callable[[str], str]) -> Problem:

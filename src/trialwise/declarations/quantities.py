@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trialwise.suite import values
-from trialwise.suite.kinds import Scalar, Schema, is_number
+from trialwise.declarations import amounts
+from trialwise.declarations.scalars import Scalar, Schema, is_number
 
 __all__ = ["Duration", "Money", "Pace", "Rate"]
 
@@ -38,9 +38,9 @@ class Rate(_Written):
 
     expected = "a rate such as 0.9 or 90%"
     spelled = "rate"
-    pattern = values.RATE_PATTERN
+    pattern = amounts.RATE_PATTERN
     example = "90%"
-    parse = staticmethod(values.rate)
+    parse = staticmethod(amounts.rate)
 
     def convert(self, value: Any) -> float | None:
         """The share."""
@@ -62,9 +62,13 @@ class Duration(_Written):
 
     expected = "a time with its unit, such as 30s, 500ms, 2m or 1h"
     spelled = "time"
-    pattern = values.DURATION_PATTERN
+    pattern = amounts.DURATION_PATTERN
     example = "30s"
-    parse = staticmethod(values.duration)
+    parse = staticmethod(amounts.duration)
+
+    def convert_python(self, value: Any) -> float | None:
+        """A number of seconds, as Python's own functions take it."""
+        return float(value) if is_number(value) and 0 < value < float("inf") else None
 
     def hint(self, value: Any) -> str:
         """A number alone could be anything."""
@@ -76,9 +80,13 @@ class Pace(_Written):
 
     expected = "a pace such as 5/s or 300/min"
     spelled = "pace"
-    pattern = values.PACE_PATTERN
+    pattern = amounts.PACE_PATTERN
     example = "5/s"
-    parse = staticmethod(values.pace)
+    parse = staticmethod(amounts.pace)
+
+    def convert_python(self, value: Any) -> float | None:
+        """A number for each second."""
+        return float(value) if is_number(value) and 0 < value < float("inf") else None
 
     def hint(self, value: Any) -> str:
         """A number alone could be anything."""
@@ -90,9 +98,9 @@ class Money(_Written):
 
     expected = "an amount in US dollars such as $2 or 0.05"
     spelled = "money"
-    pattern = values.MONEY_PATTERN
+    pattern = amounts.MONEY_PATTERN
     example = "$2"
-    parse = staticmethod(values.money)
+    parse = staticmethod(amounts.money)
 
     def convert(self, value: Any) -> float | None:
         """The amount."""

@@ -1,6 +1,6 @@
-"""The kinds of value a suite may hold: each reads a node and describes itself as JSON Schema.
+"""Kinds of single values: each reads what was written and describes itself as JSON Schema.
 
-One description serves the loader, the schema that editors use and the reference, so that they
+One description serves every reader, the schema that editors use and the reference, so that they
 cannot disagree.
 """
 
@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from trialwise.suite.environment import REFERENCE_PATTERN
-from trialwise.suite.nodes import Node, shown
-from trialwise.suite.reading_context import INVALID, Context, Invalid
-from trialwise.suite.suite_problems import nearest
-from trialwise.suite.yaml_reading import scalar_of
+from trialwise.declarations.written import (
+    INVALID,
+    REFERENCE_PATTERN,
+    Invalid,
+    Reader,
+    Written,
+    find_nearest,
+    show_value,
+)
 
 __all__ = [
     "Choice",
@@ -53,13 +57,13 @@ class Kind:
     """What the reference calls it."""
     takes_null = False
 
-    def read(self, node: Node, label: str, context: Context) -> Any:
+    def read(self, node: Written, label: str, reader: Reader) -> Any:
         """The value of a node, or `INVALID` once its problems are reported.
 
         Args:
             node: The value.
             label: How a message calls it, such as "`at_least`".
-            context: The suite being read.
+            reader: Takes problems, and knows the environment and the files.
         """
         raise NotImplementedError
 
@@ -67,10 +71,10 @@ class Kind:
         """As JSON Schema; what it refers to is put into `defs`."""
         raise NotImplementedError
 
-    def refuse(self, node: Node, label: str, context: Context, hint: str = "") -> Invalid:
+    def refuse(self, node: Written, label: str, reader: Reader, hint: str = "") -> Invalid:
         """Report that a node is something else."""
         end = f"; {hint}" if hint else ""
-        return context.refuse(node, f"{label} must be {self.expected}, got {shown(node)}{end}")
+        return reader.refuse(node, f"{label} must be {self.expected}, got {show_value(node)}{end}")
 
 
 class Data(Kind):
@@ -83,17 +87,16 @@ class Data(Kind):
     def __init__(self, environment: Mode = "kept") -> None:
         self._fills = environment == "read"
 
-    def read(self, node: Node, label: str, context: Context) -> Any:
+    def read(self, node: Written, label: str, reader: Reader) -> Any:
         """The plain value."""
         if node.is_mapping:
-            read = {key: self.read(one, label, context) for key, (_, one) in node.entries.items()}
+            read = {key: self.read(one, label, reader) for key, (_, one) in node.entries.items()}
             return INVALID if INVALID in read.values() else read
         if node.is_list:
-            items = [self.read(item, label, context) for item in node.items()]
+            items = [self.read(item, label, reader) for item in node.items()]
             return INVALID if INVALID in items else items
         if self._fills and isinstance(node.value, str):
-            filled = context.environment.filled(node, node.value)
-            return INVALID if filled is None else filled
+            return reader.fill(node, node.value)
         return node.value
 
     def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
@@ -110,11 +113,11 @@ class Object(Kind):
     def __init__(self, environment: Mode = "kept") -> None:
         self._data = Data(environment)
 
-    def read(self, node: Node, label: str, context: Context) -> Any:
+    def read(self, node: Written, label: str, reader: Reader) -> Any:
         """The plain value."""
         if not node.is_mapping:
-            return self.refuse(node, label, context)
-        return self._data.read(node, label, context)
+            return self.refuse(node, label, reader)
+        return self._data.read(node, label, reader)
 
     def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
         """An object."""
@@ -129,22 +132,22 @@ class Text(Kind):
         self.spelled = expected.removeprefix("a ").removeprefix("the ")
         self._environment = environment
 
-    def read(self, node: Node, label: str, context: Context) -> str | Invalid:
+    def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
         """The text."""
         text = node.value
         if not isinstance(text, str) or not text.strip():
             hint = f'put quotes around it, "{node.value}"' if is_number(node.value) else ""
-            return self.refuse(node, label, context, hint)
+            return self.refuse(node, label, reader, hint)
         if self._environment == "kept" or "${" not in text:
             return text
         if self._environment == "refused":
             reason = "takes nothing from the environment: it is written into records"
-            return context.refuse(node, f"{label} {reason}")
-        read = context.environment
-        filled = (read.template if self._environment == "template" else read.filled)(node, text)
-        if filled is not None and not filled.strip():
-            return context.refuse(node, f"{label} must be {self.expected}, {text} is empty")
-        return INVALID if filled is None else filled
+            return reader.refuse(node, f"{label} {reason}")
+        fill = reader.fill_template if self._environment == "template" else reader.fill
+        filled = fill(node, text)
+        if not isinstance(filled, Invalid) and not filled.strip():
+            return reader.refuse(node, f"{label} must be {self.expected}, {text} is empty")
+        return filled
 
     def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
         """A string."""
@@ -158,15 +161,15 @@ class PythonPath(Text):
         super().__init__("a function as module:function")
         self.spelled = "`module:function`"
 
-    def read(self, node: Node, label: str, context: Context) -> str | Invalid:
+    def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
         """The text; whether there is such a function is seen when it is imported."""
-        text = super().read(node, label, context)
+        text = super().read(node, label, reader)
         if isinstance(text, Invalid):
             return text
         module, colon, name = text.partition(":")
         parts = [*module.split("."), *name.split(".")]
         if not colon or not all(part.isidentifier() for part in parts):
-            return self.refuse(node, label, context)
+            return self.refuse(node, label, reader)
         return text
 
     def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
@@ -180,13 +183,13 @@ class Label(Text):
     def __init__(self, expected: str = "text or a number") -> None:
         super().__init__(expected)
 
-    def read(self, node: Node, label: str, context: Context) -> str | Invalid:
+    def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
         """The value as text."""
         if isinstance(node.value, bool):
             return str(node.value).lower()
         if isinstance(node.value, int | float):
             return str(node.value)
-        return super().read(node, label, context)
+        return super().read(node, label, reader)
 
     def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
         """A scalar."""
@@ -196,23 +199,28 @@ class Label(Text):
 class Scalar(Kind):
     """A value that is written as a scalar, or that the environment holds as one."""
 
-    def read(self, node: Node, label: str, context: Context) -> Any:
+    def read(self, node: Written, label: str, reader: Reader) -> Any:
         """The value."""
         value = node.value
         if isinstance(value, str) and "${" in value:
-            filled = context.environment.filled(node, value, note=False)
-            if filled is None:
-                return INVALID
             try:
-                value = scalar_of(str(filled).strip())
+                value = reader.fill_scalar(node, value)
             except ValueError:
-                return self.refuse(node, label, context)
+                return self.refuse(node, label, reader)
+            if value is INVALID:
+                return INVALID
         read = self.convert(value) if node.is_scalar else None
-        return self.refuse(node, label, context, self.hint(node.value)) if read is None else read
+        if read is None and reader.takes_python and node.is_scalar:
+            read = self.convert_python(value)
+        return self.refuse(node, label, reader, self.hint(node.value)) if read is None else read
 
     def convert(self, value: Any) -> Any:
         """The value of a scalar, or None where it has none of this kind."""
         raise NotImplementedError
+
+    def convert_python(self, value: Any) -> Any:  # noqa: ARG002
+        """The value of what only Python code may write, such as a time as a number of seconds."""
+        return None
 
     def hint(self, value: Any) -> str:  # noqa: ARG002
         """What was probably meant."""
@@ -323,7 +331,7 @@ class Choice(Scalar):
 
     def hint(self, value: Any) -> str:
         """The nearest word."""
-        close = nearest(value, self.words) if isinstance(value, str) else None
+        close = find_nearest(value, self.words) if isinstance(value, str) else None
         return f"did you mean `{close}`?" if close else ""
 
     def schema(self, defs: dict[str, Schema]) -> Schema:

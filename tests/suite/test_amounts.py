@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.suite.values import duration, money, number, pace, rate
+from trialwise.declarations.amounts import duration, money, number, pace, rate
 
 SECONDS = {unit: Fraction(size) for unit, size in (("s", 1), ("m", 60), ("min", 60), ("h", 3600))}
 SECONDS["ms"] = Fraction(1, 1000)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trialwise.suite.kinds import Kind, Schema
-from trialwise.suite.nodes import Node
-from trialwise.suite.reading_context import INVALID, Context, Invalid
-from trialwise.suite.suite_problems import nearest
+from trialwise.declarations.scalars import Kind, Schema
+from trialwise.declarations.written import INVALID, Invalid, Reader, Written, find_nearest
 
 __all__ = ["Either", "Fields", "Key", "Listing", "MapOf", "Record", "Short"]
 
@@ -33,11 +31,11 @@ class Fields:
 
     __slots__ = ("keys", "node", "nodes", "sound", "values")
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Any) -> None:
         self.node = node
         self.values: dict[str, Any] = {}
-        self.keys: dict[str, Node] = {}
-        self.nodes: dict[str, Node] = {}
+        self.keys: dict[str, Any] = {}
+        self.nodes: dict[str, Any] = {}
         """Of every key that is given, sound or not."""
         self.sound = True
         """Whether nothing in it was reported."""
@@ -52,7 +50,7 @@ class Fields:
         """A value, or the default where it is not given."""
         return self.values.get(name, default)
 
-    def at(self, name: str) -> Node:
+    def at(self, name: str) -> Any:
         """Where a value stands; the whole mapping where it is not given."""
         return self.nodes.get(name, self.node)
 
@@ -60,7 +58,7 @@ class Fields:
         """The values of some keys, of those that are given."""
         return {name: self.values[name] for name in names if name in self.values}
 
-    def put(self, name: str, key: Node, node: Node, value: Any) -> None:
+    def put(self, name: str, key: Any, node: Any, value: Any) -> None:
         """Add a key; an invalid value has a place only."""
         self.keys[name], self.nodes[name] = key, node
         if value is not INVALID:
@@ -110,14 +108,14 @@ class Listing(Kind):
         self._minimum = minimum
         self._maximum = maximum
 
-    def read(self, node: Node, label: str, context: Context) -> list[Any] | Invalid:
+    def read(self, node: Written, label: str, reader: Reader) -> list[Any] | Invalid:
         """The items that are sound."""
         if not node.is_list:
             hint = "each begins with `- `" if node.is_mapping else ""
-            return self.refuse(node, label, context, hint)
-        read = [self._item(item, label, context) for item in context.items(node)]
+            return self.refuse(node, label, reader, hint)
+        read = [self._item(item, label, reader) for item in reader.items(node)]
         if not self._minimum <= len(read) <= (self._maximum or len(read)):
-            return context.refuse(node, f"{label} must be {self.expected}, it has {len(read)}")
+            return reader.refuse(node, f"{label} must be {self.expected}, it has {len(read)}")
         return [item for item in read if item is not INVALID]
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
@@ -131,11 +129,11 @@ class Listing(Kind):
         limits = {"minItems": self._minimum} if self._minimum == 1 else {}
         return {"type": "array", "items": item, **limits}
 
-    def _item(self, node: Node, label: str, context: Context) -> Any:
+    def _item(self, node: Written, label: str, reader: Reader) -> Any:
         if node.value is None and not self.item.takes_null:
             message = f"an item of {label} is empty: it must be {self.item.expected}"
-            return context.refuse(node, message)
-        return self.item.read(node, f"an item of {label}", context)
+            return reader.refuse(node, message)
+        return self.item.read(node, f"an item of {label}", reader)
 
 
 class Either(Kind):
@@ -158,12 +156,12 @@ class Either(Kind):
         """The kinds there are."""
         return [kind for kind in self._kinds if kind is not None]
 
-    def read(self, node: Node, label: str, context: Context) -> Any:
+    def read(self, node: Written, label: str, reader: Reader) -> Any:
         """The value by the kind of its shape."""
         kind = self._kinds[1 if node.is_list else 2 if node.is_mapping else 0]
         if kind is None:
-            return self.refuse(node, label, context)
-        return kind.read(node, label, context)
+            return self.refuse(node, label, reader)
+        return kind.read(node, label, reader)
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
         """Any of them."""
@@ -181,19 +179,19 @@ class MapOf(Kind):
         self.kind = kind
         self.expected = expected
 
-    def read(self, node: Node, label: str, context: Context) -> Fields | Invalid:
+    def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
         """The values by name."""
         if not node.is_mapping:
-            return self.refuse(node, label, context)
-        before = len(context.problems)
+            return self.refuse(node, label, reader)
+        before = reader.problem_count
         fields = Fields(node)
-        for name, (key, value) in context.entries(node).items():
+        for name, (key, value) in reader.entries(node).items():
             if not name.strip():
-                context.refuse(key, f"a name in {label} is blank")
-            fields.put(name, key, value, _value(self.kind, f"`{name}`", value, context))
+                reader.refuse(key, f"a name in {label} is blank")
+            fields.put(name, key, value, _value(self.kind, f"`{name}`", value, reader))
         if not fields.nodes:
-            return context.refuse(node, f"{label} must be {self.expected}, it is empty")
-        fields.sound = len(context.problems) == before
+            return reader.refuse(node, f"{label} must be {self.expected}, it is empty")
+        fields.sound = reader.problem_count == before
         return fields
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
@@ -239,26 +237,26 @@ class Record(Kind):
         self._by_name = {word: key for key in keys for word in (key.name, *key.aliases)}
         self._elsewhere = {word: key.name for key in keys for word in key.elsewhere}
 
-    def read(self, node: Node, label: str, context: Context) -> Fields | Invalid:
+    def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
         """Every key that is sound; what is not is reported."""
         if not node.is_mapping:
             names = tuple(key.name for key in self.keys)
-            return self.refuse(node, label, context, f"its keys are {_listed(names)}")
-        before = len(context.problems)
+            return self.refuse(node, label, reader, f"its keys are {_listed(names)}")
+        before = reader.problem_count
         fields = Fields(node)
         meant: set[str] = set()
-        for name, (key_node, value) in context.entries(node).items():
+        for name, (key_node, value) in reader.entries(node).items():
             key = self._by_name.get(name)
             if key is None:
-                close = self._elsewhere.get(name) or nearest(name, list(self._by_name))
-                context.refuse(key_node, self._unknown(name, close, context))
+                close = self._elsewhere.get(name) or find_nearest(name, list(self._by_name))
+                reader.refuse(key_node, self._unknown(name, close, reader))
                 meant |= {self._by_name[close].name} if close else set()
             elif key.name in fields.keys:
-                context.refuse(key_node, f"`{name}` and `{key.name}` are the same: keep one")
+                reader.refuse(key_node, f"`{name}` and `{key.name}` are the same: keep one")
             else:
-                fields.put(key.name, key_node, value, _value(key.kind, f"`{name}`", value, context))
-        self._check_present(fields, meant, label, context)
-        fields.sound = len(context.problems) == before
+                fields.put(key.name, key_node, value, _value(key.kind, f"`{name}`", value, reader))
+        self._check_present(fields, meant, label, reader)
+        fields.sound = reader.problem_count == before
         return fields
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
@@ -291,27 +289,27 @@ class Record(Kind):
             definition["then"] = {"allOf": present}
         return definition
 
-    def _check_present(self, fields: Fields, meant: set[str], label: str, context: Context) -> None:
+    def _check_present(self, fields: Fields, meant: set[str], label: str, reader: Reader) -> None:
         """What must be given is; a key that was probably meant is not asked for a second time."""
         present = meant | {name for name in fields.nodes if _counts(fields, name)}
         for name in self.required:
             if name not in present:
-                context.refuse(fields.node, f"{label} lacks `{name}`")
+                reader.refuse(fields.node, f"{label} lacks `{name}`")
         for group in self.one_of:
             found = [one for one in group if one in present]
             if len(found) > 1 and not meant:
                 both = " and ".join(f"`{one}`" for one in found)
-                context.refuse(fields.keys[found[1]], f"{both} exclude one another: keep one")
+                reader.refuse(fields.keys[found[1]], f"{both} exclude one another: keep one")
             elif not found:
-                context.refuse(fields.node, f"{label} lacks one of {_listed(group)}")
+                reader.refuse(fields.node, f"{label} lacks one of {_listed(group)}")
         for group in self.some_of:
             if not any(one in fields.nodes or one in meant for one in group):
-                context.refuse(fields.node, f"{label} lacks one of {_listed(group)}")
+                reader.refuse(fields.node, f"{label} lacks one of {_listed(group)}")
 
-    def _unknown(self, name: str, close: str | None, context: Context) -> str:
+    def _unknown(self, name: str, close: str | None, reader: Reader) -> str:
         if close is not None:
             return f"unknown key `{name}`; did you mean `{close}`?"
-        homes = [home for home in context.homes(name) if home != self.name]
+        homes = [home for home in reader.homes(name) if home != self.name]
         if homes:
             return f"unknown key `{name}` in {_a(self.name)}; it belongs into {_a(homes[0])}"
         known = _listed(tuple(self._by_name))
@@ -326,11 +324,11 @@ class Short(Kind):
         self.first = record.keys[0]
         self.expected = expected or f"{self.first.kind.expected}, or a mapping ({record.name})"
 
-    def read(self, node: Node, label: str, context: Context) -> Fields | Invalid:
+    def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
         """The record, however it is written."""
         if node.is_mapping:
-            return self.record.read(node, label, context)
-        value = self.first.kind.read(node, label, context)
+            return self.record.read(node, label, reader)
+        value = self.first.kind.read(node, label, reader)
         if isinstance(value, Invalid):
             return value
         fields = Fields(node)
@@ -342,10 +340,10 @@ class Short(Kind):
         return {"anyOf": [self.first.kind.schema(defs), self.record.schema(defs)]}
 
 
-def _value(kind: Kind, label: str, node: Node, context: Context) -> Any:
+def _value(kind: Kind, label: str, node: Written, reader: Reader) -> Any:
     if node.value is None and not kind.takes_null:
-        return context.refuse(node, f"{label} has no value: it must be {kind.expected}")
-    return kind.read(node, label, context)
+        return reader.refuse(node, f"{label} has no value: it must be {kind.expected}")
+    return kind.read(node, label, reader)
 
 
 def _a(noun: str) -> str:

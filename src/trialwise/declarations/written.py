@@ -1,0 +1,136 @@
+"""What a kind of value needs to know of a value: where it stands, and who reads it.
+
+A suite file and a pytest marker hold the same keys. The suite reader gives each value a position
+in a file and collects problems; a marker gives plain Python values and stops at the first problem.
+Kinds work with both through the two protocols here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+__all__ = [
+    "INVALID",
+    "REFERENCE_PATTERN",
+    "Invalid",
+    "Reader",
+    "Written",
+    "find_nearest",
+    "show_value",
+]
+
+#: A value of the environment in a text of a suite: `${NAME}` or `${NAME:-default}`.
+REFERENCE_PATTERN = r"\$\{[A-Za-z_][A-Za-z0-9_]*(?::-[^}]*)?\}"
+_LONGEST_SHOWN = 40
+
+
+class Invalid:
+    """The type of `INVALID`: a value that a problem was reported for."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "INVALID"
+
+
+INVALID = Invalid()
+
+
+class Written(Protocol):
+    """A value as somebody wrote it: a scalar, a list or a mapping."""
+
+    @property
+    def value(self) -> Any:
+        """The value of a scalar."""
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether it holds keys and values."""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it holds items."""
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it is one value."""
+
+    @property
+    def entries(self) -> Mapping[str, tuple[Any, Any]]:
+        """The keys and values of a mapping."""
+
+    def items(self) -> Iterator[Any]:
+        """The items of a list."""
+
+
+class Reader(Protocol):
+    """What reads values: it takes problems, knows the environment and follows includes."""
+
+    takes_python: bool
+    """Whether values come from Python, where a number of seconds needs no unit."""
+
+    @property
+    def problem_count(self) -> int:
+        """How many problems were reported so far."""
+
+    def refuse(self, node: Any, message: str, *, hide: bool = False) -> Invalid:
+        """Report a problem with a value."""
+
+    def fill(self, node: Any, text: str) -> str | Invalid:
+        """Replace the references to the environment in a text."""
+
+    def fill_template(self, node: Any, text: str) -> str | Invalid:
+        """Check the references in a text that a service resolves by itself at each call."""
+
+    def fill_scalar(self, node: Any, text: str) -> Any:
+        """Read a text with references as the scalar that it is then."""
+
+    def mark_filled(self, text: str, written: str) -> str:
+        """Mark a text that holds a value of the environment, so that no message shows it."""
+
+    def entries(self, node: Any) -> Mapping[str, tuple[Any, Any]]:
+        """Return the keys and values of a mapping, with those that it includes."""
+
+    def items(self, node: Any) -> Iterator[Any]:
+        """Return the items of a list, with those that it includes."""
+
+    def homes(self, key: str) -> Sequence[str]:
+        """Return the records in which a key of this name belongs."""
+
+    def file(self, text: str) -> Path:
+        """Return a path from the folder of the suite."""
+
+    def read_json_file(self, node: Any, path: Path) -> Any:
+        """Read a JSON document that the suite names."""
+
+
+def show_value(node: Written) -> str:
+    """A value as a message calls it: what was written, or what kind of thing it is."""
+    if node.is_mapping:
+        return "a mapping"
+    if node.is_list:
+        return "a list"
+    if node.value is None:
+        return "nothing"
+    if isinstance(node.value, bool):
+        return f"`{str(node.value).lower()}`"
+    text = "".join(one if one.isprintable() else "·" for one in str(node.value))
+    return f"`{text[: _LONGEST_SHOWN - 1]}…`" if len(text) > _LONGEST_SHOWN else f"`{text}`"
+
+
+def find_nearest(word: str, known: Sequence[str]) -> str | None:
+    """Return the known word that was probably meant.
+
+    >>> find_nearest("At-Lest", ["at_least", "trials"])
+    'at_least'
+    """
+    from difflib import get_close_matches
+
+    plain = word.casefold().replace("-", "_").replace(" ", "_")
+    by_plain = {one.casefold().replace("-", "_"): one for one in reversed(known)}
+    close = get_close_matches(plain, list(by_plain), n=1)
+    # `rate_per_s` for `rate` is far by letters and near by meaning.
+    close = close or [one for one in by_plain if len(one) > 3 and plain.startswith(one)]
+    return by_plain[close[0]] if close else None
