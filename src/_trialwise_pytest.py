@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from trialwise.plugin.hooks import TrialwisePlugin
-    from trialwise.plugin.trial import TrialHandle
+    from trialwise.plugin.trial_fixture import TrialHandle
     from trialwise.plugin.workbench import Workbench
 
 _NAME = "trialwise-session"

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from trialwise.plugin.trial import TrialHandle
+from trialwise.plugin.trial_fixture import TrialHandle
 
 
 class Agent:

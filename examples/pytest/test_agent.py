@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trialwise.plugin.trial import TrialHandle
+from trialwise.plugin.trial_fixture import TrialHandle
 
 
 @pytest.mark.trials(at_least=0.9, max_trials=100)

@@ -62,12 +62,12 @@ _MODULES = {
         "RecordingService ReplayService"
     ),
     "runtime.comparing": "Comparison compare compare_runs",
-    "runtime.guardrail": "guardrail_contract",
+    "runtime.guardrail_contract": "guardrail_contract",
     "runtime.measuring": "Measurement measure",
     "runtime.preparing": "plan",
     "runtime.result": "Result SuiteResult",
     "runtime.running": "run run_all",
-    "runtime.scoring": "Scored measure_outcomes score",
+    "runtime.outcome_scoring": "Scored measure_outcomes score",
     "traces.trace_files": "read_trace read_traces",
 }
 # fmt: on

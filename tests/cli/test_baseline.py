@@ -13,7 +13,7 @@ import pytest
 from click import MissingParameter
 from click.testing import CliRunner, Result
 
-from trialwise.cli import baseline
+from trialwise.cli import baseline_command as baseline
 from trialwise.errors import BaselineError
 from trialwise.model.baseline import Baseline, CriterionBaseline
 from trialwise.stores.baselines import BaselineStore

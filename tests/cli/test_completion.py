@@ -14,7 +14,8 @@ from click.shell_completion import BashComplete
 from click.testing import CliRunner, Result
 
 import trialwise as tw
-from trialwise.cli import completion, show
+from trialwise.cli import completion_command as completion
+from trialwise.cli import show_command as show
 from trialwise.cli.main import cli
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from trialwise.cli import doctor
+from trialwise.cli import doctor_command as doctor
 from trialwise.cli.examination import Status, _write_trouble
 
 SUITE = """

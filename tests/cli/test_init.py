@@ -17,7 +17,7 @@ import pytest
 from click import FileError
 from click.testing import CliRunner, Result
 
-from trialwise.cli import init
+from trialwise.cli import init_command as init
 from trialwise.errors import TrialwiseError
 
 SAMPLES = {

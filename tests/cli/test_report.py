@@ -12,7 +12,7 @@ from click import BadParameter
 from click.testing import CliRunner, Result
 
 import trialwise as tw
-from trialwise.cli import report
+from trialwise.cli import report_command as report
 from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.reporters.formats import Format, ReportNotWritten
 

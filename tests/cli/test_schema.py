@@ -10,7 +10,7 @@ import pytest
 from click import FileError
 from click.testing import CliRunner, Result
 
-from trialwise.cli import schema
+from trialwise.cli import schema_command as schema
 
 SHIPPED = {
     "suite": ("trialwise.suite", "trialwise.schema.json"),

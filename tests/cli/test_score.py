@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from trialwise.cli.score import command
+from trialwise.cli.score_command import command
 from trialwise.errors import DesignRefused, TrialwiseError
 
 

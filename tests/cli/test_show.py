@@ -16,7 +16,8 @@ from click import UsageError
 from click.testing import CliRunner, Result
 
 import trialwise as tw
-from trialwise.cli import main, show
+from trialwise.cli import main
+from trialwise.cli import show_command as show
 from trialwise.errors import RunNotFound, TrialwiseError
 
 #: Clears a terminal, turns the writing direction, breaks the line; then half a surrogate pair.

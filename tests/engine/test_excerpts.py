@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import trialwise as tw
-from trialwise.cli.trials import render_trials
+from trialwise.cli.trial_listing import render_trials
 from trialwise.engine.excerpts import Excerpts
 from trialwise.model.reply import Reply
 from trialwise.model.trace import ToolCall, Trace

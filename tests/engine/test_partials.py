@@ -11,11 +11,11 @@ import pytest
 
 from trialwise.checks import contains
 from trialwise.engine.attempt import Caller, Response
-from trialwise.engine.budget import Meter
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service, ServiceError, SystemClock, TrialContext
+from trialwise.engine.reply_checking import ReplyChecker
 from trialwise.engine.runner import run_plan
-from trialwise.engine.scoring import Scorer
+from trialwise.engine.spending_meter import Meter
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import StopReason
@@ -60,7 +60,7 @@ async def respond(
 
 
 def score(response: Response, activity: Callable[[Reply], bool] | None = None) -> Trial:
-    scorer = Scorer(
+    scorer = ReplyChecker(
         "inputs",
         [Criterion("c", contains("yes"), at_least=0.9)],
         activity=activity,

@@ -13,9 +13,9 @@ from typing import Any
 import anyio
 import pytest
 
-from trialwise.engine.events import CriterionDecided, RunEnded, RunStarted, TrialDone
-from trialwise.engine.order import issue_places
+from trialwise.engine.input_order import issue_places
 from trialwise.engine.ports import Service, ServiceError, TrialContext
+from trialwise.engine.run_events import CriterionDecided, RunEnded, RunStarted, TrialDone
 from trialwise.engine.runner import RunOutcome, run_plan
 from trialwise.engine.seeds import trial_seeds
 from trialwise.errors import InvalidArgument

@@ -13,7 +13,7 @@ from click import UsageError
 from click.testing import CliRunner, Result
 
 import trialwise as tw
-from trialwise.cli import judge as cli
+from trialwise.cli import judge_command as cli
 from trialwise.cli.main import main
 from trialwise.errors import InvalidArgument
 from trialwise.judges import GoldSetError, draw_unlabelled, read_gold

@@ -14,7 +14,7 @@ from click import UsageError
 from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from trialwise.cli import judge as cli
+from trialwise.cli import judge_command as cli
 from trialwise.cli.main import main
 from trialwise.judges import Judge, read_calibration
 from trialwise.judges.similarity import Similar

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import Budget
 from trialwise.model.verdict import Decision
-from trialwise.plugin.budget import Purse
+from trialwise.plugin.session_budget import SessionBudget
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Project
@@ -109,14 +109,14 @@ def test_a_plan_is_printed_by_one_process(project: Project) -> None:
 
 
 def _spend(path: Path, results: object) -> None:
-    purse = Purse(Budget(trials=100), path)
+    budget = SessionBudget(Budget(trials=100), path)
     taken = 0
-    while purse.take() is None:
+    while budget.take() is None:
         taken += 1
     results.put(taken)  # type: ignore[attr-defined]
 
 
-def test_a_purse_is_never_overdrawn(tmp_path: Path) -> None:
+def test_a_session_budget_is_never_overdrawn(tmp_path: Path) -> None:
     """Three processes that take as fast as they can get exactly what there is."""
     context = get_context("fork")
     results = context.Queue()
@@ -132,33 +132,35 @@ def test_a_purse_is_never_overdrawn(tmp_path: Path) -> None:
     assert 100 == sum(taken)
 
 
-def test_a_purse_counts_money_and_time(tmp_path: Path) -> None:
+def test_a_session_budget_counts_money_and_time(tmp_path: Path) -> None:
     """Ten times ten cents is a dollar; the clock starts with the first trial."""
     now = [50.0]
-    purse = Purse(Budget(usd=1.0, seconds=10), tmp_path / "budget.json", clock=lambda: now[0])
+    budget = SessionBudget(
+        Budget(usd=1.0, seconds=10), tmp_path / "budget.json", clock=lambda: now[0]
+    )
     for _ in range(9):
-        assert purse.take() is None
-        purse.pay(0.1)
-    left = purse.left()
+        assert budget.take() is None
+        budget.pay(0.1)
+    left = budget.left()
     assert left is not None
     assert left.usd is not None
     assert 0.0999 < left.usd < 0.1001
-    purse.pay_all(Spending(usd=0.1))
-    assert (StopReason.MONEY_BUDGET, "the session's budget of $1 is used up") == purse.take()
-    assert purse.left() is None
+    budget.pay_all(Spending(usd=0.1))
+    assert (StopReason.MONEY_BUDGET, "the session's budget of $1 is used up") == budget.take()
+    assert budget.left() is None
 
-    timed = Purse(Budget(seconds=10), clock=lambda: now[0])
+    timed = SessionBudget(Budget(seconds=10), clock=lambda: now[0])
     assert timed.take() is None
     now[0] += 10
     assert (StopReason.TIME_BUDGET, "the session's budget of 10 s is used up") == timed.take()
 
 
-def test_without_limits_a_purse_writes_nothing(tmp_path: Path) -> None:
+def test_without_limits_a_session_budget_writes_nothing(tmp_path: Path) -> None:
     """Sessions without a budget touch no file."""
-    purse = Purse(Budget(), tmp_path / "missing" / "budget.json")
+    budget = SessionBudget(Budget(), tmp_path / "missing" / "budget.json")
 
-    assert purse.take() is None
-    purse.pay(3.0)
-    purse.pay_all(Spending(trials=4))
+    assert budget.take() is None
+    budget.pay(3.0)
+    budget.pay_all(Spending(trials=4))
 
-    assert Budget() == purse.left()
+    assert Budget() == budget.left()

@@ -81,7 +81,7 @@ OTHERS = (
         "trialwise.services.http_endpoint",
         "trialwise.services.replay",
     ),
-    *("trialwise.engine.events", "trialwise.reporters.html*", "trialwise.reporters.progress"),
+    *("trialwise.engine.run_events", "trialwise.reporters.html*", "trialwise.reporters.progress"),
     *("trialwise.model.baseline", "trialwise.procedures.claimed", "trialwise.stats.c*sequence"),
     *("trialwise.procedures.latency", "trialwise.stats.latency*"),
     *("trialwise.procedures.regression", "trialwise.stats.regression", "trialwise.stats.sizing"),

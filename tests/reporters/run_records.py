@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from trialwise.engine.order import issue_places
+from trialwise.engine.input_order import issue_places
 from trialwise.model.baseline import Baseline, BaselineReference, CriterionBaseline
 from trialwise.model.claim import Claim
 from trialwise.model.contract import Contract, Latency, LatencyConstraint

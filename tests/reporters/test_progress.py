@@ -23,7 +23,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.engine.events import (
+from trialwise.engine.ports import SystemClock
+from trialwise.engine.run_events import (
     CriterionDecided,
     CriterionStanding,
     Event,
@@ -32,7 +33,6 @@ from trialwise.engine.events import (
     TrialDone,
     VerdictReached,
 )
-from trialwise.engine.ports import SystemClock
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Spending, StopReason

@@ -15,21 +15,21 @@ __all__ = ["cli", "main"]
 
 #: Where each command lives and what it does in a line: a help page must not import them all.
 _COMMANDS = {
-    "baseline": ("trialwise.cli.baseline", "Look after measured baselines."),
-    "check": ("trialwise.cli.check", "Say what a suite would do, without a trial."),
-    "completion": ("trialwise.cli.completion", "Print a shell's completion script."),
+    "baseline": ("trialwise.cli.baseline_command", "Look after measured baselines."),
+    "check": ("trialwise.cli.check_command", "Say what a suite would do, without a trial."),
+    "completion": ("trialwise.cli.completion_command", "Print a shell's completion script."),
     "conformance": ("trialwise.cli.conformance", "Check the statistics against reference cases."),
-    "doctor": ("trialwise.cli.doctor", "Check this machine and this suite."),
+    "doctor": ("trialwise.cli.doctor_command", "Check this machine and this suite."),
     "import": ("trialwise.cli.import_", "Turn a neighbour's suite into one of ours."),
-    "init": ("trialwise.cli.init", "Write a suite and a sample agent."),
-    "judge": ("trialwise.cli.judge", "Measure how often a judge is wrong."),
-    "measure": ("trialwise.cli.measure", "Measure baselines."),
-    "plan": ("trialwise.cli.plan.command", "Plan a test: its errors, trials, money and time."),
-    "report": ("trialwise.cli.report", "Write reports of stored runs."),
-    "run": ("trialwise.cli.run", "Run a suite and conclude over its contracts."),
-    "schema": ("trialwise.cli.schema", "Print a JSON Schema."),
-    "score": ("trialwise.cli.score", "Judge outcomes that somebody else produced."),
-    "show": ("trialwise.cli.show", "Show a stored run again."),
+    "init": ("trialwise.cli.init_command", "Write a suite and a sample agent."),
+    "judge": ("trialwise.cli.judge_command", "Measure how often a judge is wrong."),
+    "measure": ("trialwise.cli.measure_command", "Measure baselines."),
+    "plan": ("trialwise.cli.plan.plan_command", "Plan a test: its errors, trials, money and time."),
+    "report": ("trialwise.cli.report_command", "Write reports of stored runs."),
+    "run": ("trialwise.cli.run_command", "Run a suite and conclude over its contracts."),
+    "schema": ("trialwise.cli.schema_command", "Print a JSON Schema."),
+    "score": ("trialwise.cli.score_command", "Judge outcomes that somebody else produced."),
+    "show": ("trialwise.cli.show_command", "Show a stored run again."),
 }
 
 

@@ -16,20 +16,20 @@ from anyio import (
 from anyio.lowlevel import checkpoint
 
 from trialwise.engine.attempt import Caller, Response
-from trialwise.engine.budget import Meter
+from trialwise.engine.criterion_progress import Progress
+from trialwise.engine.experiment_state import ExperimentState
 from trialwise.engine.ledger import Ledger
 from trialwise.engine.pacing import Pacer
 from trialwise.engine.ports import Clock, ServiceError
-from trialwise.engine.progress import Progress
-from trialwise.engine.scheduler import Scheduler
-from trialwise.engine.scoring import Examined, Scorer
+from trialwise.engine.reply_checking import Examined, ReplyChecker
+from trialwise.engine.spending_meter import Meter
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import AbortRule
 from trialwise.model.outcome import ErrorClass
 from trialwise.model.trial import Trial
 
 if TYPE_CHECKING:
-    from trialwise.engine.events import Event as RunEvent
+    from trialwise.engine.run_events import Event as RunEvent
     from trialwise.model.sampling import Input
 
 __all__ = ["Execution", "Halt", "Means"]
@@ -81,7 +81,11 @@ class Execution:
     """
 
     def __init__(
-        self, scheduler: Scheduler, scorer: Scorer, inputs: Sequence[Input], means: Means
+        self,
+        scheduler: ExperimentState,
+        scorer: ReplyChecker,
+        inputs: Sequence[Input],
+        means: Means,
     ) -> None:
         self._scheduler = scheduler
         self._scorer = scorer
@@ -213,7 +217,7 @@ class Execution:
     def _tell(
         self, emit: Callable[[RunEvent], None], trial: Trial, settled: Sequence[Progress]
     ) -> None:
-        from trialwise.engine.events import CriterionDecided, TrialDone
+        from trialwise.engine.run_events import CriterionDecided, TrialDone
 
         means = self._means
         emit(

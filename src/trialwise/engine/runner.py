@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from anyio import Event, create_task_group, get_cancelled_exc_class, move_on_after
 
 from trialwise.engine.attempt import Caller
-from trialwise.engine.budget import Meter
 from trialwise.engine.excerpts import Excerpts, error_text
 from trialwise.engine.execution import Execution, Halt, Means
+from trialwise.engine.experiment_state import ExperimentState
 from trialwise.engine.ledger import Ledger
 from trialwise.engine.pacing import Pacer
 from trialwise.engine.ports import Service, SystemClock, Timer, TrialLog
-from trialwise.engine.scheduler import Scheduler
-from trialwise.engine.scoring import Scorer
+from trialwise.engine.reply_checking import ReplyChecker
+from trialwise.engine.spending_meter import Meter
 from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import Spending, StopReason
@@ -24,7 +24,7 @@ from trialwise.model.sampling import Input
 from trialwise.model.trial import Trial
 
 if TYPE_CHECKING:
-    from trialwise.engine.events import Listener
+    from trialwise.engine.run_events import Listener
 
 __all__ = ["RunOutcome", "run_plan"]
 
@@ -134,7 +134,7 @@ class _Run:
         self._excerpts = excerpts
         self._resumed = len(done)
         self._schedulers = [
-            Scheduler(plan, one, [trial for trial in done if trial.experiment == one.name])
+            ExperimentState(plan, one, [trial for trial in done if trial.experiment == one.name])
             for one in plan.experiments
         ]
         meter = Meter(options.budget, clock)
@@ -168,13 +168,13 @@ class _Run:
             for scheduler in self._schedulers
         ]
 
-    def _scorer(self, contract: Contract, experiment: ExperimentPlan) -> Scorer:
+    def _scorer(self, contract: Contract, experiment: ExperimentPlan) -> ReplyChecker:
         known = {criterion.name: criterion for criterion in contract.criteria}
         names = [one.criterion for one in self._plan.criteria_of(experiment.name)]
         missing = [name for name in names if name not in known]
         if missing:
             raise InvalidArgument("contract", contract.name, f"hold the criteria {missing}")
-        return Scorer(
+        return ReplyChecker(
             experiment.name,
             [known[name] for name in names],
             activity=contract.activity,
@@ -223,7 +223,7 @@ class _Run:
     def _announce(self, run_id: str) -> None:
         emit = self._means.emit
         if emit is not None:
-            from trialwise.engine.events import CriterionDecided, RunStarted
+            from trialwise.engine.run_events import CriterionDecided, RunStarted
 
             emit(RunStarted(run_id=run_id, plan=self._plan, resumed=self._resumed))
             for one in self._means.progress:
@@ -255,7 +255,7 @@ class _Run:
             message=self._excerpts.text(message),
         )
         if self._means.emit is not None:
-            from trialwise.engine.events import RunEnded
+            from trialwise.engine.run_events import RunEnded
 
             ended = RunEnded(stop=outcome.stop, spending=outcome.spending, message=outcome.message)
             self._means.emit(ended)

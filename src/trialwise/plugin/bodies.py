@@ -19,8 +19,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from trialwise.plugin.execution import info_of
-from trialwise.plugin.items import TrialItem
+from trialwise.plugin.one_by_one import info_of
+from trialwise.plugin.trial_items import TrialItem
 
 __all__ = ["Bodies", "Done", "TaskBodies", "ThreadBodies", "bodies_for"]
 

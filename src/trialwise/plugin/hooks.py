@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trialwise.plugin.budget import Purse
-from trialwise.plugin.cases import CASE, Earlier, admit
-from trialwise.plugin.execution import call_trial
-from trialwise.plugin.items import TrialItem
-from trialwise.plugin.judged import RESULTS, JudgedTest
-from trialwise.plugin.protocol import report_phases
+from trialwise.plugin.admission import CASE, Earlier, admit
+from trialwise.plugin.marked_test import RESULTS, MarkedTest
+from trialwise.plugin.one_by_one import call_trial
 from trialwise.plugin.reporting import Judged
+from trialwise.plugin.session_budget import SessionBudget
 from trialwise.plugin.settings import settings_of
+from trialwise.plugin.test_protocol import report_phases
+from trialwise.plugin.trial_items import TrialItem
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -39,7 +39,7 @@ class TrialwisePlugin:
         self.settings = settings_of(config)
         shared: dict[str, Any] = getattr(config, "workerinput", {})
         folder = shared.get("trialwise_folder")
-        self.purse = Purse(
+        self.budget = SessionBudget(
             self.settings.budget, None if folder is None else Path(folder) / "budget.json"
         )
         self._earlier = Earlier(self.settings)
@@ -83,7 +83,7 @@ class TrialwisePlugin:
         if item.get_closest_marker("trials") is None:
             return None
         assert isinstance(item, pytest.Function)
-        test = JudgedTest(item, self.settings, self.purse, self._earlier)
+        test = MarkedTest(item, self.settings, self.budget, self._earlier)
         self._reasons = test.reasons
         try:
             report_phases(item, nextitem, call=test.call, leftovers=test.raise_leftovers)
@@ -151,4 +151,4 @@ class TrialwisePlugin:
         """The `trialwise` fixture of a test."""
         from trialwise.plugin.workbench import Workbench
 
-        return Workbench(item, self.settings, self.purse)
+        return Workbench(item, self.settings, self.budget)

@@ -12,7 +12,7 @@ from trialwise.model.baseline import Baseline
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
-from trialwise.plugin.running import TestRun
+from trialwise.plugin.pytest_driver import TestRun
 from trialwise.runtime.measuring import Measurement, observed_criteria, successful_latencies
 
 __all__ = ["measured"]

@@ -16,7 +16,7 @@ import pytest
 from _pytest.outcomes import TEST_OUTCOME
 from _pytest.runner import SetupState
 
-from trialwise.plugin.items import TrialItem, scope_in
+from trialwise.plugin.trial_items import TrialItem, scope_in
 
 __all__ = ["OpenTrials", "give_own_fixtures"]
 

@@ -16,7 +16,7 @@ from trialwise.model.codec import from_plain
 from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.plugin import neighbours
+from trialwise.plugin import other_plugins
 from trialwise.plugin.marker import BODY
 from trialwise.plugin.settings import Settings
 from trialwise.reporters.attention import attention
@@ -182,7 +182,7 @@ def _notes(
     unfinished = [one for one in records if one.verdict.stop.is_premature]
     if any(one.verdict.decision is Decision.INCONCLUSIVE for one in unfinished):
         yield "unfinished tests go on with --trialwise-resume; their trials are kept"
-    if neighbours.reruns_of(config):
+    if other_plugins.reruns_of(config):
         yield ("judged tests were not rerun: running one again until it passes would bias its rate")
     for one in results:
         if one.get("note"):
@@ -219,7 +219,7 @@ def _written(judged: Sequence[dict[str, Any]], settings: Settings) -> Iterator[s
 def write_plans(config: pytest.Config, plans: Sequence[Plan], settings: Settings) -> None:
     """Print plans instead of running them."""
     from trialwise.reporters.rules import render_rules
-    from trialwise.runtime.expense import expense_of
+    from trialwise.runtime.expected_expense import expense_of
 
     terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is None:

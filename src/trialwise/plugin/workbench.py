@@ -8,12 +8,12 @@ import pytest
 
 import trialwise
 from trialwise.model.verdict import Decision
-from trialwise.plugin.judged import concluded, raise_verdict
+from trialwise.plugin.marked_test import concluded, raise_verdict
 from trialwise.plugin.reasons import Reasons
 
 if TYPE_CHECKING:
     from trialwise.model.contract import Contract
-    from trialwise.plugin.budget import Purse
+    from trialwise.plugin.session_budget import SessionBudget
     from trialwise.plugin.settings import Settings
     from trialwise.runtime.result import Result
 
@@ -31,13 +31,13 @@ class Workbench:
     Args:
         item: The test.
         settings: The session's.
-        purse: The session's budget.
+        budget: The session's budget.
     """
 
-    def __init__(self, item: pytest.Item, settings: Settings, purse: Purse) -> None:
+    def __init__(self, item: pytest.Item, settings: Settings, budget: SessionBudget) -> None:
         self._item = item
         self._settings = settings
-        self._purse = purse
+        self._budget = budget
 
     def __getattr__(self, name: str) -> Any:
         return getattr(trialwise, name)
@@ -63,7 +63,7 @@ class Workbench:
 
     def _run(self, contract: Contract, arguments: dict[str, Any]) -> tuple[Result, str]:
         result = trialwise.run(contract, **self._arguments(arguments))
-        self._purse.pay_all(result.verdict.spending)
+        self._budget.pay_all(result.verdict.spending)
         assert result.path is not None
         prefix = contract.name
         return result, concluded(self._item, result.record, result.path, prefix=prefix)
@@ -76,7 +76,7 @@ class Workbench:
             usual = {k: v for k, v in usual.items() if k not in ("trials", "max_trials")}
         if {"trials", "max_trials"} & set(forced):
             given = {k: v for k, v in given.items() if k not in ("trials", "max_trials")}
-        left = self._purse.left()
+        left = self._budget.left()
         if left is None:
             pytest.fail("the session's budget is used up: nothing was run", pytrace=False)
         folders = {"store": settings.store, "baselines": settings.baselines}

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Protocol, TextIO
 
-from trialwise.engine.events import (
+from trialwise.engine.ports import Clock, SystemClock
+from trialwise.engine.run_events import (
     CriterionDecided,
     Event,
     Listener,
@@ -19,7 +20,6 @@ from trialwise.engine.events import (
     TrialDone,
     VerdictReached,
 )
-from trialwise.engine.ports import Clock, SystemClock
 from trialwise.model.options import Budget
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Intent, Procedure

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from trialwise.engine.events import (
+from trialwise.engine.run_events import (
     CriterionDecided,
     CriterionStanding,
     Event,

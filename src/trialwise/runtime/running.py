@@ -22,7 +22,7 @@ from trialwise.runtime.settings import RunSettings, options_of
 from trialwise.runtime.workspace import Execution, Workspace
 
 if TYPE_CHECKING:
-    from trialwise.engine.events import Listener
+    from trialwise.engine.run_events import Listener
     from trialwise.stores.runs import StoredRun
 
 __all__ = ["reproducibility", "run", "run_all", "run_prepared"]
@@ -98,7 +98,7 @@ def run_prepared(
         if done.stored is not None:
             done.stored.write_record(result.verdict)
     if space.listeners:
-        from trialwise.engine.events import VerdictReached
+        from trialwise.engine.run_events import VerdictReached
 
         space.on_event(VerdictReached(verdict=result.verdict, record=str(result.path or "")))
     if done.outcome.stop is StopReason.INTERRUPTED:

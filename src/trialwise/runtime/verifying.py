@@ -215,7 +215,7 @@ def _trial_differences(record: RunRecord) -> Iterator[Difference]:
 def _issue_differences(
     plan: Plan, experiment: ExperimentPlan, trials: Sequence[Trial]
 ) -> Iterator[Difference]:
-    from trialwise.engine.order import issue_places
+    from trialwise.engine.input_order import issue_places
     from trialwise.engine.seeds import trial_seeds
 
     criteria = plan.criteria_of(experiment.name)
@@ -284,13 +284,13 @@ def _verdict_differences(record: RunRecord) -> Iterator[Difference]:
 
 def _stops(record: RunRecord) -> dict[str, StopReason]:
     """Why each experiment ended: by its trials where they settle it, else as it is recorded."""
-    from trialwise.engine.scheduler import Scheduler
+    from trialwise.engine.experiment_state import ExperimentState
 
     kept = {one.name: one.stop for one in record.verdict.experiments}
     stops: dict[str, StopReason] = {}
     for experiment in record.plan.experiments:
         mine = [trial for trial in record.trials if trial.experiment == experiment.name]
-        scheduler = Scheduler(record.plan, experiment, mine)
+        scheduler = ExperimentState(record.plan, experiment, mine)
         scheduler.peek()  # passes over what no longer needed to be run
         if scheduler.is_finished:
             stops[experiment.name] = scheduler.stop

@@ -20,7 +20,7 @@ from trialwise.runtime.preparing import open_service
 if TYPE_CHECKING:
     import anyio
 
-    from trialwise.engine.events import Event, Listener
+    from trialwise.engine.run_events import Event, Listener
     from trialwise.engine.runner import RunOutcome
     from trialwise.stores.runs import StoredRun
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.plan.values import DURATION, RATE, TRIALS, USD, option_name, refusal
+from trialwise.cli.plan.option_types import DURATION, RATE, TRIALS, USD, option_name, refusal
 
 if TYPE_CHECKING:
     from trialwise.procedures.planning.plans import Plan, Prices

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from trialwise.model.sampling import Input
-from trialwise.plugin import neighbours
+from trialwise.plugin import other_plugins
 from trialwise.plugin.bodies import Bodies, Done, bodies_for
-from trialwise.plugin.execution import MakeItem, end_trial, info_of, note_call, note_setup
 from trialwise.plugin.interrupts import held_back
-from trialwise.plugin.items import TrialItem, forget_item
+from trialwise.plugin.one_by_one import MakeItem, end_trial, info_of, note_call, note_setup
 from trialwise.plugin.ownership import OpenTrials, give_own_fixtures
 from trialwise.plugin.reasons import Reasons
+from trialwise.plugin.trial_items import TrialItem, forget_item
 
 __all__ = ["SideBySide", "captured"]
 
@@ -51,14 +51,14 @@ class SideBySide:
         self._make = make
         self._reasons = reasons
         self._bodies: Bodies = bodies_for(host)
-        self._limit_s = neighbours.timeout_of(host)
+        self._limit_s = other_plugins.timeout_of(host)
         self._open = OpenTrials(host.session)
         self._under_way: dict[TrialItem, float] = {}
         """With when each began."""
         self._late: set[TrialItem] = set()
         self._ended: list[TrialItem] = []
         self._is_letting_go = False
-        neighbours.stop_timer(host)
+        other_plugins.stop_timer(host)
 
     @property
     def in_flight(self) -> int:

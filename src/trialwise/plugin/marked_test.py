@@ -17,19 +17,19 @@ from trialwise.model.outcome import CheckResult
 from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Input
 from trialwise.model.verdict import Decision
-from trialwise.plugin import neighbours
-from trialwise.plugin.budget import Purse
-from trialwise.plugin.cases import CASE, Case, Earlier, Kept, admit
+from trialwise.plugin import other_plugins
+from trialwise.plugin.admission import CASE, Case, Earlier, Kept, admit
 from trialwise.plugin.endings import Ending
-from trialwise.plugin.execution import OneByOne
-from trialwise.plugin.items import TrialItem, copy_item
+from trialwise.plugin.one_by_one import OneByOne
+from trialwise.plugin.pytest_driver import TestRun
 from trialwise.plugin.reasons import Reasons
 from trialwise.plugin.reporting import Judged, headline, properties_of, verdict_repr
-from trialwise.plugin.running import TestRun
+from trialwise.plugin.session_budget import SessionBudget
 from trialwise.plugin.settings import Settings
-from trialwise.plugin.trial import TrialHandle, UnknownCriterion
+from trialwise.plugin.trial_fixture import TrialHandle, UnknownCriterion
+from trialwise.plugin.trial_items import TrialItem, copy_item
 
-__all__ = ["RESULTS", "CheckFailed", "JudgedTest", "concluded", "raise_verdict", "shown_path"]
+__all__ = ["RESULTS", "CheckFailed", "MarkedTest", "concluded", "raise_verdict", "shown_path"]
 
 T = TypeVar("T")
 
@@ -44,26 +44,26 @@ class CheckFailed(AssertionError):
     __module__ = "builtins"
 
 
-class JudgedTest:
+class MarkedTest:
     """A marked test while it runs.
 
     Args:
         item: The test.
         settings: The session's.
-        purse: The session's budget.
+        budget: The session's budget.
         earlier: What earlier sessions left.
     """
 
     def __init__(
-        self, item: pytest.Function, settings: Settings, purse: Purse, earlier: Earlier
+        self, item: pytest.Function, settings: Settings, budget: SessionBudget, earlier: Earlier
     ) -> None:
         self._item = item
         self._settings = settings
-        self._purse = purse
+        self._budget = budget
         self._earlier = earlier
         self._run: TestRun | None = None
         self._criteria: tuple[str, ...] = ()
-        self._reseed = neighbours.reseeding_of(item.config)
+        self._reseed = other_plugins.reseeding_of(item.config)
         self._where = ""
         self.reasons = Reasons()
 
@@ -74,7 +74,7 @@ class JudgedTest:
             Judged: A FAIL, or an INCONCLUSIVE that counts as one.
             pytest.skip.Exception: The first trial was skipped, or INCONCLUSIVE is to be a skip.
         """
-        neighbours.stop_timer(self._item)
+        other_plugins.stop_timer(self._item)
         try:
             self._call()
         except UnknownCriterion:  # shown where it is
@@ -95,7 +95,7 @@ class JudgedTest:
         self._run = TestRun(
             kept.plan,
             case.contract,
-            purse=self._purse,
+            budget=self._budget,
             folder=self._settings.store,
             resume=None if kept.stored is None else kept.stored.run_id,
             asked_to_stop=lambda: session.shouldfail or session.shouldstop,
@@ -133,7 +133,7 @@ class JudgedTest:
         run = self._run
         if case.options.concurrency == 1:
             return run.go(OneByOne(self._make), conclude)
-        from trialwise.plugin.sidebyside import SideBySide, captured
+        from trialwise.plugin.side_by_side import SideBySide, captured
 
         found: list[T] = []
 

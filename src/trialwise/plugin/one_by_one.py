@@ -15,8 +15,8 @@ from trialwise.model.outcome import CheckResult
 from trialwise.model.sampling import Input
 from trialwise.plugin.endings import Ending, ending_of
 from trialwise.plugin.interrupts import held_back, interrupts_of
-from trialwise.plugin.items import TrialItem, forget_item
-from trialwise.plugin.trial import UnknownCriterion
+from trialwise.plugin.trial_fixture import UnknownCriterion
+from trialwise.plugin.trial_items import TrialItem, forget_item
 
 if TYPE_CHECKING:
     from trialwise.plugin.reasons import Reasons

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from trialwise.engine.attempt import Response
 from trialwise.engine.excerpts import Excerpts, error_text
-from trialwise.engine.expenses import known_sum, known_usage, with_expenses, with_setup
 from trialwise.engine.gathering import gather
 from trialwise.engine.ports import ServiceError
+from trialwise.engine.trial_expenses import known_sum, known_usage, with_expenses, with_setup
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Check, Criterion
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trialwise.model.sampling import Input
     from trialwise.stats import TraceShape
 
-__all__ = ["Examined", "Scorer"]
+__all__ = ["Examined", "ReplyChecker"]
 
 Activity = Callable[[Reply], bool]
 
@@ -53,7 +53,7 @@ _IDLE = CheckResult.fail(
 )
 
 
-class Scorer:
+class ReplyChecker:
     """The criteria of one experiment, made ready once.
 
     Args:

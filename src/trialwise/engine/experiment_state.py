@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from trialwise.engine.order import issue_places
-from trialwise.engine.progress import Progress
+from trialwise.engine.criterion_progress import Progress
+from trialwise.engine.input_order import issue_places
 from trialwise.engine.seeds import trial_seeds
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import StopReason
@@ -17,12 +17,12 @@ from trialwise.model.options import Analysis
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.trial import Trial
 
-__all__ = ["Scheduler"]
+__all__ = ["ExperimentState"]
 
 _NONE: Sequence[Progress] = ()
 
 
-class Scheduler:
+class ExperimentState:
     """The trials of one experiment: issued, in flight, counted.
 
     Args:

@@ -28,7 +28,7 @@ from trialwise.outcomes.asking import Supplied
 from trialwise.outcomes.rows import OutcomeRow, Outcomes
 from trialwise.procedures.judging.run import judge
 from trialwise.reporters.html.report import render_html
-from trialwise.runtime.scoring import Scored, measure_outcomes, score
+from trialwise.runtime.outcome_scoring import Scored, measure_outcomes, score
 from trialwise.stats.sequential.design import SequentialDesign
 
 PASS, FAIL, INCONCLUSIVE = Decision.PASS, Decision.FAIL, Decision.INCONCLUSIVE

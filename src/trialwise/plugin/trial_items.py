@@ -20,7 +20,7 @@ import pytest
 from trialwise.plugin.endings import PASSED, Ending
 
 if TYPE_CHECKING:
-    from trialwise.plugin.trial import TrialHandle
+    from trialwise.plugin.trial_fixture import TrialHandle
 
 __all__ = ["Course", "TrialItem", "copy_item", "forget_item", "scope_in", "shared_fixtures"]
 

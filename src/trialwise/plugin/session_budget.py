@@ -1,4 +1,4 @@
-"""The budget of a whole session: every marked test and every worker draws on one purse.
+"""The budget of a whole session: all marked tests and all workers share its limits.
 
 Without workers it is a few numbers in memory. With pytest-xdist it is a small file that workers
 lock for the moment of a change: a trial is counted before it starts, so that two workers cannot
@@ -18,7 +18,7 @@ from pathlib import Path
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import Budget
 
-__all__ = ["Purse"]
+__all__ = ["SessionBudget"]
 
 #: Ten trials of $0.10 use up $1, although their sum in binary falls a little short of it.
 _NEARLY = 1 - 1e-9
@@ -34,7 +34,7 @@ class _Spent:
     usd: float = 0.0
 
 
-class Purse:
+class SessionBudget:
     """What is left of a session's budget.
 
     Args:

@@ -15,8 +15,8 @@ from trialwise.cli.plan.answer import (
     prices_of,
     written,
 )
-from trialwise.cli.plan.forms import FORMS
-from trialwise.cli.plan.values import RATE, TRIALS, refusal
+from trialwise.cli.plan.fixed_size_commands import FORMS
+from trialwise.cli.plan.option_types import RATE, TRIALS, refusal
 
 if TYPE_CHECKING:
     from trialwise.procedures.planning.plans import Plan

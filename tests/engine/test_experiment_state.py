@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trialwise.engine.scheduler import Scheduler
+from trialwise.engine.experiment_state import ExperimentState
 from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
@@ -35,7 +35,7 @@ def contract(*names: str, inputs: int = 3) -> Contract:
 
 
 def trial(
-    scheduler: Scheduler, index: int, says: Says, error_class: ErrorClass = ErrorClass.NONE
+    scheduler: ExperimentState, index: int, says: Says, error_class: ErrorClass = ErrorClass.NONE
 ) -> Trial:
     return Trial(
         experiment=scheduler.experiment.name,
@@ -54,7 +54,7 @@ def trial(
     )
 
 
-def decisions(scheduler: Scheduler) -> list[list[tuple[Decision | None, int, int]]]:
+def decisions(scheduler: ExperimentState) -> list[list[tuple[Decision | None, int, int]]]:
     """Every stream's decision and the counts it rests on."""
     return [
         [(stream.decision, stream.trials, stream.failures) for stream in one.streams]
@@ -62,7 +62,7 @@ def decisions(scheduler: Scheduler) -> list[list[tuple[Decision | None, int, int
     ]
 
 
-def run(scheduler: Scheduler, says: Says, choose: Callable[[int], int]) -> Scheduler:
+def run(scheduler: ExperimentState, says: Says, choose: Callable[[int], int]) -> ExperimentState:
     """Start what may start and let `choose` say which of those in flight comes back next."""
     flying: list[int] = []
     while not scheduler.is_settled:
@@ -113,11 +113,11 @@ def test_no_order_of_arrival_changes_a_decision(
     serial = mixed(plan_of, 1)
 
     side_by_side = run(
-        Scheduler(from_plan, from_plan.experiments[0]),
+        ExperimentState(from_plan, from_plan.experiments[0]),
         saying(bits),
         lambda n: next(turns) % n,
     )
-    alone = run(Scheduler(serial, serial.experiments[0]), saying(bits), first)
+    alone = run(ExperimentState(serial, serial.experiments[0]), saying(bits), first)
 
     assert decisions(alone)[:3] == decisions(side_by_side)[:3]
     assert alone.is_finished
@@ -134,10 +134,10 @@ def test_a_run_goes_on_from_any_part_of_its_trials(
 ) -> None:
     """Whatever subset survived, counting it first and running the rest decides the same."""
     plan = mixed(plan_of, 1)
-    whole = run(Scheduler(plan, plan.experiments[0]), saying(bits), first)
+    whole = run(ExperimentState(plan, plan.experiments[0]), saying(bits), first)
     done = [one for place, one in enumerate(whole.trials) if kept[place % len(kept)]]
 
-    resumed = Scheduler(plan, plan.experiments[0], done)
+    resumed = ExperimentState(plan, plan.experiments[0], done)
     before = len(resumed.trials)
     run(resumed, saying(bits), first)
 
@@ -155,9 +155,9 @@ def test_a_run_goes_on_from_every_prefix(plan_of: Callable[..., Plan], cut: int)
     def says(_: str, index: int) -> bool:
         return index % 7 != 3
 
-    whole = run(Scheduler(plan, plan.experiments[0]), says, first)
+    whole = run(ExperimentState(plan, plan.experiments[0]), says, first)
 
-    resumed = run(Scheduler(plan, plan.experiments[0], whole.trials[:cut]), says, first)
+    resumed = run(ExperimentState(plan, plan.experiments[0], whole.trials[:cut]), says, first)
 
     assert whole.trials == resumed.trials
 
@@ -167,7 +167,7 @@ def test_inputs_whose_streams_are_settled_are_passed_over(plan_of: Callable[...,
     plan = plan_of(
         contract("each"), criteria={"each": {"trials": 10, "cutoff": 9, "each_input": True}}
     )
-    scheduler = Scheduler(plan, plan.experiments[0])
+    scheduler = ExperimentState(plan, plan.experiments[0])
     bad = scheduler.order[0]
 
     run(scheduler, lambda _, index: scheduler.order[index] != bad, first)
@@ -190,7 +190,7 @@ def test_settled_inputs_are_run_while_a_pooled_criterion_needs_them(
         },
     )
 
-    scheduler = run(Scheduler(plan, plan.experiments[0]), lambda *_: False, first)
+    scheduler = run(ExperimentState(plan, plan.experiments[0]), lambda *_: False, first)
 
     assert list(range(12)) == [one.index for one in scheduler.trials]
     assert StopReason.COMPLETE is scheduler.stop
@@ -206,7 +206,7 @@ def test_a_criterion_that_rides_along_asks_for_no_trial(plan_of: Callable[..., P
         },
     )
 
-    scheduler = run(Scheduler(plan, plan.experiments[0]), lambda *_: True, first)
+    scheduler = run(ExperimentState(plan, plan.experiments[0]), lambda *_: True, first)
 
     assert 5 == len(scheduler.trials)
     assert [5, 5] == [one.standing().trials for one in scheduler.progress]
@@ -228,7 +228,7 @@ def test_a_baseline_and_a_latency_need_every_planned_trial(
         latency=(limit,) if why == "latency" else (),
     )
 
-    scheduler = run(Scheduler(plan, plan.experiments[0]), lambda *_: True, first)
+    scheduler = run(ExperimentState(plan, plan.experiments[0]), lambda *_: True, first)
 
     assert 20 == len(scheduler.trials)
     assert StopReason.COMPLETE is scheduler.stop
@@ -256,7 +256,7 @@ def test_an_experiment_says_why_it_needs_no_further_trial(
     """A boundary was reached, the verdict was certain, or all planned trials were run."""
     plan = plan_of(contract("c"), criteria={"c": limits})
 
-    scheduler = run(Scheduler(plan, plan.experiments[0]), lambda *_: passes, first)
+    scheduler = run(ExperimentState(plan, plan.experiments[0]), lambda *_: passes, first)
 
     assert stop is scheduler.stop
     if trials is not None:
@@ -268,7 +268,7 @@ def test_the_per_protocol_analysis_leaves_excused_trials_out(
 ) -> None:
     """They take their place in the order and no place in the count."""
     plan = plan_of(contract("c"), trials=6, cutoff=4, analysis=Analysis.PER_PROTOCOL)
-    scheduler = Scheduler(plan, plan.experiments[0])
+    scheduler = ExperimentState(plan, plan.experiments[0])
     for index in range(6):
         scheduler.peek()
         scheduler.take()
@@ -289,7 +289,7 @@ def test_the_per_protocol_analysis_leaves_excused_trials_out(
 def test_a_trial_starts_only_if_it_will_probably_be_needed(plan_of: Callable[..., Plan]) -> None:
     """After every result the start of the next is held against its exact predictive chance."""
     plan = plan_of(contract("c"), design=WALD, concurrency=8)
-    scheduler = Scheduler(plan, plan.experiments[0])
+    scheduler = ExperimentState(plan, plan.experiments[0])
     stream = scheduler.progress[0].streams[0]
     flying: list[int] = []
     held_back = 0
@@ -315,7 +315,7 @@ def test_one_slow_trial_does_not_hold_up_all_the_others(plan_of: Callable[..., P
     """With the first trial missing, the rest goes on as far as it will probably be needed."""
     design = SequentialDesign.wald(0.9, 0.88, cap=500)
     plan = plan_of(contract("c"), design=design, concurrency=4)
-    scheduler = Scheduler(plan, plan.experiments[0])
+    scheduler = ExperimentState(plan, plan.experiments[0])
     while (index := scheduler.peek()) is not None:
         scheduler.take()
         if index:
@@ -331,7 +331,7 @@ def test_large_designs_start_everything_they_can(plan_of: Callable[..., Plan]) -
     """The recursion would cost more than it saves."""
     design = SequentialDesign.wald(0.9, 0.8, cap=2_500)
     plan = plan_of(contract("c"), design=design, concurrency=300)
-    scheduler = Scheduler(plan, plan.experiments[0])
+    scheduler = ExperimentState(plan, plan.experiments[0])
     for _ in range(300):
         assert scheduler.peek() is not None
         scheduler.take()
@@ -356,7 +356,7 @@ def test_trials_of_another_plan_are_refused(
 ) -> None:
     """Another order, another seed, other criteria, or the same trial twice."""
     plan = plan_of(contract("c"))
-    found = trial(Scheduler(plan, plan.experiments[0]), 0, lambda *_: True)
+    found = trial(ExperimentState(plan, plan.experiments[0]), 0, lambda *_: True)
 
     with pytest.raises(InvalidArgument, match="done"):
-        Scheduler(plan, plan.experiments[0], wrong(found))
+        ExperimentState(plan, plan.experiments[0], wrong(found))

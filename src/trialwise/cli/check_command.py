@@ -39,7 +39,7 @@ def command(
     from trialwise.model.codec import to_plain
     from trialwise.procedures.forecast import forecast
     from trialwise.reporters.rules import render_rules
-    from trialwise.runtime.expense import expense_of
+    from trialwise.runtime.expected_expense import expense_of
     from trialwise.runtime.workspace import Workspace
 
     suite = load(file)

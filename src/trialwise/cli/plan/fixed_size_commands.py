@@ -16,7 +16,7 @@ from trialwise.cli.plan.answer import (
     trials_option,
     written,
 )
-from trialwise.cli.plan.values import LIMIT, PERCENTILE, RATE, SUCCESSES, TRIALS
+from trialwise.cli.plan.option_types import LIMIT, PERCENTILE, RATE, SUCCESSES, TRIALS
 
 if TYPE_CHECKING:
     from trialwise.procedures.planning.plans import Plan

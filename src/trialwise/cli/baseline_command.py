@@ -53,7 +53,7 @@ def list_(folder: Path | None, contract: str | None, as_json: bool) -> int:
     Example:
       trialwise baseline list --contract support-agent
     """
-    from trialwise.cli.baselines import Shelf, render_shelf
+    from trialwise.cli.baseline_listing import Shelf, render_shelf
     from trialwise.cli.printing import output_of, say, say_json
 
     shelf = Shelf.read(_store(folder), contract, now=_now())
@@ -84,7 +84,7 @@ def show(name: str, folder: Path | None, contract: str | None, as_json: bool) ->
       trialwise baseline show support-agent
       trialwise baseline show baselines/support-agent/nightly.json --json
     """
-    from trialwise.cli.baselines import Shelf, render_baseline
+    from trialwise.cli.baseline_listing import Shelf, render_baseline
     from trialwise.cli.printing import output_of, say, say_json
 
     store = _store(folder)
@@ -111,7 +111,7 @@ def promote(file: Path, folder: Path | None, as_json: bool) -> int:
     Example:
       trialwise baseline promote artifacts/support-agent.json
     """
-    from trialwise.cli.baselines import Shelf
+    from trialwise.cli.baseline_listing import Shelf
     from trialwise.cli.printing import near, say, say_json
 
     store = _store(folder)
@@ -151,7 +151,7 @@ def prune(keep: int, yes: bool, folder: Path | None, contract: str | None, as_js
     Example:
       trialwise baseline prune --keep 3 --yes
     """
-    from trialwise.cli.baselines import Shelf
+    from trialwise.cli.baseline_listing import Shelf
     from trialwise.cli.printing import near, say, say_json
 
     store = _store(folder)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from trialwise.checks import contains
 from trialwise.engine.attempt import Response
 from trialwise.engine.excerpts import Excerpts
-from trialwise.engine.scoring import Scorer
+from trialwise.engine.reply_checking import ReplyChecker
 from trialwise.model.criterion import Criterion
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason
 from trialwise.model.reply import Reply, Setup, Usage
@@ -30,7 +30,7 @@ def score(
     limit: int = 4000,
     redact: Callable[[str], str] | None = None,
 ) -> Trial:
-    scorer = Scorer(
+    scorer = ReplyChecker(
         "inputs",
         criteria or (criterion("c", contains("yes")),),
         activity=activity,

@@ -14,12 +14,12 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
-from trialwise.engine.budget import Meter
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.execution import Halt
+from trialwise.engine.experiment_state import ExperimentState
 from trialwise.engine.ledger import Ledger
 from trialwise.engine.ports import SystemClock
-from trialwise.engine.scheduler import Scheduler
+from trialwise.engine.spending_meter import Meter
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.outcome import FailReason
@@ -27,8 +27,8 @@ from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Input
 from trialwise.model.trial import Trial
-from trialwise.plugin.budget import Purse
-from trialwise.plugin.items import TrialItem
+from trialwise.plugin.session_budget import SessionBudget
+from trialwise.plugin.trial_items import TrialItem
 from trialwise.procedures.judging.run import judge
 from trialwise.runtime.running import reproducibility
 from trialwise.stores.runs import RunStore, StoredRun
@@ -108,7 +108,7 @@ class TestRun:
     Args:
         plan: What to run.
         contract: With the inputs' values.
-        purse: The session's budget.
+        budget: The session's budget.
         folder: Where runs are kept.
         resume: The stored run to go on with.
         asked_to_stop: Whether the session is to end, and why.
@@ -121,7 +121,7 @@ class TestRun:
         plan: Plan,
         contract: Contract,
         *,
-        purse: Purse,
+        budget: SessionBudget,
         folder: Path,
         resume: str | None = None,
         asked_to_stop: Callable[[], str | bool] = lambda: False,
@@ -133,12 +133,12 @@ class TestRun:
         self._inputs = contract.samplings[experiment.name].inputs
         self._log = _RunLog(plan, folder, clock.now())
         done = () if resume is None else self._log.resume(resume)
-        self._scheduler = Scheduler(plan, experiment, done)
+        self._scheduler = ExperimentState(plan, experiment, done)
         self._clock = clock
         self._meter = Meter(plan.options.budget, clock)
         for trial in done:
             self._meter.add(trial)
-        self._purse = purse
+        self._budget = budget
         self._ledger = Ledger(self._log, clock)
         self._excerpts = Excerpts(reply_limit=_REPLY_LIMIT, redact=None)
         self._halt = Halt()
@@ -235,7 +235,7 @@ class TestRun:
                 self._count(item)
 
     def _is_affordable(self) -> bool:
-        spent = self._meter.exhausted(self._scheduler.in_flight) or self._purse.take()
+        spent = self._meter.exhausted(self._scheduler.in_flight) or self._budget.take()
         if spent is not None:
             self._halt.because(*spent)
         return spent is None
@@ -248,7 +248,7 @@ class TestRun:
         if item.course.is_abandoned:
             self._meter.abandoned += 1
             self._meter.abandon([item.trial.so_far()])
-            self._purse.pay(item.trial.cost_usd)
+            self._budget.pay(item.trial.cost_usd)
             self._scheduler.in_flight -= 1
             return
         ending = item.course.ending
@@ -263,7 +263,7 @@ class TestRun:
             return
         self._scheduler.add(trial)
         self._meter.add(trial)
-        self._purse.pay(trial.cost_usd)
+        self._budget.pay(trial.cost_usd)
         if self._ledger.take_turn(self._clock.monotonic()):
             self._ledger.sync()
         self._completed += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trialwise.engine.sparing import Horizon
+from trialwise.engine.lookahead import Horizon
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Decision
@@ -12,7 +12,7 @@ from trialwise.procedures.composite import combine
 from trialwise.procedures.streams import Stream
 
 if TYPE_CHECKING:
-    from trialwise.engine.events import CriterionStanding
+    from trialwise.engine.run_events import CriterionStanding
 
 __all__ = ["Progress"]
 
@@ -77,7 +77,7 @@ class Progress:
 
     def standing(self) -> CriterionStanding:
         """Counts and decision for whoever listens."""
-        from trialwise.engine.events import CriterionStanding
+        from trialwise.engine.run_events import CriterionStanding
 
         trials, failures = self._trials, self._failures
         if not self.each_input:

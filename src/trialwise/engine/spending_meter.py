@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from trialwise.engine.expenses import known_sum, known_usage
 from trialwise.engine.ports import Clock
+from trialwise.engine.trial_expenses import known_sum, known_usage
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import Budget
 from trialwise.model.reply import Reply, Setup

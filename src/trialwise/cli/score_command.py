@@ -15,7 +15,7 @@ from trialwise.stats.values import Undefined
 if TYPE_CHECKING:
     from trialwise.outcomes.metrics import Metrics
     from trialwise.outcomes.rows import Outcomes
-    from trialwise.runtime.scoring import Scored
+    from trialwise.runtime.outcome_scoring import Scored
 
 __all__ = ["command"]
 
@@ -90,7 +90,7 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
 
 
 def _scored(outcomes: Outcomes, given: dict[str, Any]) -> Scored:
-    from trialwise.runtime.scoring import score
+    from trialwise.runtime.outcome_scoring import score
 
     return score(
         outcomes,

@@ -15,7 +15,7 @@ from trialwise.cli.selecting import choose, load, selection, size_options
 
 if TYPE_CHECKING:
     from trialwise.cli.planning import Prepared
-    from trialwise.engine.events import Listener
+    from trialwise.engine.run_events import Listener
     from trialwise.model.run import RunRecord
     from trialwise.runtime.workspace import Workspace
     from trialwise.suite import Suite
@@ -115,7 +115,7 @@ def _progress() -> tuple[Listener, ...]:
 
 def _announce(suite: Suite, prepared: Sequence[Prepared]) -> None:
     from trialwise.reporters.rules import render_rules
-    from trialwise.runtime.expense import expense_of
+    from trialwise.runtime.expected_expense import expense_of
 
     for one in prepared:
         if one.finished is None:

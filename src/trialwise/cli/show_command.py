@@ -56,7 +56,7 @@ def command(names: tuple[str, ...], every: bool, store: Path | None, **given: An
 
 def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], given: dict[str, Any]) -> None:
     from trialwise.cli.printing import near, output_of, say, say_json
-    from trialwise.cli.trials import chosen_trials, render_trials, trials_data
+    from trialwise.cli.trial_listing import chosen_trials, render_trials, trials_data
 
     folders = {one.run_id: near(one.path) for one in stored}
     limit, failing = given["trials"], given["failures"]

@@ -13,7 +13,7 @@ import pytest
 from _pytest.runner import check_interactive_exception
 
 from trialwise.plugin.interrupts import interrupts_of
-from trialwise.plugin.items import shared_fixtures
+from trialwise.plugin.trial_items import shared_fixtures
 
 __all__ = ["report_phases"]
 
