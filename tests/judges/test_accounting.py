@@ -22,9 +22,9 @@ from trialwise.model.verdict import Decision
 from trialwise.procedures.compliance import judge_compliance
 from trialwise.procedures.judging.evidence import Row
 from trialwise.procedures.judging.judged import correct
+from trialwise.renderers.capabilities import Capabilities
 from trialwise.reporters.suite import suite_envelopes
 from trialwise.reporters.summary import render_summary
-from trialwise.reporters.terminal import Capabilities
 from trialwise.runtime.verifying import verify
 from trialwise.stats import Confusion, decide_judged
 from trialwise.stats.judged_decision import CORRECTIONS

@@ -171,7 +171,7 @@ def test_the_markdown_has_a_row_for_each() -> None:
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_the_summary_has_a_line_for_each(width: int) -> None:
     """The number, what was asked of it, and that it is a heuristic."""
-    from trialwise.reporters.terminal import Capabilities
+    from trialwise.renderers.capabilities import Capabilities
 
     text = render_summary(
         [record.verdict for record in suite()], capabilities=Capabilities(width=width)

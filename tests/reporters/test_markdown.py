@@ -13,10 +13,10 @@ from cmarkgfm.cmark import Options  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialwise.documents.printable import make_visible
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult
 from trialwise.model.run import RunRecord
-from trialwise.reporters.layout import visible
 from trialwise.reporters.markdown import MOST_BYTES, escape, marker, render_markdown
 
 Made = Callable[[str], list[RunRecord]]
@@ -155,7 +155,7 @@ def test_escaped_text_is_shown_as_it_is(text: str) -> None:
     cell = Page(f"| a | b |\n|--|--|\n| x{escape(text)}x | y |").rows[1]
     item = Page(f"- **x**: {escape(text)}x")
 
-    assert [f"x{visible(text)}x", "y"] == [one.replace(ZERO_WIDTH, "") for one in cell]
+    assert [f"x{make_visible(text)}x", "y"] == [one.replace(ZERO_WIDTH, "") for one in cell]
     assert {"ul", "li", "strong"} == set(item.tags)
 
 
@@ -188,7 +188,7 @@ def test_evidence_stands_in_code(runs: Runs, text: str) -> None:
     page = Page(render_markdown([replace(record, trials=trials)]))
 
     assert set(page.tags) <= OWN_TAGS
-    assert f"a{visible(text)}b" not in page.shown
+    assert f"a{make_visible(text)}b" not in page.shown
 
 
 def test_it_never_outgrows_a_comment(marked: Made) -> None:

@@ -7,6 +7,7 @@ from textwrap import dedent
 
 import pytest
 
+from trialwise.documents.numbers import as_duration, as_mean_trials, as_money, as_probability
 from trialwise.procedures.planning.plans import (
     CompareQuestion,
     ComplianceQuestion,
@@ -24,7 +25,6 @@ from trialwise.procedures.planning.plans import (
     plan_regression,
     plan_sequential,
 )
-from trialwise.reporters.plan.figures import duration, mean_trials, money, probability
 from trialwise.reporters.plan.page import Page, Prose, Row, Table
 from trialwise.reporters.plan.pages import page_of
 from trialwise.reporters.plan.rule import failing_steps, passing_steps, rule_in_counts
@@ -352,15 +352,15 @@ def test_a_long_rule_is_shortened_and_kept_whole_for_a_browser() -> None:
 )
 def test_a_probability_is_never_rounded_to_certainty(value: float, text: str) -> None:
     """0 % and 100 % are said of certain things only."""
-    assert probability(value) == text
+    assert as_probability(value) == text
 
 
 def test_figures_as_people_write_them() -> None:
     """Money, time and trials keep the digits that matter."""
     assert ["$0.0034", "$0.57", "$999.99", "$12,346"] == [
-        money(value) for value in (0.0034, 0.568, 999.99, 12345.6)
+        as_money(value) for value in (0.0034, 0.568, 999.99, 12345.6)
     ]
     assert ["1 ms", "1 s", "1.5 s", "119 s", "2 min", "2 h", "3 days"] == [
-        duration(value) for value in (0.001, 1, 1.5, 119, 120, 7200, 259200)
+        as_duration(value) for value in (0.001, 1, 1.5, 119, 120, 7200, 259200)
     ]
-    assert ["9.9", "999.9", "1000"] == [mean_trials(value) for value in (9.94, 999.9, 999.96)]
+    assert ["9.9", "999.9", "1000"] == [as_mean_trials(value) for value in (9.94, 999.9, 999.96)]

@@ -23,6 +23,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trialwise.documents.printable import count_cells
 from trialwise.engine.ports import SystemClock
 from trialwise.engine.run_events import (
     CriterionDecided,
@@ -45,10 +46,9 @@ from trialwise.procedures.composite import compose
 from trialwise.procedures.design.run import design_run
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.streams import Stream
-from trialwise.reporters.layout import cells
+from trialwise.renderers.capabilities import Capabilities
 from trialwise.reporters.progress import LineProgress, TerminalProgress, open_progress
 from trialwise.reporters.status import Snapshot, open_end, status_block
-from trialwise.reporters.terminal import Capabilities
 
 SHOWN, HIDDEN = "\x1b[?25h", "\x1b[?25l"
 HOSTILE = "evil\x1b[2J\x1b[?25l\n\u202ename\x07"
@@ -566,7 +566,7 @@ def test_any_name_fits_any_width(names: list[str], width: int, unicode: bool) ->
     for event in before_end(Played(plan).events(), 3)[1:]:
         snapshot = snapshot.after(event, elapsed_s=1)
     for plain, written in status_block(snapshot, able):
-        assert cells(plain) <= max(1, width - 1)
+        assert count_cells(plain) <= max(1, width - 1)
         assert plain == written
         assert plain.isprintable()
         assert unicode or plain.isascii()

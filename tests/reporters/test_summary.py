@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trialwise.documents.printable import count_cells
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim
 from trialwise.model.evidence import (
@@ -29,9 +30,8 @@ from trialwise.procedures.latency import decide_latency_baseline, decide_latency
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
 from trialwise.procedures.sequential import decide_sequential
-from trialwise.reporters.layout import cells
+from trialwise.renderers.capabilities import Capabilities
 from trialwise.reporters.summary import render_summary
-from trialwise.reporters.terminal import Capabilities
 from trialwise.stats.finite import exact_corpus_rate
 from trialwise.stats.sequential.design import SequentialDesign
 
@@ -397,7 +397,7 @@ def test_any_verdict_fits_its_width(
 
     assert colour or text == bare
     for line in bare.splitlines():
-        assert cells(line) <= width
+        assert count_cells(line) <= width
         assert line.isprintable()
         assert unicode or line.isascii()
 

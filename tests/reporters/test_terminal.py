@@ -16,8 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.reporters.layout import cells, clipped, padded, shortened, spelled, visible, wrapped
-from trialwise.reporters.terminal import Capabilities, Style, capabilities_of, size_of
+from trialwise.documents.printable import (
+    clip,
+    count_cells,
+    make_visible,
+    pad,
+    shorten,
+    spell,
+    wrap_text,
+)
+from trialwise.renderers.capabilities import Capabilities, Style, read_capabilities, read_size
 
 
 @pytest.fixture
@@ -36,7 +44,7 @@ def log(encoding: str = "utf-8") -> TextIO:
 
 def test_a_terminal_is_live_coloured_and_as_wide_as_it_is(terminal: TextIO) -> None:
     """Its own size counts, not what a variable once said."""
-    found = capabilities_of(terminal, {"TERM": "xterm-256color", "COLUMNS": "40"})
+    found = read_capabilities(terminal, {"TERM": "xterm-256color", "COLUMNS": "40"})
 
     assert Capabilities(live=True, colour=True, unicode=True, width=100, height=30) == found
 
@@ -57,7 +65,7 @@ def test_the_environment_takes_back_what_a_terminal_offers(
     terminal: TextIO, environ: dict[str, str], live: bool, colour: bool
 ) -> None:
     """NO_COLOR beats FORCE_COLOR; a dumb terminal and a build's log are not drawn over."""
-    found = capabilities_of(terminal, environ)
+    found = read_capabilities(terminal, environ)
 
     assert (live, colour) == (found.live, found.colour)
 
@@ -77,7 +85,7 @@ def test_a_log_is_plain_and_80_columns_wide(
     environ: dict[str, str], colour: bool, width: int
 ) -> None:
     """Unless somebody says otherwise."""
-    found = capabilities_of(log(), environ)
+    found = read_capabilities(log(), environ)
 
     assert Capabilities(live=False, colour=colour, unicode=True, width=width) == found
 
@@ -85,8 +93,8 @@ def test_a_log_is_plain_and_80_columns_wide(
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 def test_a_stream_that_cannot_encode_the_signs_gets_ascii(encoding: str) -> None:
     """Half of them would be worse than none."""
-    assert not capabilities_of(log(encoding), {}).unicode
-    assert not capabilities_of(io.StringIO(), {}).unicode
+    assert not read_capabilities(log(encoding), {}).unicode
+    assert not read_capabilities(io.StringIO(), {}).unicode
 
 
 def test_a_closed_stream_can_do_nothing() -> None:
@@ -94,8 +102,8 @@ def test_a_closed_stream_can_do_nothing() -> None:
     stream = log()
     stream.close()
 
-    assert not capabilities_of(stream, {}).live
-    assert size_of(stream) is None
+    assert not read_capabilities(stream, {}).live
+    assert read_size(stream) is None
 
 
 def test_colour_is_written_only_where_there_is_some() -> None:
@@ -113,14 +121,14 @@ ANYTHING = st.text(max_size=60)
 @given(ANYTHING)
 def test_nothing_invisible_is_left(text: str) -> None:
     """No control, no change of direction, no lone half of a sign: what is there can be printed."""
-    assert all(category(one) not in {"Cc", "Cf", "Cs", "Zl", "Zp"} for one in visible(text))
-    visible(text).encode("utf-8")
+    assert all(category(one) not in {"Cc", "Cf", "Cs", "Zl", "Zp"} for one in make_visible(text))
+    make_visible(text).encode("utf-8")
 
 
 @given(ANYTHING)
 def test_ascii_is_ascii_whatever_was_written(text: str) -> None:
     """Each sign has a fallback or an escape, so that no two texts become one by loss."""
-    shown = spelled(text, unicode=False)
+    shown = spell(text, unicode=False)
 
     assert shown.isascii()
     assert shown.isprintable()
@@ -142,8 +150,8 @@ def test_ascii_is_ascii_whatever_was_written(text: str) -> None:
 )
 def test_the_symbols_of_section_10_4_have_their_fallbacks(symbol: str, fallback: str) -> None:
     """As the companion's table gives them."""
-    assert fallback == spelled(symbol, unicode=False)
-    assert symbol == spelled(symbol, unicode=True)
+    assert fallback == spell(symbol, unicode=False)
+    assert symbol == spell(symbol, unicode=True)
 
 
 @given(ANYTHING, st.integers(1, 30), st.booleans())
@@ -151,27 +159,27 @@ def test_shortening_keeps_to_the_width_and_to_both_ends(
     text: str, width: int, unicode: bool
 ) -> None:
     """A text that fits is left alone; one that does not keeps its beginning and its end."""
-    shown = spelled(text, unicode=unicode)
-    short = shortened(shown, width, unicode=unicode)
+    shown = spell(text, unicode=unicode)
+    short = shorten(shown, width, unicode=unicode)
 
-    assert cells(short) <= width
-    assert short == shown or cells(shown) > width
-    assert cells(clipped(shown, width)) <= width
+    assert count_cells(short) <= width
+    assert short == shown or count_cells(shown) > width
+    assert count_cells(clip(shown, width)) <= width
 
 
 @given(ANYTHING, st.integers(2, 30))
 def test_wrapping_keeps_every_word_and_the_width(text: str, width: int) -> None:
     """Nothing is lost but the spaces at the breaks."""
-    shown = visible(text)
-    lines = wrapped(shown, width)
+    shown = make_visible(text)
+    lines = wrap_text(shown, width)
 
-    assert all(cells(line) <= width for line in lines)
+    assert all(count_cells(line) <= width for line in lines)
     assert shown.replace(" ", "") == "".join(lines).replace(" ", "")
 
 
 def test_signs_are_counted_in_cells() -> None:
     """Wide signs take two, combining ones none."""
-    assert 4 == cells("日本")
-    assert 1 == cells("p̂")
-    assert "日本  " == padded("日本", 6)
-    assert "  98" == padded("98", 4, right=True)
+    assert 4 == count_cells("日本")
+    assert 1 == count_cells("p̂")
+    assert "日本  " == pad("日本", 6)
+    assert "  98" == pad("98", 4, right=True)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trialwise.documents.printable import count_cells
 from trialwise.model.baseline import BaselineReference
 from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
 from trialwise.model.contract import Contract
@@ -42,7 +43,6 @@ from trialwise.procedures.latency import decide_latency_baseline, decide_latency
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
 from trialwise.procedures.sequential import decide_sequential
-from trialwise.reporters.layout import cells
 from trialwise.reporters.transparent import render_transparent
 from trialwise.stats.cluster_estimators import call_weighted
 from trialwise.stats.cluster_stratified import Stratum, stratified
@@ -702,7 +702,7 @@ def test_it_fits_a_terminal_and_has_an_ascii_form(passed: int, rule: Rule) -> No
     for unicode in (True, False):
         text = render_transparent(verdict, title="json", unicode=unicode)
 
-        assert max(map(cells, text.splitlines())) <= 80
+        assert max(map(count_cells, text.splitlines())) <= 80
         assert unicode or text.isascii()
         assert "None" not in text
         assert "nan" not in text.split()
@@ -752,6 +752,6 @@ def test_any_verdict_fits_and_stays_harmless(verdict: Verdict, title: str, unico
     """Eighty columns in cells, nothing that moves a cursor, ASCII where asked."""
     text = render_transparent(verdict, title=title, unicode=unicode)
     for line in text.splitlines():
-        assert cells(line) <= 80
+        assert count_cells(line) <= 80
         assert line.isprintable()
         assert unicode or line.isascii()

@@ -12,7 +12,7 @@ from trialwise.errors import BaselineError
 
 if TYPE_CHECKING:
     from trialwise.model.baseline import Baseline
-    from trialwise.reporters.terminal import Capabilities
+    from trialwise.renderers.capabilities import Capabilities
     from trialwise.stores.baselines import BaselineStore
 
 __all__ = ["Entry", "Shelf", "render_baseline", "render_shelf"]
@@ -128,7 +128,7 @@ def validity_of(baseline: Baseline, now: datetime) -> str:
 
 def render_shelf(shelf: Shelf, able: Capabilities) -> str:
     """A table: a block a contract, a line a baseline, a line for each of its criteria."""
-    from trialwise.reporters.terminal import Style
+    from trialwise.renderers.capabilities import Style
 
     lines: list[str] = []
     for contract in dict.fromkeys(one.baseline.contract for one in shelf.entries):
@@ -147,7 +147,7 @@ def render_shelf(shelf: Shelf, able: Capabilities) -> str:
 def render_baseline(path: Path, baseline: Baseline, able: Capabilities, *, now: datetime) -> str:
     """One baseline, with everything that decides whether it is a reference."""
     from trialwise.cli.printing import near
-    from trialwise.reporters.wording import counted, seconds
+    from trialwise.documents.numbers import as_count, as_seconds
     from trialwise.stats.latency import nearest_rank_percentile
 
     facts = [
@@ -165,13 +165,13 @@ def render_baseline(path: Path, baseline: Baseline, able: Capabilities, *, now: 
     facts += [(f"covariate {name}", value) for name, value in baseline.covariates.items()]
     facts += [(f"factor {name}", value) for name, value in baseline.factors.items()]
     facts += [
-        (f"trials of {name}", counted(trials, "trial"))
+        (f"trials of {name}", as_count(trials, "trial"))
         for name, trials in baseline.run_trials.items()
     ]
     for name, latencies in baseline.latencies_s.items():
         if latencies:
             figures = [
-                f"p{level} {seconds(nearest_rank_percentile(latencies, level / 100))}"
+                f"p{level} {as_seconds(nearest_rank_percentile(latencies, level / 100))}"
                 for level in (50, 95)
             ]
             facts.append((f"latency of {name}", ", ".join(figures)))
@@ -211,10 +211,10 @@ def _row(entry: Entry, now: datetime) -> tuple[str, ...]:
 
 
 def _counts(baseline: Baseline) -> Iterator[tuple[str, ...]]:
-    from trialwise.reporters.wording import observed_percent
+    from trialwise.documents.numbers import as_observed
 
     for name, one in baseline.criteria.items():
-        yield name, observed_percent(one.rate), f"{one.passed:,} of {one.trials:,}"
+        yield name, as_observed(one.rate), f"{one.passed:,} of {one.trials:,}"
 
 
 def _reasons(baseline: Baseline) -> Iterator[tuple[str, ...]]:
@@ -256,11 +256,11 @@ def _span(span: timedelta) -> str:
 
 
 def _aligned(rows: Sequence[Sequence[str]], able: Capabilities) -> list[str]:
-    from trialwise.reporters.layout import cells, padded
+    from trialwise.documents.printable import count_cells, pad
 
     shown = [[able.shown(cell) for cell in row] for row in rows]
-    widths = [max(map(cells, column)) for column in zip(*shown, strict=True)]
+    widths = [max(map(count_cells, column)) for column in zip(*shown, strict=True)]
     return [
-        "  ".join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        "  ".join(pad(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in shown
     ]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trialwise.reporters.terminal import Capabilities
+    from trialwise.renderers.capabilities import Capabilities
     from trialwise.suite import Suite
 
 __all__ = ["Check", "Status", "examine", "render_checks"]
@@ -60,30 +60,30 @@ def examine(file: Path | None) -> list[Check]:
 
 def render_checks(checks: Sequence[Check], able: Capabilities) -> str:
     """A line a check, with what to do below it, and a line for all of them."""
-    from trialwise.reporters.layout import cells, padded, wrapped
-    from trialwise.reporters.terminal import Style
-    from trialwise.reporters.wording import counted
+    from trialwise.documents.numbers import as_count
+    from trialwise.documents.printable import count_cells, pad, wrap_text
+    from trialwise.renderers.capabilities import Style
 
     styles = {Status.OK: Style.GOOD, Status.WARN: Style.OPEN, Status.FAIL: Style.BAD}
-    width = max(cells(able.shown(check.name)) for check in checks)
+    width = max(count_cells(able.shown(check.name)) for check in checks)
     indent = " " * (6 + width + 2)
     room = max(_NARROWEST, able.width - len(indent))
     lines = []
     for check in checks:
-        mark = able.painted(padded(check.status, 4), styles[check.status])
-        name = padded(able.shown(check.name), width)
+        mark = able.painted(pad(check.status, 4), styles[check.status])
+        name = pad(able.shown(check.name), width)
         found, *excerpts = check.found.splitlines() or [""]
-        first, *rest = wrapped(able.shown(found), room)
+        first, *rest = wrap_text(able.shown(found), room)
         lines.append(f"{mark}  {name}  {first}")
         lines += [f"{indent}{line}" for line in rest]
         # Lines of a file with a caret below them stay as they are.
         lines += [f"      {able.shown(line)}".rstrip() for line in excerpts]
         if check.advice:
-            lines += [f"{indent}{line}" for line in wrapped(able.shown(check.advice), room)]
+            lines += [f"{indent}{line}" for line in wrap_text(able.shown(check.advice), room)]
     failed = sum(check.status is Status.FAIL for check in checks)
     warned = sum(check.status is Status.WARN for check in checks)
-    ready = f"{counted(failed, 'thing')} to put right" if failed else "nothing to put right"
-    lines.append(f"{ready}{able.dot}{counted(warned, 'warning')}" if warned else ready)
+    ready = f"{as_count(failed, 'thing')} to put right" if failed else "nothing to put right"
+    lines.append(f"{ready}{able.dot}{as_count(warned, 'warning')}" if warned else ready)
     return "\n".join(lines)
 
 
@@ -145,9 +145,9 @@ def _project_of(requirement: str) -> str:
 
 
 def _terminal() -> Check:
-    from trialwise.reporters.terminal import capabilities_of
+    from trialwise.renderers.capabilities import read_capabilities
 
-    able = capabilities_of(sys.stdout)
+    able = read_capabilities(sys.stdout)
     kind = "a terminal" if sys.stdout.isatty() else "no terminal (a file, a pipe or a CI log)"
     colour = "colour" if able.colour else "no colour"
     signs = "unicode" if able.unicode else "ASCII only"
@@ -183,7 +183,7 @@ def _cache() -> Check:
 
 def _suite(file: Path | None) -> tuple[Suite | None, Check]:
     from trialwise.cli.printing import near
-    from trialwise.reporters.wording import counted
+    from trialwise.documents.numbers import as_count
     from trialwise.suite import SuiteError, SuiteNotFound, find_suite, load_suite
 
     try:
@@ -193,7 +193,7 @@ def _suite(file: Path | None) -> tuple[Suite | None, Check]:
         return None, Check(name="suite", status=Status.WARN, found=str(error))
     except SuiteError as error:
         return None, Check(name="suite", status=Status.FAIL, found=str(error))
-    contracts = counted(len(suite.contracts), "contract")
+    contracts = as_count(len(suite.contracts), "contract")
     count = sum(len(one.contract.criteria) for one in suite.contracts)
     criteria = "1 criterion" if count == 1 else f"{count} criteria"
     found = f"{near(path)}: {contracts}, {criteria}"

@@ -50,11 +50,11 @@ def calibration_facts(name: str, judge: Judge, found: Calibration) -> dict[str, 
 
 def calibration_lines(facts: dict[str, Any]) -> Iterator[str]:
     """The facts of a calibration, for people."""
-    from trialwise.reporters.layout import visible
+    from trialwise.documents.printable import make_visible
 
     wrong, counts = facts["wrong"], facts["confusion"]
     labels = facts["labels"]
-    yield f"{visible(facts['judge'])}: {labels - len(wrong)} of {labels} labels agree"
+    yield f"{make_visible(facts['judge'])}: {labels - len(wrong)} of {labels} labels agree"
     if facts["missing"]:
         yield f"  no verdict on {facts['missing']} units"
     yield (
@@ -75,7 +75,7 @@ def calibration_lines(facts: dict[str, Any]) -> Iterator[str]:
         yield f"  {title:<21} {_shown(facts[name])}"
     if wrong:
         more = f" and {len(wrong) - _SHOWN_UNITS} more" if len(wrong) > _SHOWN_UNITS else ""
-        yield f"  it differs on         {', '.join(map(visible, wrong[:_SHOWN_UNITS]))}{more}"
+        yield f"  it differs on         {', '.join(map(make_visible, wrong[:_SHOWN_UNITS]))}{more}"
     cost = "" if facts["usd"] is None else f", ${facts['usd']:.4f}"
     cached = f", {facts['cached']} answers from the cache" if facts["cached"] else ""
     asked = f"{facts['asked']} questions, {facts['tokens']:,} tokens{cost}{cached}"

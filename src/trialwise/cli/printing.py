@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from trialwise.reporters.terminal import Capabilities
+    from trialwise.renderers.capabilities import Capabilities
 
 __all__ = ["near", "output_of", "say", "say_json"]
 
 
 def output_of(*, ascii_only: bool = False) -> Capabilities:
     """What standard output can do, or less where somebody asks for less."""
-    from trialwise.reporters.terminal import capabilities_of
+    from trialwise.renderers.capabilities import read_capabilities
 
-    able = capabilities_of(sys.stdout)
+    able = read_capabilities(sys.stdout)
     return replace(able, unicode=False) if ascii_only else able
 
 

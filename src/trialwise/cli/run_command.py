@@ -106,10 +106,10 @@ def _workspace(suite: Suite, given: dict[str, Any]) -> Workspace:
 
 
 def _progress() -> tuple[Listener, ...]:
+    from trialwise.renderers.capabilities import read_capabilities
     from trialwise.reporters.progress import open_progress
-    from trialwise.reporters.terminal import capabilities_of
 
-    shown = open_progress(sys.stderr, capabilities=capabilities_of(sys.stderr))
+    shown = open_progress(sys.stderr, capabilities=read_capabilities(sys.stderr))
     return () if shown is None else (shown,)
 
 
@@ -250,12 +250,12 @@ def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code:
 def _print_summary(
     records: Sequence[RunRecord], reports: Sequence[str], *, transparent: bool
 ) -> None:
+    from trialwise.renderers.capabilities import read_capabilities
     from trialwise.reporters.formats import render_analysis
     from trialwise.reporters.summary import render_summary
-    from trialwise.reporters.terminal import capabilities_of
 
     if transparent:
         click.echo(render_analysis(records))
     verdicts = [record.verdict for record in records]
-    able = capabilities_of(sys.stdout)
+    able = read_capabilities(sys.stdout)
     click.echo(render_summary(verdicts, capabilities=able, reports=reports), nl=False)

@@ -162,13 +162,13 @@ def _metrics(outcomes: Outcomes, given: dict[str, Any]) -> int:
 
 def _table(metrics: Metrics) -> str:
     """Rates, flaky inputs and pass@k, a block for each criterion."""
-    from trialwise.reporters.layout import visible
+    from trialwise.documents.printable import make_visible
 
     lines = []
     for one in metrics.criteria:
         flaky = f", {len(one.flaky)} flaky" if one.flaky else ""
         lines.append(
-            f"{visible(one.criterion)}: {one.passed} of {one.trials} trials passed "
+            f"{make_visible(one.criterion)}: {one.passed} of {one.trials} trials passed "
             f"({one.rate:.1%}), {len(one.inputs)} inputs{flaky}"
         )
         lines += [

@@ -13,7 +13,7 @@ from trialwise.cli.stored import chosen_runs, run_choice
 
 if TYPE_CHECKING:
     from trialwise.model.run import RunRecord
-    from trialwise.reporters.terminal import Capabilities
+    from trialwise.renderers.capabilities import Capabilities
     from trialwise.stores.runs import StoredRun
 
 __all__ = ["command"]

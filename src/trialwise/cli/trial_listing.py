@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trialwise.model.run import RunRecord
     from trialwise.model.trial import Trial
-    from trialwise.reporters.terminal import Capabilities
+    from trialwise.renderers.capabilities import Capabilities
 
 __all__ = ["chosen_trials", "render_trials", "trials_data"]
 
@@ -60,12 +60,12 @@ def render_trials(
         able: What the stream can do.
         failing: Whether only failures were asked for.
     """
-    from trialwise.reporters.terminal import Style
-    from trialwise.reporters.wording import counted
+    from trialwise.documents.numbers import as_count
+    from trialwise.renderers.capabilities import Style
 
     failed = sum(not trial.passed for trial in record.trials)
     name = able.painted(able.shown(record.plan.contract), Style.STRONG)
-    whole = f"{failed} of {counted(len(record.trials), 'trial')} failed"
+    whole = f"{failed} of {as_count(len(record.trials), 'trial')} failed"
     of = failed if failing else len(record.trials)
     first = "first is" if len(trials) == 1 else f"first {len(trials)} are"
     shown = f"; the {first} shown" if len(trials) < of else ""
@@ -76,14 +76,14 @@ def render_trials(
 
 
 def _trial_lines(trial: Trial, able: Capabilities) -> Iterator[str]:
+    from trialwise.documents.numbers import as_duration, as_money
     from trialwise.model.outcome import ErrorClass
-    from trialwise.reporters.plan.figures import duration, money
-    from trialwise.reporters.terminal import Style
+    from trialwise.renderers.capabilities import Style
 
     mark = able.painted(*(("passed", Style.GOOD) if trial.passed else ("FAILED", Style.BAD)))
     facts = [f"trial {trial.index}", f"input {trial.input_id}", f"seed {trial.seed}"]
-    facts += [] if trial.latency_s is None else [duration(trial.latency_s)]
-    facts += [] if trial.cost_usd is None else [money(trial.cost_usd)]
+    facts += [] if trial.latency_s is None else [as_duration(trial.latency_s)]
+    facts += [] if trial.cost_usd is None else [as_money(trial.cost_usd)]
     facts += [f"{trial.attempts} attempts"] if trial.attempts > 1 else []
     yield f"{mark}  {able.shown(able.dot.join(facts))}"
     for number, error in enumerate(trial.attempt_errors, 1):
@@ -119,15 +119,15 @@ def _calls(calls: Sequence[Mapping[str, Any]], able: Capabilities) -> Iterator[s
 def _call_lines(told: Mapping[str, Any], able: Capabilities) -> Iterator[str]:
     import json
 
+    from trialwise.documents.numbers import as_duration
     from trialwise.model.trace import ToolCall
-    from trialwise.reporters.plan.figures import duration
 
     call = ToolCall.from_dict(told)
     turn = told.get("turn")
     facts = [call.name if call.name is not None else "a tool without a name"]
     facts[0] += f" on {call.server}" if call.server is not None else ""
     facts += [f"turn {turn}"] if type(turn) is int else []
-    facts += [duration(call.duration_s)] if call.duration_s is not None else []
+    facts += [as_duration(call.duration_s)] if call.duration_s is not None else []
     given = call.args
     if given is not None and not isinstance(given, str):
         given = json.dumps(given, ensure_ascii=False)
@@ -140,13 +140,13 @@ def _call_lines(told: Mapping[str, Any], able: Capabilities) -> Iterator[str]:
 
 def _paragraph(indent: str, label: str, text: str, able: Capabilities) -> Iterator[str]:
     """A text in a few lines of the stream's width; what is too long is left out of its middle."""
-    from trialwise.reporters.layout import wrapped
+    from trialwise.documents.printable import wrap_text
 
     width = max(20, able.width - 6)
     # Line breaks of a result are those of its JSON more often than anybody's.
     said = able.shown(" ".join(text.split()), _CALL_LINES * width)
     whole = f"{able.shown(label)}: {said}" if said else able.shown(label)
-    first, *more = wrapped(whole, width)
+    first, *more = wrap_text(whole, width)
     yield f"{indent}{first}"
     yield from (f"      {line}" for line in more)
 

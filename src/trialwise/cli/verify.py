@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trialwise.model.run import RunRecord
-    from trialwise.reporters.terminal import Capabilities
+    from trialwise.renderers.capabilities import Capabilities
     from trialwise.runtime.verifying import Verification
     from trialwise.stores.runs import StoredRun
 
@@ -78,7 +78,7 @@ def check_runs(stored: Sequence[StoredRun]) -> Checked:
 
 def render_checked(checked: Checked, able: Capabilities) -> str:
     """The outcome as text: a line a run, and what differs."""
-    from trialwise.reporters.terminal import Style
+    from trialwise.renderers.capabilities import Style
 
     lines: list[str] = []
     for one in checked.verifications:

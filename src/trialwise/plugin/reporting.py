@@ -20,23 +20,17 @@ from _pytest._code.code import (
 )
 from _pytest.outcomes import Failed
 
+from trialwise.documents.numbers import as_count, as_ends, as_observed
+from trialwise.documents.printable import make_visible
 from trialwise.model.outcome import Outcome
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Finding, Verdict
+from trialwise.pages.finding_facts import pick_badge, pick_interval, pick_rate
 from trialwise.plugin.marker import BODY
 from trialwise.plugin.reasons import Reason, Reasons
 from trialwise.procedures.forecast import forecast
 from trialwise.reporters.attention import attention
-from trialwise.reporters.layout import visible
-from trialwise.reporters.wording import (
-    badge,
-    counted,
-    ends,
-    interval_of,
-    observed_percent,
-    rate_of,
-)
 
 __all__ = ["Judged", "headline", "outcome_text", "properties_of", "verdict_repr"]
 
@@ -76,8 +70,8 @@ def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: s
         parts += _parts_of(reason)
     if len(ranked) > _SHOWN:
         rest = sum(one.count for one in ranked[_SHOWN:])
-        others = counted(len(ranked) - _SHOWN, "other kind")
-        parts[-1] = (*parts[-1][:2], f"and {counted(rest, 'failure')} of {others}")
+        others = as_count(len(ranked) - _SHOWN, "other kind")
+        parts[-1] = (*parts[-1][:2], f"and {as_count(rest, 'failure')} of {others}")
     file, line, _ = item.location
     crash = ReprFileLocation(file, (line or 0) + 1, headline(record.verdict))
     parts[-1] = (parts[-1][0], crash, parts[-1][2])
@@ -123,13 +117,13 @@ def outcome_text(finding: Finding) -> str:
         return f"no trial was run; asked: {_asked(finding)}"
     if finding.by_input:
         passing = sum(one.decision is Decision.PASS for one in finding.by_input)
-        inputs = counted(len(finding.by_input), "input")
+        inputs = as_count(len(finding.by_input), "input")
         return f"{passing} of {inputs} pass; asked of each: {_asked(finding)}"
-    rate, interval = rate_of(finding), interval_of(finding)
-    shown = [f"{tally.passed} of {counted(tally.trials, 'trial')} passed"]
+    rate, interval = pick_rate(finding), pick_interval(finding)
+    shown = [f"{tally.passed} of {as_count(tally.trials, 'trial')} passed"]
     if rate is not None:
-        bounds = "" if interval is None else f" {ends(interval)}"
-        shown.append(f"{observed_percent(rate)}{bounds}")
+        bounds = "" if interval is None else f" {as_ends(interval)}"
+        shown.append(f"{as_observed(rate)}{bounds}")
     return f"{', '.join(shown)}; asked: {_asked(finding)}"
 
 
@@ -154,10 +148,10 @@ def _facts(record: RunRecord, path: str) -> Iterator[str]:
     for finding in verdict.findings:
         name = f" of {finding.criterion}" if several else ""
         if several:
-            yield f"{finding.criterion}: {badge(finding)}, {outcome_text(finding)}"
+            yield f"{finding.criterion}: {pick_badge(finding)}, {outcome_text(finding)}"
         rule = f" ({finding.decision_rule})" if finding.decision_rule else ""
         yield f"rule{name}: {rules.get(finding.criterion, 'none')}{rule}"
-        interval = interval_of(finding)
+        interval = pick_interval(finding)
         if interval is not None and interval.confidence is not None:
             yield f"interval{name}: {100 * interval.confidence:g} %, {interval.method}"
     for note in attention(verdict):
@@ -169,9 +163,9 @@ def _facts(record: RunRecord, path: str) -> Iterator[str]:
 
 def _title(reason: Reason, failed: int) -> str:
     """The line above a traceback."""
-    how_many = f"{reason.count} of {counted(failed, 'failed trial')}"
+    how_many = f"{reason.count} of {as_count(failed, 'failed trial')}"
     error = "" if reason.error_class == "none" else f" ({reason.error_class})"
-    return f"{how_many}{error}, here trial {reason.trial}: {visible(reason.explanation)}"
+    return f"{how_many}{error}, here trial {reason.trial}: {make_visible(reason.explanation)}"
 
 
 def _parts_of(reason: Reason) -> list[tuple[Any, Any, str | None]]:
@@ -190,7 +184,7 @@ def _parts_of(reason: Reason) -> list[tuple[Any, Any, str | None]]:
 def _traceback(first: str, facts: Sequence[str]) -> ReprTraceback:
     """Text where pytest expects a traceback: a red line, and what explains it."""
     lines = [f"E   {line}" for line in wrap(first, _WIDTH)]
-    rest = [f"    {line}\n" for fact in facts for line in _wrapped(visible(fact))]
+    rest = [f"    {line}\n" for fact in facts for line in _wrapped(make_visible(fact))]
     entries: list[ReprEntry | ReprEntryNative] = [
         ReprEntry(lines, None, None, None, "short"),
         ReprEntryNative(rest),
@@ -229,10 +223,10 @@ def properties_of(record: RunRecord, path: str, *, prefix: str = "") -> list[tup
 
 
 def _numbers(finding: Finding) -> Iterator[tuple[str, object]]:
-    yield "decision", badge(finding)
+    yield "decision", pick_badge(finding)
     yield "trials", finding.tally.trials
     yield "passed", finding.tally.passed
-    rate, interval = rate_of(finding), interval_of(finding)
+    rate, interval = pick_rate(finding), pick_interval(finding)
     if rate is not None:
         yield "rate", round(rate, 6)
     if interval is not None:

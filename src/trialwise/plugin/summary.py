@@ -11,30 +11,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pytest
 
+from trialwise.documents.numbers import (
+    as_count,
+    as_duration,
+    as_ends,
+    as_money,
+    as_observed,
+    as_seconds,
+)
+from trialwise.documents.phrases import STOPS
+from trialwise.documents.printable import count_cells, pad, wrap_text
 from trialwise.errors import TrialwiseError
 from trialwise.model.codec import from_plain
 from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding, Verdict
+from trialwise.pages.finding_facts import pick_badge, pick_interval, pick_rate, pick_style
 from trialwise.plugin import other_plugins
 from trialwise.plugin.marker import BODY
 from trialwise.plugin.settings import Settings
+from trialwise.renderers.capabilities import Capabilities, Style
 from trialwise.reporters.attention import attention
-from trialwise.reporters.layout import cells, padded, wrapped
-from trialwise.reporters.plan.figures import duration, money
 from trialwise.reporters.suite import suite_envelopes, suite_spending
-from trialwise.reporters.terminal import Capabilities, Style
-from trialwise.reporters.wording import (
-    STOPS,
-    badge,
-    counted,
-    ends,
-    interval_of,
-    observed_percent,
-    rate_of,
-    seconds,
-    style_of,
-)
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -76,7 +74,7 @@ def write_summary(
             terminal.write_line(f"{_GAP}{one['baseline']}")
     for text in (*_totals(records, able), *_notes(results, records, config)):
         indent = " " * (len(text) - len(text.lstrip()))
-        for line in wrapped(able.shown(text.strip()), able.width - len(indent)):
+        for line in wrap_text(able.shown(text.strip()), able.width - len(indent)):
             terminal.write_line(f"{indent}{line}")
     for line in _written(judged, settings):
         terminal.write_line(line)
@@ -105,20 +103,18 @@ def _lines(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[str]:
     """A line a criterion: verdict and figures first, since a test's name may be long."""
     rows = [row for verdict in verdicts for row in _rows(verdict)]
     table = [row.figures for row in rows if len(row.figures) > 1]
-    widths = [max(map(cells, column)) for column in zip(*table, strict=True)]
-    word = max((cells(row.word) for row in rows), default=0)
+    widths = [max(map(count_cells, column)) for column in zip(*table, strict=True)]
+    word = max((count_cells(row.word) for row in rows), default=0)
     whole = sum(widths) + len(_GAP) * max(0, len(widths) - 1)
-    whole = max([whole, *(cells(row.figures[0]) for row in rows if len(row.figures) == 1)])
+    whole = max([whole, *(count_cells(row.figures[0]) for row in rows if len(row.figures) == 1)])
     for row in rows:
         if len(row.figures) == 1:
-            figures = padded(row.figures[0], whole)
+            figures = pad(row.figures[0], whole)
         else:
             columns = zip(row.figures, widths, strict=True)
-            drawn = [
-                padded(text, width, right=n in (0, 2)) for n, (text, width) in enumerate(columns)
-            ]
-            figures = padded(_GAP.join(drawn), whole)
-        space = " " * (word - cells(row.word))
+            drawn = [pad(text, width, right=n in (0, 2)) for n, (text, width) in enumerate(columns)]
+            figures = pad(_GAP.join(drawn), whole)
+        space = " " * (word - count_cells(row.word))
         mark = able.painted(able.shown(row.word), row.style)
         yield f"{mark}{space}{_GAP}{able.shown(figures)}{_GAP}{able.shown(row.name)}".rstrip()
 
@@ -127,29 +123,31 @@ def _rows(verdict: Verdict) -> Iterator[_Row]:
     for finding in verdict.findings:
         name = "" if finding.criterion == BODY else f" {finding.criterion}"
         yield _Row(
-            badge(finding),
-            style_of(finding.decision),
+            pick_badge(finding),
+            pick_style(finding.decision),
             _figures(finding, verdict),
             f"{verdict.contract}{name}",
         )
     for one in verdict.latency:
-        observed = "" if one.observed is None else seconds(one.observed)
-        limit = "" if one.threshold is None else f"limit {seconds(one.threshold)}"
+        observed = "" if one.observed is None else as_seconds(one.observed)
+        limit = "" if one.threshold is None else f"limit {as_seconds(one.threshold)}"
         figures = ", ".join(filter(None, (f"{one.constraint} {observed}".strip(), limit)))
-        yield _Row(badge(one), style_of(one.decision), (figures,), f"{verdict.contract} latency")
+        yield _Row(
+            pick_badge(one), pick_style(one.decision), (figures,), f"{verdict.contract} latency"
+        )
 
 
 def _figures(finding: Finding, verdict: Verdict) -> tuple[str, ...]:
-    tally, rate, interval = finding.tally, rate_of(finding), interval_of(finding)
-    trials = counted(tally.trials, "trial")
+    tally, rate, interval = finding.tally, pick_rate(finding), pick_interval(finding)
+    trials = as_count(tally.trials, "trial")
     if finding.by_input:
         passing = sum(one.decision is Decision.PASS for one in finding.by_input)
-        return (f"{passing} of {counted(len(finding.by_input), 'input')}, {trials}",)
+        return (f"{passing} of {as_count(len(finding.by_input), 'input')}, {trials}",)
     if interval is None or rate is None:
         failed = f"{tally.failed} of {trials} failed" if tally.trials else "no trial"
         return (failed,)
     stop = finding.stop or verdict.stop
-    return (observed_percent(rate), ends(interval), trials, STOPS[stop])
+    return (as_observed(rate), as_ends(interval), trials, STOPS[stop].label)
 
 
 def _rate(name: str, rate: str) -> str:
@@ -163,9 +161,9 @@ def _totals(records: Sequence[RunRecord], able: Capabilities) -> Iterator[str]:
     decisions = [record.verdict.decision for record in records]
     told = [f"{decisions.count(which)} {which.value}" for which in Decision if which in decisions]
     spent = suite_spending(records)
-    cost = [] if spent.usd is None else [money(spent.usd)]
-    took = [counted(spent.trials, "trial"), duration(spent.seconds), *cost]
-    yield able.dot.join((f"{counted(len(records), 'verdict')}: {', '.join(told)}", *took))
+    cost = [] if spent.usd is None else [as_money(spent.usd)]
+    took = [as_count(spent.trials, "trial"), as_duration(spent.seconds), *cost]
+    yield able.dot.join((f"{as_count(len(records), 'verdict')}: {', '.join(told)}", *took))
     # Of one decision its own level says it all.
     envelopes = [one for one in suite_envelopes(records) if one.levels > 1]
     if envelopes:
@@ -229,5 +227,5 @@ def write_plans(config: pytest.Config, plans: Sequence[Plan], settings: Settings
         expense = expense_of(plan, settings.store)
         terminal.write(render_rules(plan, expense=expense, width=terminal._tw.fullwidth))
         terminal.write_line("")
-    most = counted(sum(plan.max_trials for plan in plans), "trial")
-    terminal.write_line(f"{counted(len(plans), 'judged test')}, at most {most}; nothing was run")
+    most = as_count(sum(plan.max_trials for plan in plans), "trial")
+    terminal.write_line(f"{as_count(len(plans), 'judged test')}, at most {most}; nothing was run")

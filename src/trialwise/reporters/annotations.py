@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
+from trialwise.documents.printable import make_visible
 from trialwise.model.run import RunRecord
 from trialwise.reporters.digest import Entry, Kind, digest, failure_lines, run_notes, suite_line
-from trialwise.reporters.layout import visible
 from trialwise.reporters.suite import Status, checked, suite_status
 
 __all__ = ["Level", "render_github", "render_gitlab"]
@@ -82,11 +82,11 @@ def render_gitlab(records: Sequence[RunRecord], *, file: str = "trialwise.yaml")
             {
                 "type": "issue",
                 "check_name": f"trialwise/{entry.kind}",
-                "description": visible(f"{entry.title} is {_word(entry)}: {entry.statement}"),
+                "description": make_visible(f"{entry.title} is {_word(entry)}: {entry.statement}"),
                 "categories": ["Bug Risk"],
                 "severity": _SEVERITIES[level],
                 "fingerprint": fingerprint,
-                "location": {"path": visible(file), "lines": {"begin": 1}},
+                "location": {"path": make_visible(file), "lines": {"begin": 1}},
             }
         )
     return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
@@ -145,7 +145,7 @@ def _command(level: Level, title: str, message: str, file: str) -> str:
 
 def _data(text: str) -> str:
     """Text as a command's message: no line break is left that could begin another command."""
-    return visible(text).replace("%", "%25")
+    return make_visible(text).replace("%", "%25")
 
 
 def _property(text: str) -> str:

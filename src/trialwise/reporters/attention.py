@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.numbers import as_count, as_observed
+from trialwise.documents.phrases import STOPS
 from trialwise.model.evidence import Guard
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.reporters.wording import STOPS, counted, observed_percent
 
 __all__ = ["attention"]
 
@@ -33,7 +34,7 @@ def attention(verdict: Verdict) -> list[str]:
 def _notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """(criterion or nothing, note), most urgent first."""
     if verdict.stop.is_premature or verdict.aborted:
-        yield "", verdict.aborted or f"The run ended early: {STOPS[verdict.stop]}."
+        yield "", verdict.aborted or f"The run ended early: {STOPS[verdict.stop].label}."
     for finding in verdict.findings:
         if finding.decision is not Decision.PASS:
             yield finding.criterion, _explained(finding)
@@ -94,7 +95,7 @@ def _qualifications(finding: Finding) -> Iterator[str]:
         and not finding.by_input
         and not any("retry" in caveat for caveat in finding.caveats)
     ):
-        yield f"{counted(retried, 'passing trial')} needed a retry"
+        yield f"{as_count(retried, 'passing trial')} needed a retry"
     yield from _two_rates(finding)
 
 
@@ -104,13 +105,13 @@ def _two_rates(finding: Finding) -> Iterator[str]:
     # Inputs that are judged one by one have both counts of their own.
     if fair is None or every.rate is None or fair.trials == every.trials or finding.by_input:
         return
-    all_rate = observed_percent(every.rate)
-    rate = "no trial" if fair.rate is None else observed_percent(fair.rate)
+    all_rate = as_observed(every.rate)
+    rate = "no trial" if fair.rate is None else as_observed(fair.rate)
     if rate == all_rate:
         return
     yield (
         f"per protocol {rate} ({fair.passed:,} of {fair.trials:,}), all trials {all_rate} "
-        f"({every.passed:,} of {every.trials:,}): {counted(every.trials - fair.trials, 'trial')} "
+        f"({every.passed:,} of {every.trials:,}): {as_count(every.trials - fair.trials, 'trial')} "
         "never had a fair chance"
     )
 

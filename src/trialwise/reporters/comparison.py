@@ -7,17 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from trialwise.documents.numbers import (
+    as_count,
+    as_duration,
+    as_money,
+    as_observed,
+    as_points,
+    as_seconds,
+)
+from trialwise.documents.printable import count_cells, pad, wrap_text
 from trialwise.model.verdict import Decision
+from trialwise.pages.finding_facts import pick_style
 from trialwise.procedures.comparing.findings import (
     AmountDifference,
     ComparisonFinding,
     ComparisonVerdict,
     Contrast,
 )
-from trialwise.reporters.layout import cells, padded, wrapped
-from trialwise.reporters.plan.figures import duration, money, points
-from trialwise.reporters.terminal import Capabilities, Style
-from trialwise.reporters.wording import counted, observed_percent, seconds, style_of
+from trialwise.renderers.capabilities import Capabilities, Style
 
 __all__ = [
     "amount_words",
@@ -42,8 +49,8 @@ _STYLES = {
 }
 _AMOUNTS = {"latency_s": "latency", "cost_usd": "cost", "tokens": "tokens"}
 _UNITS: dict[str, Callable[[float], str]] = {
-    "latency_s": seconds,
-    "cost_usd": money,
+    "latency_s": as_seconds,
+    "cost_usd": as_money,
     "tokens": lambda value: f"{value:,.0f}",
 }
 _HEADER = ("", "", "rates", "difference", "won", "p")
@@ -73,7 +80,7 @@ def render_comparison(
     if notes:
         lines += ["", able.painted("Worth knowing", Style.STRONG)]
         for note in notes:
-            first, *rest = wrapped(able.shown(note), width - 4)
+            first, *rest = wrap_text(able.shown(note), width - 4)
             lines += [f"{_INDENT}- {first}", *(f"{_INDENT}  {line}" for line in rest)]
     return "\n".join(lines) + "\n"
 
@@ -97,14 +104,14 @@ def pairing_words(verdict: ComparisonVerdict) -> str:
     alike += ["order"] if all(one.same_order for one in verdict.pairings) else []
     alike += ["seeds"] if all(one.same_seeds for one in verdict.pairings) else []
     shared = alike[0] if len(alike) == 1 else f"{', '.join(alike[:-1])} and {alike[-1]}"
-    return f"{counted(pairs, 'pair')} of the same {shared}"
+    return f"{as_count(pairs, 'pair')} of the same {shared}"
 
 
 def rates_words(finding: ComparisonFinding) -> str:
     """Both observed rates, the reference's first."""
     sides = (finding.reference, finding.candidate)
     rates = [None if side is None else side.rate for side in sides]
-    shown = ["none" if rate is None else observed_percent(rate) for rate in rates]
+    shown = ["none" if rate is None else as_observed(rate) for rate in rates]
     return f"{shown[0].removesuffix(' %')} -> {shown[1]}"
 
 
@@ -147,16 +154,16 @@ def amount_words(amount: AmountDifference) -> str:
     if amount.interval is not None:
         low, high = (_signed_amount(end, shown) for end in amount.interval)
         text += f" [{low}, {high}]"
-    return f"{text}, {counted(amount.pairs, 'pair')} ({amount.basis.removeprefix('pairs ')})"
+    return f"{text}, {as_count(amount.pairs, 'pair')} ({amount.basis.removeprefix('pairs ')})"
 
 
 def setup_words(verdict: ComparisonVerdict) -> Iterator[str]:
     """What preparing the trials took, which is no part of the amounts above."""
     for side in (verdict.reference, verdict.candidate):
         spent = side.spending
-        parts = [duration(spent.setup_s)] if spent.setup_s else []
+        parts = [as_duration(spent.setup_s)] if spent.setup_s else []
         parts += [f"{spent.setup_tokens:,} tokens"] if spent.setup_tokens else []
-        parts += [money(spent.setup_usd)] if spent.setup_usd else []
+        parts += [as_money(spent.setup_usd)] if spent.setup_usd else []
         if parts:
             yield f"setup of {side.label}, kept apart: {', '.join(parts)}"
 
@@ -186,7 +193,7 @@ def _heading(verdict: ComparisonVerdict, able: Capabilities, width: int) -> list
 def _table(verdict: ComparisonVerdict, able: Capabilities, width: int) -> Iterator[str]:
     rows = [_HEADER, *map(_row, verdict.findings)]
     shown = [tuple(map(able.shown, row)) for row in rows]
-    widths = [max(map(cells, column)) for column in zip(*shown, strict=True)]
+    widths = [max(map(count_cells, column)) for column in zip(*shown, strict=True)]
     widths[0] = min(widths[0], _LONGEST_NAME)
 
     def excess() -> int:
@@ -196,11 +203,11 @@ def _table(verdict: ComparisonVerdict, able: Capabilities, width: int) -> Iterat
     widths[0] = min(widths[0], max(_SHORTEST_NAME, widths[0] - excess()))
     while len(widths) > 2 and excess() > 0:
         widths.pop()
-    header = _GAP.join(padded(text, size) for text, size in zip(_HEADER, widths, strict=False))
+    header = _GAP.join(pad(text, size) for text, size in zip(_HEADER, widths, strict=False))
     yield able.painted(f"{_INDENT}{header}".rstrip(), Style.FAINT)
     for row, finding in zip(shown[1:], verdict.findings, strict=True):
         fitted = (able.shown(row[0], widths[0]), *row[1:])
-        columns = [padded(text, size) for text, size in zip(fitted, widths, strict=False)]
+        columns = [pad(text, size) for text, size in zip(fitted, widths, strict=False)]
         columns[1] = able.painted(columns[1], _STYLES[finding.contrast])
         yield f"{_INDENT}{_GAP.join(columns)}".rstrip()
 
@@ -221,19 +228,19 @@ def _conclusion(verdict: ComparisonVerdict, able: Capabilities, width: int) -> l
     word = verdict.decision.value
     facts = [verdict.statement.removesuffix(".")]
     if verdict.question.margin is not None:
-        facts.append(f"margin {points(verdict.question.margin)}")
+        facts.append(f"margin {as_points(verdict.question.margin)}")
     spent = [side.spending for side in (verdict.reference, verdict.candidate)]
-    facts.append(counted(sum(one.trials for one in spent), "trial"))
+    facts.append(as_count(sum(one.trials for one in spent), "trial"))
     known = [one.usd for one in spent if one.usd is not None]
-    facts += [money(sum(known))] if known else []
-    mark = able.painted(word, style_of(Decision(word)))
-    first, *rest = wrapped(able.shown(able.dot.join(facts)), width - len(word) - len(_GAP))
+    facts += [as_money(sum(known))] if known else []
+    mark = able.painted(word, pick_style(Decision(word)))
+    first, *rest = wrap_text(able.shown(able.dot.join(facts)), width - len(word) - len(_GAP))
     space = " " * (len(word) + len(_GAP))
     return [f"{mark}{_GAP}{first}", *(f"{space}{line}" for line in rest)]
 
 
 def _indented(text: str, able: Capabilities, width: int) -> list[str]:
-    return [f"{_INDENT}{line}" for line in wrapped(able.shown(text), width - len(_INDENT))]
+    return [f"{_INDENT}{line}" for line in wrap_text(able.shown(text), width - len(_INDENT))]
 
 
 def _signed(value: float) -> str:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from trialwise.documents.numbers import as_count, as_duration, as_money
+from trialwise.documents.printable import make_visible
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import (
@@ -25,10 +27,7 @@ from trialwise.model.verdict import (
 )
 from trialwise.reporters.gates import gate_facts, gate_notes, runs_of
 from trialwise.reporters.judged import judged_facts, nothing_decides
-from trialwise.reporters.layout import visible
-from trialwise.reporters.plan.figures import duration, money
 from trialwise.reporters.suite import Status, status_of, suite_spending
-from trialwise.reporters.wording import counted
 
 if TYPE_CHECKING:
     from trialwise.model.metrics import GateFinding
@@ -215,9 +214,9 @@ def suite_line(records: Sequence[RunRecord]) -> str:
     breaches = sum(entry.advisory and entry.status is Status.FAIL for entry in entries)
     spent = suite_spending(records)
     parts = [f"{found[status]} {status}" for status in Status if found[status]]
-    parts += [counted(breaches, "advisory FAIL")] if breaches else []
-    parts += [counted(len(records), "contract"), counted(spent.trials, "trial")]
-    parts += [duration(spent.seconds), *([] if spent.usd is None else [money(spent.usd)])]
+    parts += [as_count(breaches, "advisory FAIL")] if breaches else []
+    parts += [as_count(len(records), "contract"), as_count(spent.trials, "trial")]
+    parts += [as_duration(spent.seconds), *([] if spent.usd is None else [as_money(spent.usd)])]
     return ", ".join(parts)
 
 
@@ -232,7 +231,7 @@ def failure_lines(entry: Entry) -> list[str]:
     rest = sum(group.count for group in entry.failures[MOST_GROUPS:])
     if rest:
         lines.append(f"{rest} x other reasons")
-    return [visible(line) for line in lines]
+    return [make_visible(line) for line in lines]
 
 
 def _of_criterion(record: RunRecord, finding: Finding, trials: TrialIndex) -> Iterator[Entry]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from trialwise.reporters.wording import counted
+from trialwise.documents.numbers import as_count
 from trialwise.stats.values import Interval, Undefined
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def outward(interval: Interval) -> str:
 
 def runs_of(gate: GateFinding) -> str:
     """How many runs a gate is about."""
-    runs = counted(gate.runs, "run")
-    return runs if gate.inputs == 1 else f"{runs} of each of {counted(gate.inputs, 'input')}"
+    runs = as_count(gate.runs, "run")
+    return runs if gate.inputs == 1 else f"{runs} of each of {as_count(gate.inputs, 'input')}"
 
 
 def unasked(gate: GateFinding) -> list[GateNumber]:

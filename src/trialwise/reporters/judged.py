@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from trialwise.documents.numbers import as_count, as_ends, as_observed
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.reporters.wording import counted, ends, observed_percent
 from trialwise.stats.values import Undefined
 
 # Few runs have a judge, and every report comes by here.
@@ -61,7 +61,7 @@ def corrected_text(judged: JudgedDecision) -> str:
     found = judged.corrected
     if isinstance(found, Undefined):
         return found.reason
-    return f"{observed_percent(found.rate)} {ends(found.interval)}"
+    return f"{as_observed(found.rate)} {as_ends(found.interval)}"
 
 
 def missing_for(finding: Finding) -> str:
@@ -74,12 +74,12 @@ def missing_for(finding: Finding) -> str:
             needed = judged.trials_needed
             if isinstance(needed, Undefined):
                 return "more trials"
-            return f"about {counted(needed, 'trial')} in all"
+            return f"about {as_count(needed, 'trial')} in all"
         case "labels":
             most = judged.labels_needed
             if isinstance(most, Undefined):
                 return "neither labels nor trials would do: the rate is too close to the required"
-            return f"about {counted(most, 'label')} in all: trials alone would not do"
+            return f"about {as_count(most, 'label')} in all: trials alone would not do"
         case _:
             return "labels drawn as the trials were: the two corrections contradict each other"
 

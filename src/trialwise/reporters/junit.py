@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
+from trialwise.documents.printable import make_visible
 from trialwise.model.run import RunRecord
 from trialwise.reporters.digest import Entry, Kind, digest, facts, failure_lines, run_notes
-from trialwise.reporters.layout import visible
 from trialwise.reporters.suite import Status, checked, suite_spending
 
 __all__ = ["render_junit"]
@@ -36,7 +36,7 @@ def render_junit(
         name: The suite's.
         locations: Where each run's record is kept, by run id.
     """
-    root = ET.Element("testsuites", name=visible(name))
+    root = ET.Element("testsuites", name=make_visible(name))
     for record in checked(records):
         root.append(_suite(record, (locations or {}).get(record.run_id, "")))
     for count in ("tests", "failures", "errors", "skipped"):
@@ -52,7 +52,7 @@ def _suite(record: RunRecord, location: str) -> ET.Element:
     failures = sum(entry.status is Status.FAIL for entry in red)
     suite = ET.Element(
         "testsuite",
-        name=visible(verdict.contract or record.plan.contract),
+        name=make_visible(verdict.contract or record.plan.contract),
         tests=str(len(entries)),
         failures=str(failures),
         errors=str(len(red) - failures),
@@ -64,7 +64,7 @@ def _suite(record: RunRecord, location: str) -> ET.Element:
     suite.append(_properties(_run_facts(record, location)))
     suite.extend(_case(entry) for entry in entries)
     if notes := run_notes(verdict):
-        ET.SubElement(suite, "system-err").text = "\n".join(map(visible, notes))
+        ET.SubElement(suite, "system-err").text = "\n".join(map(make_visible, notes))
     return suite
 
 
@@ -92,11 +92,13 @@ def _run_facts(record: RunRecord, location: str) -> dict[str, object]:
 
 
 def _case(entry: Entry) -> ET.Element:
-    case = ET.Element("testcase", classname=visible(entry.contract), name=visible(entry.name))
+    case = ET.Element(
+        "testcase", classname=make_visible(entry.contract), name=make_visible(entry.name)
+    )
     case.append(_properties(facts(entry)))
-    lines = [visible(entry.statement)]
+    lines = [make_visible(entry.statement)]
     if entry.advice:
-        lines.append(visible(entry.advice))
+        lines.append(make_visible(entry.advice))
     if entry.is_red:
         tag = "failure" if entry.status is Status.FAIL else "error"
         body = ET.SubElement(case, tag, type=entry.status.value, message=_message(entry))
@@ -105,9 +107,9 @@ def _case(entry: Entry) -> ET.Element:
     elif entry.advisory:
         breach = [] if entry.status is Status.PASS else failure_lines(entry)
         lines = [f"ADVISORY {entry.status}: shown, not enforced.", *lines, *breach]
-    lines += [f"Note: {visible(note)}" for note in entry.notes]
+    lines += [f"Note: {make_visible(note)}" for note in entry.notes]
     if entry.claim:
-        lines.append(f"This is {visible(entry.claim)}.")
+        lines.append(f"This is {make_visible(entry.claim)}.")
     if output := "\n".join(filter(None, lines)):
         ET.SubElement(case, "system-out").text = output
     return case
@@ -115,7 +117,7 @@ def _case(entry: Entry) -> ET.Element:
 
 def _message(entry: Entry) -> str:
     what = "" if entry.kind is Kind.RUN else f"{entry.name} is "
-    return visible(f"{what}{entry.label}: {entry.statement}")
+    return make_visible(f"{what}{entry.label}: {entry.statement}")
 
 
 def _properties(values: Mapping[str, object]) -> ET.Element:
@@ -123,7 +125,7 @@ def _properties(values: Mapping[str, object]) -> ET.Element:
     properties = ET.Element("properties")
     for name, value in values.items():
         if value is not None:
-            shown = str(value).lower() if isinstance(value, bool) else visible(str(value))
+            shown = str(value).lower() if isinstance(value, bool) else make_visible(str(value))
             ET.SubElement(properties, "property", name=name, value=shown)
     return properties
 

@@ -10,8 +10,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape as escape_html
 
+from trialwise.documents.numbers import (
+    as_count,
+    as_ends,
+    as_observed,
+    as_percent,
+    as_probability,
+    as_seconds,
+)
+from trialwise.documents.phrases import STOPS
+from trialwise.documents.printable import make_visible, shorten
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Finding, LatencyFinding
+from trialwise.pages.finding_facts import pick_interval, pick_rate
 from trialwise.reporters.attention import attention
 from trialwise.reporters.digest import (
     MOST_GROUPS,
@@ -28,18 +39,7 @@ from trialwise.reporters.judged import (
     labels_of,
     missing_for,
 )
-from trialwise.reporters.layout import shortened, visible
-from trialwise.reporters.plan.figures import percent, probability
 from trialwise.reporters.suite import Status, checked, suite_envelopes, suite_status
-from trialwise.reporters.wording import (
-    STOPS,
-    counted,
-    ends,
-    interval_of,
-    observed_percent,
-    rate_of,
-    seconds,
-)
 
 __all__ = ["MOST_BYTES", "escape", "marker", "render_markdown"]
 
@@ -110,7 +110,7 @@ def escape(text: str) -> str:
     >>> print(escape("a|b *c* @user #1"))
     a&#124;b \*c\* @&#8203;user #&#8203;1
     """
-    return _ACTIVE.sub(_inert, visible(text))
+    return _ACTIVE.sub(_inert, make_visible(text))
 
 
 def _inert(found: re.Match[str]) -> str:
@@ -128,12 +128,12 @@ def _inert(found: re.Match[str]) -> str:
 
 
 def _inline(text: str, width: int = _NAME) -> str:
-    return escape(shortened(visible(text), width))
+    return escape(shorten(make_visible(text), width))
 
 
 def _code(text: str) -> str:
     """Text as a code span, in which nothing is acted on."""
-    shown = shortened(visible(text), _SENTENCE)
+    shown = shorten(make_visible(text), _SENTENCE)
     fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(shown)), default=0))
     return f"{fence} {shown} {fence}"
 
@@ -167,14 +167,14 @@ def _row(entry: Entry) -> str:
     why = _inline(entry.statement)
     finding = entry.finding
     if isinstance(finding, Finding):
-        value, limits = rate_of(finding), interval_of(finding)
-        rate = "" if value is None else observed_percent(value)
-        interval = "" if limits is None else ends(limits)
+        value, limits = pick_rate(finding), pick_interval(finding)
+        rate = "" if value is None else as_observed(value)
+        interval = "" if limits is None else as_ends(limits)
         trials = f"{finding.tally.trials:,}"
         why = _why(finding)
     elif isinstance(finding, LatencyFinding):
-        rate = "" if finding.observed is None else seconds(finding.observed)
-        interval = "" if finding.threshold is None else f"limit {seconds(finding.threshold)}"
+        rate = "" if finding.observed is None else as_seconds(finding.observed)
+        interval = "" if finding.threshold is None else f"limit {as_seconds(finding.threshold)}"
         trials = f"{finding.trials:,}"
     elif finding is not None:
         trials = f"{finding.inputs * finding.runs:,}"
@@ -190,10 +190,10 @@ def _sign(entry: Entry) -> str:
 
 def _why(finding: Finding) -> str:
     threshold = finding.threshold
-    parts = [] if finding.stop is None else [STOPS[finding.stop]]
+    parts = [] if finding.stop is None else [STOPS[finding.stop].label]
     parts += [refusal.replace("_", " ").lower() for refusal in finding.refusals]
     if threshold is not None and threshold.required_rate is not None:
-        parts.append(f"at least {percent(threshold.required_rate)}")
+        parts.append(f"at least {as_percent(threshold.required_rate)}")
     if threshold is not None and threshold.baseline is not None:
         baseline = threshold.baseline
         parts.append(f"baseline {baseline.passed:,} of {baseline.trials:,}")
@@ -211,7 +211,7 @@ def _judged(finding: Finding) -> Iterator[str]:
         f"{corrected_text(one)} ({CORRECTION_NAMES[one.correction]})"
         for one in corrections_of(finding)
     ]
-    yield f"corrected by {counted(labels.labels, 'label')}: {' and '.join(said)}"
+    yield f"corrected by {as_count(labels.labels, 'label')}: {' and '.join(said)}"
     if missing := missing_for(finding):
         yield f"missing: {missing}"
 
@@ -231,7 +231,7 @@ def _attention(records: Sequence[RunRecord]) -> str:
 def _details(entry: Entry) -> str:
     assert isinstance(entry.finding, Finding)
     failed = sum(group.count for group in entry.failures)
-    summary = f"{entry.title}: {counted(failed, 'trial')} failed"
+    summary = f"{entry.title}: {as_count(failed, 'trial')} failed"
     lines = []
     for group in entry.failures[:MOST_GROUPS]:
         what = f"{_inline(group.title)}: {_inline(group.explanation, _SENTENCE)}"
@@ -253,15 +253,15 @@ def _basis(records: Sequence[RunRecord], locations: Mapping[str, str]) -> str:
         name = _inline(record.verdict.contract or record.plan.contract)
         lines.append(f"- **{name}**: run {_code(record.run_id)}, seed {record.plan.seed}{where}")
     for bound in suite_envelopes(records):
-        over = counted(bound.levels, "decision")
-        chance = probability(bound.capped)
+        over = as_count(bound.levels, "decision")
+        chance = as_probability(bound.capped)
         lines.append(f"- **at most {chance}** over {over}: the chance of {bound.meaning}")
     return _folded("Runs and error rates", _bounded(lines, "- **{} more**"))
 
 
 def _folded(summary: str, lines: Iterable[str]) -> str:
     """A block that a reader opens; its summary is HTML, in which Markdown's escapes are none."""
-    shown = escape_html(shortened(visible(summary), 2 * _NAME), quote=False)
+    shown = escape_html(shorten(make_visible(summary), 2 * _NAME), quote=False)
     quiet = _PING.sub(lambda ping: ping.group() + _ZERO_WIDTH, shown)
     return "\n".join([f"<details><summary>{quiet}</summary>", "", *lines, "", "</details>"])
 
@@ -295,5 +295,5 @@ def _fitted(head: str, parts: Sequence[Sequence[str]]) -> str:
             else:
                 left += 1
         kept.append(mine)
-    notice = [f"_{counted(left, 'part')} left out to keep this short._"] if left else []
+    notice = [f"_{as_count(left, 'part')} left out to keep this short._"] if left else []
     return "\n\n".join([head, *kept[1], *kept[0], *kept[2], *notice]) + "\n"

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Protocol, TextIO
 
+from trialwise.documents.numbers import as_count, as_duration, as_money, as_observed, as_percent
+from trialwise.documents.phrases import STOPS
+from trialwise.documents.printable import count_cells
 from trialwise.engine.ports import Clock, SystemClock
 from trialwise.engine.run_events import (
     CriterionDecided,
@@ -23,11 +26,8 @@ from trialwise.engine.run_events import (
 from trialwise.model.options import Budget
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Intent, Procedure
-from trialwise.reporters.layout import cells
-from trialwise.reporters.plan.figures import duration, money, percent
+from trialwise.renderers.capabilities import Capabilities, read_capabilities, read_size
 from trialwise.reporters.status import Snapshot, headline, status_block
-from trialwise.reporters.terminal import Capabilities, capabilities_of, size_of
-from trialwise.reporters.wording import STOPS, counted, observed_percent
 
 __all__ = ["LineProgress", "Progress", "TerminalProgress", "open_progress"]
 
@@ -70,7 +70,7 @@ def open_progress(
     """
     if quiet:
         return None
-    able = capabilities or capabilities_of(stream)
+    able = capabilities or read_capabilities(stream)
     time = clock or SystemClock()
     return TerminalProgress(stream, able, time) if able.live else LineProgress(stream, able, time)
 
@@ -91,7 +91,7 @@ class _Pen:
             self._stream = None
 
     def size(self) -> tuple[int, int] | None:
-        return None if self._stream is None else size_of(self._stream)
+        return None if self._stream is None else read_size(self._stream)
 
 
 class TerminalProgress:
@@ -182,7 +182,7 @@ class TerminalProgress:
         lines = status_block(self._snapshot, self._able)
         text = f"{_CLEAR_LINE}\r\n".join(written for _, written in lines)
         home = self._home()
-        self._frame = [cells(plain) for plain, _ in lines]
+        self._frame = [count_cells(plain) for plain, _ in lines]
         self._pen.write(f"{_HIDE}{home}{text}{_CLEAR_BELOW}{_SHOW}")
 
     def _measure(self) -> None:
@@ -277,11 +277,11 @@ def _opening(event: RunStarted) -> Iterator[str]:
     inputs = sum(len(one.input_ids) for one in plan.experiments)
     smoke = ", smoke" if plan.intent is Intent.SMOKE else ""
     budget = "".join(f", {limit}" for limit in _budget(plan.options.budget))
-    again = f", {counted(event.resumed, 'trial')} already run" if event.resumed else ""
+    again = f", {as_count(event.resumed, 'trial')} already run" if event.resumed else ""
     named = f"run {event.run_id}: " if event.run_id else ""
     yield (
-        f"{named}at most {counted(plan.max_trials, 'trial')} of "
-        f"{counted(inputs, 'input')}, seed {plan.seed}{smoke}{budget}{again}"
+        f"{named}at most {as_count(plan.max_trials, 'trial')} of "
+        f"{as_count(inputs, 'input')}, seed {plan.seed}{smoke}{budget}{again}"
     )
     for criterion in plan.criteria:
         yield f"{criterion.criterion}: {_rule(criterion, plan)}"
@@ -289,13 +289,13 @@ def _opening(event: RunStarted) -> Iterator[str]:
 
 def _budget(budget: Budget) -> Iterator[str]:
     if budget.trials is not None:
-        yield f"budget {counted(budget.trials, 'trial')}"
+        yield f"budget {as_count(budget.trials, 'trial')}"
     if budget.seconds is not None:
-        yield f"budget {duration(budget.seconds)}"
+        yield f"budget {as_duration(budget.seconds)}"
     if budget.tokens is not None:
-        yield f"budget {counted(budget.tokens, 'token')}"
+        yield f"budget {as_count(budget.tokens, 'token')}"
     if budget.usd is not None:
-        yield f"budget {money(budget.usd)}"
+        yield f"budget {as_money(budget.usd)}"
 
 
 def _rule(criterion: CriterionPlan, plan: Plan) -> str:
@@ -306,23 +306,23 @@ def _rule(criterion: CriterionPlan, plan: Plan) -> str:
     if criterion.procedure is Procedure.OBSERVATIONAL:
         return f"never fails, observed{each}"
     required, baseline = criterion.threshold.required_rate, criterion.threshold.baseline
-    asked = "" if required is None else f"at least {percent(required)}"
+    asked = "" if required is None else f"at least {as_percent(required)}"
     if criterion.procedure is Procedure.REGRESSION:
         named = f" {baseline.identifier}" if baseline is not None else ""
         asked = f"no worse than baseline{named}"
     most = "at most " if criterion.procedure is Procedure.SEQUENTIAL else ""
     needed = f", {criterion.cutoff:,} must pass" if criterion.cutoff is not None else ""
-    size = f"{most}{counted(criterion.trials, 'trial')}{needed}{each}"
+    size = f"{most}{as_count(criterion.trials, 'trial')}{needed}{each}"
     return f"{asked}, {criterion.decision_rule}, {size}"
 
 
 def _decided(event: CriterionDecided) -> str:
     one = event.standing
-    rate = f", {observed_percent(one.passed / one.trials)}" if one.trials else ""
+    rate = f", {as_observed(one.passed / one.trials)}" if one.trials else ""
     verdict = "not decided" if one.decision is None else one.decision.value
     return (
-        f"{one.criterion}: {verdict} after {counted(one.trials, 'trial')} "
-        f"({one.passed:,} passed{rate}), {STOPS[event.stop]}"
+        f"{one.criterion}: {verdict} after {as_count(one.trials, 'trial')} "
+        f"({one.passed:,} passed{rate}), {STOPS[event.stop].label}"
     )
 
 
@@ -330,7 +330,7 @@ def _standings(snapshot: Snapshot) -> Iterator[str]:
     """The rates of what is open, and how much is not."""
     still_open = [one for one in snapshot.standings if one.decision is None]
     for one in still_open[:_NAMED]:
-        rate = observed_percent(one.passed / one.trials) if one.trials else "waiting"
+        rate = as_observed(one.passed / one.trials) if one.trials else "waiting"
         yield f"{one.criterion} {rate}"
     if len(still_open) > _NAMED:
         yield f"{len(still_open) - _NAMED} more open"
@@ -341,7 +341,7 @@ def _standings(snapshot: Snapshot) -> Iterator[str]:
 
 def _closing(event: RunEnded, snapshot: Snapshot) -> str:
     spent = event.spending
-    cost = f", {money(spent.usd)}" if spent.usd is not None else ""
+    cost = f", {as_money(spent.usd)}" if spent.usd is not None else ""
     why = f": {event.message}" if event.message else ""
-    took = duration(spent.seconds or snapshot.elapsed_s)
-    return f"ended, {STOPS[event.stop]}, {counted(spent.trials, 'trial')}, {took}{cost}{why}"
+    took = as_duration(spent.seconds or snapshot.elapsed_s)
+    return f"ended, {STOPS[event.stop].label}, {as_count(spent.trials, 'trial')}, {took}{cost}{why}"

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from trialwise.documents.numbers import as_duration, as_ends, as_money, as_observed
+from trialwise.documents.printable import clip, count_cells, pad
 from trialwise.engine.run_events import (
     CriterionDecided,
     CriterionStanding,
@@ -20,10 +22,8 @@ from trialwise.engine.run_events import (
 from trialwise.model.evidence import Spending
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Decision
-from trialwise.reporters.layout import cells, clipped, padded
-from trialwise.reporters.plan.figures import duration, money
-from trialwise.reporters.terminal import Capabilities, Style
-from trialwise.reporters.wording import ends, observed_percent, style_of
+from trialwise.pages.finding_facts import pick_style
+from trialwise.renderers.capabilities import Capabilities, Style
 from trialwise.stats.intervals import wilson_interval
 
 __all__ = ["Snapshot", "headline", "open_end", "status_block"]
@@ -147,12 +147,12 @@ class Snapshot:
 def headline(snapshot: Snapshot) -> Iterator[str]:
     """Facts about the whole run, most wanted first."""
     yield f"{snapshot.trials:,}/{snapshot.most_trials:,} trials"
-    yield duration(snapshot.elapsed_s) if snapshot.elapsed_s >= 1 else "0 s"
+    yield as_duration(snapshot.elapsed_s) if snapshot.elapsed_s >= 1 else "0 s"
     left = snapshot.time_left_s
     if left is not None:
-        yield f"at most {duration(max(left, 1.0))} left"
+        yield f"at most {as_duration(max(left, 1.0))} left"
     if snapshot.spending.usd is not None:
-        yield money(snapshot.spending.usd)
+        yield as_money(snapshot.spending.usd)
 
 
 def open_end(plan: CriterionPlan, standing: CriterionStanding) -> str:
@@ -194,7 +194,7 @@ def status_block(snapshot: Snapshot, able: Capabilities) -> list[tuple[str, str]
 def _drawn(line: _Line, able: Capabilities, width: int) -> tuple[str, str]:
     plain = written = ""
     for text, style in line:
-        piece = clipped(text, width - cells(plain))
+        piece = clip(text, width - count_cells(plain))
         plain += piece
         written += able.painted(piece, style)
     return plain, written
@@ -205,15 +205,15 @@ def _head(snapshot: Snapshot, able: Capabilities, width: int) -> _Line:
     facts = [able.shown(fact) for fact in headline(snapshot)]
     budget = snapshot.plan.options.budget.usd
     if budget is not None and snapshot.spending.usd is not None:
-        facts[-1] += f" of {money(budget)}"
+        facts[-1] += f" of {as_money(budget)}"
     if snapshot.in_flight:
         facts.append(f"{snapshot.in_flight} in flight")
     # Facts are dropped from the end: the last ones are the least wanted.
-    while len(facts) > 1 and cells(f"{name}{_GAP}{able.dot.join(facts)}") > width:
+    while len(facts) > 1 and count_cells(f"{name}{_GAP}{able.dot.join(facts)}") > width:
         facts.pop()
     told = able.dot.join(facts)
     line: _Line = [(name, Style.STRONG)]
-    if cells(name) + cells(told) + _BAR + 2 * len(_GAP) <= width:
+    if count_cells(name) + count_cells(told) + _BAR + 2 * len(_GAP) <= width:
         line.append((f"{_GAP}{_bar(snapshot, able)}", Style.FAINT))
     return [*line, (f"{_GAP}{told}", None)]
 
@@ -250,9 +250,9 @@ def _row(plan: CriterionPlan | None, standing: CriterionStanding, able: Capabili
     return _Row(
         name=able.shown(standing.criterion),
         verdict=waiting if decision is None else decision.value,
-        style=Style.FAINT if decision is None else style_of(decision),
-        rate=observed_percent(passed / trials) if trials else "",
-        interval=ends(wilson_interval(passed, trials)) if described else "",
+        style=Style.FAINT if decision is None else pick_style(decision),
+        rate=as_observed(passed / trials) if trials else "",
+        interval=as_ends(wilson_interval(passed, trials)) if described else "",
         count=f"{passed:,}/{trials:,}" if trials else "",
         hint=open_end(plan, standing) if plan is not None and decision is None and trials else "",
     )
@@ -260,19 +260,19 @@ def _row(plan: CriterionPlan | None, standing: CriterionStanding, able: Capabili
 
 def _table(rows: Sequence[_Row], able: Capabilities, width: int) -> Iterator[_Line]:
     """Aligned rows; a column that does not fit is left out of all of them."""
-    longest = min(max((cells(row.name) for row in rows), default=0), _LONGEST_NAME)
+    longest = min(max((count_cells(row.name) for row in rows), default=0), _LONGEST_NAME)
     verdict = max((len(row.verdict) for row in rows), default=0)
     columns, room = _columns(rows, longest, verdict, width)
     name = max(1, min(longest, room))
     for row in rows:
         figures = "".join(
-            f"{_GAP}{padded(getattr(row, column), one, right=True)}" for column, one in columns
+            f"{_GAP}{pad(getattr(row, column), one, right=True)}" for column, one in columns
         )
-        start = f"{_INDENT}{padded(able.shown(row.name, name), name)}{_GAP}"
+        start = f"{_INDENT}{pad(able.shown(row.name, name), name)}{_GAP}"
         hint = f"{_GAP}{row.hint}" if row.hint else ""
-        if cells(start) + verdict + len(figures) + len(hint) > width:
+        if count_cells(start) + verdict + len(figures) + len(hint) > width:
             hint = ""
-        mark = padded(row.verdict, verdict)
+        mark = pad(row.verdict, verdict)
         yield [(start, None), (mark, row.style), (figures, None), (hint, Style.FAINT)]
 
 

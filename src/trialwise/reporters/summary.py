@@ -9,6 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from trialwise.documents.numbers import (
+    as_count,
+    as_duration,
+    as_ends,
+    as_money,
+    as_observed,
+    as_seconds,
+)
+from trialwise.documents.phrases import REFUSED, STOPS
+from trialwise.documents.printable import count_cells, pad, wrap_text
 from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import (
     Decision,
@@ -19,25 +29,17 @@ from trialwise.model.verdict import (
     Procedure,
     Verdict,
 )
+from trialwise.pages.finding_facts import (
+    list_latency_marks,
+    pick_badge,
+    pick_interval,
+    pick_rate,
+    pick_style,
+)
 from trialwise.procedures.composite import combine
+from trialwise.renderers.capabilities import Capabilities, Style
 from trialwise.reporters.attention import attention
 from trialwise.reporters.gates import reported, runs_of
-from trialwise.reporters.layout import cells, padded, wrapped
-from trialwise.reporters.plan.figures import duration, money
-from trialwise.reporters.terminal import Capabilities, Style
-from trialwise.reporters.wording import (
-    REFUSED,
-    STOPS,
-    badge,
-    counted,
-    ends,
-    interval_of,
-    latency_marks,
-    observed_percent,
-    rate_of,
-    seconds,
-    style_of,
-)
 
 if TYPE_CHECKING:
     from trialwise.model.metrics import GateFinding
@@ -105,14 +107,15 @@ class _Page:
         blocks = [(self._heading(one), [*_lines(one)]) for one in verdicts]
         every = [self._shown(line) for _, lines in blocks for line in lines]
         table = [line for line in every if line.figures]
-        marks = max((cells(line.badge) for line in table), default=4)
+        marks = max((count_cells(line.badge) for line in table), default=4)
         widths = [
-            max(map(cells, column)) for column in zip(*(x.figures for x in table), strict=True)
+            max(map(count_cells, column))
+            for column in zip(*(x.figures for x in table), strict=True)
         ]
         # A label may be longer than the verdicts of the table, but has to fit beside a name too.
-        longest = max((cells(line.badge) for line in every), default=0)
+        longest = max((count_cells(line.badge) for line in every), default=0)
         room = self.width - len(_INDENT) - len(_GAP) - longest
-        name = min(max((cells(line.name) for line in every), default=0), _LONGEST_NAME, room)
+        name = min(max((count_cells(line.name) for line in every), default=0), _LONGEST_NAME, room)
         name, widths = self._fitted(name, marks, widths)
         drawn = iter([self._drawn(line, name, marks, widths) for line in every])
         return [
@@ -130,7 +133,7 @@ class _Page:
         if verdict.analysis != "intent-to-treat":
             facts.append(f"decided {verdict.analysis}")
         rest = self.able.shown(self.able.dot.join(["", *facts]))
-        if cells(name) + cells(rest) <= self.width:
+        if count_cells(name) + count_cells(rest) <= self.width:
             faint = self.able.painted(rest, Style.FAINT)
             return [f"{self.able.painted(name, Style.STRONG)}{faint}"]
         facts = [f"{_INDENT}{line}" for fact in facts for line in self._wrapped(fact, _INDENT)]
@@ -160,18 +163,18 @@ class _Page:
         return name, widths
 
     def _drawn(self, line: _Line, name: int, marks: int, widths: Sequence[int]) -> list[str]:
-        shown = padded(self.able.shown(line.name, name), name)
+        shown = pad(self.able.shown(line.name, name), name)
         mark = self.able.painted(line.badge, line.style)
         start = f"{_INDENT}{shown}{_GAP}{mark}"
-        space = " " * (marks - cells(line.badge))
+        space = " " * (marks - count_cells(line.badge))
         if line.figures:
             columns = [
-                padded(figure, width, right=place in (0, 2))
+                pad(figure, width, right=place in (0, 2))
                 for place, (figure, width) in enumerate(zip(line.figures, widths, strict=False))
                 if width
             ]
             return [f"{start}{space}{_GAP}{_GAP.join(columns)}".rstrip()]
-        column = len(_INDENT) + name + len(_GAP) + max(marks, cells(line.badge)) + len(_GAP)
+        column = len(_INDENT) + name + len(_GAP) + max(marks, count_cells(line.badge)) + len(_GAP)
         if self.width - column < _NARROWEST // 2:
             column = 2 * len(_INDENT)
             return [start, *(" " * column + text for text in self._lines(line.text, column))]
@@ -185,7 +188,7 @@ class _Page:
         decision = _suite_decision(verdicts)
         word = decision.value if decision else REFUSED
         facts = [_tallied(verdicts), *_spent(verdicts)]
-        mark = self.able.painted(word, style_of(decision))
+        mark = self.able.painted(word, pick_style(decision))
         lines = self._joined(facts, len(word) + len(_GAP))
         first, *rest = lines
         shown = [f"{mark}{_GAP}{first}", *(" " * (len(word) + len(_GAP)) + one for one in rest)]
@@ -197,7 +200,7 @@ class _Page:
         lines: list[str] = []
         for fact in map(self.able.shown, facts):
             longer = f"{lines[-1]}{self.able.dot}{fact}" if lines else fact
-            if lines and column + cells(longer) <= self.width:
+            if lines and column + count_cells(longer) <= self.width:
                 lines[-1] = longer
             else:
                 lines += self._lines(fact, column)
@@ -227,7 +230,7 @@ class _Page:
         return self._lines(self.able.shown(text), len(indent))
 
     def _lines(self, shown: str, column: int) -> list[str]:
-        return wrapped(shown, self.width - column)
+        return wrap_text(shown, self.width - column)
 
 
 def _lines(verdict: Verdict) -> Iterator[_Line]:
@@ -241,18 +244,18 @@ def _lines(verdict: Verdict) -> Iterator[_Line]:
 
 
 def _criterion(finding: Finding, verdict: Verdict, mean_usd: float | None) -> _Line:
-    name, mark, style = finding.criterion, badge(finding), style_of(finding.decision)
+    name, mark, style = finding.criterion, pick_badge(finding), pick_style(finding.decision)
     if finding.advisory:
         mark, style = f"{mark} (advisory)", Style.FAINT
     if finding.by_input:
         return _Line(name=name, badge=mark, style=style, text=_inputs(finding))
     if finding.procedure is Procedure.OBSERVATIONAL or finding.decision is None:
         return _Line(name=name, badge=mark, style=style, text=_sentence(finding))
-    rate, interval = rate_of(finding), interval_of(finding)
+    rate, interval = pick_rate(finding), pick_interval(finding)
     figures = (
-        "" if rate is None else observed_percent(rate),
-        ends(interval) if interval is not None else _known(finding),
-        counted(finding.tally.trials, "trial"),
+        "" if rate is None else as_observed(rate),
+        as_ends(interval) if interval is not None else _known(finding),
+        as_count(finding.tally.trials, "trial"),
         _stop(finding, verdict),
         _cost(finding, verdict, mean_usd),
     )
@@ -282,7 +285,7 @@ def _inputs(finding: Finding) -> str:
     """How many inputs pass, and which do not, worst first."""
     parts = finding.by_input
     passing = sum(part.decision is Decision.PASS for part in parts)
-    text = f"{passing:,} of {counted(len(parts), 'input')} PASS"
+    text = f"{passing:,} of {as_count(len(parts), 'input')} PASS"
     for decision in (Decision.FAIL, Decision.INCONCLUSIVE):
         left = [part for part in parts if (part.decision or Decision.INCONCLUSIVE) is decision]
         left.sort(key=lambda part: (part.tally.rate or 0.0, -part.tally.trials))
@@ -299,7 +302,7 @@ def _inputs(finding: Finding) -> str:
 
 def _stop(finding: Finding, verdict: Verdict) -> str:
     ended = {one.name: one.stop for one in verdict.experiments}
-    return STOPS[finding.stop or ended.get(finding.experiment, verdict.stop)]
+    return STOPS[finding.stop or ended.get(finding.experiment, verdict.stop)].label
 
 
 def _mean_usd(verdict: Verdict) -> float | None:
@@ -312,21 +315,21 @@ def _cost(finding: Finding, verdict: Verdict, mean_usd: float | None) -> str:
     if mean_usd is None:
         return ""
     exact = finding.tally.trials == verdict.spending.trials
-    return f"{'' if exact else '~'}{money(mean_usd * finding.tally.trials)}"
+    return f"{'' if exact else '~'}{as_money(mean_usd * finding.tally.trials)}"
 
 
 def _latency(finding: LatencyFinding, verdict: Verdict) -> _Line:
     parts = []
     if finding.observed is not None:
-        parts.append(seconds(finding.observed))
+        parts.append(as_seconds(finding.observed))
     if finding.threshold is not None:
-        parts.append(f"limit {seconds(finding.threshold)}")
+        parts.append(f"limit {as_seconds(finding.threshold)}")
     parts.append(f"{finding.trials:,} success{'' if finding.trials == 1 else 'es'}")
-    marks = ", ".join(latency_marks(finding, verdict))
+    marks = ", ".join(list_latency_marks(finding, verdict))
     return _Line(
         name=f"latency {finding.constraint}",
-        badge=badge(finding),
-        style=style_of(finding.decision),
+        badge=pick_badge(finding),
+        style=pick_style(finding.decision),
         text=", ".join(parts) + (f" ({marks})" if marks else ""),
     )
 
@@ -340,7 +343,7 @@ def _gate(gate: GateFinding) -> _Line:
     return _Line(
         name=gate.gate,
         badge=gate.decision.value if gate.decision else "REPORTED",
-        style=style_of(gate.decision) if gate.decision else Style.FAINT,
+        style=pick_style(gate.decision) if gate.decision else Style.FAINT,
         text=f"{said} ({runs_of(gate)}, {kind})" if said else reported(gate),
     )
 
@@ -381,16 +384,16 @@ def _spent(verdicts: Sequence[Verdict]) -> Iterator[str]:
     trials = sum(one.trials for one in spent) or max(
         (f.tally.trials for v in verdicts for f in v.findings), default=0
     )
-    yield counted(trials, "trial")
+    yield as_count(trials, "trial")
     took = sum(one.seconds for one in spent)
     if took > 0:
-        yield duration(took)
+        yield as_duration(took)
     known = [one.usd for one in spent if one.usd is not None]
     if known:
-        yield money(sum(known))
+        yield as_money(sum(known))
     setup = sum(one.setup_usd or 0.0 for one in spent)
     if setup:
-        yield f"{money(setup)} setup"
+        yield f"{as_money(setup)} setup"
     judging = sum(one.judging_usd or 0.0 for one in spent)
     if judging:
-        yield f"{money(judging)} judges"
+        yield f"{as_money(judging)} judges"

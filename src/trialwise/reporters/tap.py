@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+from trialwise.documents.printable import make_visible
 from trialwise.model.run import RunRecord
 from trialwise.reporters.digest import (
     MOST_GROUPS,
@@ -20,7 +21,6 @@ from trialwise.reporters.digest import (
     run_notes,
     suite_line,
 )
-from trialwise.reporters.layout import visible
 from trialwise.reporters.suite import checked, suite_status
 
 __all__ = ["render_tap"]
@@ -84,7 +84,7 @@ def _group(group: FailureGroup) -> str:
 
 def _description(text: str) -> str:
     """A description without anything that a reader would take for a directive."""
-    shown = _DIRECTIVE.sub(r"\\x23", visible(text))
+    shown = _DIRECTIVE.sub(r"\\x23", make_visible(text))
     return shown.replace("\\", "\\\\").replace("#", "\\#")
 
 
@@ -95,4 +95,4 @@ def _scalar(value: object) -> str:
     if isinstance(value, float):
         mantissa, e, exponent = repr(value).partition("e")
         return f"{mantissa}{'' if '.' in mantissa else '.0'}{e}{exponent}"
-    return json.dumps(visible(str(value)), ensure_ascii=False)
+    return json.dumps(make_visible(str(value)), ensure_ascii=False)

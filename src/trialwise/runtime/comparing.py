@@ -77,12 +77,14 @@ class Comparison:
 
     def show(self, *, stream: TextIO | None = None) -> None:
         """Print what the comparison concluded."""
+        from trialwise.renderers.capabilities import read_capabilities
         from trialwise.reporters.comparison import render_comparison
-        from trialwise.reporters.terminal import capabilities_of
 
         out = sys.stdout if stream is None else stream
         kept = tuple(str(path) for path in self.paths if path is not None)
-        out.write(render_comparison(self.verdict, capabilities=capabilities_of(out), reports=kept))
+        out.write(
+            render_comparison(self.verdict, capabilities=read_capabilities(out), reports=kept)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The conclusion as plain values, fit for JSON."""

@@ -9,8 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from trialwise.documents.numbers import (
+    as_count,
+    as_duration,
+    as_ends,
+    as_money,
+    as_observed,
+    as_percent,
+    as_points,
+)
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
+from trialwise.pages.finding_facts import pick_interval, pick_rate
 from trialwise.procedures.comparing.findings import ComparisonFinding, ComparisonVerdict, Contrast
 from trialwise.reporters.attention import attention
 from trialwise.reporters.comparison import (
@@ -29,9 +39,7 @@ from trialwise.reporters.html.words import headline, is_measured, is_soft, meani
 from trialwise.reporters.page.axis import part
 from trialwise.reporters.page.markup import Markup, element, joined
 from trialwise.reporters.page.palette import DARK, LIGHT, declarations
-from trialwise.reporters.plan.figures import duration, money, percent, points
 from trialwise.reporters.suite import checked, suite_decision, suite_status
-from trialwise.reporters.wording import counted, ends, interval_of, observed_percent, rate_of
 
 __all__ = ["comparison_html", "record_html", "suite_html"]
 
@@ -68,7 +76,7 @@ def record_html(record: RunRecord) -> str:
 def suite_html(records: Sequence[RunRecord]) -> str:
     """Several runs: a row a contract."""
     several = checked(records)
-    counts = f"{counted(len(several), 'contract')}, as good as the worst of them"
+    counts = f"{as_count(len(several), 'contract')}, as good as the worst of them"
     rows = [
         (
             element("bdi", one.verdict.contract),
@@ -93,7 +101,7 @@ def comparison_html(verdict: ComparisonVerdict) -> str:
     """Two runs compared: a row a criterion, what trials took, and what qualifies it."""
     margin = verdict.question.margin
     facts = [pairing_words(verdict), verdict.about]
-    facts += [] if margin is None else [f"margin {points(margin)}"]
+    facts += [] if margin is None else [f"margin {as_points(margin)}"]
     title = comparison_title(verdict)
     reach = _reach(verdict)
     before, after = verdict.reference.label, verdict.candidate.label
@@ -127,7 +135,7 @@ def _lowest(findings: Iterable[Finding]) -> float:
     known = [
         value
         for one in findings
-        for interval in [interval_of(one)]
+        for interval in [pick_interval(one)]
         if interval is not None
         for value in (interval.low, _held_against(one))
         if value is not None
@@ -138,7 +146,7 @@ def _lowest(findings: Iterable[Finding]) -> float:
 
 def _criterion_row(record: RunRecord, finding: Finding, low: float) -> tuple[object, ...]:
     decision, label = shown(record, finding)
-    rate, interval = rate_of(finding), interval_of(finding)
+    rate, interval = pick_rate(finding), pick_interval(finding)
     required = _held_against(finding)
     name = element("bdi", finding.criterion if finding.input_id is None else finding.input_id)
     picture = Markup("")
@@ -149,10 +157,10 @@ def _criterion_row(record: RunRecord, finding: Finding, low: float) -> tuple[obj
     return (
         name if finding.input_id is None else joined(["input ", name]),
         badge(decision, label, soft=is_soft(record)),
-        "–" if rate is None else observed_percent(rate),
-        "" if interval is None else ends(interval),
+        "–" if rate is None else as_observed(rate),
+        "" if interval is None else as_ends(interval),
         picture,
-        "" if required is None else percent(round(required, 4)),
+        "" if required is None else as_percent(round(required, 4)),
         f"{finding.tally.trials:,}",
     )
 
@@ -178,7 +186,7 @@ def _contrast_row(
 ) -> tuple[object, ...]:
     kind = _TONES[finding.contrast]
     rates = [
-        "–" if side is None or side.rate is None else observed_percent(side.rate)
+        "–" if side is None or side.rate is None else as_observed(side.rate)
         for side in (finding.reference, finding.candidate)
     ]
     picture = Markup("")
@@ -257,13 +265,13 @@ def _about(record: RunRecord) -> Iterator[str]:
 
 def _spent(records: Sequence[RunRecord]) -> Iterator[str]:
     spent = [one.verdict.spending for one in records]
-    yield counted(sum(one.trials for one in spent), "trial")
+    yield as_count(sum(one.trials for one in spent), "trial")
     took = sum(one.seconds for one in spent)
     if took:
-        yield duration(took)
+        yield as_duration(took)
     known = [one.usd for one in spent if one.usd is not None]
     if known:
-        yield money(sum(known))
+        yield as_money(sum(known))
 
 
 def _failures(record: RunRecord) -> Iterator[str]:

@@ -58,9 +58,9 @@ class Result:
         """Print the summary, or the full statistical analysis."""
         out = sys.stdout if stream is None else stream
         if transparent:
-            from trialwise.reporters.terminal import capabilities_of
+            from trialwise.renderers.capabilities import read_capabilities
 
-            out.write(self.transparent(unicode=capabilities_of(out).unicode))
+            out.write(self.transparent(unicode=read_capabilities(out).unicode))
         else:
             out.write(_summary([self.verdict], out, self.path))
 
@@ -141,8 +141,8 @@ class SuiteResult:
 
 
 def _summary(verdicts: list[Verdict], stream: TextIO, path: Path | None) -> str:
+    from trialwise.renderers.capabilities import read_capabilities
     from trialwise.reporters.summary import render_summary
-    from trialwise.reporters.terminal import capabilities_of
 
     reports = () if path is None else (str(path),)
-    return render_summary(verdicts, capabilities=capabilities_of(stream), reports=reports)
+    return render_summary(verdicts, capabilities=read_capabilities(stream), reports=reports)

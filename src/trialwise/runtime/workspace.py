@@ -70,10 +70,10 @@ class Workspace:
         if progress is None:
             progress = sys.stderr is not None and sys.stderr.isatty()
         if progress:
+            from trialwise.renderers.capabilities import read_capabilities
             from trialwise.reporters.progress import open_progress
-            from trialwise.reporters.terminal import capabilities_of
 
-            able = capabilities_of(sys.stderr)
+            able = read_capabilities(sys.stderr)
             shown = open_progress(sys.stderr, quiet=False, capabilities=able)
             listeners += [] if shown is None else [shown]
         return cls(

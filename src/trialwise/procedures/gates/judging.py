@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from trialwise.documents.phrases import STOPS
 from trialwise.model.evidence import StopReason
 from trialwise.model.gate import (
     Expectation,
@@ -34,7 +35,6 @@ from trialwise.procedures.composite import combine
 from trialwise.procedures.gates.grading import Grading
 from trialwise.procedures.gates.intervals import early
 from trialwise.procedures.gates.measured import Measured, Runs
-from trialwise.procedures.judging.partial import WHY
 from trialwise.procedures.metrics import Reach
 from trialwise.stats.values import Decision, Undefined
 
@@ -84,7 +84,7 @@ def _finding(
         statement = "; ".join(map(str, checks)) or "Reported; nothing was asked of it"
     else:
         statement = (
-            f"The run {WHY.get(stop, 'ended')} after {len(trials)} of {experiment.trials} planned "
+            f"The run {STOPS[stop].predicate} after {len(trials)} of {experiment.trials} planned "
             "trials, and a gate is about all of them"
         )
     return GateFinding(

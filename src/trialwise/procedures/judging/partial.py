@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trialwise.decimals import as_written
+from trialwise.documents.phrases import STOPS
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
@@ -12,7 +13,6 @@ from trialwise.model.verdict import Caution, Decision, Finding, Intent, Observed
 
 __all__ = [
     "MEASURED",
-    "WHY",
     "certain_finding",
     "measured_finding",
     "short_finding",
@@ -22,17 +22,6 @@ __all__ = [
 
 #: What to call a run that was not to decide anything.
 MEASURED = "MEASURED"
-
-#: Why a run ended before its plan did, as the rest of a sentence starting "The run".
-WHY: dict[StopReason, str] = {
-    StopReason.TRIALS_BUDGET: "spent its budget of trials",
-    StopReason.TIME_BUDGET: "spent its budget of time",
-    StopReason.TOKEN_BUDGET: "spent its budget of tokens",
-    StopReason.MONEY_BUDGET: "spent its budget of money",
-    StopReason.ERROR_RATE: "was aborted: too many trials never had a fair chance",
-    StopReason.INTERRUPTED: "was interrupted",
-    StopReason.SERVICE: "could not go on",
-}
 
 
 def certain_finding(
@@ -71,7 +60,7 @@ def short_finding(
     criterion: CriterionPlan, tally: Tally, intent: Intent, stop: StopReason
 ) -> Finding:
     """A plan that ended before it could decide: INCONCLUSIVE, whatever the counts look like."""
-    why = WHY.get(stop, "ended")
+    why = STOPS[stop].predicate
     statement = (
         f"The run {why} after {tally.trials} of {criterion.trials} planned trials, and what is "
         "missing could still change the verdict."

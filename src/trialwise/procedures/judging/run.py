@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from trialwise.documents.phrases import STOPS
 from trialwise.model.evidence import (
     ExperimentSummary,
     Reproducibility,
@@ -27,7 +28,6 @@ from trialwise.model.verdict import (
 )
 from trialwise.procedures.composite import compose
 from trialwise.procedures.judging.criterion import judge_criterion
-from trialwise.procedures.judging.partial import WHY
 from trialwise.stats.envelopes import horizon_false_alarm
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def judge(
         factors=plan.factors,
         spending=spending,
         stop=stop,
-        aborted=message or (f"The run {WHY[stop]}." if stop in WHY else ""),
+        aborted=message or (f"The run {STOPS[stop].predicate}." if stop.is_premature else ""),
         horizon=plan.options.horizon,
         horizon_false_alarm=_horizon(plan, verdict),
         reproducibility=reproducibility or Reproducibility(seed=plan.seed),
@@ -124,7 +124,7 @@ def _aborted(finding: Finding, *, to_fail: bool) -> Finding:
     if finding.decision is Decision.FAIL:
         return finding
     is_told = finding.stop is StopReason.ERROR_RATE  # a plan cut short says so itself
-    why = "" if is_told else f"The run {WHY[StopReason.ERROR_RATE]}. "
+    why = "" if is_told else f"The run {STOPS[StopReason.ERROR_RATE].predicate}. "
     return replace(
         finding,
         decision=Decision.FAIL if to_fail else Decision.INCONCLUSIVE,

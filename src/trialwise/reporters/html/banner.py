@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from trialwise.documents.numbers import (
+    as_count,
+    as_duration,
+    as_level,
+    as_money,
+    as_probability,
+    is_within,
+)
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
 from trialwise.reporters.attention import attention
@@ -31,8 +39,6 @@ from trialwise.reporters.html.words import (
 )
 from trialwise.reporters.judged import nothing_decides, only_advise
 from trialwise.reporters.page.markup import Markup, element
-from trialwise.reporters.plan.figures import duration, kept, level, money, probability
-from trialwise.reporters.wording import counted
 
 __all__ = ["banner"]
 
@@ -82,7 +88,7 @@ def banner(record: RunRecord, outline: Outline) -> Markup:
             "div",
             below.heading("Needs attention"),
             listed(notes[:MOST_NOTES]),
-            details(counted(len(more), "more note"), listed(more)) if more else None,
+            details(as_count(len(more), "more note"), listed(more)) if more else None,
             class_="attention",
         )
         if notes
@@ -139,9 +145,9 @@ def _figures(record: RunRecord) -> Iterator[tuple[str, object]]:
     if verdict.experiments:
         yield "inputs", f"{sum(one.inputs for one in verdict.experiments):,}"
     if spent.seconds:
-        yield "time", duration(spent.seconds)
+        yield "time", as_duration(spent.seconds)
     if spent.usd is not None:
-        yield "cost", money(spent.usd)
+        yield "cost", as_money(spent.usd)
     if spent.tokens:
         yield "tokens", f"{spent.tokens:,}"
 
@@ -151,7 +157,7 @@ def _errors(record: RunRecord, outline: Outline) -> Markup:
     if not rates:
         return Markup("")
     rows = [
-        (element("bdi", one.criterion), one.event, level(one.nominal), _actual(one, record))
+        (element("bdi", one.criterion), one.event, as_level(one.nominal), _actual(one, record))
         for one in rates
     ]
     columns = ("criterion", "error", "allowed", "actual")
@@ -174,8 +180,8 @@ def _actual(one: ErrorRate, record: RunRecord) -> object:
     }
     if one.criterion.removesuffix(EACH_INPUT) in judged:
         return "no more, by the corrected rate"
-    exact = "–" if one.exact is None else probability(one.exact)
-    above = one.exact is not None and not kept(one.exact, one.nominal)
+    exact = "–" if one.exact is None else as_probability(one.exact)
+    above = one.exact is not None and not is_within(one.exact, one.nominal)
     return element("b", f"{exact}, more than allowed", class_="alarm") if above else exact
 
 
@@ -189,12 +195,12 @@ def _envelopes(record: RunRecord) -> Markup:
         ("some PASS although its rate is the margin or more below", "false_acceptance_envelope"),
     )
     said = [
-        f"{event}: at most {level(value)}"
+        f"{event}: at most {as_level(value)}"
         for event, name in bounds
         if (value := getattr(verdict, name)) is not None
     ]
     streams = sum(max(1, len(one.by_input)) for one in verdict.findings if one.alpha is not None)
     if streams < 2 or not said:
         return Markup("")
-    together = f"For the {counted(streams, 'decision')} together: {'; '.join(said)}."
+    together = f"For the {as_count(streams, 'decision')} together: {'; '.join(said)}."
     return element("p", together, class_="note")

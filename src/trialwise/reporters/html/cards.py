@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from trialwise.documents.numbers import as_duration, as_money, as_seconds
 from trialwise.model.outcome import ErrorClass, Outcome
 from trialwise.model.trial import Trial
 from trialwise.reporters.html.parts import details, facts, glyph, listed
@@ -11,8 +12,6 @@ from trialwise.reporters.html.timeline import FULL, SHORT, Extent, timeline
 from trialwise.reporters.html.words import REASONS
 from trialwise.reporters.html.worst import Worst
 from trialwise.reporters.page.markup import Markup, element, joined, shortened, verbatim
-from trialwise.reporters.plan.figures import duration, money
-from trialwise.reporters.wording import seconds
 
 __all__ = ["NAME", "trial_card", "worst_card"]
 
@@ -115,16 +114,16 @@ def _about(trial: Trial) -> Iterator[tuple[str, object]]:
     if trial.attempts > 1 or trial.attempt_errors:
         yield "attempts", joined([f"{trial.attempts}", listed(_before(trial.attempt_errors))])
     yield "seed", str(trial.seed)
-    yield "started", f"{duration(trial.started_s)} into the run"
+    yield "started", f"{as_duration(trial.started_s)} into the run"
     if trial.latency_s is not None:
-        yield "latency", seconds(round(trial.latency_s, 6))
+        yield "latency", as_seconds(round(trial.latency_s, 6))
     if trial.setup_s is not None:
-        yield "setup", f"{seconds(round(trial.setup_s, 6))}, not part of the latency"
+        yield "setup", f"{as_seconds(round(trial.setup_s, 6))}, not part of the latency"
     if trial.usage is not None:
         used = trial.usage
         yield "tokens", f"{used.input_tokens:,} in, {used.output_tokens:,} out"
     if trial.cost_usd is not None:
-        yield "cost", money(trial.cost_usd)
+        yield "cost", as_money(trial.cost_usd)
     if trial.ended is not None:
         yield "session ended", element("bdi", shortened(trial.ended, _EXPLANATION))
     if trial.exit_code is not None:

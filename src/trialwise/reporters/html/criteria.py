@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.numbers import as_count, as_ends, as_observed, as_percent, as_probability
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Finding, ObservedRate, Procedure
+from trialwise.pages.finding_facts import pick_interval, pick_rate
 from trialwise.reporters.html.curves import behaviours_of, trials_plot, verdicts_plot
 from trialwise.reporters.html.intervals import interval_figure
 from trialwise.reporters.html.judged import judged_block
@@ -25,8 +27,6 @@ from trialwise.reporters.html.plots import Plot, render_plot
 from trialwise.reporters.html.streams import bounds_of, outcomes_of, plan_of
 from trialwise.reporters.html.words import REASONS, is_soft, needs, question, shown, stopped
 from trialwise.reporters.page.markup import Markup, element, joined
-from trialwise.reporters.plan.figures import percent, probability
-from trialwise.reporters.wording import counted, ends, interval_of, observed_percent, rate_of
 from trialwise.stats.sequential.design import SequentialDesign
 
 __all__ = ["criteria_sections"]
@@ -71,14 +71,14 @@ def criteria_sections(record: RunRecord, outline: Outline, room: Room) -> Markup
 def _table(record: RunRecord, names: dict[str, str]) -> Markup:
     rows = []
     for one in record.verdict.findings:
-        rate, interval = rate_of(one), interval_of(one)
+        rate, interval = pick_rate(one), pick_interval(one)
         link = element("a", element("bdi", one.criterion), href=f"#{names[one.criterion]}")
         rows.append(
             (
                 link,
                 _badges(record, one),
-                "–" if rate is None else observed_percent(rate),
-                "–" if interval is None else ends(interval),
+                "–" if rate is None else as_observed(rate),
+                "–" if interval is None else as_ends(interval),
                 needs(one) or "–",
                 f"{one.tally.trials:,}",
                 f"{one.tally.failed:,}",
@@ -213,17 +213,20 @@ def _evidence(finding: Finding) -> Iterator[tuple[str, object]]:
     yield "in counts", _in_counts(finding)
     yield "threshold", _threshold(finding)
     yield "estimate", _estimate(finding)
-    interval = interval_of(finding)
+    interval = pick_interval(finding)
     if interval is not None:
-        sure = f" at {percent(interval.confidence)}" if interval.confidence is not None else ""
-        yield "interval", f"{ends(interval)} %{sure}, {interval.method or 'Wilson'}"
+        sure = f" at {as_percent(interval.confidence)}" if interval.confidence is not None else ""
+        yield "interval", f"{as_ends(interval)} %{sure}, {interval.method or 'Wilson'}"
     if finding.lower_bound is not None and finding.alpha is not None:
-        yield "lower bound", f"{probability(finding.lower_bound)} at level {percent(finding.alpha)}"
+        yield (
+            "lower bound",
+            f"{as_probability(finding.lower_bound)} at level {as_percent(finding.alpha)}",
+        )
     if finding.p_value is not None:
         p = finding.p_value
         yield "p-value", f"{p.value:.4g} ({p.method}, {p.tail})"
     if finding.power is not None:
-        yield "chance to see the alternative", probability(finding.power)
+        yield "chance to see the alternative", as_probability(finding.power)
     yield "observed rate", _OBSERVED.get(finding.observed_rate)
     if finding.caution is not None:
         yield "caution", _CAUTIONS[finding.caution]
@@ -252,7 +255,7 @@ def _threshold(finding: Finding) -> str | None:
         return None
     parts = [needs(finding), f"set by {threshold.origin}", threshold.contract_ref]
     if threshold.alternative_rate is not None:
-        parts.insert(1, f"told from {percent(round(threshold.alternative_rate, 6))}")
+        parts.insert(1, f"told from {as_percent(round(threshold.alternative_rate, 6))}")
     if threshold.baseline is not None:
         parts.append(f"baseline {threshold.baseline.identifier}")
     return ", ".join(part for part in parts if part)
@@ -262,20 +265,20 @@ def _estimate(finding: Finding) -> str | None:
     if finding.estimate is None:
         return None
     if finding.estimator is not None:
-        return f"{probability(finding.estimate)}, by the estimator that the claim asks for"
+        return f"{as_probability(finding.estimate)}, by the estimator that the claim asks for"
     rate = finding.tally.rate
-    seen = "" if rate is None else f" (observed {observed_percent(rate)}, too good or too bad on"
+    seen = "" if rate is None else f" (observed {as_observed(rate)}, too good or too bad on"
     seen += " average where a run stops early)" if seen else ""
-    return f"{probability(finding.estimate)}, median-unbiased{seen}"
+    return f"{as_probability(finding.estimate)}, median-unbiased{seen}"
 
 
 def _per_protocol(finding: Finding) -> str | None:
     every, fair = finding.intent_to_treat or finding.tally, finding.per_protocol
     if fair is None or fair.rate is None or fair.trials == every.trials:
         return None
-    left_out = counted(every.trials - fair.trials, "trial")
+    left_out = as_count(every.trials - fair.trials, "trial")
     return (
-        f"{observed_percent(fair.rate)}, {fair.passed:,} of {fair.trials:,}: without {left_out} in "
+        f"{as_observed(fair.rate)}, {fair.passed:,} of {fair.trials:,}: without {left_out} in "
         "which the service had no fair chance"
     )
 

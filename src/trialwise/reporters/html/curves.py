@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from trialwise.documents.numbers import as_mean_trials, as_percent, as_probability
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.plan import CriterionPlan, Limits
 from trialwise.model.run import RunRecord
@@ -13,7 +14,6 @@ from trialwise.model.verdict import Finding, Procedure
 from trialwise.reporters.html.plots import Area, Axis, Hit, Line, Plot
 from trialwise.reporters.page.axis import round_above
 from trialwise.reporters.plan.charts import Guide
-from trialwise.reporters.plan.figures import mean_trials, percent, probability
 from trialwise.stats.binomial import binomial_tail
 
 __all__ = ["Behaviour", "behaviour", "behaviours_of", "trials_plot", "verdicts_plot"]
@@ -141,7 +141,7 @@ def verdicts_plot(criterion: CriterionPlan, finding: Finding, curve: Sequence[Be
         hits=_hits(curve, _said),
         columns=("true rate", "PASS", "INCONCLUSIVE", "FAIL"),
         rows=tuple(
-            (_rate(one), probability(one.passes), _open(one), probability(one.fails))
+            (_rate(one), as_probability(one.passes), _open(one), as_probability(one.fails))
             for one in _few(criterion, finding, curve)
         ),
     )
@@ -154,7 +154,7 @@ def trials_plot(criterion: CriterionPlan, finding: Finding, curve: Sequence[Beha
     most = max(0 if criterion.each_input else taken, *(one.mean_trials for one in curve))
     at = {one.rate: one for one in curve}
     said = [
-        f"{mean_trials(at[rate].mean_trials)} at {percent(round(rate, 6))}"
+        f"{as_mean_trials(at[rate].mean_trials)} at {as_percent(round(rate, 6))}"
         for rate in _stated(criterion)
         if rate in at
     ]
@@ -181,7 +181,7 @@ def trials_plot(criterion: CriterionPlan, finding: Finding, curve: Sequence[Beha
         hits=_hits(curve, _said_trials),
         columns=("true rate", "mean trials"),
         rows=tuple(
-            (_rate(one), mean_trials(one.mean_trials)) for one in _few(criterion, finding, curve)
+            (_rate(one), as_mean_trials(one.mean_trials)) for one in _few(criterion, finding, curve)
         ),
     )
 
@@ -201,12 +201,12 @@ def _guides(criterion: CriterionPlan, finding: Finding) -> tuple[Guide, ...]:
     if criterion.threshold.required_rate is None:
         names = ("baseline", "drop to")
     guides = [
-        Guide(value=rate, label=f"{name} {percent(round(rate, 3))}")
+        Guide(value=rate, label=f"{name} {as_percent(round(rate, 3))}")
         for rate, name in zip(_stated(criterion), names, strict=False)
     ]
     observed = finding.tally.rate
     if observed is not None and not finding.by_input:
-        guides.append(Guide(value=observed, label=f"observed {percent(round(observed, 3))}"))
+        guides.append(Guide(value=observed, label=f"observed {as_percent(round(observed, 3))}"))
     return tuple(guides)
 
 
@@ -219,30 +219,32 @@ def _verdicts_summary(criterion: CriterionPlan, curve: Sequence[Behaviour]) -> s
         where = f"{each if not number else 'at'} a true rate of {_rate(one)}"
         of_runs = " of runs" if not number else ""
         shares = [(one.passes, "PASS"), (one.inconclusive, "are INCONCLUSIVE"), (one.fails, "FAIL")]
-        parts = [f"{probability(share, digits=1)} {verb}" for share, verb in shares if share > 1e-9]
+        parts = [
+            f"{as_probability(share, digits=1)} {verb}" for share, verb in shares if share > 1e-9
+        ]
         parts[0] = parts[0].replace(" %", f" %{of_runs}", 1)
         said.append(f"{where}, {', '.join(parts)}")
     return "; ".join(said) + "." if said else "How often each verdict falls, by true rate."
 
 
 def _rate(one: Behaviour) -> str:
-    return percent(round(one.rate, 4))
+    return as_percent(round(one.rate, 4))
 
 
 def _open(one: Behaviour) -> str:
-    return probability(one.inconclusive) if one.inconclusive > 1e-9 else "0 %"
+    return as_probability(one.inconclusive) if one.inconclusive > 1e-9 else "0 %"
 
 
 def _said(one: Behaviour) -> str:
     middle = f"INCONCLUSIVE {_open(one)}, " if one.inconclusive > 1e-9 else ""
     return (
-        f"true rate {_rate(one)}: PASS {probability(one.passes)}, {middle}"
-        f"FAIL {probability(one.fails)}"
+        f"true rate {_rate(one)}: PASS {as_probability(one.passes)}, {middle}"
+        f"FAIL {as_probability(one.fails)}"
     )
 
 
 def _said_trials(one: Behaviour) -> str:
-    return f"true rate {_rate(one)}: {mean_trials(one.mean_trials)} trials on average"
+    return f"true rate {_rate(one)}: {as_mean_trials(one.mean_trials)} trials on average"
 
 
 def _hits(curve: Sequence[Behaviour], said: Callable[[Behaviour], str]) -> tuple[Hit, ...]:

@@ -11,13 +11,12 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from trialwise.documents.numbers import as_count, as_ends, as_observed, as_percent
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.metrics import GateFinding, ReliabilityEvidence
 from trialwise.model.run import RunRecord
 from trialwise.procedures.metrics import Reach, mean_of, pass_interval
 from trialwise.reporters.html.plots import Area, Axis, Hit, Line, Mark, Plot
-from trialwise.reporters.plan.figures import percent
-from trialwise.reporters.wording import counted, ends, observed_percent
 from trialwise.stats.passk import pass_hat_k, pass_hat_k_interval
 from trialwise.stats.values import Interval, Undefined
 
@@ -68,7 +67,7 @@ def decay_plot(record: RunRecord, gate: GateFinding, evidence: ReliabilityEviden
     """The curve over k, with the interval of every point where it has one."""
     steps = decay_steps(evidence, record.plan.claim.population, gate.confidence)
     band = [(float(one.k), one.interval) for one in steps if isinstance(one.interval, Interval)]
-    level = percent(gate.confidence)
+    level = as_percent(gate.confidence)
     area = Area(
         name=f"{level} interval of each k{'' if _is_whole(record, gate) else ', descriptive'}",
         ink="one",
@@ -98,7 +97,7 @@ def decay_plot(record: RunRecord, gate: GateFinding, evidence: ReliabilityEviden
         hits=tuple(_hits(steps)),
         columns=("k", "unbiased pass^k", f"{level} interval", "decay curve"),
         rows=tuple(
-            (f"{k:,}", observed_percent(mean), _ends(found), observed_percent(curve))
+            (f"{k:,}", as_observed(mean), _ends(found), as_observed(curve))
             for k, mean, found, curve in steps
         ),
     )
@@ -106,20 +105,20 @@ def decay_plot(record: RunRecord, gate: GateFinding, evidence: ReliabilityEviden
 
 def _summary(steps: Sequence[Step], inputs: int) -> str:
     last, mean, found, curve = steps[-1]
-    once = observed_percent(steps[0].unbiased)
-    over = f", a mean over {counted(inputs, 'input')}" if inputs > 1 else ""
+    once = as_observed(steps[0].unbiased)
+    over = f", a mean over {as_count(inputs, 'input')}" if inputs > 1 else ""
     unknown = f" It has no interval: {found.reason}." if isinstance(found, Undefined) else ""
     return (
         f"The chance that k runs of an input all pass{over}: {once} at "
-        f"k = 1, {observed_percent(mean)} at k = {last:,}, where it only says whether every run "
+        f"k = 1, {as_observed(mean)} at k = {last:,}, where it only says whether every run "
         f"passed.{unknown} The decay curve takes the runs in the order they were issued and need "
-        f"not fall; it ends at {observed_percent(curve)}. Beyond k = {last:,}, the fewest runs of "
+        f"not fall; it ends at {as_observed(curve)}. Beyond k = {last:,}, the fewest runs of "
         "an input, nothing is estimated: it would be extrapolation."
     )
 
 
 def _end(step: Step) -> Mark:
-    label = f"all {step.k:,}: {observed_percent(step.unbiased)}"
+    label = f"all {step.k:,}: {as_observed(step.unbiased)}"
     # The curve comes down from the left: what is under its end is free, unless the axis is there.
     return Mark(x=step.k, y=step.unbiased, label=label, below=step.unbiased > _LINE)
 
@@ -131,15 +130,15 @@ def _hits(steps: Sequence[Step]) -> list[Hit]:
         Hit(
             low=edges[place],
             high=edges[place + 1],
-            text=f"k = {k:,}: unbiased {observed_percent(mean)} {_ends(found)}, "
-            f"decay curve {observed_percent(curve)}",
+            text=f"k = {k:,}: unbiased {as_observed(mean)} {_ends(found)}, "
+            f"decay curve {as_observed(curve)}",
         )
         for place, (k, mean, found, curve) in enumerate(steps)
     ]
 
 
 def _ends(found: Interval | Undefined) -> str:
-    return "–" if isinstance(found, Undefined) else ends(found)
+    return "–" if isinstance(found, Undefined) else as_ends(found)
 
 
 def _spread(runs: int) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from trialwise.documents.numbers import as_count, as_observed
 from trialwise.model.metrics import (
     GateFinding,
     InputScore,
@@ -19,7 +20,6 @@ from trialwise.reporters.html.parts import Outline, badge, details, prose, rest,
 from trialwise.reporters.html.plots import render_plot
 from trialwise.reporters.html.steadiness import stability_table
 from trialwise.reporters.page.markup import Markup, element, joined, shortened
-from trialwise.reporters.wording import counted, observed_percent
 from trialwise.stats.values import Interval, Undefined
 
 __all__ = ["gates_section"]
@@ -141,7 +141,7 @@ def _metrics(evidence: MetricsEvidence) -> Iterator[Markup]:
     yield joined([inputs, rest(len(worst), MOST, "input")])
     if evidence.unscored:
         yield prose(
-            f"{counted(len(evidence.unscored), 'input')} without a run, part of no mean.",
+            f"{as_count(len(evidence.unscored), 'input')} without a run, part of no mean.",
             class_="note",
         )
 
@@ -167,7 +167,7 @@ def _input(one: InputScore) -> tuple[object, ...]:
     return (
         element("bdi", shortened(one.input_id, _NAME)),
         f"{one.passed} of {one.trials}",
-        observed_percent(one.rate),
+        as_observed(one.rate),
         _ends(one.interval),
         f"{one.score:.3f}",
         f"{one.flakiness:.3g} %" if one.flaky else "–",

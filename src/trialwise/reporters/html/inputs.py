@@ -7,12 +7,12 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from trialwise.documents.numbers import as_count, as_observed, as_seconds
 from trialwise.model.plan import ExperimentPlan
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.reporters.html.parts import Outline, Room, details, scrolling
 from trialwise.reporters.page.markup import Markup, element, joined, shortened
-from trialwise.reporters.wording import counted, observed_percent, seconds
 
 __all__ = ["inputs_section"]
 
@@ -76,16 +76,14 @@ def _heat_map(record: RunRecord, experiment: ExperimentPlan, room: Room) -> Mark
     untried = len(experiment.input_ids) - len(rows)
     notes = []
     if len(rows) > most:
-        worst = observed_percent(_worst(rows[most:], criteria))
-        left = counted(len(rows) - most, "further input")
+        worst = as_observed(_worst(rows[most:], criteria))
+        left = as_count(len(rows) - most, "further input")
         notes.append(f"{left} not listed; none of them below {worst}.")
     if untried > 0:
-        notes.append(f"{counted(untried, 'input')} not tried.")
+        notes.append(f"{as_count(untried, 'input')} not tried.")
     further = None
     if more:
-        said = (
-            f"{counted(len(more), 'more input')}, from {observed_percent(_worst(more, criteria))}"
-        )
+        said = f"{as_count(len(more), 'more input')}, from {as_observed(_worst(more, criteria))}"
         further = details(said, _table(f"{caption}, continued", criteria, more))
     return joined(
         [
@@ -149,14 +147,14 @@ def _cells(
         failed = row.trials - passed
         yield element(
             "td",
-            observed_percent(rate),
+            as_observed(rate),
             element("small", f"{failed:,} failed" if failed else ""),
             class_=f"num step{_step(1 - rate)} hit",
-            title=f"{passed:,} of {counted(row.trials, 'trial')} passed",
+            title=f"{passed:,} of {as_count(row.trials, 'trial')} passed",
         )
     yield element("td", f"{row.trials:,}", class_="num")
     if times:
-        median = seconds(round(statistics.median(row.latencies), 3)) if row.latencies else "–"
+        median = as_seconds(round(statistics.median(row.latencies), 3)) if row.latencies else "–"
         yield element("td", median, class_="num")
     if places is not None:
         yield element("td", f"${row.usd:,.{places}f}" if row.has_cost else "–", class_="num")

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from trialwise.documents.numbers import as_count, as_ends, as_observed, as_percent
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
+from trialwise.pages.finding_facts import pick_interval, pick_rate
 from trialwise.reporters.html.parts import Outline, Tone, shape, tone
 from trialwise.reporters.html.words import is_soft, shown
 from trialwise.reporters.judged import CORRECTION_NAMES, corrections_of
 from trialwise.reporters.page.axis import part, round_steps
 from trialwise.reporters.page.markup import Markup, element, joined
-from trialwise.reporters.plan.figures import percent
-from trialwise.reporters.wording import counted, ends, interval_of, observed_percent, rate_of
 from trialwise.stats.values import Undefined
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def interval_figure(record: RunRecord, outline: Outline) -> Markup:
     low = _lowest(strips)
     rows = [_row(strip, low, record) for strip in strips]
     left_out = sum(max(0, len(f.by_input) - MOST_INPUTS) for f in findings)
-    rest = f" {counted(left_out, 'further input')} not drawn." if left_out else ""
+    rest = f" {as_count(left_out, 'further input')} not drawn." if left_out else ""
     if any(strip.correction is not None for strip in strips):
         rest = f" Below what a judge says: the same, corrected for the judge's errors.{rest}"
     summary = (
@@ -77,7 +77,7 @@ def interval_figure(record: RunRecord, outline: Outline) -> Markup:
     axis = [
         element(
             "span",
-            percent(round(tick, 4)),
+            as_percent(round(tick, 4)),
             class_=_edge(part(tick, low, 1.0)),
             style=f"left:{_at(tick, low)}",
         )
@@ -124,7 +124,7 @@ def _corrected(judged: Strip, corrections: Sequence[JudgedDecision]) -> Iterator
 
 
 def _strip(finding: Finding, name: str) -> Strip | None:
-    rate, interval = rate_of(finding), interval_of(finding)
+    rate, interval = pick_rate(finding), pick_interval(finding)
     if rate is None:
         return None
     low, high = (rate, rate) if interval is None else (interval.low, interval.high)
@@ -155,8 +155,8 @@ def _ticks(low: float) -> list[float]:
 def _row(strip: Strip, low: float, record: RunRecord) -> Markup:
     decision, label = shown(record, strip.finding)
     soft = bool(label or is_soft(record) or strip.finding.advisory)
-    interval = interval_of(strip.finding)
-    of, part_of = counted(strip.finding.tally.trials, "trial"), " input" if strip.is_input else ""
+    interval = pick_interval(strip.finding)
+    of, part_of = as_count(strip.finding.tally.trials, "trial"), " input" if strip.is_input else ""
     if strip.correction is not None:
         found = strip.correction.corrected
         assert not isinstance(found, Undefined)
@@ -165,10 +165,10 @@ def _row(strip: Strip, low: float, record: RunRecord) -> Markup:
             found.interval,
             f"{part_of} corrected",
         )
-        of = counted(found.confusion.labels, "label")
+        of = as_count(found.confusion.labels, "label")
     kind = tone(decision)
     hollow = " hollow" if decision is Decision.PASS and soft else ""
-    said = observed_percent(strip.rate)
+    said = as_observed(strip.rate)
     return element(
         "li",
         element("span", element("bdi", strip.name), class_="name"),
@@ -176,7 +176,7 @@ def _row(strip: Strip, low: float, record: RunRecord) -> Markup:
         element(
             "span",
             element("b", said),
-            f" {ends(interval)}" if interval is not None else None,
+            f" {as_ends(interval)}" if interval is not None else None,
             element("span", f" {'by' if strip.correction else 'of'} {of}", class_="of"),
             class_="value",
         ),
@@ -233,15 +233,15 @@ def _picture(strip: Strip, low: float, kind: Tone) -> Markup:
 def _said(strip: Strip) -> str:
     finding, found = strip.finding, strip.correction
     word = finding.label or (finding.decision.value if finding.decision else "REFUSED")
-    interval = interval_of(finding)
+    interval = pick_interval(finding)
     if found is not None and not isinstance(found.corrected, Undefined):
         word, interval = found.decision.value, found.corrected.interval
-    parts = [f"{strip.name}: {word}", f"rate {observed_percent(strip.rate)}"]
+    parts = [f"{strip.name}: {word}", f"rate {as_observed(strip.rate)}"]
     if interval is not None:
-        parts.append(f"interval {ends(interval)} %")
+        parts.append(f"interval {as_ends(interval)} %")
     required = required_of(finding)
     if required is not None:
-        parts.append(f"held against {percent(round(required, 4))}")
+        parts.append(f"held against {as_percent(round(required, 4))}")
     return ", ".join(parts)
 
 

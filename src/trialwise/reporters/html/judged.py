@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.numbers import as_count, as_observed, as_percent
 from trialwise.model.verdict import Finding
 from trialwise.reporters.html.parts import Outline, facts
 from trialwise.reporters.judged import (
@@ -15,8 +16,6 @@ from trialwise.reporters.judged import (
     missing_for,
 )
 from trialwise.reporters.page.markup import Markup, element
-from trialwise.reporters.plan.figures import percent
-from trialwise.reporters.wording import counted, observed_percent
 from trialwise.stats.values import Undefined
 
 __all__ = ["judged_block"]
@@ -44,14 +43,14 @@ def _rows(finding: Finding) -> Iterator[tuple[str, object]]:
     labels = labels_of(finding)
     assert labels is not None
     if finding.tally.rate is not None:
-        of = counted(finding.tally.trials, "trial")
-        yield "judged", f"{observed_percent(finding.tally.rate)} of {of}"
+        of = as_count(finding.tally.trials, "trial")
+        yield "judged", f"{as_observed(finding.tally.rate)} of {of}"
     for one in corrections_of(finding):
         said = corrected_text(one)
         if not isinstance(one.corrected, Undefined):
             sure = one.corrected.interval.confidence
-            level = "" if sure is None else f" at {percent(sure)}"
-            said = f"{said}{level}: {one.decision} at {percent(one.required_rate)}"
+            level = "" if sure is None else f" at {as_percent(sure)}"
+            said = f"{said}{level}: {one.decision} at {as_percent(one.required_rate)}"
         yield CORRECTION_NAMES[one.correction], said
     yield "labels", labels_text(labels)
     yield "missing", missing_for(finding)

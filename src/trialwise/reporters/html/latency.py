@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from trialwise.documents.numbers import as_count, as_probability, as_seconds
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import LatencyFinding
+from trialwise.pages.finding_facts import list_latency_marks
 from trialwise.reporters.html.parts import Outline, badge, tone
 from trialwise.reporters.html.parts import table as made_table
 from trialwise.reporters.html.plots import (
@@ -26,8 +28,6 @@ from trialwise.reporters.html.plots import (
 from trialwise.reporters.page.axis import round_above
 from trialwise.reporters.page.markup import Markup, joined
 from trialwise.reporters.plan.charts import Guide
-from trialwise.reporters.plan.figures import probability
-from trialwise.reporters.wording import counted, latency_marks, seconds
 from trialwise.stats.latency import latency_summary
 from trialwise.stats.latency_baseline import OrderStatisticBound
 from trialwise.stats.latency_limits import LatencyLimitDecision
@@ -69,13 +69,13 @@ def latency_section(record: RunRecord, outline: Outline) -> Markup:
 def _findings(record: RunRecord) -> Markup:
     rows = []
     for one in record.verdict.latency:
-        marks = latency_marks(one, record.verdict)
+        marks = list_latency_marks(one, record.verdict)
         rows.append(
             (
                 one.constraint,
                 joined([badge(one.decision), f" {', '.join(marks)}" if marks else None]),
-                "–" if one.observed is None else seconds(one.observed),
-                "–" if one.threshold is None else seconds(one.threshold),
+                "–" if one.observed is None else as_seconds(one.observed),
+                "–" if one.threshold is None else as_seconds(one.threshold),
                 f"{one.trials:,}",
                 one.statement,
                 _error_rate(one),
@@ -96,11 +96,13 @@ def _error_rate(one: LatencyFinding) -> str:
         if one.rule == "wilson":
             return "no evidence asked for: a service at its limit passes about half the time"
         if evidence.false_compliance is not None:
-            return f"PASS at the limit itself: {probability(evidence.false_compliance)}"
+            return f"PASS at the limit itself: {as_probability(evidence.false_compliance)}"
     if isinstance(evidence, PrecedenceThreshold) and evidence.breach_probability is not None:
-        return f"FAIL although nothing changed: {probability(evidence.breach_probability)}"
+        return f"FAIL although nothing changed: {as_probability(evidence.breach_probability)}"
     if isinstance(evidence, OrderStatisticBound) and evidence.achieved_coverage is not None:
-        return f"bound on the baseline's percentile, {probability(evidence.achieved_coverage)} sure"
+        return (
+            f"bound on the baseline's percentile, {as_probability(evidence.achieved_coverage)} sure"
+        )
     return ""
 
 
@@ -159,7 +161,7 @@ def _plot(timing: Timing, *, several: bool) -> Plot:
             if one.observed is not None
         ),
         guides=tuple(
-            Guide(value=one.threshold, label=f"{one.constraint} limit {seconds(one.threshold)}")
+            Guide(value=one.threshold, label=f"{one.constraint} limit {as_seconds(one.threshold)}")
             for one in timing.findings
             if one.threshold is not None
         ),
@@ -214,8 +216,8 @@ def _hits(ordered: Sequence[float], axis: Axis) -> tuple[Hit, ...]:
     hits = []
     for low, high in pairwise(edges):
         within = bisect_right(ordered, high)
-        share = probability(within / len(ordered), digits=1)
-        said = f"{share} within {seconds(float(f'{high:.3g}'))} ({within:,} of {len(ordered):,})"
+        share = as_probability(within / len(ordered), digits=1)
+        said = f"{share} within {as_seconds(float(f'{high:.3g}'))} ({within:,} of {len(ordered):,})"
         hits.append(Hit(low=low, high=high, text=said))
     return tuple(hits)
 
@@ -229,18 +231,18 @@ def _rows(ordered: Sequence[float]) -> tuple[tuple[str, ...], ...]:
         ("99 %", summary.p99),
     )
     rows = [
-        (name, f"– ({value.reason})" if isinstance(value, Undefined) else seconds(value))
+        (name, f"– ({value.reason})" if isinstance(value, Undefined) else as_seconds(value))
         for name, value in levels
     ]
-    return (*rows, ("all", seconds(summary.maximum)), ("mean", seconds(summary.mean)))
+    return (*rows, ("all", as_seconds(summary.maximum)), ("mean", as_seconds(summary.mean)))
 
 
 def _summary(ordered: Sequence[float]) -> str:
     summary = latency_summary(ordered)
     known = [
-        f"{name} within {seconds(value)}"
+        f"{name} within {as_seconds(value)}"
         for name, value in (("half", summary.p50), ("95 %", summary.p95), ("99 %", summary.p99))
         if not isinstance(value, Undefined)
     ]
-    said = f"{counted(summary.trials, 'successful trial')}: {', '.join(known)}"
-    return f"{said}; the longest took {seconds(summary.maximum)}."
+    said = f"{as_count(summary.trials, 'successful trial')}: {', '.join(known)}"
+    return f"{said}; the longest took {as_seconds(summary.maximum)}."

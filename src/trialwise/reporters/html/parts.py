@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
+from trialwise.documents.numbers import as_count
 from trialwise.model.verdict import Decision
 from trialwise.reporters.page.markup import Markup, element, joined
-from trialwise.reporters.wording import counted
 
 __all__ = [
     "Outline",
@@ -191,7 +191,7 @@ def rest(count: int, most: int, noun: str) -> Markup:
     """
     if count <= most:
         return Markup("")
-    return element("p", f"{counted(count - most, f'further {noun}')} not listed.", class_="note")
+    return element("p", f"{as_count(count - most, f'further {noun}')} not listed.", class_="note")
 
 
 def facts(pairs: Iterable[tuple[object, object]], class_: str = "facts") -> Markup:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
+from trialwise.documents.numbers import as_count, as_observed
 from trialwise.model.verdict import Decision, Finding
 from trialwise.reporters.html.parts import tone
 from trialwise.reporters.html.plots import INKS, Area, Axis, Hit, Line, Mark, Place, Plot
 from trialwise.reporters.html.streams import Bounds
-from trialwise.reporters.wording import counted, observed_percent
 
 __all__ = ["path_plot"]
 
@@ -118,11 +118,13 @@ def _said(n: int, failed: int, bounds: Bounds) -> str:
     rule = [f"PASS at {accept} or fewer"] * (accept != "–") + [f"FAIL at {reject} or more"] * (
         reject != "–"
     )
-    return f"after {counted(n, 'trial')}: {counted(failed, 'failure')}; {', '.join(rule) or 'open'}"
+    return (
+        f"after {as_count(n, 'trial')}: {as_count(failed, 'failure')}; {', '.join(rule) or 'open'}"
+    )
 
 
 def _row(n: int, failed: int, bounds: Bounds) -> tuple[str, ...]:
-    return (f"{n:,}", f"{failed:,}", observed_percent((n - failed) / n), *_limits(n, bounds))
+    return (f"{n:,}", f"{failed:,}", as_observed((n - failed) / n), *_limits(n, bounds))
 
 
 def _limits(n: int, bounds: Bounds) -> tuple[str, str]:
@@ -132,11 +134,11 @@ def _limits(n: int, bounds: Bounds) -> tuple[str, str]:
 
 def _end(finding: Finding, taken: int) -> str:
     word = finding.label or (finding.decision or Decision.INCONCLUSIVE).value
-    return f"{word} · {counted(taken, 'trial')}"
+    return f"{word} · {as_count(taken, 'trial')}"
 
 
 def _summary(finding: Finding, bounds: Bounds, taken: int, failed: int, last: int) -> str:
-    said = f"{counted(failed, 'failure')} in {counted(taken, 'trial')}"
+    said = f"{as_count(failed, 'failure')} in {as_count(taken, 'trial')}"
     if finding.decision in (Decision.PASS, Decision.FAIL):
         said += f": the path ends in the {finding.decision} region"
     elif finding.judged is not None:

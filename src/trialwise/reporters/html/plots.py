@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from trialwise.documents.numbers import as_duration, as_money, as_percent, as_seconds
 from trialwise.reporters.html.parts import Outline, Tone, details, table
 from trialwise.reporters.page.axis import part, round_steps
 from trialwise.reporters.page.markup import Markup, element
 from trialwise.reporters.plan.charts import Guide
-from trialwise.reporters.plan.figures import duration, money, percent
-from trialwise.reporters.wording import seconds
 
 __all__ = ["INKS", "Area", "Axis", "Hit", "Line", "Mark", "Plot", "render_plot"]
 
@@ -62,13 +61,13 @@ class Axis:
         """A value as the axis writes it."""
         match self.unit:
             case "rate":
-                return percent(float(f"{value:.4g}"))
+                return as_percent(float(f"{value:.4g}"))
             case "seconds":
                 if value < 0.01:
-                    return seconds(float(f"{value:.3g}")) if value else "0"
-                return duration(value)
+                    return as_seconds(float(f"{value:.3g}")) if value else "0"
+                return as_duration(value)
             case "usd":
-                return money(value)
+                return as_money(value)
             case "count":
                 return f"{value:,.0f}"
 

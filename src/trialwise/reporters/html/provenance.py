@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
+from trialwise.documents.numbers import as_count, as_duration, as_money, as_observed
+from trialwise.documents.phrases import STOPS
 from trialwise.model.baseline import BaselineReference
 from trialwise.model.evidence import Diagnostics, ExperimentSummary
 from trialwise.model.options import Budget
 from trialwise.model.run import RunRecord
 from trialwise.reporters.html.parts import Outline, details, facts, listed, table
 from trialwise.reporters.page.markup import Markup, element, verbatim
-from trialwise.reporters.plan.figures import duration, money
-from trialwise.reporters.wording import STOPS, counted, observed_percent
 
 __all__ = ["provenance_section", "qualifications_section", "reproducibility_section"]
 
@@ -71,7 +71,7 @@ def _signs(found: Diagnostics) -> Iterator[str]:
         return "–" if value is None else format(value, form)
 
     def rate(value: float | None) -> str:
-        return "–" if value is None else observed_percent(value)
+        return "–" if value is None else as_observed(value)
 
     yield spelled(found.autocorrelation, "+.2f").replace("-", "−")
     yield spelled(found.autocorrelation_p, ".2g")
@@ -163,7 +163,7 @@ def _settings(record: RunRecord) -> Iterator[tuple[str, object]]:
     if options.rate_per_s is not None:
         yield "pace", f"at most {options.rate_per_s:g} trials a second"
     if options.timeout_s is not None:
-        yield "timeout", duration(options.timeout_s)
+        yield "timeout", as_duration(options.timeout_s)
     yield "retries", str(options.retries)
     yield "budget", _budget(options.budget)
     yield "stops early", "yes" if options.curtail else "no"
@@ -174,9 +174,9 @@ def _settings(record: RunRecord) -> Iterator[tuple[str, object]]:
 
 def _budget(budget: Budget) -> str:
     parts = [f"{budget.trials:,} trials"] if budget.trials is not None else []
-    parts += [duration(budget.seconds)] if budget.seconds is not None else []
+    parts += [as_duration(budget.seconds)] if budget.seconds is not None else []
     parts += [f"{budget.tokens:,} tokens"] if budget.tokens is not None else []
-    parts += [money(budget.usd)] if budget.usd is not None else []
+    parts += [as_money(budget.usd)] if budget.usd is not None else []
     return ", ".join(parts) or "none"
 
 
@@ -194,7 +194,7 @@ def reproducibility_section(record: RunRecord, report: str, outline: Outline) ->
         role="group",
         aria_label="Full analysis",
     )
-    lines = counted(report.count("\n"), "line")
+    lines = as_count(report.count("\n"), "line")
     return outline.section(
         "Reproducibility",
         facts(pairs, "facts two"),

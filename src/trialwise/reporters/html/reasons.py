@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trialwise.documents.numbers import as_count, as_probability
 from trialwise.reporters.digest import Entry, FailureGroup, Kind
 from trialwise.reporters.html.parts import Outline
 from trialwise.reporters.html.words import REASONS
 from trialwise.reporters.page.markup import Markup, element, shortened
-from trialwise.reporters.plan.figures import probability
-from trialwise.reporters.wording import counted
 
 __all__ = ["reasons_figure"]
 
@@ -63,8 +62,8 @@ def _criterion(entry: Entry, longest: int, outline: Outline) -> Markup:
                 aria_hidden="true",
             ),
             element("span", shortened(group.explanation, _TOLD), class_="why", dir="auto"),
-            title=f"{_title(group)}: {group.count:,} of {counted(total, 'failure')}, "
-            f"{probability(group.count / total, digits=1)}",
+            title=f"{_title(group)}: {group.count:,} of {as_count(total, 'failure')}, "
+            f"{as_probability(group.count / total, digits=1)}",
             class_="hit",
         )
         for group in entry.failures[:MOST]
@@ -72,11 +71,11 @@ def _criterion(entry: Entry, longest: int, outline: Outline) -> Markup:
     rest = sum(group.count for group in entry.failures[MOST:])
     if rest:
         groups = len(entry.failures) - MOST
-        more = f"{counted(rest, 'failure')} in {counted(groups, 'smaller group')}"
+        more = f"{as_count(rest, 'failure')} in {as_count(groups, 'smaller group')}"
         bars.append(element("li", element("span", more, class_="what"), class_="rest"))
     return element(
         "div",
-        outline.heading(element("bdi", entry.name), f" · {counted(total, 'failure')}"),
+        outline.heading(element("bdi", entry.name), f" · {as_count(total, 'failure')}"),
         element("ol", *bars, class_="bars"),
         class_="reasons",
     )

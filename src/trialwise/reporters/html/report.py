@@ -10,6 +10,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from hashlib import sha256
 
+from trialwise.documents.numbers import as_count, as_duration, as_level, as_money
 from trialwise.model.run import RunRecord
 from trialwise.reporters.digest import digest
 from trialwise.reporters.html.banner import banner
@@ -29,7 +30,6 @@ from trialwise.reporters.html.trials import trials_section
 from trialwise.reporters.html.words import MEASURED, headline, is_measured, is_soft, meaning
 from trialwise.reporters.page.markup import Markup, element, joined
 from trialwise.reporters.page.palette import palette_css
-from trialwise.reporters.plan.figures import duration, level, money
 from trialwise.reporters.suite import (
     checked,
     suite_decision,
@@ -38,7 +38,6 @@ from trialwise.reporters.suite import (
     suite_status,
 )
 from trialwise.reporters.transparent import render_transparent
-from trialwise.reporters.wording import counted
 
 __all__ = ["render_html"]
 
@@ -132,15 +131,15 @@ def _overview(records: Sequence[RunRecord], names: Sequence[str], outline: Outli
             else badge(one.verdict.decision, headline(one), soft=is_soft(one)),
             meaning(one),
             f"{len(one.trials):,}",
-            duration(one.verdict.spending.seconds) if one.verdict.spending.seconds else "–",
-            "–" if one.verdict.spending.usd is None else money(one.verdict.spending.usd),
+            as_duration(one.verdict.spending.seconds) if one.verdict.spending.seconds else "–",
+            "–" if one.verdict.spending.usd is None else as_money(one.verdict.spending.usd),
         )
         for one, identity in zip(records, names, strict=True)
     ]
     columns = ("contract", "verdict", "meaning", "trials", "time", "cost")
     identity = outline.claim("suite")
     kind = tone(decision)
-    bounds = [f"{one.meaning}: at most {level(one.capped)}" for one in suite_envelopes(records)]
+    bounds = [f"{one.meaning}: at most {as_level(one.capped)}" for one in suite_envelopes(records)]
     together = f"Over all contracts together: {'; '.join(bounds)}." if bounds else None
     return element(
         "section",
@@ -156,7 +155,7 @@ def _overview(records: Sequence[RunRecord], names: Sequence[str], outline: Outli
                 ),
                 element(
                     "p",
-                    f"{counted(len(records), 'contract')}: {', '.join(counts)}. "
+                    f"{as_count(len(records), 'contract')}: {', '.join(counts)}. "
                     "A suite is as good as the worst of them.",
                     class_="meaning",
                 ),
@@ -168,8 +167,8 @@ def _overview(records: Sequence[RunRecord], names: Sequence[str], outline: Outli
             [
                 ("contracts", f"{len(records):,}"),
                 ("trials", f"{spent.trials:,}"),
-                ("time", duration(spent.seconds) if spent.seconds else None),
-                ("cost", None if spent.usd is None else money(spent.usd)),
+                ("time", as_duration(spent.seconds) if spent.seconds else None),
+                ("cost", None if spent.usd is None else as_money(spent.usd)),
                 ("tokens", f"{spent.tokens:,}" if spent.tokens else None),
             ],
             class_="figures",

@@ -6,14 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
+from trialwise.documents.numbers import as_count, as_duration, as_money, as_probability
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.reporters.html.parts import Outline, facts
 from trialwise.reporters.html.plots import Axis, Hit, Line, Plot, render_plot
 from trialwise.reporters.page.axis import round_above
 from trialwise.reporters.page.markup import Markup, element
-from trialwise.reporters.plan.figures import duration, money, probability
-from trialwise.reporters.wording import counted
 
 __all__ = ["spending_section"]
 
@@ -43,31 +42,31 @@ def _sums(record: RunRecord) -> Iterator[tuple[str, object]]:
     yield "trials", f"{len(trials):,}" + (f", {retries:,} retries" if retries > 0 else "")
     if spent.abandoned:
         took = [f"{spent.abandoned_tokens:,} tokens"] if spent.abandoned_tokens else []
-        took += [money(spent.abandoned_usd)] if spent.abandoned_usd is not None else []
+        took += [as_money(spent.abandoned_usd)] if spent.abandoned_usd is not None else []
         told = f", at least {', '.join(took)}" if took else ", at an unknown cost"
         yield "abandoned", f"{spent.abandoned:,}, once the verdict was certain{told}"
     if spent.seconds:
         rate = len(trials) / spent.seconds
-        yield "wall time", f"{duration(spent.seconds)}, {60 * rate:.0f} trials a minute"
+        yield "wall time", f"{as_duration(spent.seconds)}, {60 * rate:.0f} trials a minute"
     waited = math.fsum(trial.latency_s or 0 for trial in trials)
     if waited:
-        yield "time in the service", duration(waited)
+        yield "time in the service", as_duration(waited)
     if spent.tokens:
         sent = sum(trial.usage.input_tokens for trial in trials if trial.usage is not None)
         got = sum(trial.usage.output_tokens for trial in trials if trial.usage is not None)
         yield "tokens", f"{spent.tokens:,}: {sent:,} in, {got:,} out"
     if spent.usd is not None:
-        each = f", {money(spent.usd / len(trials))} a trial"
-        success = f", {money(spent.usd / passed)} a success" if passed else ""
-        yield "cost", f"{money(spent.usd)}{each}{success}"
+        each = f", {as_money(spent.usd / len(trials))} a trial"
+        success = f", {as_money(spent.usd / passed)} a success" if passed else ""
+        yield "cost", f"{as_money(spent.usd)}{each}{success}"
     if spent.setup_s or spent.setup_tokens or spent.setup_usd:
-        parts = [duration(spent.setup_s)] if spent.setup_s else []
+        parts = [as_duration(spent.setup_s)] if spent.setup_s else []
         parts += [f"{spent.setup_tokens:,} tokens"] if spent.setup_tokens else []
-        parts += [money(spent.setup_usd)] if spent.setup_usd else []
+        parts += [as_money(spent.setup_usd)] if spent.setup_usd else []
         yield "preparation", ", ".join(parts)
     if spent.judging_tokens or spent.judging_usd:
         parts = [f"{spent.judging_tokens:,} tokens"] if spent.judging_tokens else []
-        parts += [money(spent.judging_usd)] if spent.judging_usd else []
+        parts += [as_money(spent.judging_usd)] if spent.judging_usd else []
         yield "judges", ", ".join(parts)
 
 
@@ -75,15 +74,15 @@ def _budgets(record: RunRecord) -> Markup:
     budget, spent = record.plan.options.budget, record.verdict.spending
     kinds = (
         ("trials", spent.trials, budget.trials, lambda value: f"{value:,.0f}"),
-        ("time", spent.seconds, budget.seconds, duration),
+        ("time", spent.seconds, budget.seconds, as_duration),
         ("tokens", spent.tokens, budget.tokens, lambda value: f"{value:,.0f}"),
-        ("money", spent.usd, budget.usd, money),
+        ("money", spent.usd, budget.usd, as_money),
     )
     bars = [
         element(
             "li",
             element("span", f"{name} budget", class_="what"),
-            element("span", probability(min(1.0, used / most), digits=0), class_="count"),
+            element("span", as_probability(min(1.0, used / most), digits=0), class_="count"),
             element(
                 "span",
                 element("span", style=f"width:{100 * min(1.0, used / most):.1f}%"),
@@ -109,11 +108,11 @@ def _course(record: RunRecord) -> Plot | None:
     kept = _spread(len(trials), CORNERS)
     points = [(trials[k].started_s, sums[k]) for k in kept]
     end = max(trials[-1].started_s, record.verdict.spending.seconds)
-    per = f", {money(sums[-1])} in all" if spends else ""
+    per = f", {as_money(sums[-1])} in all" if spends else ""
     return Plot(
         heading="Cost over the run" if spends else "Trials over the run",
         summary=(
-            f"{counted(len(trials), 'trial')} in {duration(end)}{per}; each counted when it "
+            f"{as_count(len(trials), 'trial')} in {as_duration(end)}{per}; each counted when it "
             "started. A flat stretch is time in which nothing could start."
         ),
         x=Axis(low=0, high=end, label="time since the start", unit="seconds"),
@@ -139,8 +138,8 @@ def _spread(count: int, most: int) -> list[int]:
 def _row(
     trials: Sequence[Trial], sums: Sequence[float], k: int, *, spends: bool
 ) -> tuple[str, ...]:
-    row = (duration(trials[k].started_s), f"{k + 1:,}")
-    return (*row, money(sums[k])) if spends else row
+    row = (as_duration(trials[k].started_s), f"{k + 1:,}")
+    return (*row, as_money(sums[k])) if spends else row
 
 
 def _hits(
@@ -153,8 +152,8 @@ def _hits(
         Hit(
             low=low,
             high=high,
-            text=f"after {duration(trials[k].started_s)}: {counted(k + 1, 'trial')}"
-            + (f", {money(sums[k])}" if spends else ""),
+            text=f"after {as_duration(trials[k].started_s)}: {as_count(k + 1, 'trial')}"
+            + (f", {as_money(sums[k])}" if spends else ""),
         )
         for k, (low, high) in zip(kept, pairwise(edges), strict=True)
     )

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from trialwise.documents.numbers import as_count
 from trialwise.model.gate import Stability
 from trialwise.model.metrics import GateFinding, RunStability, StabilityEvidence
 from trialwise.model.run import RunRecord
 from trialwise.reporters.html.parts import details, glyph, prose, rest, table
 from trialwise.reporters.page.markup import Markup, element, joined, shortened
-from trialwise.reporters.wording import counted
 from trialwise.stats.stability import SUB_SCORES
 
 __all__ = ["stability_table"]
@@ -42,7 +42,7 @@ def stability_table(record: RunRecord, gate: GateFinding, evidence: StabilityEvi
     return joined(
         [
             drawn("Runs, the least steady first", rows=map(draw, worst[:FIRST])),
-            details(counted(len(more), "further run"), further) if more else None,
+            details(as_count(len(more), "further run"), further) if more else None,
             rest(len(worst), MOST, "run"),
             prose(_legend(evidence), class_="note"),
         ]
@@ -116,10 +116,10 @@ def _legend(evidence: StabilityEvidence) -> str:
         "which decides nothing; bold is the weakest of those that count."
     )
     if evidence.unmeasured:
-        said += f" {counted(evidence.unmeasured, 'run')} without a session to measure."
+        said += f" {as_count(evidence.unmeasured, 'run')} without a session to measure."
     if evidence.short:
         said += (
-            f" {counted(evidence.short, 'run')} of at most one turn and one call, which score 1 "
+            f" {as_count(evidence.short, 'run')} of at most one turn and one call, which score 1 "
             "by definition."
         )
     return said

@@ -11,13 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from trialwise.documents.numbers import as_count, as_duration
 from trialwise.model.trace import ToolCall
 from trialwise.model.trial import Trial
 from trialwise.reporters.html.parts import details, glyph
 from trialwise.reporters.html.plots import Axis
 from trialwise.reporters.page.markup import Markup, element, joined, shortened, verbatim
-from trialwise.reporters.plan.figures import duration
-from trialwise.reporters.wording import counted
 
 __all__ = ["FULL", "SHORT", "Extent", "failed_calls", "timeline"]
 
@@ -71,7 +70,7 @@ def timeline(trial: Trial, extent: Extent = SHORT) -> Markup:
     if not trial.tool_calls:
         if shape is None:
             return Markup("")
-        kept = counted(shape.total_calls, "tool call")
+        kept = as_count(shape.total_calls, "tool call")
         said = f"{kept}, none of which the record holds" if shape.total_calls else "No tool call"
         return element("div", element("p", f"{said}.", class_="label"), class_="quoted")
     calls = [_read(call) for call in trial.tool_calls]
@@ -99,19 +98,19 @@ def _read(told: Mapping[str, Any]) -> ToolCall:
 def _heading(calls: Sequence[ToolCall], trial: Trial) -> Iterator[str]:
     """How many calls there were, how many failed, and what of the session they took."""
     failed = sum(call.failed is True for call in calls)
-    yield counted(len(calls), "tool call") + (f", {failed:,} failed" if failed else "")
+    yield as_count(len(calls), "tool call") + (f", {failed:,} failed" if failed else "")
     if all(call.failed is None for call in calls):
         yield "how any of them ended is not told" if len(calls) > 1 else "how it ended is not told"
     took, whole = [call.duration_s for call in calls if call.duration_s is not None], ""
     if len(took) == len(calls):
         busy_s = _busy_s(calls)
         if trial.latency_s and busy_s <= trial.latency_s:
-            whole = f" of the session's {duration(trial.latency_s)}"
-        yield f"under way for {duration(busy_s)}{whole}"
+            whole = f" of the session's {as_duration(trial.latency_s)}"
+        yield f"under way for {as_duration(busy_s)}{whole}"
     elif not took:
         yield "times are not told"
     if trial.setup_s:
-        yield f"setup took {duration(trial.setup_s)} before, and is part of no bar"
+        yield f"setup took {as_duration(trial.setup_s)} before, and is part of no bar"
 
 
 def _busy_s(calls: Sequence[ToolCall]) -> float:
@@ -173,7 +172,7 @@ class _Shown:
         left_out = len(calls) - first - last
         for place, (call, said) in enumerate(zip(calls, told, strict=True)):
             if left_out > 0 and place == first:
-                gap = f"{counted(left_out, 'call')} left out; the run's journal holds them all."
+                gap = f"{as_count(left_out, 'call')} left out; the run's journal holds them all."
                 yield element("li", element("p", gap, class_="note"), class_="gap")
             if left_out <= 0 or place < first or place >= first + left_out:
                 yield self._row(place, call, said, repeats[place])
@@ -228,7 +227,7 @@ class _Shown:
             whole = shortened(text, room)
             self._left -= len(whole)
             pre = element("pre", verbatim(whole), dir="auto")
-            parts.append(details(counted(len(text), "character"), pre))
+            parts.append(details(as_count(len(text), "character"), pre))
         return element("div", *parts)
 
 
@@ -258,10 +257,10 @@ def _who(call: ToolCall) -> Iterator[object]:
 
 def _when(call: ToolCall) -> str:
     """When it began and how long it took, as far as the trace tells."""
-    took = "" if call.duration_s is None else duration(call.duration_s)
+    took = "" if call.duration_s is None else as_duration(call.duration_s)
     if call.started_s is None:
         return took
-    return f"at {duration(call.started_s)}" + (f" for {took}" if took else ", no end told")
+    return f"at {as_duration(call.started_s)}" + (f" for {took}" if took else ", no end told")
 
 
 def _plain(value: object) -> str:

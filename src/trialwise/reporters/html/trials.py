@@ -12,6 +12,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import TypeAlias
 
+from trialwise.documents.numbers import as_count
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.reporters.html.cards import NAME, trial_card, worst_card
@@ -19,7 +20,6 @@ from trialwise.reporters.html.parts import Outline, details
 from trialwise.reporters.html.words import REASONS
 from trialwise.reporters.html.worst import WORST, worst_trace
 from trialwise.reporters.page.markup import Markup, element, shortened
-from trialwise.reporters.wording import counted
 
 __all__ = ["trials_section"]
 
@@ -49,7 +49,9 @@ def trials_section(record: RunRecord, outline: Outline, most: int, size: int) ->
     failing = [trial for trial in record.trials if not trial.passed]
     passed = [trial for trial in record.trials if trial.passed]
     passing = _passing(passed, first, draw, int(_THEIR_PART * size))
-    note = f"{len(failing):,} of {counted(len(record.trials), 'trial')} failed a criterion or more."
+    note = (
+        f"{len(failing):,} of {as_count(len(record.trials), 'trial')} failed a criterion or more."
+    )
     return outline.section(
         "Failing trials",
         *_failures(failing, first, draw, most, size - len(passing.encode()), criteria=list(order)),
@@ -140,7 +142,7 @@ def _filter(criteria: Sequence[str], shown: Sequence[Trial]) -> Markup:
         "form",
         element("label", "Criterion ", _choice("criterion", "all criteria", by_criterion)),
         element("label", "Reason ", _choice("reason", "all reasons", by_reason)),
-        element("output", f"{counted(len(shown), 'trial')} shown", aria_live="polite"),
+        element("output", f"{as_count(len(shown), 'trial')} shown", aria_live="polite"),
         class_="filter",
         hidden=True,
         data_filter=True,

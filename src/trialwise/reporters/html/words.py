@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from trialwise.documents.numbers import as_count, as_level, as_percent, as_probability
+from trialwise.documents.phrases import STOPS
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import Analysis
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Procedure, Verdict
-from trialwise.reporters.plan.figures import level, percent, probability
-from trialwise.reporters.wording import counted
 from trialwise.stats.compliance import ComplianceCutoff
 from trialwise.stats.regression import RegressionCutoff
 from trialwise.stats.sequential.design import SequentialDesign
@@ -52,16 +52,6 @@ REASONS = {
     "no-value": "no reply",
 }
 """Why a trial failed a criterion."""
-
-_STOPS = {
-    StopReason.TRIALS_BUDGET: "the trial budget was used up",
-    StopReason.TIME_BUDGET: "the time budget was used up",
-    StopReason.TOKEN_BUDGET: "the token budget was used up",
-    StopReason.MONEY_BUDGET: "the money budget was used up",
-    StopReason.ERROR_RATE: "too many trials never had a fair chance",
-    StopReason.INTERRUPTED: "the run was interrupted",
-    StopReason.SERVICE: "the service became unusable",
-}
 
 _PROCEDURES = {
     Procedure.COMPLIANCE: "Is the required rate met?",
@@ -110,7 +100,7 @@ def meaning(record: RunRecord) -> str:
     verdict = record.verdict
     if is_measured(record):
         return (
-            f"{counted(len(record.trials), 'trial')} were run to measure a baseline. Nothing was "
+            f"{as_count(len(record.trials), 'trial')} were run to measure a baseline. Nothing was "
             "decided."
         )
     smoke = is_soft(record)
@@ -137,7 +127,7 @@ def _passed(verdict: Verdict, *, smoke: bool) -> str:
     total = len(verdict.findings) + len(verdict.latency)
     if all(one.procedure is Procedure.OBSERVATIONAL for one in verdict.findings):
         trials = max(one.tally.trials for one in verdict.findings)
-        return f"No failure was observed in {counted(trials, 'trial')}. That is all it says."
+        return f"No failure was observed in {as_count(trials, 'trial')}. That is all it says."
     if smoke:
         return "What was observed is consistent with the targets. This is a smoke run, a sentinel."
     few = {1: "The criterion passed", 2: "Both criteria passed"}
@@ -197,8 +187,8 @@ def claims(record: RunRecord) -> Iterator[str]:
         yield "It was run as evidence: a design too small for its claim is refused before it runs."
     if verdict.horizon is not None and verdict.horizon_false_alarm is not None:
         yield (
-            f"Over {counted(verdict.horizon, 'run')} like this one, a false alarm in any of them "
-            f"has a probability of at most {level(verdict.horizon_false_alarm)}."
+            f"Over {as_count(verdict.horizon, 'run')} like this one, a false alarm in any of them "
+            f"has a probability of at most {as_level(verdict.horizon_false_alarm)}."
         )
 
 
@@ -261,7 +251,7 @@ def error_rates(record: RunRecord) -> Iterator[ErrorRate]:
         if isinstance(design, ComplianceCutoff):
             yield ErrorRate(
                 criterion=each,
-                event=f"PASS at a true rate of {percent(design.required_rate)}",
+                event=f"PASS at a true rate of {as_percent(design.required_rate)}",
                 nominal=design.alpha,
                 exact=design.achieved_size,
             )
@@ -276,13 +266,13 @@ def error_rates(record: RunRecord) -> Iterator[ErrorRate]:
         elif isinstance(design, SequentialDesign):
             yield ErrorRate(
                 criterion=each,
-                event=f"FAIL at a true rate of {percent(design.p0)}",
+                event=f"FAIL at a true rate of {as_percent(design.p0)}",
                 nominal=design.alpha,
                 exact=design.operating_characteristic(design.p0).fails,
             )
             yield ErrorRate(
                 criterion=each,
-                event=f"PASS at a true rate of {percent(design.p1)}",
+                event=f"PASS at a true rate of {as_percent(design.p1)}",
                 nominal=design.beta,
                 exact=design.operating_characteristic(design.p1).passes,
             )
@@ -302,7 +292,7 @@ def stopped(finding: Finding) -> str:
         case StopReason.COMPLETE:
             return "all planned trials run"
         case reason:
-            return f"{_STOPS[reason]} after {trials:,}{most}"
+            return f"{STOPS[reason].clause} after {trials:,}{most}"
 
 
 def needs(finding: Finding) -> str:
@@ -311,8 +301,8 @@ def needs(finding: Finding) -> str:
     if finding.procedure is Procedure.OBSERVATIONAL or threshold is None:
         return "no failure" if finding.procedure is Procedure.OBSERVATIONAL else ""
     if threshold.required_rate is not None:
-        return f"≥ {percent(threshold.required_rate)}"
+        return f"≥ {as_percent(threshold.required_rate)}"
     if threshold.baseline is not None:
         rate = threshold.baseline.passed / threshold.baseline.trials
-        return f"baseline {probability(rate, digits=1)}"
+        return f"baseline {as_probability(rate, digits=1)}"
     return ""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from trialwise.documents.numbers import as_count, as_duration
 from trialwise.model.metrics import RunStability, StabilityEvidence
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.reporters.html.timeline import failed_calls
-from trialwise.reporters.plan.figures import duration
-from trialwise.reporters.wording import counted
 
 __all__ = ["WORST", "Worst", "worst_trace"]
 
@@ -38,10 +37,10 @@ class Worst:
         yield f"{outcomes.count(False)} of {len(outcomes)} {criteria} failed"
         if self.weakest_score is not None:
             yield f"weakest stability score {self.weakest_score:.3f}"
-        calls = counted(_calls(self.trial), "call")
+        calls = as_count(_calls(self.trial), "call")
         yield f"{failed_calls(self.trial.tool_calls)} of {calls} failed"
         if self.trial.latency_s is not None:
-            yield f"took {duration(self.trial.latency_s)}"
+            yield f"took {as_duration(self.trial.latency_s)}"
 
 
 def worst_trace(record: RunRecord) -> Worst | None:

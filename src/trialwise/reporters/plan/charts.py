@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from trialwise.documents.numbers import as_mean_trials, as_percent
 from trialwise.reporters.page.axis import part, round_above
-from trialwise.reporters.plan.figures import mean_trials, percent
 
 __all__ = ["Chart", "Guide", "Ink", "Point", "Series", "render_terminal", "tick"]
 
@@ -176,5 +176,5 @@ def _axis(chart: Chart, margin: int, unicode: bool) -> Iterator[str]:
 def tick(value: float, unit: Unit) -> str:
     """A value of an axis."""
     if unit == "count":
-        return f"{value:.0f}" if value == round(value) else mean_trials(value)
-    return percent(float(f"{value:.4g}"))
+        return f"{value:.0f}" if value == round(value) else as_mean_trials(value)
+    return as_percent(float(f"{value:.4g}"))

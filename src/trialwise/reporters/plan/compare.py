@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.numbers import as_mean_trials, as_percent, as_points, as_probability
 from trialwise.procedures.planning.compare import ComparePlan, PairedSize
 from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
-from trialwise.reporters.plan.figures import cost_of, mean_trials, percent, points, probability
-from trialwise.reporters.plan.page import Page, Row, Table
+from trialwise.reporters.plan.page import Page, Row, Table, format_cost
 
 __all__ = ["compare_page"]
 
@@ -24,14 +24,14 @@ _SWEEP = "even if all of them favour A"
 def compare_page(plan: ComparePlan) -> Page:
     """The A/B plan as a page."""
     question = plan.question
-    a, b = percent(question.rate), percent(question.worse_rate)
+    a, b = as_percent(question.rate), as_percent(question.worse_rate)
     called = "they are called different" if question.two_sided else "B is called worse"
-    found = f"at least {percent(question.power)} of runs"
+    found = f"at least {as_percent(question.power)} of runs"
     return Page(
         title=f"Plan: is B, at {b}, worse than A, at {a}?",
         facts=(
-            ("no drop", f"{called} in at most {percent(question.alpha)} of runs"),
-            ("a drop", f"of {points(question.drop)}: B is called worse in {found}"),
+            ("no drop", f"{called} in at most {as_percent(question.alpha)} of runs"),
+            ("a drop", f"of {as_points(question.drop)}: B is called worse in {found}"),
             *((("pairs", str(question.pairs)),) if question.pairs is not None else ()),
         ),
         recommendation=_compare_recommendation(plan),
@@ -43,10 +43,10 @@ def _compare_recommendation(plan: ComparePlan) -> str:
     question, unpaired = plan.question, plan.unpaired
     sizes = [size.pairs for size in plan.paired if size.pairs is not None]
     if not sizes:
-        return f"No number of pairs up to 50000 shows a drop of {points(question.drop)}."
+        return f"No number of pairs up to 50000 shows a drop of {as_points(question.drop)}."
     span = f"{min(sizes)}" if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)}"
     depends = "" if len(sizes) == 1 else ", depending on how often they disagree"
-    cost = cost_of(question.prices, 2 * max(sizes))
+    cost = format_cost(question.prices, 2 * max(sizes))
     most = f", at most {2 * max(sizes)} trials{cost}" if cost else ""
     apart = "more than 50000" if unpaired.trials_each is None else str(unpaired.trials_each)
     return (
@@ -81,8 +81,8 @@ def _compare_tables(plan: ComparePlan) -> Iterator[Table]:
                 Row(
                     cells=(
                         _KINDS[size.kind],
-                        probability(size.given_power or 0.0),
-                        probability(size.given_enough or 0.0),
+                        as_probability(size.given_power or 0.0),
+                        as_probability(size.given_enough or 0.0),
                     )
                 )
                 for size in plan.paired
@@ -90,7 +90,7 @@ def _compare_tables(plan: ComparePlan) -> Iterator[Table]:
         )
     unpaired = plan.unpaired
     each = "over 50000" if unpaired.trials_each is None else str(unpaired.trials_each)
-    power = "" if unpaired.power is None else probability(unpaired.power)
+    power = "" if unpaired.power is None else as_probability(unpaired.power)
     yield Table(
         heading="Separate inputs (exact Fisher)",
         columns=("test", "trials each", "power", "normal\nsize"),
@@ -102,10 +102,10 @@ def _paired_row(size: PairedSize) -> Row:
     return Row(
         cells=(
             _KINDS[size.kind],
-            percent(size.discordance),
+            as_percent(size.discordance),
             "over 50000" if size.pairs is None else str(size.pairs),
-            "" if size.expected_discordant is None else mean_trials(size.expected_discordant),
-            "" if size.power is None else probability(size.power),
+            "" if size.expected_discordant is None else as_mean_trials(size.expected_discordant),
+            "" if size.power is None else as_probability(size.power),
             str(size.normal_pairs),
         )
     )
@@ -121,7 +121,7 @@ def _compare_chart(plan: ComparePlan) -> Chart:
                     x=float(point.pairs),
                     y=point.paired[i],
                     label=f"{_KINDS[size.kind]}, {point.pairs} pairs: "
-                    f"{probability(point.paired[i])}",
+                    f"{as_probability(point.paired[i])}",
                 )
                 for point in plan.curve
             ),
@@ -136,7 +136,7 @@ def _compare_chart(plan: ComparePlan) -> Chart:
                 Point(
                     x=float(point.pairs),
                     y=point.unpaired,
-                    label=f"separate inputs, {point.pairs} each: {probability(point.unpaired)}",
+                    label=f"separate inputs, {point.pairs} each: {as_probability(point.unpaired)}",
                 )
                 for point in plan.curve
             ),
@@ -151,5 +151,5 @@ def _compare_chart(plan: ComparePlan) -> Chart:
         y_label="power",
         x_unit="count",
         series=tuple(series),
-        guides=(Guide(value=power, label=percent(power), axis="y"),),
+        guides=(Guide(value=power, label=as_percent(power), axis="y"),),
     )

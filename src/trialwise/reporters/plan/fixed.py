@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.numbers import as_percent, as_probability, is_within
 from trialwise.procedures.planning.fixed import (
     CompliancePlan,
     PrecisionPlan,
@@ -12,8 +13,7 @@ from trialwise.procedures.planning.fixed import (
     RuleSize,
 )
 from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
-from trialwise.reporters.plan.figures import cost_of, kept, percent, probability
-from trialwise.reporters.plan.page import REFUSALS, Block, Page, Row, Table
+from trialwise.reporters.plan.page import REFUSALS, Block, Page, Row, Table, format_cost
 from trialwise.stats.values import Undefined
 
 __all__ = ["compliance_page", "precision_page"]
@@ -26,13 +26,15 @@ _INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
 def compliance_page(plan: CompliancePlan) -> Page:
     """The compliance plan as a page."""
     question = plan.question
-    required, better = percent(question.required_rate), percent(question.better_rate)
+    required, better = as_percent(question.required_rate), as_percent(question.better_rate)
     facts = [
-        ("required", f"{required}; PASS there in at most {percent(question.alpha)} of runs"),
-        ("hoped for", f"{better}; PASS there in at least {percent(question.power)} of runs"),
+        ("required", f"{required}; PASS there in at most {as_percent(question.alpha)} of runs"),
+        ("hoped for", f"{better}; PASS there in at least {as_percent(question.power)} of runs"),
     ]
     if question.trials is not None:
-        facts.append(("trials", f"{question.trials}{cost_of(question.prices, question.trials)}"))
+        facts.append(
+            ("trials", f"{question.trials}{format_cost(question.prices, question.trials)}")
+        )
     return Page(
         title=f"Plan: show that the rate is above {required}",
         facts=tuple(facts),
@@ -43,16 +45,16 @@ def compliance_page(plan: CompliancePlan) -> Page:
 
 def _compliance_recommendation(plan: CompliancePlan) -> str:
     question, size = plan.question, plan.size_of("exact")
-    required, better = percent(question.required_rate), percent(question.better_rate)
+    required, better = as_percent(question.required_rate), as_percent(question.better_rate)
     if plan.refusal is not None:
         return (
             f"Refused: {question.trials} trials cannot show a rate above {required}; even without "
             f"a failure it takes {size.minimum_trials}, and for a power of "
-            f"{percent(question.power)} at {better} {_needed(size)}."
+            f"{as_percent(question.power)} at {better} {_needed(size)}."
         )
     asked = next((at for at in plan.given if at.design.cutoff is not None), None)
     if asked is not None:
-        takes = f"a power of {percent(question.power)} takes {_needed(size)}"
+        takes = f"a power of {as_percent(question.power)} takes {_needed(size)}"
         return (
             f"With {question.trials} trials PASS with at least {asked.design.cutoff} successes "
             f"({asked.design.rule} rule): {_happens(plan, asked)}; {takes}."
@@ -60,20 +62,23 @@ def _compliance_recommendation(plan: CompliancePlan) -> str:
     if size.required is None:
         return (
             f"No number of trials up to 20000 shows a rate above {required} with a power of "
-            f"{percent(question.power)} at {better}: raise --better or lower --power."
+            f"{as_percent(question.power)} at {better}: raise --better or lower --power."
         )
     design = size.required.design
     return (
-        f"Run {design.trials} trials{cost_of(question.prices, design.trials)} and PASS with at "
+        f"Run {design.trials} trials{format_cost(question.prices, design.trials)} and PASS with at "
         f"least {design.cutoff} successes (exact rule): {_happens(plan, size.required)}."
     )
 
 
 def _happens(plan: CompliancePlan, at: RuleAt) -> str:
-    required, better = percent(plan.question.required_rate), percent(plan.question.better_rate)
+    required, better = (
+        as_percent(plan.question.required_rate),
+        as_percent(plan.question.better_rate),
+    )
     return (
-        f"that happens in {probability(at.power)} of runs at {better} and in "
-        f"{probability(at.design.achieved_size)} at {required}"
+        f"that happens in {as_probability(at.power)} of runs at {better} and in "
+        f"{as_probability(at.design.achieved_size)} at {required}"
     )
 
 
@@ -83,7 +88,7 @@ def _needed(size: RuleSize) -> str:
 
 def _compliance_blocks(plan: CompliancePlan) -> Iterator[Block]:
     question = plan.question
-    required, better = percent(question.required_rate), percent(question.better_rate)
+    required, better = as_percent(question.required_rate), as_percent(question.better_rate)
     head = ("PASS with\nat least", f"P(PASS)\nat {required}", f"P(PASS)\nat {better}")
     rows = [_size_row(plan, size) for size in plan.sizes]
     normal = plan.normal.required_trials
@@ -129,21 +134,21 @@ def _size_row(plan: CompliancePlan, size: RuleSize) -> Row:
 def _at_cells(at: RuleAt) -> tuple[str, str, str]:
     if at.design.cutoff is None:
         return "refused", "", ""
-    return str(at.design.cutoff), probability(at.design.achieved_size), probability(at.power)
+    return str(at.design.cutoff), as_probability(at.design.achieved_size), as_probability(at.power)
 
 
 def _mark(at: RuleAt, alpha: float) -> str:
-    return "" if kept(at.design.achieved_size, alpha) else " !"
+    return "" if is_within(at.design.achieved_size, alpha) else " !"
 
 
 def _compliance_notes(plan: CompliancePlan) -> Iterator[str]:
     question = plan.question
     for size in plan.sizes:
-        if size.required and not kept(size.required.design.achieved_size, question.alpha):
-            achieved = probability(size.required.design.achieved_size)
+        if size.required and not is_within(size.required.design.achieved_size, question.alpha):
+            achieved = as_probability(size.required.design.achieved_size)
             yield (
-                f"! The {size.rule} rule's P(PASS) at {percent(question.required_rate)} is "
-                f"{achieved}, above {percent(question.alpha)}: it is an approximation."
+                f"! The {size.rule} rule's P(PASS) at {as_percent(question.required_rate)} is "
+                f"{achieved}, above {as_percent(question.alpha)}: it is an approximation."
             )
     yield (
         "Power is a sawtooth in the number of trials: first reached at the crossing, and kept "
@@ -163,8 +168,8 @@ def _compliance_chart(plan: CompliancePlan) -> Chart:
                     x=point.rate,
                     y=point.passes[i],
                     label=(
-                        f"{design.rule} at {percent(round(point.rate, 6))}: "
-                        f"PASS in {probability(point.passes[i])}"
+                        f"{design.rule} at {as_percent(round(point.rate, 6))}: "
+                        f"PASS in {as_probability(point.passes[i])}"
                     ),
                 )
                 for point in plan.curve
@@ -180,7 +185,7 @@ def _compliance_chart(plan: CompliancePlan) -> Chart:
         x_label="true rate",
         y_label="P(PASS)",
         series=series,
-        guides=tuple(Guide(value=rate, label=percent(rate)) for rate in rates),
+        guides=tuple(Guide(value=rate, label=as_percent(rate)) for rate in rates),
     )
 
 
@@ -192,7 +197,7 @@ _INTERVAL_NAMES = {"wald": "textbook", "wilson": "wilson", "clopper-pearson": "e
 def precision_page(plan: PrecisionPlan) -> Page:
     """The precision plan as a page."""
     question = plan.question
-    level, margin = percent(question.confidence), percent(question.margin)
+    level, margin = as_percent(question.confidence), as_percent(question.margin)
     chosen = plan.wilson
     rows = [plan.wilson, plan.normal]
     notes = ["exact is Clopper–Pearson; textbook is p ± z √(p(1−p)/n)."]
@@ -200,10 +205,10 @@ def precision_page(plan: PrecisionPlan) -> Page:
         notes.append(f"The exact interval was {plan.clopper_pearson.reason}.")
     else:
         rows.insert(0, plan.clopper_pearson)
-    if not kept(question.confidence, plan.normal.coverage):
+    if not is_within(question.confidence, plan.normal.coverage):
         notes.append(
             f"! The textbook interval holds the true rate in "
-            f"{probability(plan.normal.coverage)} of runs, not in {level}."
+            f"{as_probability(plan.normal.coverage)} of runs, not in {level}."
         )
     columns = ("interval", "trials", "mean\nhalf-width", "holds the\ntrue rate")
     blocks: list[Block] = [
@@ -223,26 +228,29 @@ def precision_page(plan: PrecisionPlan) -> Page:
             )
         )
     return Page(
-        title=f"Plan: estimate a rate of about {percent(question.rate)} to ± {margin}",
-        facts=(("confidence", f"{level}, two-sided"), ("rate", f"{percent(question.rate)} or so")),
+        title=f"Plan: estimate a rate of about {as_percent(question.rate)} to ± {margin}",
+        facts=(
+            ("confidence", f"{level}, two-sided"),
+            ("rate", f"{as_percent(question.rate)} or so"),
+        ),
         recommendation=(
-            f"Run {chosen.trials} trials{cost_of(question.prices, chosen.trials)}: at a rate of "
-            f"{percent(question.rate)} the {level} Wilson interval is then "
-            f"± {probability(chosen.half_width)} wide on average and holds the true rate in "
-            f"{probability(chosen.coverage)} of runs."
+            f"Run {chosen.trials} trials{format_cost(question.prices, chosen.trials)}: at a "
+            f"rate of {as_percent(question.rate)} the {level} Wilson interval is then "
+            f"± {as_probability(chosen.half_width)} wide on average and holds the true rate in "
+            f"{as_probability(chosen.coverage)} of runs."
         ),
         blocks=(*blocks, _precision_chart(plan)),
     )
 
 
 def _precision_row(plan: PrecisionPlan, row: PrecisionRow) -> Row:
-    low = not kept(plan.question.confidence, row.coverage)
+    low = not is_within(plan.question.confidence, row.coverage)
     return Row(
         cells=(
             _INTERVAL_NAMES[row.method] + (" !" if low else ""),
             str(row.trials),
-            f"± {probability(row.half_width)}",
-            probability(row.coverage),
+            f"± {as_probability(row.half_width)}",
+            as_probability(row.coverage),
         ),
         tone="broken" if low else "chosen" if row is plan.wilson else "plain",
     )
@@ -265,7 +273,7 @@ def _precision_chart(plan: PrecisionPlan) -> Chart:
                     Point(
                         x=float(point.trials),
                         y=point.half_width,
-                        label=f"{point.trials} trials: ± {probability(point.half_width)}",
+                        label=f"{point.trials} trials: ± {as_probability(point.half_width)}",
                     )
                     for point in plan.curve
                 ),
@@ -273,6 +281,8 @@ def _precision_chart(plan: PrecisionPlan) -> Chart:
         ),
         guides=(
             Guide(value=float(plan.wilson.trials), label=str(plan.wilson.trials)),
-            Guide(value=plan.question.margin, label=f"± {percent(plan.question.margin)}", axis="y"),
+            Guide(
+                value=plan.question.margin, label=f"± {as_percent(plan.question.margin)}", axis="y"
+            ),
         ),
     )

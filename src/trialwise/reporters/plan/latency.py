@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.numbers import as_duration, as_percent, as_probability
 from trialwise.procedures.planning.latency import LatencyPlan, LatencyQuestion, LatencyRow
 from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
-from trialwise.reporters.plan.figures import cost_of, duration, percent, probability
-from trialwise.reporters.plan.page import Block, Page, Row, Table
+from trialwise.reporters.plan.page import Block, Page, Row, Table, format_cost
 from trialwise.stats.values import Undefined
 
 __all__ = ["latency_page"]
@@ -36,18 +36,18 @@ def _level(percentile: float) -> str:
 
 
 def _latency_facts(question: LatencyQuestion) -> Iterator[tuple[str, str]]:
-    yield "confidence", f"{percent(question.confidence)}, one-sided"
+    yield "confidence", f"{as_percent(question.confidence)}, one-sided"
     if question.baseline_trials is not None:
         yield "baseline", f"{question.baseline_trials} latencies of successful trials"
     if question.success_rate < 1:
-        yield "success rate", percent(question.success_rate)
+        yield "success rate", as_percent(question.success_rate)
     if question.trials is not None:
         expected = question.expected_trials
-        cost = cost_of(question.prices, question.trials)
+        cost = format_cost(question.prices, question.trials)
         yield "trials", f"{question.trials} planned, {expected} successful expected{cost}"
     if question.limited:
         named = question.limit_s is not None
-        yield "limit", f"at most {duration(question.limit_s or 0.0)}" if named else "explicit"
+        yield "limit", f"at most {as_duration(question.limit_s or 0.0)}" if named else "explicit"
 
 
 def _latency_recommendation(plan: LatencyPlan) -> str:
@@ -62,9 +62,9 @@ def _latency_recommendation(plan: LatencyPlan) -> str:
             else f", so that {hardest.existence_minimum} successes are expected"
         )
         return (
-            f"Run at least {planned} trials{cost_of(question.prices, planned)}{successes}: fewer "
-            f"latencies cannot bound {_level(hardest.percentile)} from above at "
-            f"{percent(question.confidence)} confidence."
+            f"Run at least {planned} trials{format_cost(question.prices, planned)}{successes}: "
+            f"fewer latencies cannot bound {_level(hardest.percentile)} from above at "
+            f"{as_percent(question.confidence)} confidence."
         )
     sentences = [_latency_sentence(plan, row) for row in plan.rows]
     return " ".join(sentences)
@@ -74,7 +74,7 @@ def _latency_sentence(plan: LatencyPlan, row: LatencyRow) -> str:
     question, name = plan.question, _level(row.percentile)
     expected = question.expected_trials
     if question.limited or row.precedence_plan is None:
-        limit = "the limit" if question.limit_s is None else duration(question.limit_s)
+        limit = "the limit" if question.limit_s is None else as_duration(question.limit_s)
         if row.limit is None or row.limit.cutoff is None:
             return (
                 f"{name}: {expected} latencies cannot show a limit, whatever they are; plan "
@@ -82,8 +82,8 @@ def _latency_sentence(plan: LatencyPlan, row: LatencyRow) -> str:
             )
         return (
             f"{name}: PASS with at least {row.limit.cutoff} of {expected} latencies within "
-            f"{limit}; at exactly {percent(row.percentile)} within it that happens in "
-            f"{probability(row.limit.achieved_size)} of runs."
+            f"{limit}; at exactly {as_percent(row.percentile)} within it that happens in "
+            f"{as_probability(row.limit.achieved_size)} of runs."
         )
     precedence = row.precedence
     if precedence is None or precedence.rank is None:
@@ -93,7 +93,7 @@ def _latency_sentence(plan: LatencyPlan, row: LatencyRow) -> str:
     return (
         f"{name}: FAIL where the test's {name} exceeds the baseline's latency number "
         f"{precedence.rank} of {precedence.baseline_trials}; that happens in "
-        f"{probability(precedence.breach_probability or 0.0)} of runs if nothing changed."
+        f"{as_probability(precedence.breach_probability or 0.0)} of runs if nothing changed."
     )
 
 
@@ -123,7 +123,7 @@ def _latency_blocks(plan: LatencyPlan) -> Iterator[Block]:
             )
             for row in plan.rows
         ),
-        notes=(f"{_SHOW_NOTE} {percent(question.confidence)} of runs.",),
+        notes=(f"{_SHOW_NOTE} {as_percent(question.confidence)} of runs.",),
     )
     if question.baseline_trials is not None:
         yield _baseline_table(plan)
@@ -145,18 +145,18 @@ def _baseline_table(plan: LatencyPlan) -> Table:
         alarm = bound.false_alarm
         loud = isinstance(alarm, float) and alarm > question.alpha
         cells = [f"{name}, order statistic" + (" !" if loud else ""), rank]
-        cells += ["" if bound.coverage is None else probability(bound.coverage)]
+        cells += ["" if bound.coverage is None else as_probability(bound.coverage)]
         if test:
-            cells.append(probability(alarm) if isinstance(alarm, float) else "")
+            cells.append(as_probability(alarm) if isinstance(alarm, float) else "")
         rows.append(Row(cells=tuple(cells), tone="broken" if loud else "plain"))
         if row.precedence is not None and row.exceedance is not None:
             breach = row.precedence.breach_probability
             rank = "none" if row.precedence.rank is None else str(row.precedence.rank)
-            false = "" if breach is None else probability(breach)
+            false = "" if breach is None else as_probability(breach)
             rows.append(Row(cells=(f"{name}, precedence", rank, "", false), tone="chosen"))
             many = row.exceedance.cutoff
             count = "never" if many is None else f"{many} above {row.exceedance.baseline_rank}"
-            size = probability(row.exceedance.size)
+            size = as_probability(row.exceedance.size)
             rows.append(Row(cells=(f"{name}, exceedance", count, "", size)))
     if test:
         notes.append(
@@ -179,7 +179,7 @@ def _limit_table(plan: LatencyPlan) -> Table:
         limit = row.limit
         assert limit is not None
         cutoff = "refused" if limit.cutoff is None else f"{limit.cutoff} of {expected}"
-        size = "" if limit.cutoff is None else probability(limit.achieved_size)
+        size = "" if limit.cutoff is None else as_probability(limit.achieved_size)
         cells = (_level(row.percentile), str(limit.minimum_trials), cutoff, size)
         rows.append(Row(cells=cells))
     return Table(
@@ -199,7 +199,7 @@ def _latency_chart(plan: LatencyPlan) -> Chart:
                     x=float(point.trials),
                     y=point.bounded[i],
                     label=f"{_level(row.percentile)}, {point.trials} trials: "
-                    f"{probability(point.bounded[i])}",
+                    f"{as_probability(point.bounded[i])}",
                 )
                 for point in plan.curve
             ),
@@ -220,6 +220,6 @@ def _latency_chart(plan: LatencyPlan) -> Chart:
                 Guide(value=float(row.existence_minimum), label=str(row.existence_minimum))
                 for row in plan.rows
             ),
-            Guide(value=level, label=percent(level), axis="y"),
+            Guide(value=level, label=as_percent(level), axis="y"),
         ),
     )

@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from trialwise.documents.numbers import as_duration, as_money
+from trialwise.procedures.planning.costs import Prices
 from trialwise.reporters.plan.charts import Chart
 from trialwise.stats.refusal import Refusal
 
-__all__ = ["REFUSALS", "Block", "Page", "Prose", "Row", "Table", "Tone"]
+__all__ = ["REFUSALS", "Block", "Page", "Prose", "Row", "Table", "Tone", "format_cost"]
 
 Tone: TypeAlias = Literal["plain", "chosen", "broken", "limit"]
 """How a row stands out: recommended, breaking its promise, or a limit rather than a method."""
@@ -71,3 +73,10 @@ class Page:
     def charts(self) -> tuple[Chart, ...]:
         """The charts among the blocks."""
         return tuple(block for block in self.blocks if isinstance(block, Chart))
+
+
+def format_cost(prices: Prices, trials: int) -> str:
+    """What some trials cost, as the rest of a sentence; nothing where that is not known."""
+    parts = [as_money(trials * prices.trial_usd)] if prices.trial_usd is not None else []
+    parts += [as_duration(trials * prices.trial_s)] if prices.trial_s is not None else []
+    return f" ({', '.join(parts)})" if parts else ""

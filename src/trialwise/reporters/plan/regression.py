@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.numbers import as_percent, as_points, as_probability
 from trialwise.procedures.planning.regression import RegressionPlan, RegressionRow
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
 from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
-from trialwise.reporters.plan.figures import cost_of, percent, points, probability
-from trialwise.reporters.plan.page import REFUSALS, Block, Page, Prose, Row, Table
+from trialwise.reporters.plan.page import REFUSALS, Block, Page, Prose, Row, Table, format_cost
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.values import Undefined
 
@@ -19,15 +19,15 @@ def regression_page(plan: RegressionPlan) -> Page:
     """The regression plan as a page."""
     question = plan.question
     k, nb = question.baseline_successes, question.baseline_trials
-    alternative = percent(round(max(0.0, question.alternative_rate), 6))
-    rate = percent(round(question.baseline_rate, 6))
-    seen = f"FAIL in at least {percent(question.power)} of runs"
+    alternative = as_percent(round(max(0.0, question.alternative_rate), 6))
+    rate = as_percent(round(question.baseline_rate, 6))
+    seen = f"FAIL in at least {as_percent(question.power)} of runs"
     return Page(
         title=f"Plan: has the rate dropped from {rate}?",
         facts=(
             ("baseline", f"{k} of {nb} ({rate})"),
-            ("no change", f"FAIL in at most {percent(question.alpha)} of runs"),
-            ("a drop of", f"{points(question.drop)}, to {alternative}: {seen}"),
+            ("no change", f"FAIL in at most {as_percent(question.alpha)} of runs"),
+            ("a drop of", f"{as_points(question.drop)}, to {alternative}: {seen}"),
         ),
         recommendation=_regression_recommendation(plan),
         blocks=tuple(_regression_blocks(plan)),
@@ -41,17 +41,18 @@ def _regression_recommendation(plan: RegressionPlan) -> str:
     trials = question.trials or plan.exact.trials or 0
     row = next(row for row in plan.rows if row.trials == trials)
     alarm, power = row.exact.design_false_alarm, row.exact_power or 0.0
-    alarms = "" if alarm is None else f" and in {probability(alarm)} if nothing changed"
-    cost = cost_of(question.prices, trials)
+    alarms = "" if alarm is None else f" and in {as_probability(alarm)} if nothing changed"
+    cost = format_cost(question.prices, trials)
     start = f"Run {trials} trials{cost} and" if question.trials is None else f"With {trials} trials"
     enough = (
-        f"; a power of {percent(question.power)} takes {plan.exact.trials} trials"
+        f"; a power of {as_percent(question.power)} takes {plan.exact.trials} trials"
         if question.trials is not None and plan.exact.trials is not None
         else ""
     )
     return (
         f"{start} FAIL below {row.exact.cutoff} successes (exact rule): that happens in "
-        f"{probability(power)} of runs after a drop of {points(question.drop)}{alarms}{enough}."
+        f"{as_probability(power)} of runs after a drop of {as_points(question.drop)}"
+        f"{alarms}{enough}."
     )
 
 
@@ -63,12 +64,12 @@ def _remedy(plan: RegressionPlan) -> str:
         return ""
     parts = []
     if not isinstance(plan.detectable_drop, Undefined):
-        seen = points(round(plan.detectable_drop, 4))
+        seen = as_points(round(plan.detectable_drop, 4))
         parts.append(f"a drop of {seen} is the smallest this baseline can show")
     if plan.equal_sizes is not None and plan.equal_sizes.trials_each is not None:
         each = plan.equal_sizes.trials_each
         parts.append(
-            f"for {points(question.drop)} measure a baseline of at least {each} trials "
+            f"for {as_points(question.drop)} measure a baseline of at least {each} trials "
             "and test as many"
         )
     return "".join(f"; {part}" for part in parts)
@@ -76,7 +77,7 @@ def _remedy(plan: RegressionPlan) -> str:
 
 def _regression_blocks(plan: RegressionPlan) -> Iterator[Block]:
     question = plan.question
-    lower = percent(round(max(0.0, question.alternative_rate), 4))
+    lower = as_percent(round(max(0.0, question.alternative_rate), 4))
     yield Prose(heading="Sizes", paragraphs=tuple(_regression_sizes(plan)))
     yield Table(
         heading="Fewest successes that PASS, true false alarm, power",
@@ -101,7 +102,7 @@ def _regression_sizes(plan: RegressionPlan) -> Iterator[str]:
     if exact.trials is not None and exact.power is not None:
         yield (
             f"exact: {exact.trials} trials keep the power from there on (first reached at "
-            f"{exact.first_crossing}); {probability(exact.power)} at {exact.trials}."
+            f"{exact.first_crossing}); {as_probability(exact.power)} at {exact.trials}."
         )
     elif exact.refusal is not None:
         yield f"exact: refused ({exact.refusal}), because {REFUSALS[exact.refusal]}."
@@ -115,7 +116,7 @@ def _regression_sizes(plan: RegressionPlan) -> Iterator[str]:
     if not isinstance(plan.detectable_drop, Undefined):
         yield (
             f"The smallest drop that {plan.question.baseline_trials} trials show with this "
-            f"power is {points(round(plan.detectable_drop, 4))} (exact)."
+            f"power is {as_points(round(plan.detectable_drop, 4))} (exact)."
         )
 
 
@@ -142,7 +143,7 @@ def _or_refused(cutoff: int | None) -> str:
 
 
 def _or_blank(value: float | None) -> str:
-    return "" if value is None else probability(value, digits=1)
+    return "" if value is None else as_probability(value, digits=1)
 
 
 def _regression_notes(plan: RegressionPlan) -> Iterator[str]:
@@ -154,7 +155,7 @@ def _regression_notes(plan: RegressionPlan) -> Iterator[str]:
     if max(alarms) > FALSE_ALARM_EXCESS * plan.question.alpha:
         yield (
             f"! Here the wilson rule raises more than {FALSE_ALARM_EXCESS:g} × "
-            f"{percent(plan.question.alpha)} false alarms; the exact rule keeps its level."
+            f"{as_percent(plan.question.alpha)} false alarms; the exact rule keeps its level."
         )
 
 
@@ -172,7 +173,7 @@ def _regression_chart(plan: RegressionPlan, row: RegressionRow) -> Chart:
                 Point(
                     x=x,
                     y=y,
-                    label=f"{name} at {percent(round(x, 6))}: FAIL in {probability(y)}",
+                    label=f"{name} at {as_percent(round(x, 6))}: FAIL in {as_probability(y)}",
                 )
                 for x, y in zip(rates, values, strict=True)
                 if y is not None
@@ -189,5 +190,5 @@ def _regression_chart(plan: RegressionPlan, row: RegressionRow) -> Chart:
         x_label="true rate",
         y_label="P(FAIL)",
         series=series,
-        guides=tuple(Guide(value=rate, label=percent(round(rate, 4))) for rate in guides),
+        guides=tuple(Guide(value=rate, label=as_percent(round(rate, 4))) for rate in guides),
     )

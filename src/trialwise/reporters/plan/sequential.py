@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.numbers import (
+    as_duration,
+    as_level,
+    as_mean_trials,
+    as_money,
+    as_percent,
+    as_probability,
+)
 from trialwise.procedures.planning.question import Correction, SequentialQuestion
 from trialwise.procedures.planning.sequential import Expectation, SequentialPlan
 from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
-from trialwise.reporters.plan.figures import (
-    duration,
-    level,
-    mean_trials,
-    money,
-    percent,
-    probability,
-)
 from trialwise.reporters.plan.page import Block, Page, Prose
 from trialwise.reporters.plan.rule import rule_in_counts
 from trialwise.reporters.plan.tables import NAMES, method_tables
@@ -29,7 +29,7 @@ def sequential_page(plan: SequentialPlan) -> Page:
     """The plan as a page of words, tables and charts."""
     question = plan.question
     return Page(
-        title=f"Plan: is the rate at least {percent(question.required_rate)}?",
+        title=f"Plan: is the rate at least {as_percent(question.required_rate)}?",
         facts=tuple(_facts(plan)),
         recommendation=_recommendation(plan),
         blocks=tuple(_blocks(plan)),
@@ -38,8 +38,8 @@ def sequential_page(plan: SequentialPlan) -> Page:
 
 def _facts(plan: SequentialPlan) -> Iterator[tuple[str, str]]:
     question = plan.question
-    good, bad = percent(question.required_rate), percent(question.alternative_rate)
-    alpha, beta = level(question.alpha), level(question.beta)
+    good, bad = as_percent(question.required_rate), as_percent(question.alternative_rate)
+    alpha, beta = as_level(question.alpha), as_level(question.beta)
     yield "good", f"a rate of {good} or more: FAIL in at most {alpha} of runs"
     yield "bad", f"a rate of {bad} or less: PASS in at most {beta} of runs"
     usual = f", twice the {plan.fixed_trials} of a fixed sample; set it with --max-trials"
@@ -52,21 +52,21 @@ def _facts(plan: SequentialPlan) -> Iterator[tuple[str, str]]:
     if question.concurrency > 1:
         yield "in flight", f"up to {question.concurrency} trials at once"
     prices = question.prices
-    costs = [money(prices.trial_usd)] if prices.trial_usd is not None else []
-    costs += [duration(prices.trial_s)] if prices.trial_s is not None else []
+    costs = [as_money(prices.trial_usd)] if prices.trial_usd is not None else []
+    costs += [as_duration(prices.trial_s)] if prices.trial_s is not None else []
     if costs:
         yield "a trial", " and ".join(costs)
 
 
 def _criteria(question: SequentialQuestion) -> str:
-    each, all_of_them = level(question.alpha), level(question.family_alpha)
+    each, all_of_them = as_level(question.alpha), as_level(question.family_alpha)
     count = question.criteria
     if question.correction is Correction.BONFERRONI:
         return (
             f"{count} on the same trials, each at {each} (bonferroni): a run in which all are good "
             f"FAILs at most {all_of_them} of the time"
         )
-    most = level(min(1.0, count * question.alpha))
+    most = as_level(min(1.0, count * question.alpha))
     return (
         f"{count} on the same trials, each at {each}: a run in which all are good may FAIL up to "
         f"{most} of the time (--correction bonferroni keeps {all_of_them})"
@@ -76,26 +76,26 @@ def _criteria(question: SequentialQuestion) -> str:
 def _recommendation(plan: SequentialPlan) -> str:
     best, question = plan.recommendation, plan.question
     low, _, high, _ = best.expectations
-    good, bad = percent(question.required_rate), percent(question.alternative_rate)
+    good, bad = as_percent(question.required_rate), as_percent(question.alternative_rate)
     run = f" for a run of {question.criteria} criteria" if question.criteria > 1 else ""
-    trials = f"{mean_trials(high.run_trials.mean)} trials on average{run} at {good} and "
-    trials += f"{mean_trials(low.run_trials.mean)} at {bad}"
+    trials = f"{as_mean_trials(high.run_trials.mean)} trials on average{run} at {good} and "
+    trials += f"{as_mean_trials(low.run_trials.mean)} at {bad}"
     costs = _mean_costs(high, low)
     name = NAMES[best.method]
     if plan.shortfall is not None:
         short = plan.shortfall
         return (
             f"If {plan.max_trials} trials must do, use the {name} design: {trials}{costs}, and "
-            f"{probability(best.inconclusive_required, digits=1)} of runs at {good} and "
-            f"{probability(best.inconclusive_alternative, digits=1)} at {bad} end INCONCLUSIVE "
-            f"(no rule leaves fewer than {probability(short.inconclusive_p0, digits=1)} and "
-            f"{probability(short.inconclusive_p1, digits=1)}); with --max-trials "
+            f"{as_probability(best.inconclusive_required, digits=1)} of runs at {good} and "
+            f"{as_probability(best.inconclusive_alternative, digits=1)} at {bad} end INCONCLUSIVE "
+            f"(no rule leaves fewer than {as_probability(short.inconclusive_p0, digits=1)} and "
+            f"{as_probability(short.inconclusive_p1, digits=1)}); with --max-trials "
             f"{short.smallest_cap} every run can be decided."
         )
     floor = ""
     if question.criteria == 1:
         least = {bound.rate: bound.trials for bound in plan.bounds}
-        lowest = [mean_trials(least[rate]) for rate in (high.rate, low.rate)]
+        lowest = [as_mean_trials(least[rate]) for rate in (high.rate, low.rate)]
         floor = f" and no test can average fewer than {lowest[0]} and {lowest[1]}"
     return (
         f"Use the {name} design: {trials}{costs}, every run decided within {best.design.cap}, "
@@ -107,9 +107,9 @@ def _mean_costs(high: Expectation, low: Expectation) -> str:
     """What the two means cost, in brackets, where that is known."""
     parts = []
     if high.cost_usd and low.cost_usd:
-        parts.append(f"{money(high.cost_usd.mean)} and {money(low.cost_usd.mean)}")
+        parts.append(f"{as_money(high.cost_usd.mean)} and {as_money(low.cost_usd.mean)}")
     if high.duration_s and low.duration_s:
-        parts.append(f"{duration(high.duration_s.mean)} and {duration(low.duration_s.mean)}")
+        parts.append(f"{as_duration(high.duration_s.mean)} and {as_duration(low.duration_s.mean)}")
     return f" ({'; '.join(parts)})" if parts else ""
 
 
@@ -128,17 +128,17 @@ def _limits(plan: SequentialPlan) -> Prose:
     if plan.shortfall is not None:
         short = plan.shortfall
         paragraphs.append(
-            f"{plan.max_trials} trials cannot always tell {percent(question.required_rate)} from "
-            f"{percent(question.alternative_rate)}: whatever the rule, at least "
-            f"{probability(short.inconclusive_p0, digits=1)} of runs at "
-            f"{percent(question.required_rate)} and "
-            f"{probability(short.inconclusive_p1, digits=1)} at "
-            f"{percent(question.alternative_rate)} end INCONCLUSIVE. The smallest number of trials "
-            f"that can decide every run is {short.smallest_cap}."
+            f"{plan.max_trials} trials cannot always tell {as_percent(question.required_rate)} "
+            f"from {as_percent(question.alternative_rate)}: whatever the rule, at least "
+            f"{as_probability(short.inconclusive_p0, digits=1)} of runs at "
+            f"{as_percent(question.required_rate)} and "
+            f"{as_probability(short.inconclusive_p1, digits=1)} at "
+            f"{as_percent(question.alternative_rate)} end INCONCLUSIVE. The smallest number of "
+            f"trials that can decide every run is {short.smallest_cap}."
         )
     certificate = plan.of(Method.OPTIMAL).design.certificate
     if isinstance(certificate, float):
-        excess = probability(max(0.0, certificate - 1)).replace("<", "less than ")
+        excess = as_probability(max(0.0, certificate - 1)).replace("<", "less than ")
         counted = " and 100 trials for each open end" if plan.shortfall is not None else ""
         paragraphs.append(
             f"The optimal design's mean trials over the two rates{counted} lie {excess} above the "
@@ -149,7 +149,7 @@ def _limits(plan: SequentialPlan) -> Prose:
 
 def _guides(question: SequentialQuestion) -> tuple[Guide, ...]:
     rates = question.alternative_rate, question.required_rate
-    return tuple(Guide(value=rate, label=percent(rate)) for rate in rates)
+    return tuple(Guide(value=rate, label=as_percent(rate)) for rate in rates)
 
 
 def _verdict_chart(plan: SequentialPlan) -> Chart:
@@ -161,12 +161,13 @@ def _verdict_chart(plan: SequentialPlan) -> Chart:
     ]
     rates = [point.rate for point in best.curve]
     name = NAMES[best.method]
-    low, high = percent(plan.question.alternative_rate), percent(plan.question.required_rate)
+    low, high = as_percent(plan.question.alternative_rate), as_percent(plan.question.required_rate)
     return Chart(
         heading=f"Verdicts of the {name} design, by true rate",
         description=(
             f"Shares of runs that end PASS, INCONCLUSIVE and FAIL, stacked. At {high} "
-            f"{probability(best.false_fail)} FAIL; at {low} {probability(best.false_pass)} PASS."
+            f"{as_probability(best.false_fail)} FAIL; at {low} "
+            f"{as_probability(best.false_pass)} PASS."
         ),
         kind="shares",
         x_label="true rate",
@@ -193,8 +194,8 @@ def _trials_chart(plan: SequentialPlan) -> Chart:
                     x=point.rate,
                     y=point.mean_trials,
                     label=(
-                        f"{NAMES[method.method]} at {percent(round(point.rate, 6))}: "
-                        f"{mean_trials(point.mean_trials)} trials"
+                        f"{NAMES[method.method]} at {as_percent(round(point.rate, 6))}: "
+                        f"{as_mean_trials(point.mean_trials)} trials"
                     ),
                 )
                 for point in method.curve
@@ -212,7 +213,8 @@ def _trials_chart(plan: SequentialPlan) -> Chart:
             Point(
                 x=bound.rate,
                 y=bound.trials,
-                label=f"any test at {percent(bound.rate)}: at least {mean_trials(bound.trials)}",
+                label=f"any test at {as_percent(bound.rate)}: at least "
+                f"{as_mean_trials(bound.trials)}",
             )
             for bound in plan.bounds
             if low <= bound.rate <= high

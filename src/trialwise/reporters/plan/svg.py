@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from trialwise.documents.numbers import as_probability
 from trialwise.reporters.page.axis import part, round_steps
 from trialwise.reporters.page.palette import palette_css
 from trialwise.reporters.plan.charts import Chart, Ink, Point, Series, tick
-from trialwise.reporters.plan.figures import probability
 
 __all__ = ["SVG_STYLE", "render_svg", "render_svg_file"]
 
@@ -195,7 +195,7 @@ def _svg_hits(chart: Chart) -> Iterator[str]:
 
 def _stack_label(chart: Chart, stack: Sequence[Point]) -> str:
     shares = zip(chart.series, stack, strict=True)
-    parts = ", ".join(f"{series.name} {probability(point.y)}" for series, point in shares)
+    parts = ", ".join(f"{series.name} {as_probability(point.y)}" for series, point in shares)
     return f"{chart.x_label} {tick(stack[0].x, chart.x_unit)}: {parts}"
 
 

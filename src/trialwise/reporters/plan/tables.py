@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from trialwise.documents.numbers import (
+    as_duration,
+    as_duration_spread,
+    as_level,
+    as_mean_trials,
+    as_money,
+    as_percent,
+    as_probability,
+)
 from trialwise.procedures.planning.costs import Spread
 from trialwise.procedures.planning.sequential import (
     LONGEST_SPARING,
@@ -11,15 +20,6 @@ from trialwise.procedures.planning.sequential import (
     Expectation,
     MethodPlan,
     SequentialPlan,
-)
-from trialwise.reporters.plan.figures import (
-    duration,
-    duration_spread,
-    level,
-    mean_trials,
-    money,
-    percent,
-    probability,
 )
 from trialwise.reporters.plan.page import Row, Table, Tone
 from trialwise.stats.sequential.design import Method
@@ -50,17 +50,17 @@ def method_tables(plan: SequentialPlan) -> Iterator[Table]:
 
 def _errors(plan: SequentialPlan) -> Table:
     question = plan.question
-    good, bad = percent(question.required_rate), percent(question.alternative_rate)
-    promised = ("promised", f"≤ {level(question.alpha)}", f"≤ {level(question.beta)}")
+    good, bad = as_percent(question.required_rate), as_percent(question.alternative_rate)
+    promised = ("promised", f"≤ {as_level(question.alpha)}", f"≤ {as_level(question.beta)}")
     rows = [Row(cells=(*promised, "", "", ""), tone="limit")]
     rows += [
         Row(
             cells=(
                 _name(method),
-                probability(method.false_fail),
-                probability(method.false_pass),
-                probability(method.inconclusive_required, digits=1),
-                probability(method.inconclusive_alternative, digits=1),
+                as_probability(method.false_fail),
+                as_probability(method.false_pass),
+                as_probability(method.inconclusive_required, digits=1),
+                as_probability(method.inconclusive_alternative, digits=1),
                 str(method.design.cap),
             ),
             tone=_tone(plan, method),
@@ -96,17 +96,17 @@ def _broken_note(method: MethodPlan) -> str:
 def _broken(promise: BrokenPromise) -> str:
     # As many digits as it takes to see that the two differ.
     for digits in range(2, 9):
-        said, real = (probability(p, digits=digits) for p in (promise.promised, promise.actual))
+        said, real = (as_probability(p, digits=digits) for p in (promise.promised, promise.actual))
         if said != real:
             break
-    actual = f"{promise.outcome} in {real} of runs at {percent(promise.rate)}"
+    actual = f"{promise.outcome} in {real} of runs at {as_percent(promise.rate)}"
     return f"{actual}, where {promise.promise} {said} is promised"
 
 
 def _trials(plan: SequentialPlan) -> Table:
     rows = _rows(plan, lambda at: _trial_spread(at.trials))
     who = "any test, at least" if plan.shortfall is None else "to decide, at least"
-    limit = (who, *(mean_trials(bound.trials) for bound in plan.bounds))
+    limit = (who, *(as_mean_trials(bound.trials) for bound in plan.bounds))
     exact = plan.bounds[0].kind == "exact"
     note = (
         "No test that always decides with these errors, sequential or not, averages fewer."
@@ -118,7 +118,7 @@ def _trials(plan: SequentialPlan) -> Table:
     one = " of one criterion" if plan.question.criteria > 1 else ""
     return Table(
         heading=f"Trials{one}, mean (95th percentile), by true rate",
-        columns=("method", *(f"at {percent(rate)}" for rate in plan.rates)),
+        columns=("method", *(f"at {as_percent(rate)}" for rate in plan.rates)),
         rows=(*rows, Row(cells=limit, tone="limit")),
         notes=(note,),
     )
@@ -126,11 +126,11 @@ def _trials(plan: SequentialPlan) -> Table:
 
 def _run(plan: SequentialPlan) -> Iterator[Table]:
     question = plan.question
-    columns = ("method", *(f"at {percent(rate)}" for rate in plan.rates))
+    columns = ("method", *(f"at {as_percent(rate)}" for rate in plan.rates))
     if question.criteria > 1:
         most = (
             f"at most, {NAMES[plan.recommended]}",
-            *(mean_trials(at.run_mean_at_most) for at in plan.recommendation.expectations),
+            *(as_mean_trials(at.run_mean_at_most) for at in plan.recommendation.expectations),
         )
         yield Table(
             heading=f"Trials of a run of {question.criteria} criteria, mean (95th percentile)",
@@ -146,7 +146,8 @@ def _run(plan: SequentialPlan) -> Iterator[Table]:
             heading=f"Rounds of up to {question.concurrency} trials, and trials started, mean",
             columns=columns,
             rows=_rows(
-                plan, lambda at: f"{mean_trials(at.rounds.mean)} / {mean_trials(at.started.mean)}"
+                plan,
+                lambda at: f"{as_mean_trials(at.rounds.mean)} / {as_mean_trials(at.started.mean)}",
             ),
             notes=(_rounds_note(plan),),
         )
@@ -160,14 +161,14 @@ def _rounds_note(plan: SequentialPlan) -> str:
 
 def _costs(plan: SequentialPlan) -> Iterator[Table]:
     prices, question = plan.question.prices, plan.question
-    columns = ("method", *(f"at {percent(rate)}" for rate in plan.rates))
+    columns = ("method", *(f"at {as_percent(rate)}" for rate in plan.rates))
     whole = " of a run" if question.criteria > 1 else ""
     if prices.trial_usd is not None:
         yield Table(
             heading=f"Money{whole}, mean (95th percentile), by true rate",
             columns=columns,
             rows=_rows(plan, lambda at: _money_spread(at.cost_usd)),
-            notes=(f"At {money(prices.trial_usd)} a trial, and at most {_most_usd(plan)}.",),
+            notes=(f"At {as_money(prices.trial_usd)} a trial, and at most {_most_usd(plan)}.",),
         )
     if prices.trial_s is not None:
         side = f", {question.concurrency} at once" if question.concurrency > 1 else ""
@@ -175,13 +176,13 @@ def _costs(plan: SequentialPlan) -> Iterator[Table]:
             heading=f"Time{whole}, mean (95th percentile), by true rate",
             columns=columns,
             rows=_rows(plan, lambda at: _time_spread(at.duration_s)),
-            notes=(f"At {duration(prices.trial_s)} a trial{side}.",),
+            notes=(f"At {as_duration(prices.trial_s)} a trial{side}.",),
         )
 
 
 def _most_usd(plan: SequentialPlan) -> str:
     most = plan.max_trials * (plan.question.prices.trial_usd or 0.0)
-    return f"{money(most)} for {plan.max_trials} trials"
+    return f"{as_money(most)} for {plan.max_trials} trials"
 
 
 def _rows(plan: SequentialPlan, cell: Callable[[Expectation], str]) -> tuple[Row, ...]:
@@ -192,15 +193,15 @@ def _rows(plan: SequentialPlan, cell: Callable[[Expectation], str]) -> tuple[Row
 
 
 def _trial_spread(value: Spread) -> str:
-    return f"{mean_trials(value.mean)} ({value.p95:.0f})"
+    return f"{as_mean_trials(value.mean)} ({value.p95:.0f})"
 
 
 def _money_spread(value: Spread | None) -> str:
-    return "" if value is None else f"{money(value.mean)} ({money(value.p95)})"
+    return "" if value is None else f"{as_money(value.mean)} ({as_money(value.p95)})"
 
 
 def _time_spread(value: Spread | None) -> str:
-    return "" if value is None else duration_spread(value.mean, value.p95)
+    return "" if value is None else as_duration_spread(value.mean, value.p95)
 
 
 def _name(method: MethodPlan) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from trialwise.documents.numbers import as_count, as_duration, as_money
+from trialwise.documents.phrases import STOPS
 from trialwise.model.claim import PopulationClaim, TargetEstimand
 from trialwise.model.evidence import ExperimentSummary
 from trialwise.model.verdict import Dimension, Finding, Intent, Procedure, Verdict
-from trialwise.reporters.plan.figures import duration, money
+from trialwise.pages.finding_facts import pick_badge
 from trialwise.reporters.transparent.sheet import Rows, Section
-from trialwise.reporters.wording import STOPS, badge, counted
 from trialwise.stats.envelopes import horizon_false_alarm
 
 __all__ = ["closing_sections", "opening_sections"]
@@ -72,7 +73,7 @@ def _composite(verdict: Verdict) -> Rows:
 
 
 def _line(finding: Finding) -> str:
-    return f"{finding.criterion}: {badge(finding)} ({mode_of(finding)})"
+    return f"{finding.criterion}: {pick_badge(finding)} ({mode_of(finding)})"
 
 
 def mode_of(finding: Finding) -> str:
@@ -160,27 +161,29 @@ def _run(verdict: Verdict) -> Rows:
         rows.append(("Started", verdict.started_at.isoformat(" ", "seconds")))
     spent = verdict.spending
     if spent.trials:
-        rows.append(("Stopped", f"{STOPS[verdict.stop]}. {verdict.aborted}".strip().rstrip(".")))
-        parts = [counted(spent.trials, "trial"), counted(spent.attempts, "attempt")]
-        parts.append(duration(spent.seconds))
-        parts += [counted(spent.tokens, "token")] if spent.tokens else []
-        parts += [money(spent.usd)] if spent.usd is not None else []
+        rows.append(
+            ("Stopped", f"{STOPS[verdict.stop].label}. {verdict.aborted}".strip().rstrip("."))
+        )
+        parts = [as_count(spent.trials, "trial"), as_count(spent.attempts, "attempt")]
+        parts.append(as_duration(spent.seconds))
+        parts += [as_count(spent.tokens, "token")] if spent.tokens else []
+        parts += [as_money(spent.usd)] if spent.usd is not None else []
         rows.append(("Spent", ", ".join(parts)))
-    setup = [duration(spent.setup_s)] if spent.setup_s else []
-    setup += [counted(spent.setup_tokens, "token")] if spent.setup_tokens else []
-    setup += [money(spent.setup_usd)] if spent.setup_usd is not None else []
+    setup = [as_duration(spent.setup_s)] if spent.setup_s else []
+    setup += [as_count(spent.setup_tokens, "token")] if spent.setup_tokens else []
+    setup += [as_money(spent.setup_usd)] if spent.setup_usd is not None else []
     if setup:
         rows.append(("Spent on setup", ", ".join(setup)))
-    judging = [counted(spent.judging_tokens, "token")] if spent.judging_tokens else []
-    judging += [money(spent.judging_usd)] if spent.judging_usd is not None else []
+    judging = [as_count(spent.judging_tokens, "token")] if spent.judging_tokens else []
+    judging += [as_money(spent.judging_usd)] if spent.judging_usd is not None else []
     if judging:
         rows.append(("Spent on judges", ", ".join(judging)))
     if spent.abandoned:
-        took = [counted(spent.abandoned_tokens, "token")] if spent.abandoned_tokens else []
-        took += [money(spent.abandoned_usd)] if spent.abandoned_usd is not None else []
+        took = [as_count(spent.abandoned_tokens, "token")] if spent.abandoned_tokens else []
+        took += [as_money(spent.abandoned_usd)] if spent.abandoned_usd is not None else []
         told = f", at least {', '.join(took)}" if took else ", at an unknown cost"
         rows.append(
-            ("Abandoned", f"{counted(spent.abandoned, 'trial')} once all was certain{told}")
+            ("Abandoned", f"{as_count(spent.abandoned, 'trial')} once all was certain{told}")
         )
     return rows
 
@@ -192,7 +195,7 @@ def _experiment(one: ExperimentSummary) -> Rows:
         ("Role", one.role),
         ("Description", one.description),
         ("Inputs", f"{one.inputs:,} distinct"),
-        ("Trials", f"{one.trials:,} of at most {one.planned:,}; {STOPS[one.stop]}"),
+        ("Trials", f"{one.trials:,} of at most {one.planned:,}; {STOPS[one.stop].label}"),
         ("Repetitions per input", repeated),
         ("Draw", f"{one.draw}, {one.sampling_mode}"),
         ("Fingerprint", one.fingerprint),
@@ -222,7 +225,7 @@ def _horizon(verdict: Verdict) -> Rows:
     assert verdict.horizon is not None
     alarms = (verdict.false_degradation_envelope, verdict.false_rejection_envelope)
     per_run = min(1.0, sum(value for value in alarms if value is not None))
-    rows = [("Horizon", f"H = {counted(verdict.horizon, 'run')} against one reference state")]
+    rows = [("Horizon", f"H = {as_count(verdict.horizon, 'run')} against one reference state")]
     if 0 < per_run < 1:
         monitor = horizon_false_alarm(per_run, verdict.horizon)
         bound, independent = monitor.bonferroni_bound_capped, monitor.independent_probability

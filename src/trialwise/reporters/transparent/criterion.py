@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.numbers import as_computed
+from trialwise.documents.phrases import STOPS
 from trialwise.model.criterion import Origin
 from trialwise.model.evidence import Breakdown, Diagnostics
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding, Procedure, Verdict
+from trialwise.pages.finding_facts import pick_badge
 from trialwise.reporters.judged import (
     CORRECTION_NAMES,
     corrections_of,
@@ -19,8 +22,7 @@ from trialwise.reporters.transparent.contract import mode_of
 from trialwise.reporters.transparent.guardrail import guardrail_sections
 from trialwise.reporters.transparent.inference import inference_sections
 from trialwise.reporters.transparent.reference import reference_rows
-from trialwise.reporters.transparent.sheet import Rows, Section, number
-from trialwise.reporters.wording import STOPS, badge
+from trialwise.reporters.transparent.sheet import Rows, Section
 from trialwise.stats.compliance import ComplianceCutoff
 from trialwise.stats.finite import FiniteCorpusCutoff
 from trialwise.stats.regression import RegressionCutoff
@@ -179,7 +181,7 @@ def _observed(finding: Finding, verdict: Verdict) -> Rows:
     if not finding.by_input:
         rows += _other_counts(finding)
     if finding.stop is not None:
-        rows.append(("Stopped", STOPS[finding.stop]))
+        rows.append(("Stopped", STOPS[finding.stop].label))
     return rows
 
 
@@ -220,10 +222,10 @@ def _counts(tally: Tally) -> str:
 def _by_input(finding: Finding) -> Rows:
     rows = []
     for part in finding.by_input:
-        bound = "" if part.lower_bound is None else f", at least {number(part.lower_bound)}"
-        stop = "" if part.stop is None else f", {STOPS[part.stop]}"
+        bound = "" if part.lower_bound is None else f", at least {as_computed(part.lower_bound)}"
+        stop = "" if part.stop is None else f", {STOPS[part.stop].label}"
         name = part.input_id or "?"
-        rows.append((name, f"{badge(part)}, {_counts(part.tally)}{bound}{stop}"))
+        rows.append((name, f"{pick_badge(part)}, {_counts(part.tally)}{bound}{stop}"))
     note = "Each input is judged on its own at the configured level; the worst decides."
     return [*rows, ("", note)]
 
@@ -240,8 +242,8 @@ def _judge(finding: Finding) -> Rows:
         else:
             sure = found.interval.confidence
             level = "" if sure is None else f" at {100 * sure:g} %"
-            ends = f"[{number(found.interval.low)}, {number(found.interval.high)}]{level}"
-            shown = f"{number(found.rate)} {ends}; {one.decision} at {one.required_rate:g}"
+            ends = f"[{as_computed(found.interval.low)}, {as_computed(found.interval.high)}]{level}"
+            shown = f"{as_computed(found.rate)} {ends}; {one.decision} at {one.required_rate:g}"
         rows.append((f"Corrected, {CORRECTION_NAMES[one.correction]}", shown))
     judged = finding.judged
     if judged is not None and judged.decision is Decision.INCONCLUSIVE:
@@ -261,7 +263,7 @@ def _decision(finding: Finding) -> Rows:
     if finding.procedure is Procedure.OBSERVATIONAL:
         return _assertion(finding)
     rows = [
-        ("Statistical verdict", f"{badge(finding)}. {finding.statement}"),
+        ("Statistical verdict", f"{pick_badge(finding)}. {finding.statement}"),
         ("Observed-rate status", _status(finding)),
         ("Operational caution", _caution(finding)),
         ("Confidence statement", finding.confidence_statement or _confidence(finding)),
@@ -332,7 +334,7 @@ def _diagnostics(found: Diagnostics) -> Rows:
         p = "" if found.autocorrelation_p is None else f", runs test p = {_p(found)}"
         rows.append(("Lag-1 autocorrelation", f"{found.autocorrelation:.3f}{p}"))
     if found.first_half_rate is not None and found.second_half_rate is not None:
-        p = "" if found.drift_p is None else f", Fisher p = {number(found.drift_p)}"
+        p = "" if found.drift_p is None else f", Fisher p = {as_computed(found.drift_p)}"
         halves = f"{found.first_half_rate:.3f} and {found.second_half_rate:.3f}"
         rows.append(("Rate of the two halves", f"{halves}{p}"))
     if found.untestable_share is not None:
@@ -343,4 +345,4 @@ def _diagnostics(found: Diagnostics) -> Rows:
 
 def _p(found: Diagnostics) -> str:
     assert found.autocorrelation_p is not None
-    return number(found.autocorrelation_p)
+    return as_computed(found.autocorrelation_p)

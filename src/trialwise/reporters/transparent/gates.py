@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from trialwise.documents.numbers import as_count
 from trialwise.model.metrics import (
     GateCheck,
     GateFinding,
@@ -16,7 +17,6 @@ from trialwise.model.metrics import (
 from trialwise.model.verdict import Verdict
 from trialwise.reporters.gates import HELD, outward, runs_of, unasked
 from trialwise.reporters.transparent.sheet import Rows, Section
-from trialwise.reporters.wording import counted
 from trialwise.stats.values import Interval, Undefined
 
 __all__ = ["gate_sections"]
@@ -111,7 +111,7 @@ def _stability(evidence: StabilityEvidence) -> Rows:
         for run in sorted(evidence.runs, key=lambda run: run.weakest_score)[:_MOST]
     ]
     if len(evidence.runs) > _MOST:
-        rows.append(("", f"and {counted(len(evidence.runs) - _MOST, 'steadier run')}"))
+        rows.append(("", f"and {as_count(len(evidence.runs) - _MOST, 'steadier run')}"))
     if evidence.exclude:
         rows.append(("Left out", ", ".join(evidence.exclude)))
     return rows
@@ -126,10 +126,10 @@ def _metrics(evidence: MetricsEvidence) -> Rows:
         rows.append(("Threshold", f"{evidence.threshold:g}, which the mean score {word}"))
     if evidence.flaky:
         named = ", ".join(evidence.flaky[:_MOST])
-        rows.append(("Flaky", f"{counted(len(evidence.flaky), 'input')}: {named}"))
+        rows.append(("Flaky", f"{as_count(len(evidence.flaky), 'input')}: {named}"))
     if evidence.unscored:
         named = ", ".join(evidence.unscored[:_MOST])
-        rows.append(("Unscored", f"{counted(len(evidence.unscored), 'input')}: {named}"))
+        rows.append(("Unscored", f"{as_count(len(evidence.unscored), 'input')}: {named}"))
     return rows
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.numbers import as_computed
 from trialwise.model.verdict import Finding
-from trialwise.reporters.transparent.sheet import Rows, Section, number
+from trialwise.reporters.transparent.sheet import Rows, Section
 from trialwise.stats.containment import GuardrailBound, StratifiedContainment
 from trialwise.stats.containment_residual import ResidualHarm
 from trialwise.stats.values import Undefined
@@ -30,8 +31,8 @@ def _bound(bound: GuardrailBound) -> Rows:
     level = f"at confidence {bound.confidence:g}, {bound.rule}"
     return [
         (bound.quantity.capitalize(), counts),
-        ("Lower bound", f"{number(bound.lower)} {level}"),
-        ("Error, at most", number(bound.error_upper)),
+        ("Lower bound", f"{as_computed(bound.lower)} {level}"),
+        ("Error, at most", as_computed(bound.error_upper)),
         ("Reach", bound.statement),
     ]
 
@@ -40,7 +41,7 @@ def _strata(found: StratifiedContainment) -> Rows:
     rows = [
         (
             "By stratum" if place == 0 else "",
-            f"{name}: {bound.correct} of {bound.presented}, at least {number(bound.lower)}",
+            f"{name}: {bound.correct} of {bound.presented}, at least {as_computed(bound.lower)}",
         )
         for place, (name, bound) in enumerate(found.strata)
     ]
@@ -50,4 +51,4 @@ def _strata(found: StratifiedContainment) -> Rows:
 def _residual(found: ResidualHarm) -> Rows:
     if isinstance(found.bound, Undefined):
         return [("Residual harm", f"not bounded: {found.statement}")]
-    return [("Residual harm", f"at most {number(found.bound)}. {found.statement}")]
+    return [("Residual harm", f"at most {as_computed(found.bound)}. {found.statement}")]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from trialwise.documents.numbers import as_computed
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Finding, Procedure
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
 from trialwise.reporters.transparent.sequential import sequential_rows
-from trialwise.reporters.transparent.sheet import Rows, Section, number
+from trialwise.reporters.transparent.sheet import Rows, Section
 from trialwise.stats.cluster_estimators import ClusterEstimate
 from trialwise.stats.cluster_stratified import StratifiedEstimate
 from trialwise.stats.compliance import ComplianceCutoff
@@ -63,7 +64,7 @@ def _displayed(design: ComplianceCutoff | RegressionCutoff | FiniteCorpusCutoff)
 def _precision(finding: Finding, tally: Tally) -> Rows:
     rate = tally.passed / tally.trials
     error = math.sqrt(rate * (1 - rate) / tally.trials)
-    rows = [("Standard error", f"√(p̂(1−p̂)/n) = {number(error)}")]
+    rows = [("Standard error", f"√(p̂(1−p̂)/n) = {as_computed(error)}")]
     interval = finding.interval
     if interval is None:
         plain = wilson_interval(tally.passed, tally.trials)
@@ -71,14 +72,14 @@ def _precision(finding: Finding, tally: Tally) -> Rows:
     else:
         rows.append((interval_label(interval), f"{bracketed(interval)}, {interval.method}"))
     if finding.lower_bound is not None:
-        bound = f"p_L({finding.alpha:g}) = {number(finding.lower_bound)}"
+        bound = f"p_L({finding.alpha:g}) = {as_computed(finding.lower_bound)}"
         rows.append(("Lower bound", f"{bound}, {_bound_method(finding)}, one-sided"))
     return rows
 
 
 def bracketed(interval: Interval) -> str:
     """The two ends of an interval."""
-    return f"[{number(interval.low)}, {number(interval.high)}]"
+    return f"[{as_computed(interval.low)}, {as_computed(interval.high)}]"
 
 
 def interval_label(interval: Interval) -> str:
@@ -101,7 +102,7 @@ def _achieved(design: ComplianceCutoff | RegressionCutoff | FiniteCorpusCutoff) 
     if isinstance(design, ComplianceCutoff):
         tail = f"P_(p = {design.required_rate:g})(K ≥ {c})"
         return [
-            ("Achieved size", f"{number(design.achieved_size)} = {tail}"),
+            ("Achieved size", f"{as_computed(design.achieved_size)} = {tail}"),
             ("  method", "exact-binomial-upper-tail"),
             ("  reference", f"the required rate, {design.required_rate:g}"),
             ("  interpretation", "probability of a PASS at exactly the required rate"),
@@ -111,7 +112,7 @@ def _achieved(design: ComplianceCutoff | RegressionCutoff | FiniteCorpusCutoff) 
             return [("Achieved size", f"undefined: {design.size.reason}")]
         short = f"{design.required_successes - 1} of {design.corpus_size}"
         return [
-            ("Achieved size", f"{number(design.size)} = P(K ≥ {c})"),
+            ("Achieved size", f"{as_computed(design.size)} = P(K ≥ {c})"),
             ("  method", "exact-hypergeometric-upper-tail"),
             ("  reference", f"a corpus one success short, {short}"),
             ("  interpretation", "probability of a PASS although the corpus falls short"),
@@ -127,14 +128,16 @@ def _regression_size(design: RegressionCutoff) -> Rows:
         method = "exact-binomial-lower-tail" if wilson else "exact-two-sample-enumeration"
         known = "the reference, taken as known" if wilson else "both runs at the reference rate"
         rows += [
-            ("Achieved size", f"{number(design.achieved_size)} = {tail}"),
+            ("Achieved size", f"{as_computed(design.achieved_size)} = {tail}"),
             ("  method", method),
             ("  reference", f"p_ref = {reference:.6g}, {known}"),
             ("  interpretation", "false-degradation-alarm probability at the cutoff"),
         ]
     alarm = design.design_false_alarm
     if alarm is not None and wilson:
-        rows.append(("True false alarm", f"{number(alarm)} with the baseline's own sampling error"))
+        rows.append(
+            ("True false alarm", f"{as_computed(alarm)} with the baseline's own sampling error")
+        )
         if alarm > FALSE_ALARM_EXCESS * design.alpha:
             ratio = alarm / design.alpha
             rows.append(("", f"{ratio:.1f} × the configured α; the exact rule stays within α"))
@@ -165,7 +168,7 @@ def _p_value(finding: Finding) -> Rows:
     degraded = finding.procedure is Procedure.REGRESSION
     usual = "no degradation from the baseline" if degraded else "the required rate is not exceeded"
     return [
-        ("p-value", number(p.value)),
+        ("p-value", as_computed(p.value)),
         ("  method", p.method),
         ("  null", f"{finding.null or usual}; small values speak against it"),
         ("  tail", p.tail),
@@ -177,7 +180,7 @@ def _power(finding: Finding) -> Rows:
     if finding.power is None or threshold is None or threshold.alternative_rate is None:
         return []
     at = f"{threshold.alternative_rate:g}"
-    return [("Power", f"{number(finding.power)} = P(not PASS) at a true rate of {at}, exact")]
+    return [("Power", f"{as_computed(finding.power)} = P(not PASS) at a true rate of {at}, exact")]
 
 
 def _known(design: ExactCorpusRate) -> Rows:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from trialwise.documents.numbers import as_computed, as_count, as_seconds
 from trialwise.model.verdict import LatencyFinding, Verdict
-from trialwise.reporters.transparent.sheet import Rows, Section, number
-from trialwise.reporters.wording import badge, counted, latency_marks, seconds
+from trialwise.pages.finding_facts import list_latency_marks, pick_badge
+from trialwise.reporters.transparent.sheet import Rows, Section
 from trialwise.stats.latency import SUPPORTED_PERCENTILES, emission_minimum
 from trialwise.stats.latency_baseline import OrderStatisticBound
 from trialwise.stats.latency_limits import LatencyLimitDecision
@@ -29,15 +30,15 @@ def latency_section(verdict: Verdict) -> Section:
 
 
 def _constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:
-    marks = latency_marks(finding, verdict)
+    marks = list_latency_marks(finding, verdict)
     qualified = f" ({', '.join(marks)})" if marks else ""
     rows = [
-        (finding.constraint, f"{badge(finding)}{qualified}. {finding.statement}"),
+        (finding.constraint, f"{pick_badge(finding)}{qualified}. {finding.statement}"),
         ("  rule", f"{finding.decision_rule}, α = {finding.alpha:g}"),
         ("  observed", _observed(finding)),
     ]
     if finding.threshold is not None:
-        rows.append(("  threshold", seconds(finding.threshold)))
+        rows.append(("  threshold", as_seconds(finding.threshold)))
     rows += _evidence(finding)
     if "indicative" in marks and finding.percentile in SUPPORTED_PERCENTILES:
         fewest = emission_minimum(finding.percentile)
@@ -49,10 +50,10 @@ def _constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:
 
 
 def _observed(finding: LatencyFinding) -> str:
-    of = f"{counted(finding.trials, 'successful trial')}"
+    of = f"{as_count(finding.trials, 'successful trial')}"
     if finding.observed is None:
         return f"no latency, {of}"
-    return f"Q({finding.percentile:g}) = {seconds(finding.observed)} by nearest rank, {of}"
+    return f"Q({finding.percentile:g}) = {as_seconds(finding.observed)} by nearest rank, {of}"
 
 
 def _evidence(finding: LatencyFinding) -> Rows:
@@ -70,34 +71,34 @@ def _limit(evidence: LatencyLimitDecision) -> Rows:
         needed = "no count would do" if evidence.y_min is None else f"{evidence.y_min} needed"
         rows.append(("  within the limit", f"{evidence.within} of {evidence.trials}, {needed}"))
     if evidence.clopper_pearson_lower is not None:
-        share = number(evidence.clopper_pearson_lower)
+        share = as_computed(evidence.clopper_pearson_lower)
         rows.append(("  share within, at least", f"{share} at 1 − α, exact"))
     if evidence.false_compliance is not None:
-        rows.append(("  achieved size", f"{number(evidence.false_compliance)}, exact"))
+        rows.append(("  achieved size", f"{as_computed(evidence.false_compliance)}, exact"))
     return rows
 
 
 def _bound(evidence: OrderStatisticBound) -> Rows:
-    baseline = f"Q = {seconds(evidence.baseline_percentile)} of {evidence.trials} latencies"
+    baseline = f"Q = {as_seconds(evidence.baseline_percentile)} of {evidence.trials} latencies"
     rows = [("  baseline", baseline)]
     if evidence.saturated:
         rows.append(("  saturated", "no rank of this baseline bounds the percentile (§12.5.2.1)"))
         return rows
     rows.append(("  rank", f"{evidence.rank} of {evidence.trials}"))
     if evidence.achieved_coverage is not None:
-        coverage = number(evidence.achieved_coverage)
+        coverage = as_computed(evidence.achieved_coverage)
         rows.append(("  achieved coverage", f"{coverage} {_COVERAGE}"))
     return rows
 
 
 def _precedence(evidence: PrecedenceThreshold) -> Rows:
     latencies = f"{evidence.baseline_trials} latencies"
-    rows = [("  baseline", f"Q = {seconds(evidence.baseline_percentile)} of {latencies}")]
+    rows = [("  baseline", f"Q = {as_seconds(evidence.baseline_percentile)} of {latencies}")]
     if evidence.saturated:
         rows.append(("  saturated", "no rank of this baseline keeps α"))
     if evidence.rank is not None:
         rows.append(("  rank", f"{evidence.rank} of {evidence.baseline_trials}"))
     if evidence.breach_probability is not None:
-        value = number(evidence.breach_probability)
+        value = as_computed(evidence.breach_probability)
         rows.append(("  achieved size", f"{value} = P(breach) if nothing changed, exact"))
     return rows

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from trialwise.documents.numbers import as_computed, as_count
+from trialwise.documents.phrases import STOPS
 from trialwise.model.verdict import Finding
 from trialwise.reporters.plan.rule import rule_in_counts
-from trialwise.reporters.transparent.sheet import Rows, number
-from trialwise.reporters.wording import STOPS, counted
+from trialwise.reporters.transparent.sheet import Rows
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.values import Undefined
 
@@ -31,10 +32,10 @@ def _errors(design: SequentialDesign) -> Rows:
     for symbol, rate in (("p₀", design.p0), ("p₁", design.p1)):
         found = design.operating_characteristic(rate)
         verdicts = (("PASS", found.passes), ("FAIL", found.fails))
-        told = ", ".join(f"P({word}) = {number(value)}" for word, value in verdicts)
+        told = ", ".join(f"P({word}) = {as_computed(value)}" for word, value in verdicts)
         rows += [
             (f"At {symbol} = {rate:g}", f"{told}, exact"),
-            ("", f"P(INCONCLUSIVE) = {number(found.inconclusive)}"),
+            ("", f"P(INCONCLUSIVE) = {as_computed(found.inconclusive)}"),
             ("", f"expected trials {found.mean_trials:.1f}, median {found.median_trials}"),
         ]
     return rows
@@ -44,8 +45,8 @@ def _stop(finding: Finding, design: SequentialDesign) -> Rows:
     tally = finding.tally
     if not tally.trials or tally.trials > design.cap:
         return []
-    why = "" if finding.stop is None else f"; {STOPS[finding.stop]}"
-    here = f"after {counted(tally.trials, 'trial')} with {counted(tally.failed, 'failure')}{why}"
+    why = "" if finding.stop is None else f"; {STOPS[finding.stop].label}"
+    here = f"after {as_count(tally.trials, 'trial')} with {as_count(tally.failed, 'failure')}{why}"
     most, fewest = design.accept[tally.trials], design.reject[tally.trials]
     passes = f"PASS at {most} or fewer" if most >= 0 else "no PASS yet"
     fails = f"FAIL at {fewest} or more" if fewest <= tally.trials else "no FAIL yet"
@@ -60,11 +61,11 @@ def _after(finding: Finding) -> Rows:
     if finding.interval is not None:
         level = finding.interval.confidence
         label = "Interval" if level is None else f"{100 * level:.6g} % interval"
-        ends = f"[{number(finding.interval.low)}, {number(finding.interval.high)}]"
+        ends = f"[{as_computed(finding.interval.low)}, {as_computed(finding.interval.high)}]"
         rows.append((label, f"{ends}, {finding.interval.method}"))
     if finding.lower_bound is not None:
-        rows.append(("Lower bound", f"{number(finding.lower_bound)}, one-sided"))
+        rows.append(("Lower bound", f"{as_computed(finding.lower_bound)}, one-sided"))
     if finding.p_value is not None:
         p = finding.p_value
-        rows.append(("p-value", f"{number(p.value)} ({p.method}, {p.tail})"))
+        rows.append(("p-value", f"{as_computed(p.value)} ({p.method}, {p.tail})"))
     return rows

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from trialwise.reporters.layout import padded, shortened, spelled, wrapped
+from trialwise.documents.printable import pad, shorten, spell, wrap_text
 
-__all__ = ["COLUMNS", "Rows", "Section", "number", "rendered"]
+__all__ = ["COLUMNS", "Rows", "Section", "rendered"]
 
 COLUMNS = 80
 _LABEL = 26
@@ -31,28 +31,19 @@ class Section:
 
 def rendered(title: str, sections: Iterable[Section], *, unicode: bool) -> str:
     """The sections as text, spelled before they are wrapped: "alpha" is longer than "α"."""
-    lines = [*wrapped(spelled(title, unicode=unicode), COLUMNS), ""]
+    lines = [*wrap_text(spell(title, unicode=unicode), COLUMNS), ""]
     for section in sections:
-        lines += wrapped(spelled(section.heading, unicode=unicode), COLUMNS)
+        lines += wrap_text(spell(section.heading, unicode=unicode), COLUMNS)
         for label, value in section.rows:
-            shown = spelled(label, unicode=unicode), spelled(value, unicode=unicode)
+            shown = spell(label, unicode=unicode), spell(value, unicode=unicode)
             lines += _row(*shown, unicode=unicode)
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _row(label: str, value: str, *, unicode: bool) -> Iterator[str]:
-    named = f"{shortened(label, _LABEL - 1, unicode=unicode)}:" if label else ""
-    first, *rest = wrapped(value, COLUMNS - len(_INDENT) - _LABEL - 1)
-    yield f"{_INDENT}{padded(named, _LABEL)} {first}".rstrip()
+    named = f"{shorten(label, _LABEL - 1, unicode=unicode)}:" if label else ""
+    first, *rest = wrap_text(value, COLUMNS - len(_INDENT) - _LABEL - 1)
+    yield f"{_INDENT}{pad(named, _LABEL)} {first}".rstrip()
     for line in rest:
         yield f"{_INDENT}{'':{_LABEL}} {line}"
-
-
-def number(value: float) -> str:
-    """A computed number to six decimals, or to three digits where those would show nothing.
-
-    >>> number(0.0371), number(1.23e-9)
-    ('0.037100', '1.23e-09')
-    """
-    return f"{value:.6f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.3g}"

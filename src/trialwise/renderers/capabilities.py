@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TextIO
 
-from trialwise.reporters.layout import shortened, spelled
+from trialwise.documents.printable import shorten, spell
 
-__all__ = ["Capabilities", "Style", "capabilities_of", "size_of"]
+__all__ = ["Capabilities", "Style", "read_capabilities", "read_size"]
 
 #: What a stream without a size of its own is taken for: a log, or an old terminal.
 COLUMNS, ROWS = 80, 24
@@ -49,8 +49,8 @@ class Capabilities:
 
     def shown(self, text: str, width: int | None = None) -> str:
         """What the stream can show of a text, shortened in the middle to a width."""
-        shown = spelled(text, unicode=self.unicode)
-        return shown if width is None else shortened(shown, width, unicode=self.unicode)
+        shown = spell(text, unicode=self.unicode)
+        return shown if width is None else shorten(shown, width, unicode=self.unicode)
 
     def painted(self, text: str, style: Style | None) -> str:
         r"""The text in a style, where there is colour.
@@ -61,7 +61,7 @@ class Capabilities:
         return f"\x1b[{style}m{text}\x1b[0m" if self.colour and style and text else text
 
 
-def capabilities_of(stream: TextIO, environ: Mapping[str, str] | None = None) -> Capabilities:
+def read_capabilities(stream: TextIO, environ: Mapping[str, str] | None = None) -> Capabilities:
     """What a stream can do, by the stream itself and by what the environment says.
 
     `NO_COLOR` beats `FORCE_COLOR`, which beats whether it is a terminal; `TERM=dumb` draws
@@ -73,7 +73,7 @@ def capabilities_of(stream: TextIO, environ: Mapping[str, str] | None = None) ->
     """
     variables = os.environ if environ is None else environ
     terminal = _is_terminal(stream) and variables.get("TERM") != "dumb" and _obeys(variables)
-    width, height = size_of(stream) or (_columns(variables), ROWS)
+    width, height = read_size(stream) or (_columns(variables), ROWS)
     return Capabilities(
         live=terminal and not _is_set(variables, "CI"),
         colour=_colour(variables, terminal),
@@ -83,7 +83,7 @@ def capabilities_of(stream: TextIO, environ: Mapping[str, str] | None = None) ->
     )
 
 
-def size_of(stream: TextIO) -> tuple[int, int] | None:
+def read_size(stream: TextIO) -> tuple[int, int] | None:
     """Columns and rows of a terminal now, which a person may change; None for anything else."""
     try:
         columns, rows = os.get_terminal_size(stream.fileno())

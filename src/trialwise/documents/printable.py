@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from unicodedata import category, east_asian_width
 
-__all__ = ["cells", "clipped", "padded", "shortened", "spelled", "visible", "wrapped"]
+__all__ = ["clip", "count_cells", "make_visible", "pad", "shorten", "spell", "wrap_text"]
 
 #: Symbols of the reports with the fallbacks of companion §10.4.
 _FALLBACKS = str.maketrans(
@@ -21,10 +21,10 @@ _EMOJI_STYLE = "\ufe0f"
 _UNIT_SPACE = "\u00a0"
 
 
-def visible(text: str) -> str:
+def make_visible(text: str) -> str:
     r"""The text with whatever cannot be printed spelled out, as one line.
 
-    >>> print(visible("ok\x1b[2J\n"))
+    >>> print(make_visible("ok\x1b[2J\n"))
     ok\x1b[2J\n
     """
     if text.isprintable():
@@ -32,48 +32,48 @@ def visible(text: str) -> str:
     return "".join(one if one.isprintable() else _spelled_out(one) for one in text)
 
 
-def spelled(text: str, *, unicode: bool) -> str:
+def spell(text: str, *, unicode: bool) -> str:
     r"""What a stream can show of a text: visible, and in ASCII where that is all there is.
 
-    >>> spelled("p̂ ≥ 0.9", unicode=False)
+    >>> spell("p̂ ≥ 0.9", unicode=False)
     'p-hat >= 0.9'
-    >>> print(spelled("Größe", unicode=False))
+    >>> print(spell("Größe", unicode=False))
     Gr\xf6\xdfe
     """
-    shown = visible(text)
+    shown = make_visible(text)
     if unicode or shown.isascii():
         return shown
     shown = shown.replace("p\u0302", "p-hat").translate(_FALLBACKS)
     return shown.encode("ascii", "backslashreplace").decode("ascii")
 
 
-def cells(text: str) -> int:
+def count_cells(text: str) -> int:
     """How many columns of a terminal a text takes; too many rather than too few.
 
-    >>> cells("p̂"), cells("日本")
+    >>> count_cells("p̂"), count_cells("日本")
     (1, 4)
     """
     return len(text) if text.isascii() else sum(map(_cell, text))
 
 
-def shortened(text: str, width: int, *, unicode: bool = True) -> str:
+def shorten(text: str, width: int, *, unicode: bool = True) -> str:
     """The text in at most `width` cells, what is too long left out of its middle.
 
-    >>> shortened("answers-in-the-customer's-language", 16)
+    >>> shorten("answers-in-the-customer's-language", 16)
     'answers-…anguage'
     """
-    if cells(text) <= width:
+    if count_cells(text) <= width:
         return text
     gap = "…" if unicode else "..."
     room = width - len(gap)
     if room < 2:
-        return clipped(text, width)
-    head = clipped(text, room - room // 2)
-    tail = clipped(text[::-1], room - cells(head))[::-1]
+        return clip(text, width)
+    head = clip(text, room - room // 2)
+    tail = clip(text[::-1], room - count_cells(head))[::-1]
     return f"{head}{gap}{tail}"
 
 
-def clipped(text: str, width: int) -> str:
+def clip(text: str, width: int) -> str:
     """The beginning of a text that takes at most `width` cells."""
     used = 0
     for place, one in enumerate(text):
@@ -83,16 +83,16 @@ def clipped(text: str, width: int) -> str:
     return text
 
 
-def padded(text: str, width: int, *, right: bool = False) -> str:
+def pad(text: str, width: int, *, right: bool = False) -> str:
     """The text with spaces up to `width` cells, before it where `right`."""
-    space = " " * (width - cells(text))
+    space = " " * (width - count_cells(text))
     return space + text if right else text + space
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap_text(text: str, width: int) -> list[str]:
     """The text in lines of at most `width` cells; at least one line.
 
-    >>> wrapped("at least 90 % of the trials", 12)
+    >>> wrap_text("at least 90 % of the trials", 12)
     ['at least', '90 % of the', 'trials']
     """
     # A number and its unit stay together; the space is put back when the line is done.
@@ -100,14 +100,14 @@ def wrapped(text: str, width: int) -> list[str]:
     lines: list[str] = []
     line = ""
     for word in filter(None, words):
-        if line and cells(line) + 1 + cells(word) <= width:
+        if line and count_cells(line) + 1 + count_cells(word) <= width:
             line = f"{line} {word}"
             continue
         if line:
             lines.append(line)
         line = word
-        while cells(line) > width:
-            head = clipped(line, width) or line[:1]
+        while count_cells(line) > width:
+            head = clip(line, width) or line[:1]
             lines.append(head)
             line = line[len(head) :]
     return [one.replace(_UNIT_SPACE, " ") for one in [*lines, line] if one] or [""]

@@ -1,0 +1,186 @@
+"""Numbers as people read them: rates, probabilities, trials, money and time.
+
+One home, so that the terminal, the page and the charts never write one number in two ways.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+__all__ = [
+    "as_computed",
+    "as_count",
+    "as_duration",
+    "as_duration_spread",
+    "as_ends",
+    "as_level",
+    "as_mean_trials",
+    "as_money",
+    "as_observed",
+    "as_percent",
+    "as_points",
+    "as_probability",
+    "as_seconds",
+    "is_within",
+]
+
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
+
+
+def as_percent(rate: float) -> str:
+    """A rate that was given, without digits nobody wrote.
+
+    >>> as_percent(0.9), as_percent(0.975)
+    ('90 %', '97.5 %')
+    """
+    return f"{100 * rate:.6g} %"
+
+
+def as_level(value: float) -> str:
+    """A level that was given or shared out, to a hundredth of a percent.
+
+    >>> as_level(0.05), as_level(0.05 / 3)
+    ('5 %', '1.67 %')
+    """
+    return as_percent(round(value, 4)) if value >= 0.0001 else as_percent(value)
+
+
+def as_points(difference: float) -> str:
+    """A difference between two rates, which is no percentage of either.
+
+    >>> as_points(0.03), as_points(0.01)
+    ('3 points', '1 point')
+    """
+    value = f"{100 * difference:.6g}"
+    return f"{value} point{'' if value == '1' else 's'}"
+
+
+def as_probability(value: float, *, digits: int = 2) -> str:
+    """A probability that was computed; never a 0 or 100 % that it is not.
+
+    >>> as_probability(0.0499948), as_probability(1e-9), as_probability(0.0)
+    ('5.00 %', '<0.01 %', '0 %')
+    """
+    least = 10.0**-digits
+    if value in (0.0, 1.0):
+        return f"{100 * value:.0f} %"
+    if 100 * value < least / 2:
+        return f"<{least:.{digits}f} %"
+    if 100 * (1 - value) < least / 2:
+        return f">{100 - least:.{digits}f} %"
+    return f"{100 * value:.{digits}f} %"
+
+
+def as_mean_trials(value: float) -> str:
+    """A mean number of trials.
+
+    >>> as_mean_trials(36.838), as_mean_trials(4321.5)
+    ('36.8', '4322')
+    """
+    return f"{value:.1f}" if value < 999.95 else f"{value:.0f}"
+
+
+def as_money(usd: float) -> str:
+    """Dollars.
+
+    >>> as_money(0.7368), as_money(1234.5), as_money(0.00074)
+    ('$0.74', '$1,234', '$0.00074')
+    """
+    if usd >= 999.995:
+        return f"${usd:,.0f}"
+    if usd >= 0.095:
+        return f"${usd:.2f}"
+    return f"${_plain(usd)}"
+
+
+def as_duration(seconds: float) -> str:
+    """A time, in the unit that keeps it short.
+
+    >>> [as_duration(s) for s in (0.32, 4.25, 43, 440, 12_000, 500_000)]
+    ['320 ms', '4.2 s', '43 s', '7.3 min', '3.3 h', '5.8 days']
+    """
+    unit, name = _unit(seconds)
+    return f"{_short(seconds / unit)} {name}"
+
+
+def as_duration_spread(mean: float, p95: float) -> str:
+    """A mean time with its 95th percentile, in one unit.
+
+    >>> as_duration_spread(90, 150)
+    '1.5 (2.5) min'
+    """
+    unit, name = _unit(p95)
+    return f"{_short(mean / unit)} ({_short(p95 / unit)}) {name}"
+
+
+def as_observed(rate: float) -> str:
+    """An observed rate to a tenth of a percent; never a 0 or 100 that it is not.
+
+    >>> as_observed(0.98), as_observed(1.0), as_observed(0.99999)
+    ('98.0 %', '100.0 %', '>99.9 %')
+    """
+    if 0 < rate < 0.0005:
+        return "<0.1 %"
+    return ">99.9 %" if 0.9995 <= rate < 1 else f"{100 * rate:.1f} %"
+
+
+def as_ends(interval: Iterable[float]) -> str:
+    """The two ends of an interval, in percent.
+
+    >>> as_ends((0.943, 0.993))
+    '[94.3, 99.3]'
+    """
+    low, high = interval
+    return f"[{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def as_seconds(value: float) -> str:
+    """A latency, exact enough to be held against its limit.
+
+    >>> as_seconds(0.4123), as_seconds(1.25)
+    ('412.3 ms', '1.25 s')
+    """
+    return f"{1000 * value:.4g} ms" if value < 0.9995 else f"{value:.4g} s"
+
+
+def as_count(count: int, noun: str, plural: str | None = None) -> str:
+    """A number of things.
+
+    >>> as_count(1, "trial"), as_count(1200, "trial"), as_count(2, "success", "successes")
+    ('1 trial', '1,200 trials', '2 successes')
+    """
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def as_computed(value: float) -> str:
+    """A computed number to six decimals, or to three digits where those would show nothing.
+
+    >>> as_computed(0.0371), as_computed(1.23e-9)
+    ('0.037100', '1.23e-09')
+    """
+    return f"{value:.6f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.3g}"
+
+
+def is_within(value: float, nominal: float) -> bool:
+    """Whether an error stays within its level, up to rounding in the last digits."""
+    return value <= nominal + 1e-12
+
+
+def _unit(seconds: float) -> tuple[float, str]:
+    if seconds < 0.9995:
+        return 0.001, "ms"
+    for limit, unit, name in ((2 * _MINUTE, 1.0, "s"), (2 * _HOUR, _MINUTE, "min")):
+        if seconds < limit:
+            return unit, name
+    return (_HOUR, "h") if seconds < 2 * _DAY else (_DAY, "days")
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}" if value < 9.95 and value % 1 else f"{value:.0f}"
+
+
+def _plain(value: float) -> str:
+    """Two significant digits without an exponent."""
+    places = max(2, 1 - math.floor(math.log10(value))) if value > 0 else 2
+    return f"{value:.{places}f}".rstrip("0").rstrip(".")

@@ -1,0 +1,66 @@
+"""Phrases that every page says in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["REFUSED", "STOPS", "StopPhrases"]
+
+REFUSED = "REFUSED"
+"""What is shown instead of a decision where a design was refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopPhrases:
+    """How a page says why no further trial was counted."""
+
+    label: str
+    """In a word or two, for a column."""
+    predicate: str = "ended"
+    """The rest of a sentence that starts "The run"."""
+    clause: str = ""
+    """A clause without a full stop; empty where the run went on to its planned end."""
+
+
+#: By the value of `trialwise.model.evidence.StopReason`.
+STOPS: Mapping[str, StopPhrases] = {
+    "decided": StopPhrases(label="decided"),
+    "curtailed": StopPhrases(label="certain"),
+    "complete": StopPhrases(label="all run"),
+    "trials-budget": StopPhrases(
+        label="trial budget",
+        predicate="spent its budget of trials",
+        clause="the trial budget was used up",
+    ),
+    "time-budget": StopPhrases(
+        label="time budget",
+        predicate="spent its budget of time",
+        clause="the time budget was used up",
+    ),
+    "token-budget": StopPhrases(
+        label="token budget",
+        predicate="spent its budget of tokens",
+        clause="the token budget was used up",
+    ),
+    "money-budget": StopPhrases(
+        label="money budget",
+        predicate="spent its budget of money",
+        clause="the money budget was used up",
+    ),
+    "error-rate": StopPhrases(
+        label="too many errors",
+        predicate="was aborted: too many trials never had a fair chance",
+        clause="too many trials never had a fair chance",
+    ),
+    "interrupted": StopPhrases(
+        label="interrupted",
+        predicate="was interrupted",
+        clause="the run was interrupted",
+    ),
+    "service-unusable": StopPhrases(
+        label="service unusable",
+        predicate="could not go on",
+        clause="the service became unusable",
+    ),
+}
