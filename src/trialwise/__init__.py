@@ -56,7 +56,7 @@ _MODULES = {
     "outcomes.problems": "OutcomesUnreadable",
     "outcomes.reading": "read_outcomes",
     "outcomes.rows": "OutcomeRow Outcomes",
-    "procedures.comparing.findings": "ComparisonFinding ComparisonVerdict Contrast",
+    "procedures.comparing.comparison_findings": "ComparisonFinding ComparisonVerdict Contrast",
     "services": (
         "AgentService CallableService ChatService CommandService HttpService McpServer Prices "
         "RecordingService ReplayService"

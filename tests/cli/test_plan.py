@@ -361,7 +361,7 @@ def test_a_shipped_design_is_planned_without_numpy() -> None:
 
     names = imported(done)
     assert done.returncode == 0
-    assert "trialwise.procedures.planning.plans" in names
+    assert "trialwise.procedures.sizing.sizing_plans" in names
     assert not {name for name in names if name.split(".")[0] in ("numpy", "scipy")}
     assert "trialwise.reporters.plan.html" not in names
 

@@ -19,9 +19,9 @@ from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
-from trialwise.procedures.compliance import judge_compliance
-from trialwise.procedures.judging.evidence import Row
-from trialwise.procedures.judging.judged import correct
+from trialwise.procedures.compliance import decide_rate
+from trialwise.procedures.deciding.judge_corrections import correct
+from trialwise.procedures.deciding.trial_rows import Row
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.reporters.suite import suite_envelopes
 from trialwise.reporters.summary import render_summary
@@ -489,7 +489,7 @@ def test_what_the_judge_could_not_read_is_no_error_of_the_judge() -> None:
     outcomes = [Outcome(criterion="judged", result=one) for one in results]
     trial = tw.Trial(experiment="inputs", index=0, input_id="1", seed=1, outcomes=())
     tally = Tally(trials=10_000, passed=7_400)
-    found = judge_compliance("judged", tally, 0.75, alpha=0.05, rule="wilson")
+    found = decide_rate("judged", tally, 0.75, alpha=0.05, rule="wilson")
 
     finding = correct(
         found,

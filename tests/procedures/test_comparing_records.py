@@ -30,13 +30,13 @@ from trialwise.model.sampling import Sampling
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.amounts import median_interval
-from trialwise.procedures.comparing.criterion import fewest_discordant
-from trialwise.procedures.comparing.evidence import anytime_evidence, exact_evidence
-from trialwise.procedures.comparing.findings import ComparisonQuestion, Contrast
-from trialwise.procedures.comparing.run import compare_records
-from trialwise.procedures.design.run import design_run
-from trialwise.procedures.judging.run import judge
+from trialwise.procedures.comparing.compared_amounts import median_interval
+from trialwise.procedures.comparing.comparison_evidence import anytime_evidence, exact_evidence
+from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion, Contrast
+from trialwise.procedures.comparing.criterion_comparison import fewest_discordant
+from trialwise.procedures.comparing.run_comparison import compare_records
+from trialwise.procedures.deciding.run_verdict import decide_run
+from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.streams import Stream
 
 BEGAN = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -77,7 +77,7 @@ def run_of(
         sampling=Sampling.of(range(inputs)),
         claim=claim or Claim(),
     )
-    plan = design_run(
+    plan = plan_run(
         contract,
         RunOptions(trials=trials, **options),
         seed=seed,
@@ -122,7 +122,7 @@ def run_of(
     ended = stop
     if stop is StopReason.COMPLETE and len(done) < len(order):
         ended = StopReason.CURTAILED
-    verdict = judge(
+    verdict = decide_run(
         plan, done, stops={"inputs": ended}, stop=ended, spending=Spending(), started_at=began
     )
     return RunRecord(run_id=f"run-{seed}", plan=plan, trials=tuple(done), verdict=verdict)

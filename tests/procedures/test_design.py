@@ -16,7 +16,7 @@ from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.sampling import Sampling, SamplingRole
 from trialwise.model.verdict import Intent, Procedure
-from trialwise.procedures.design.run import design_run
+from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.selection import reference_of
 from trialwise.stats.sequential.bound import fixed_size
 from trialwise.stats.sequential.design import SequentialDesign
@@ -49,7 +49,7 @@ def plan(*criteria: Criterion, **given: Any) -> Plan:
     about |= {key: given.pop(key) for key in ("claim", "latency", "sampling") if key in given}
     contract = Contract("contract", holds, criteria or (criterion(),), **about)
     measuring = given.pop("measuring", False)
-    return design_run(
+    return plan_run(
         contract,
         RunOptions(**given),
         seed=7,

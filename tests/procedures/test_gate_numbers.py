@@ -42,14 +42,14 @@ from trialwise.model.options import Analysis, RunOptions
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision
-from trialwise.procedures.design.run import design_run
-from trialwise.procedures.gates.intervals import variance_interval
-from trialwise.procedures.gates.judging import judge_gates
-from trialwise.procedures.gates.measured import Measured
-from trialwise.procedures.gates.reliability import measure_reliability
-from trialwise.procedures.gates.scores import measure_scores
-from trialwise.procedures.gates.stability import measure_stability
+from trialwise.procedures.gates.gate_findings import decide_gates
+from trialwise.procedures.gates.gate_intervals import variance_interval
+from trialwise.procedures.gates.measured_numbers import Measured
+from trialwise.procedures.gates.reliability_metrics import measure_reliability
+from trialwise.procedures.gates.score_metrics import measure_scores
+from trialwise.procedures.gates.stability_metrics import measure_stability
 from trialwise.procedures.metrics import Reach
+from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.stats.trace_shape import TraceShape
 from trialwise.stats.values import Interval, Undefined
 
@@ -260,7 +260,7 @@ def judged(
         sampling=["question"],
         **{gate.name: gate},  # type: ignore[arg-type]
     )
-    plan = design_run(
+    plan = plan_run(
         contract,
         RunOptions(trials=len(runs), **options),
         seed=1,
@@ -290,7 +290,7 @@ def judged(
         )
         for index, run in enumerate(runs)
     ]
-    (found,) = judge_gates(
+    (found,) = decide_gates(
         replace(plan, criteria=criteria), {"inputs": done}, {"inputs": StopReason.COMPLETE}
     )
     return found

@@ -47,10 +47,10 @@ from trialwise.model.sampling import Input, Sampling
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.composite import compose
-from trialwise.procedures.design.run import design_run
-from trialwise.procedures.gates.runs import missing_runs
-from trialwise.procedures.judging.run import judge
+from trialwise.procedures.deciding.run_verdict import decide_run
+from trialwise.procedures.gates.run_groups import missing_runs
 from trialwise.procedures.metrics import Reach, pass_k_of
+from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.stats.trace_shape import TraceShape
 from trialwise.stats.values import Interval, Undefined
 
@@ -101,7 +101,7 @@ def contract(
 
 
 def plan(made: Contract, trials: int | None = None, **options: Any) -> Plan:
-    return design_run(
+    return plan_run(
         made,
         RunOptions(trials=trials, **options),
         seed=1,
@@ -127,7 +127,7 @@ def trial(index: int, input_id: str, *results: CheckResult, **given: Any) -> Tri
 
 
 def judged(made: Plan, trials: Sequence[Trial], stop: StopReason = StopReason.COMPLETE) -> Verdict:
-    return judge(
+    return decide_run(
         made,
         trials,
         stops={"inputs": stop},
@@ -864,7 +864,7 @@ def test_gated_trials_are_all_run() -> None:
 def test_a_baseline_is_measured_without_gates() -> None:
     """Nothing is decided then."""
     made = contract(Stability(), no_worse_than="baseline")
-    whole = design_run(
+    whole = plan_run(
         made,
         RunOptions(),
         seed=1,

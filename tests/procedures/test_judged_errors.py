@@ -33,11 +33,11 @@ from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Intent
-from trialwise.procedures.compliance import judge_compliance
-from trialwise.procedures.design.run import design_run
-from trialwise.procedures.judging.evidence import Row
-from trialwise.procedures.judging.judged import correct, decide_corrected
-from trialwise.procedures.judging.run import judge
+from trialwise.procedures.compliance import decide_rate
+from trialwise.procedures.deciding.judge_corrections import correct, decide_corrected
+from trialwise.procedures.deciding.run_verdict import decide_run
+from trialwise.procedures.deciding.trial_rows import Row
+from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.compliance import compliance_cutoff
 
@@ -147,7 +147,7 @@ class Measured:
 
 
 def planned(criterion: Criterion, **options: Any) -> Plan:
-    return design_run(
+    return plan_run(
         Contract("c", str, [criterion], sampling=["a"]),
         RunOptions(abort=AbortRule(max_error_rate=1.0), **options),
         seed=1,
@@ -200,7 +200,7 @@ def between(table: Sequence[int], k: int, n: int, rates: tuple[float, float]) ->
 def complied(table: Sequence[int], k: int, n: int, required: float) -> Decision | None:
     """What `correct` leaves of a fixed design's decision on k judged passes of n."""
     plan = replace(one_rate(required, n), errors=made(table))
-    found = judge_compliance("c", Tally(trials=n, passed=k), required, alpha=ALPHA, rule="wilson")
+    found = decide_rate("c", Tally(trials=n, passed=k), required, alpha=ALPHA, rule="wilson")
     rows = [PASSED] * k + [FAILED] * (n - k)
     return correct(found, plan, rows, StopReason.COMPLETE).decision
 
@@ -452,7 +452,7 @@ DESIGNS: dict[str, Plan] = {
 
 
 def decided(plan: Plan, kinds: Sequence[str]) -> Decision | None:
-    verdict = judge(
+    verdict = decide_run(
         plan,
         [trial_of(kind, index) for index, kind in enumerate(kinds)],
         stops={"inputs": StopReason.COMPLETE},

@@ -17,8 +17,8 @@ from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.procedures.design.run import design_run
-from trialwise.procedures.judging.run import judge
+from trialwise.procedures.deciding.run_verdict import decide_run
+from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.stats.intervals import wilson_interval
 
 OK = CheckResult.ok()
@@ -32,7 +32,7 @@ def holds(text: str) -> bool:
 def plan(*criteria: Criterion, inputs: Sequence[str] = ("a",), **given: Any) -> Plan:
     latency = given.pop("latency", None)
     contract = Contract("c", holds, criteria, sampling=list(inputs), latency=latency)
-    return design_run(
+    return plan_run(
         contract,
         RunOptions(**given),
         seed=1,
@@ -55,7 +55,7 @@ def trial(index: int, *results: CheckResult, input_id: str = "1", **given: Any) 
 def judged(
     made: Plan, trials: Sequence[Trial], stop: StopReason = StopReason.COMPLETE, **given: Any
 ) -> Verdict:
-    return judge(
+    return decide_run(
         made,
         trials,
         stops={"inputs": stop},

@@ -15,8 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.planning.costs import Spread, largest_of, spread
-from trialwise.procedures.planning.plans import (
+from trialwise.procedures.sizing.sequential_sizing import (
+    LONGEST_CALIBRATED,
+    Expectation,
+    MethodPlan,
+    information_bound,
+)
+from trialwise.procedures.sizing.sizing_plans import (
     Correction,
     Prices,
     SequentialPlan,
@@ -25,12 +30,7 @@ from trialwise.procedures.planning.plans import (
     plan_sequential,
     resolved_max_trials,
 )
-from trialwise.procedures.planning.sequential import (
-    LONGEST_CALIBRATED,
-    Expectation,
-    MethodPlan,
-    information_bound,
-)
+from trialwise.procedures.sizing.trial_costs import Spread, largest_of, spread
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.sequential.bound import expected_trials_bound
 from trialwise.stats.sequential.concurrency import round_characteristic, trials_to_start

@@ -16,9 +16,10 @@ from scipy import stats as sp
 from statsmodels.stats.proportion import proportion_confint
 
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.planning.compare import exact_paired_power, unpaired_size
-from trialwise.procedures.planning.fixed import CompliancePlan, PrecisionPlan
-from trialwise.procedures.planning.plans import (
+from trialwise.procedures.sizing.comparison_sizing import exact_paired_power, unpaired_size
+from trialwise.procedures.sizing.fixed_sizing import CompliancePlan, PrecisionPlan
+from trialwise.procedures.sizing.regression_sizing import RegressionPlan
+from trialwise.procedures.sizing.sizing_plans import (
     CompareQuestion,
     ComplianceQuestion,
     LatencyQuestion,
@@ -32,7 +33,6 @@ from trialwise.procedures.planning.plans import (
     plan_precision,
     plan_regression,
 )
-from trialwise.procedures.planning.regression import RegressionPlan
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.values import Undefined
 

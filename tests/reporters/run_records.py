@@ -26,8 +26,8 @@ from trialwise.model.trial import Trial
 from trialwise.model.verdict import Intent
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
-from trialwise.procedures.design.run import design_run
-from trialwise.procedures.judging.run import judge
+from trialwise.procedures.deciding.run_verdict import decide_run
+from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.streams import Stream
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.trace_shape import TraceShape, read_trace
@@ -116,7 +116,7 @@ def plan_of(
         factors=factors or {"model": "small-3", "temperature": "0.7"},
         **(gates or {}),
     )
-    return design_run(
+    return plan_run(
         promised,
         RunOptions(concurrency=4, retries=2, timeout_s=30, **options),
         seed=20260314,
@@ -221,7 +221,7 @@ def record_of(
     plan_hash: str = "90b1d4e6c2f7",
 ) -> RunRecord:
     costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
-    verdict = judge(
+    verdict = decide_run(
         plan,
         trials,
         stops={one.name: stop for one in plan.experiments},

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from trialwise.procedures.planning.plans import (
+from trialwise.procedures.sizing.sizing_plans import (
     CompareQuestion,
     ComplianceQuestion,
     LatencyQuestion,

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from trialwise.documents.numbers import as_duration, as_mean_trials, as_money, as_probability
-from trialwise.procedures.planning.plans import (
+from trialwise.procedures.sizing.sizing_plans import (
     CompareQuestion,
     ComplianceQuestion,
     Correction,

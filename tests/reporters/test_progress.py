@@ -43,8 +43,8 @@ from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision
 from trialwise.procedures.composite import compose
-from trialwise.procedures.design.run import design_run
 from trialwise.procedures.observational import decide_observational
+from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.streams import Stream
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.reporters.progress import LineProgress, TerminalProgress, open_progress
@@ -78,7 +78,7 @@ def planned(
     *criteria: Criterion, inputs: int = 12, contract: str = "support-agent", **options: Any
 ) -> Plan:
     promise = Contract(contract, str, criteria, sampling=[f"question {i}" for i in range(inputs)])
-    return design_run(
+    return plan_run(
         promise, RunOptions(**options), seed=7, structure={}, fingerprints={"inputs": "f"}
     )
 

@@ -37,10 +37,10 @@ from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Dimension, Finding, Intent, Verdict
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
-from trialwise.procedures.design.run import design_run
-from trialwise.procedures.judging.run import judge
+from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
 from trialwise.procedures.observational import decide_observational
+from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.regression import decide_regression
 from trialwise.procedures.sequential import decide_sequential
 from trialwise.reporters.transparent import render_transparent
@@ -655,7 +655,7 @@ def test_a_run_designed_and_judged_here_is_reported_whole() -> None:
         Criterion("each", bool, never_fails=True, trials=5, each_input=True),
     ]
     contract = Contract("shop", str, criteria, sampling=[f"q{i}" for i in range(6)])
-    plan = design_run(contract, RunOptions(), seed=7, structure={}, fingerprints={"inputs": "f"})
+    plan = plan_run(contract, RunOptions(), seed=7, structure={}, fingerprints={"inputs": "f"})
     rng = Random(5)
     trials = [
         Trial(
@@ -669,7 +669,7 @@ def test_a_run_designed_and_judged_here_is_reported_whole() -> None:
         )
         for i in range(plan.max_trials)
     ]
-    verdict = judge(
+    verdict = decide_run(
         plan,
         trials,
         stops={},

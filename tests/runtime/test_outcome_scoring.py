@@ -26,7 +26,7 @@ from trialwise.model.plan import Plan
 from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.outcomes.asking import Supplied
 from trialwise.outcomes.rows import OutcomeRow, Outcomes
-from trialwise.procedures.judging.run import judge
+from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.reporters.html.report import render_html
 from trialwise.runtime.outcome_scoring import Scored, measure_outcomes, score
 from trialwise.stats.sequential.design import SequentialDesign
@@ -427,7 +427,7 @@ def test_a_record_can_be_decided_again() -> None:
         record = scored.result.record
         plain = json.loads(json.dumps([to_plain(record.plan), to_plain(record.verdict)]))
         plan, verdict = from_plain(Plan, plain[0]), from_plain(Verdict, plain[1])
-        again = judge(
+        again = decide_run(
             plan,
             record.trials,
             stops={one.name: one.stop for one in verdict.experiments},

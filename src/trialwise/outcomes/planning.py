@@ -27,7 +27,7 @@ from trialwise.outcomes.asking import Asked
 from trialwise.outcomes.order import Order, is_sorted_by_input
 from trialwise.outcomes.trials import Experiment
 from trialwise.outcomes.values import counted
-from trialwise.procedures.design.run import design_run
+from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.stats.sequential.catalogue import DesignCache
 
 __all__ = ["plan_outcomes", "scopes_of_outcomes"]
@@ -110,7 +110,7 @@ def plan_outcomes(
     if refusals:
         raise DesignRefused(tuple(refusals))
     scopes = scopes_of_outcomes(asked)
-    plan = design_run(
+    plan = plan_run(
         _contract(asked),
         asked.options,
         seed=seed,

@@ -29,7 +29,7 @@ from trialwise.model.sampling import Input
 from trialwise.model.trial import Trial
 from trialwise.plugin.session_budget import SessionBudget
 from trialwise.plugin.trial_items import TrialItem
-from trialwise.procedures.judging.run import judge
+from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.runtime.running import reproducibility
 from trialwise.stores.runs import RunStore, StoredRun
 
@@ -306,7 +306,7 @@ class TestRun:
     def judged(self) -> RunRecord:
         """The verdict on what was run, written down."""
         stored = self.stored
-        verdict = judge(
+        verdict = decide_run(
             self._plan,
             self.trials,
             stops={self._experiment.name: self.stop},

@@ -68,10 +68,10 @@ def decide_compliance(
     )
     if intent is Intent.VERIFICATION and planned and plan.refusal is not None:
         return _finding(criterion, tally, plan, decision=None, caution=Caution.CONFIGURATION_ERROR)
-    return judge_compliance(criterion, tally, required_rate, alpha=alpha, rule=rule, intent=intent)
+    return decide_rate(criterion, tally, required_rate, alpha=alpha, rule=rule, intent=intent)
 
 
-def judge_compliance(
+def decide_rate(
     criterion: str,
     tally: Tally,
     required_rate: float,

@@ -18,7 +18,7 @@ from trialwise.documents.numbers import (
 from trialwise.documents.printable import count_cells, pad, wrap_text
 from trialwise.model.verdict import Decision
 from trialwise.pages.finding_facts import pick_style
-from trialwise.procedures.comparing.findings import (
+from trialwise.procedures.comparing.comparison_findings import (
     AmountDifference,
     ComparisonFinding,
     ComparisonVerdict,

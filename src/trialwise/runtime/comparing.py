@@ -16,14 +16,14 @@ from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Intent
-from trialwise.procedures.comparing.criterion import fewest_discordant
-from trialwise.procedures.comparing.findings import (
+from trialwise.procedures.comparing.comparison_findings import (
     ComparisonFinding,
     ComparisonQuestion,
     ComparisonVerdict,
 )
-from trialwise.procedures.comparing.run import compare_records
-from trialwise.procedures.judging.run import judge
+from trialwise.procedures.comparing.criterion_comparison import fewest_discordant
+from trialwise.procedures.comparing.run_comparison import compare_records
+from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.runtime.interleaving import SidePlan, drive_in_turn
 from trialwise.runtime.preparing import open_service, prepare
 from trialwise.runtime.result import Result
@@ -367,7 +367,7 @@ def _run(
 
 def _judged(plan: Plan, outcome: RunOutcome, stored: StoredRun | None, now: datetime) -> RunRecord:
     run_id = "" if stored is None else stored.run_id
-    verdict = judge(
+    verdict = decide_run(
         plan,
         outcome.trials,
         stops=outcome.stops,

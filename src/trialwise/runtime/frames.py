@@ -298,7 +298,7 @@ _CONTRAST: dict[str, type] = {
 
 
 def _pairs(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    from trialwise.procedures.comparing.pairing import pair_trials
+    from trialwise.procedures.comparing.trial_pairing import pair_trials
 
     names = {one.name for one in comparison.candidate.plan.experiments}
     for experiment in comparison.reference.plan.experiments:

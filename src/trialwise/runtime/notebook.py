@@ -21,7 +21,11 @@ from trialwise.documents.numbers import (
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
 from trialwise.pages.finding_facts import pick_interval, pick_rate
-from trialwise.procedures.comparing.findings import ComparisonFinding, ComparisonVerdict, Contrast
+from trialwise.procedures.comparing.comparison_findings import (
+    ComparisonFinding,
+    ComparisonVerdict,
+    Contrast,
+)
 from trialwise.reporters.attention import attention
 from trialwise.reporters.comparison import (
     amount_words,

@@ -34,7 +34,7 @@ from trialwise.outcomes.order import Order
 from trialwise.outcomes.planning import plan_outcomes, scopes_of_outcomes
 from trialwise.outcomes.rows import Outcomes
 from trialwise.outcomes.using import use_trials
-from trialwise.procedures.judging.run import judge
+from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.runtime.measuring import Measurement, observed_criteria, successful_latencies
 from trialwise.runtime.preparing import Baselines, design_cache
 from trialwise.runtime.result import Result
@@ -383,7 +383,7 @@ def _trials(asked: Asked, redact: Callable[[str], str] | None) -> tuple[Trial, .
 
 def _judged(used: Used) -> Result:
     plan: Plan = used.plan
-    verdict = judge(
+    verdict = decide_run(
         plan,
         used.trials,
         stops=used.stops,

@@ -13,7 +13,7 @@ from trialwise.model.covariate import resolve_covariates
 from trialwise.model.evidence import Guard
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
-from trialwise.procedures.design.run import design_run
+from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.runtime.settings import RunSettings, options_of
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def prepare(
             name: reference_of(found.baseline, name, profile, file=found.file)
             for name in found.baseline.criteria
         }
-    return design_run(
+    return plan_run(
         contract,
         options,
         seed=_seed(options) if seed is None else seed,

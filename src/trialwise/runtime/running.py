@@ -15,7 +15,7 @@ from trialwise.model.evidence import Reproducibility, StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
-from trialwise.procedures.judging.run import judge
+from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.runtime.preparing import prepare
 from trialwise.runtime.result import Result, SuiteResult
 from trialwise.runtime.settings import RunSettings, options_of
@@ -135,7 +135,7 @@ def reproducibility(plan: Plan, known_hash: str = "") -> Reproducibility:
 
 def _judged(plan: Plan, done: Execution) -> Result:
     outcome = done.outcome
-    verdict = judge(
+    verdict = decide_run(
         plan,
         outcome.trials,
         stops=outcome.stops,

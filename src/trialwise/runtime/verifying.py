@@ -20,7 +20,7 @@ from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
-from trialwise.procedures.judging.run import judge
+from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.stats.compliance import ComplianceCutoff, compliance_cutoff
 from trialwise.stats.regression import RegressionCutoff, regression_cutoff
 from trialwise.stats.sequential.design import Method, SequentialDesign
@@ -261,7 +261,7 @@ def _verdict_differences(record: RunRecord) -> Iterator[Difference]:
         stored.reproducibility, seed=record.plan.seed, plan_hash=plan_hash(record.plan)
     )
     try:
-        derived = judge(
+        derived = decide_run(
             record.plan,
             record.trials,
             stops=stops,

@@ -65,7 +65,7 @@ def check_runs(contract: Contract, options: RunOptions, fields: Fields, context:
     """Whether the suite gives every gate the runs it is about; what does not is reported."""
     if not contract.gates:
         return True
-    from trialwise.procedures.gates.runs import missing_runs
+    from trialwise.procedures.gates.run_groups import missing_runs
 
     found = list(missing_runs(contract, options))
     for gate, reason in found:

@@ -15,7 +15,7 @@ import pytest
 from trialwise.contrib.importers import import_cerberus
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Decision
-from trialwise.procedures.design.run import design_run
+from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.streams import Stream
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.suite import Suite
@@ -48,7 +48,7 @@ def planned(
     text = FILE.format(threshold=threshold, confidence=confidence, trials=trials)
     suite = load(import_cerberus(write("cerberus.yaml", text)))
     (contract,) = suite.contracts
-    whole = design_run(
+    whole = plan_run(
         contract.contract,
         contract.options,
         seed=1,

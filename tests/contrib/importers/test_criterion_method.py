@@ -11,13 +11,13 @@ from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan
-from trialwise.procedures.design.run import design_run
+from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.stats.sequential.design import SequentialDesign
 
 
 def plan(**given: Any) -> CriterionPlan:
     contract = Contract("c", str, [Criterion("x", str.isdigit, **given)], sampling=["a"])
-    whole = design_run(
+    whole = plan_run(
         contract, RunOptions(), seed=1, structure={"x": "s"}, fingerprints={"inputs": "f"}
     )
     return whole.criteria[0]

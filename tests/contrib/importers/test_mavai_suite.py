@@ -15,7 +15,7 @@ from trialwise.errors import DesignRefused
 from trialwise.model.criterion import Origin
 from trialwise.model.plan import Plan
 from trialwise.model.verdict import Decision, Intent, Procedure
-from trialwise.procedures.design.run import design_run
+from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.suite import Suite
 
 Write = Callable[[str, str], Path]
@@ -47,7 +47,7 @@ def planned(suite: Suite) -> Plan:
     """The plan of a suite's one contract."""
     (one,) = suite.contracts
     names = [criterion.name for criterion in one.contract.criteria]
-    return design_run(
+    return plan_run(
         one.contract,
         one.options,
         seed=1,

@@ -13,7 +13,7 @@ from trialwise.cli.exits import ExitCode
 from trialwise.cli.plan.option_types import DURATION, RATE, TRIALS, USD, option_name, refusal
 
 if TYPE_CHECKING:
-    from trialwise.procedures.planning.plans import Plan, Prices
+    from trialwise.procedures.sizing.sizing_plans import Plan, Prices
 
 __all__ = [
     "Output",
@@ -86,7 +86,7 @@ written = _all(
 
 def prices_of(trial_usd: float | None, trial_s: float | None) -> Prices:
     """What a trial costs, as far as it was said."""
-    from trialwise.procedures.planning.plans import Prices
+    from trialwise.procedures.sizing.sizing_plans import Prices
 
     return Prices(trial_usd=trial_usd, trial_s=trial_s)
 
@@ -135,7 +135,7 @@ def _rendered(plan: Plan, kind: str, *, unicode: bool = True) -> str:
     if kind == ".json":
         import json
 
-        from trialwise.procedures.planning.plans import plan_data
+        from trialwise.procedures.sizing.sizing_plans import plan_data
 
         return json.dumps(plan_data(plan), indent=2, ensure_ascii=not unicode) + "\n"
     from trialwise.reporters.plan.pages import page_of

@@ -19,7 +19,7 @@ from trialwise.cli.plan.answer import (
 from trialwise.cli.plan.option_types import LIMIT, PERCENTILE, RATE, SUCCESSES, TRIALS
 
 if TYPE_CHECKING:
-    from trialwise.procedures.planning.plans import Plan
+    from trialwise.procedures.sizing.sizing_plans import Plan
 
 __all__ = ["FORMS"]
 
@@ -56,10 +56,10 @@ def compliance_form(
     """
 
     def make() -> Plan:
-        from trialwise.procedures.planning import plans as planning
+        from trialwise.procedures.sizing import sizing_plans as sizing
 
-        usual = planning.ComplianceQuestion.usual_better(rate)
-        question = planning.ComplianceQuestion(
+        usual = sizing.ComplianceQuestion.usual_better(rate)
+        question = sizing.ComplianceQuestion(
             required_rate=rate,
             better_rate=usual if better is None else better,
             confidence=confidence,
@@ -67,7 +67,7 @@ def compliance_form(
             trials=trials,
             prices=prices_of(trial_usd, trial_s),
         )
-        return planning.plan_compliance(question)
+        return sizing.plan_compliance(question)
 
     return answer(make, output)
 
@@ -102,9 +102,9 @@ def regression_form(
     """
 
     def make() -> Plan:
-        from trialwise.procedures.planning import plans as planning
+        from trialwise.procedures.sizing import sizing_plans as sizing
 
-        question = planning.RegressionQuestion(
+        question = sizing.RegressionQuestion(
             baseline_successes=baseline[0],
             baseline_trials=baseline[1],
             drop=drop,
@@ -113,7 +113,7 @@ def regression_form(
             trials=trials,
             prices=prices_of(trial_usd, trial_s),
         )
-        return planning.plan_regression(question)
+        return sizing.plan_regression(question)
 
     return answer(make, output)
 
@@ -171,9 +171,9 @@ def latency_form(
     """
 
     def make() -> Plan:
-        from trialwise.procedures.planning import plans as planning
+        from trialwise.procedures.sizing import sizing_plans as sizing
 
-        question = planning.LatencyQuestion(
+        question = sizing.LatencyQuestion(
             percentiles=percentile,
             baseline_trials=baseline,
             trials=trials,
@@ -183,7 +183,7 @@ def latency_form(
             confidence=confidence,
             prices=prices_of(trial_usd, trial_s),
         )
-        return planning.plan_latency(question)
+        return sizing.plan_latency(question)
 
     return answer(make, output)
 
@@ -215,16 +215,16 @@ def precision_form(
     """
 
     def make() -> Plan:
-        from trialwise.procedures.planning import plans as planning
+        from trialwise.procedures.sizing import sizing_plans as sizing
 
-        question = planning.PrecisionQuestion(
+        question = sizing.PrecisionQuestion(
             rate=rate,
             margin=margin,
             confidence=confidence,
             trials=trials,
             prices=prices_of(trial_usd, trial_s),
         )
-        return planning.plan_precision(question)
+        return sizing.plan_precision(question)
 
     return answer(make, output)
 
@@ -267,9 +267,9 @@ def compare_form(
     """
 
     def make() -> Plan:
-        from trialwise.procedures.planning import plans as planning
+        from trialwise.procedures.sizing import sizing_plans as sizing
 
-        question = planning.CompareQuestion(
+        question = sizing.CompareQuestion(
             rate=rate,
             drop=drop,
             discordance=discordance,
@@ -279,7 +279,7 @@ def compare_form(
             pairs=pairs,
             prices=prices_of(trial_usd, trial_s),
         )
-        return planning.plan_compare(question)
+        return sizing.plan_compare(question)
 
     return answer(make, output)
 

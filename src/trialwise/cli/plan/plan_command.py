@@ -19,7 +19,7 @@ from trialwise.cli.plan.fixed_size_commands import FORMS
 from trialwise.cli.plan.option_types import RATE, TRIALS, refusal
 
 if TYPE_CHECKING:
-    from trialwise.procedures.planning.plans import Plan
+    from trialwise.procedures.sizing.sizing_plans import Plan
 
 __all__ = ["command"]
 
@@ -129,11 +129,11 @@ def rate_form(
     """
 
     def make() -> Plan:
-        from trialwise.procedures.planning import plans as planning
+        from trialwise.procedures.sizing import sizing_plans as sizing
         from trialwise.stores.designs import FileDesignCache
 
-        bad = planning.SequentialQuestion.usual_alternative(rate)
-        question = planning.SequentialQuestion(
+        bad = sizing.SequentialQuestion.usual_alternative(rate)
+        question = sizing.SequentialQuestion(
             required_rate=rate,
             alternative_rate=bad if alternative is None else alternative,
             confidence=confidence,
@@ -141,14 +141,14 @@ def rate_form(
             max_trials=max_trials,
             batch=batch,
             criteria=criteria,
-            correction=planning.Correction(correction),
+            correction=sizing.Correction(correction),
             concurrency=concurrency,
             prices=prices_of(trial_usd, trial_s),
         )
-        most = planning.resolved_max_trials(question)
+        most = sizing.resolved_max_trials(question)
         if most > _LONG:
             click.echo(f"searching for a design of up to {most} trials ...", err=True)
-        return planning.plan_sequential(question, cache=FileDesignCache.default())
+        return sizing.plan_sequential(question, cache=FileDesignCache.default())
 
     return answer(make, output)
 

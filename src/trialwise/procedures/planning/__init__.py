@@ -1,1 +1,1 @@
-"""Planning: what a question costs before the first trial, as frozen tables."""
+"""From a contract to a plan, or to the reasons why there is none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.documents.numbers import as_mean_trials, as_percent, as_points, as_probability
-from trialwise.procedures.planning.compare import ComparePlan, PairedSize
+from trialwise.procedures.sizing.comparison_sizing import ComparePlan, PairedSize
 from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
 from trialwise.reporters.plan.page import Page, Row, Table, format_cost
 

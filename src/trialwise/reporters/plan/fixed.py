@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.documents.numbers import as_percent, as_probability, is_within
-from trialwise.procedures.planning.fixed import (
+from trialwise.procedures.sizing.fixed_sizing import (
     CompliancePlan,
     PrecisionPlan,
     PrecisionRow,

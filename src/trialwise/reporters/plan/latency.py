@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.documents.numbers import as_duration, as_percent, as_probability
-from trialwise.procedures.planning.latency import LatencyPlan, LatencyQuestion, LatencyRow
+from trialwise.procedures.sizing.latency_sizing import LatencyPlan, LatencyQuestion, LatencyRow
 from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
 from trialwise.reporters.plan.page import Block, Page, Row, Table, format_cost
 from trialwise.stats.values import Undefined

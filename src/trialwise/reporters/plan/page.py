@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from trialwise.documents.numbers import as_duration, as_money
-from trialwise.procedures.planning.costs import Prices
+from trialwise.procedures.sizing.trial_costs import Prices
 from trialwise.reporters.plan.charts import Chart
 from trialwise.stats.refusal import Refusal
 

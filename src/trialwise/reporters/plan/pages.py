@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from trialwise.procedures.planning.plans import (
+from trialwise.procedures.sizing.sizing_plans import (
     ComparePlan,
     CompliancePlan,
     LatencyPlan,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.documents.numbers import as_percent, as_points, as_probability
-from trialwise.procedures.planning.regression import RegressionPlan, RegressionRow
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
+from trialwise.procedures.sizing.regression_sizing import RegressionPlan, RegressionRow
 from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
 from trialwise.reporters.plan.page import REFUSALS, Block, Page, Prose, Row, Table, format_cost
 from trialwise.stats.refusal import Refusal

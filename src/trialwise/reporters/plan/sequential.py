@@ -12,8 +12,8 @@ from trialwise.documents.numbers import (
     as_percent,
     as_probability,
 )
-from trialwise.procedures.planning.question import Correction, SequentialQuestion
-from trialwise.procedures.planning.sequential import Expectation, SequentialPlan
+from trialwise.procedures.sizing.sequential_sizing import Expectation, SequentialPlan
+from trialwise.procedures.sizing.sizing_questions import Correction, SequentialQuestion
 from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
 from trialwise.reporters.plan.page import Block, Page, Prose
 from trialwise.reporters.plan.rule import rule_in_counts

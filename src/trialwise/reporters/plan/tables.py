@@ -13,14 +13,14 @@ from trialwise.documents.numbers import (
     as_percent,
     as_probability,
 )
-from trialwise.procedures.planning.costs import Spread
-from trialwise.procedures.planning.sequential import (
+from trialwise.procedures.sizing.sequential_sizing import (
     LONGEST_SPARING,
     BrokenPromise,
     Expectation,
     MethodPlan,
     SequentialPlan,
 )
+from trialwise.procedures.sizing.trial_costs import Spread
 from trialwise.reporters.plan.page import Row, Table, Tone
 from trialwise.stats.sequential.design import Method
 

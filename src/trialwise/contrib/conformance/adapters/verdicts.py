@@ -21,7 +21,7 @@ from trialwise.model.verdict import (
     Procedure,
     Verdict,
 )
-from trialwise.procedures.compliance import decide_compliance, judge_compliance
+from trialwise.procedures.compliance import decide_compliance, decide_rate
 from trialwise.procedures.composite import compose
 from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
 from trialwise.procedures.observational import decide_observational
@@ -255,7 +255,7 @@ def _inferential(name: str, entry: Mapping[str, Any], rule: Rule) -> tuple[Findi
             planned_trials=entry["n_attempted"],
         )
     else:
-        finding = judge_compliance(name, tally, entry["p_req"], alpha=level(entry), rule=rule)
+        finding = decide_rate(name, tally, entry["p_req"], alpha=level(entry), rule=rule)
     fields = {
         "n_c": trials,
         "r_obs": share,

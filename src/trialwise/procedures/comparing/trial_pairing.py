@@ -16,7 +16,7 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
-from trialwise.procedures.comparing.findings import PairingSummary
+from trialwise.procedures.comparing.comparison_findings import PairingSummary
 
 __all__ = ["Pair", "Pairing", "pair_trials"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.planning.compare import UnpairedSize, unpaired_size
-from trialwise.procedures.planning.costs import NO_PRICES, Prices
-from trialwise.procedures.planning.curves import even_rates
+from trialwise.procedures.sizing.comparison_sizing import UnpairedSize, unpaired_size
+from trialwise.procedures.sizing.operating_curves import even_rates
+from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression import RegressionCutoff, regression_cutoff
 from trialwise.stats.sizing import Sizing, floor_required_trials, resolved_required_trials

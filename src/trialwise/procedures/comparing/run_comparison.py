@@ -8,10 +8,9 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.amounts import amount_differences
-from trialwise.procedures.comparing.assessing import Assessed, assess_criterion
-from trialwise.procedures.comparing.criterion import concluded, fewest_discordant
-from trialwise.procedures.comparing.findings import (
+from trialwise.procedures.comparing.change_assessment import Assessed, assess_criterion
+from trialwise.procedures.comparing.compared_amounts import amount_differences
+from trialwise.procedures.comparing.comparison_findings import (
     ComparedSide,
     ComparisonFinding,
     ComparisonQuestion,
@@ -19,7 +18,8 @@ from trialwise.procedures.comparing.findings import (
     Contrast,
     PairingSummary,
 )
-from trialwise.procedures.comparing.pairing import Pairing
+from trialwise.procedures.comparing.criterion_comparison import concluded, fewest_discordant
+from trialwise.procedures.comparing.trial_pairing import Pairing
 from trialwise.procedures.composite import combine
 from trialwise.stats.multiplicity import Adjustment, adjust
 

@@ -13,7 +13,9 @@ from functools import cache as remembered
 from typing import Literal
 
 from trialwise.decimals import as_written
-from trialwise.procedures.planning.costs import (
+from trialwise.procedures.sizing.operating_curves import even_rates
+from trialwise.procedures.sizing.sizing_questions import SequentialQuestion, resolved_max_trials
+from trialwise.procedures.sizing.trial_costs import (
     Spread,
     any_dependence_mean,
     largest_of,
@@ -21,8 +23,6 @@ from trialwise.procedures.planning.costs import (
     spread,
     whole_rounds,
 )
-from trialwise.procedures.planning.curves import even_rates
-from trialwise.procedures.planning.question import SequentialQuestion, resolved_max_trials
 from trialwise.stats.sequential._claim import SLACK
 from trialwise.stats.sequential.bound import Shortfall, expected_trials_bound
 from trialwise.stats.sequential.catalogue import DesignCache

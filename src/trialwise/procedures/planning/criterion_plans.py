@@ -16,8 +16,8 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Threshold
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Procedure
-from trialwise.procedures.design.judged import with_judge
-from trialwise.procedures.design.situation import Situation, origin_of, threshold_of
+from trialwise.procedures.planning.judged_plans import with_judge
+from trialwise.procedures.planning.situation import Situation, origin_of, threshold_of
 
 # What a procedure needs is imported by its planner: few runs have two of them.
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ def _planner(criterion: Criterion, trials: int | None, situation: Situation) -> 
     if criterion.no_worse_than is not None:
         return _regression
     if situation.claim.population is PopulationClaim.FINITE_CORPUS:
-        from trialwise.procedures.design.claimed import plan_corpus
+        from trialwise.procedures.planning.claim_plans import plan_corpus
 
         return plan_corpus
     if situation.claim.population is PopulationClaim.NO_GENERALISATION:
-        from trialwise.procedures.design.claimed import plan_descriptive
+        from trialwise.procedures.planning.claim_plans import plan_descriptive
 
         return plan_descriptive
     return _sequential if trials is None else _compliance
@@ -128,7 +128,7 @@ def _sequential(
     trials: int | None,  # noqa: ARG001 - there is none: that is why it is sequential
     situation: Situation,
 ) -> CriterionPlan | None:
-    from trialwise.procedures.planning.question import SequentialQuestion, resolved_max_trials
+    from trialwise.procedures.sizing.sizing_questions import SequentialQuestion, resolved_max_trials
 
     required = criterion.at_least
     assert required is not None

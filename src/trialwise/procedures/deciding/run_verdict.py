@@ -27,16 +27,16 @@ from trialwise.model.verdict import (
     Verdict,
 )
 from trialwise.procedures.composite import compose
-from trialwise.procedures.judging.criterion import judge_criterion
+from trialwise.procedures.deciding.criterion_finding import decide_criterion
 from trialwise.stats.envelopes import horizon_false_alarm
 
 if TYPE_CHECKING:
     from trialwise.model.metrics import GateFinding
 
-__all__ = ["judge"]
+__all__ = ["decide_run"]
 
 
-def judge(
+def decide_run(
     plan: Plan,
     trials: Sequence[Trial],
     *,
@@ -69,7 +69,7 @@ def judge(
         experiment = next(one for one in plan.experiments if one.name == criterion.experiment)
         ended = stops.get(experiment.name, stop)
         mine = by_experiment[experiment.name]
-        findings.append(judge_criterion(criterion, plan, experiment, mine, ended))
+        findings.append(decide_criterion(criterion, plan, experiment, mine, ended))
     if stop is StopReason.ERROR_RATE:
         findings = [_aborted(one, to_fail=plan.options.abort.to_fail) for one in findings]
     latency = [_latency(one, plan, by_experiment[one.experiment]) for one in plan.latency]
@@ -114,9 +114,9 @@ def _gates(
     if not plan.gates:
         return ()
     # Few runs have any.
-    from trialwise.procedures.gates.judging import judge_gates
+    from trialwise.procedures.gates.gate_findings import decide_gates
 
-    return judge_gates(plan, trials, {name: stops.get(name, stop) for name in trials})
+    return decide_gates(plan, trials, {name: stops.get(name, stop) for name in trials})
 
 
 def _aborted(finding: Finding, *, to_fail: bool) -> Finding:

@@ -16,15 +16,15 @@ from trialwise.model.options import Analysis
 from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
-from trialwise.procedures.comparing.evidence import (
+from trialwise.procedures.comparing.comparison_evidence import (
     Evidence,
     anytime_evidence,
     exact_evidence,
     input_evidence,
     unpaired_evidence,
 )
-from trialwise.procedures.comparing.findings import ComparisonQuestion
-from trialwise.procedures.comparing.pairing import Pair, Pairing, pair_trials
+from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion
+from trialwise.procedures.comparing.trial_pairing import Pair, Pairing, pair_trials
 
 __all__ = ["Assessed", "assess_criterion"]
 

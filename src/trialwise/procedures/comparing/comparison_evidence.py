@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from trialwise.decimals import as_written
 from trialwise.model.tally import Tally
-from trialwise.procedures.comparing.findings import ComparisonQuestion
+from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion
 from trialwise.stats.anytime import anytime_p_value
 from trialwise.stats.paired import PairCounts, mcnemar, pairs_from_outcomes, sign_test
 from trialwise.stats.paired_interval import paired_difference_interval

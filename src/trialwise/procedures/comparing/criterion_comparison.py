@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.assessing import Assessed
-from trialwise.procedures.comparing.evidence import Evidence
-from trialwise.procedures.comparing.findings import (
+from trialwise.procedures.comparing.change_assessment import Assessed
+from trialwise.procedures.comparing.comparison_evidence import Evidence
+from trialwise.procedures.comparing.comparison_findings import (
     ComparisonFinding,
     ComparisonQuestion,
     Contrast,

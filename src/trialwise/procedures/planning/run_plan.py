@@ -18,8 +18,8 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan, Pla
 from trialwise.model.sampling import CHALLENGES, Sampling
 from trialwise.model.verdict import Intent, Procedure
 from trialwise.procedures.claims import check_claim, default_draw
-from trialwise.procedures.design.criteria import plan_criterion
-from trialwise.procedures.design.situation import Situation
+from trialwise.procedures.planning.criterion_plans import plan_criterion
+from trialwise.procedures.planning.situation import Situation
 from trialwise.stats.sequential.order import Draw
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from trialwise.model.gate import Gate
     from trialwise.stats.sequential import DesignCache
 
-__all__ = ["design_run"]
+__all__ = ["plan_run"]
 
 
-def design_run(
+def plan_run(
     contract: Contract,
     options: RunOptions,
     *,
@@ -93,7 +93,7 @@ def design_run(
         experiments.append(experiment)
     latency: tuple[LatencyPlan, ...] = ()
     if contract.latency is not None and not measuring:
-        from trialwise.procedures.design.latency import plan_latency
+        from trialwise.procedures.planning.latency_plans import plan_latency
 
         latency, unsupported = plan_latency(contract, options, experiments, plans, baseline)
         refusals += unsupported
@@ -201,7 +201,7 @@ def _gated(
     contract: Contract, experiment: ExperimentPlan, criteria: list[CriterionPlan]
 ) -> tuple[list[CriterionPlan], list[str]]:
     """Give gates their runs: all that are planned, however soon the criteria are certain."""
-    from trialwise.procedures.gates.runs import needs_runs, short_of_runs
+    from trialwise.procedures.gates.run_groups import needs_runs, short_of_runs
 
     mine = [
         gate

@@ -10,9 +10,8 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
-from trialwise.procedures.planning.compare import ComparePlan, CompareQuestion, plan_compare
-from trialwise.procedures.planning.costs import Prices, Spread
-from trialwise.procedures.planning.fixed import (
+from trialwise.procedures.sizing.comparison_sizing import ComparePlan, CompareQuestion, plan_compare
+from trialwise.procedures.sizing.fixed_sizing import (
     CompliancePlan,
     ComplianceQuestion,
     PrecisionPlan,
@@ -20,18 +19,19 @@ from trialwise.procedures.planning.fixed import (
     plan_compliance,
     plan_precision,
 )
-from trialwise.procedures.planning.latency import LatencyPlan, LatencyQuestion, plan_latency
-from trialwise.procedures.planning.question import (
-    Correction,
-    SequentialQuestion,
-    resolved_max_trials,
-)
-from trialwise.procedures.planning.regression import (
+from trialwise.procedures.sizing.latency_sizing import LatencyPlan, LatencyQuestion, plan_latency
+from trialwise.procedures.sizing.regression_sizing import (
     RegressionPlan,
     RegressionQuestion,
     plan_regression,
 )
-from trialwise.procedures.planning.sequential import SequentialPlan, plan_sequential
+from trialwise.procedures.sizing.sequential_sizing import SequentialPlan, plan_sequential
+from trialwise.procedures.sizing.sizing_questions import (
+    Correction,
+    SequentialQuestion,
+    resolved_max_trials,
+)
+from trialwise.procedures.sizing.trial_costs import Prices, Spread
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.values import Undefined
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.planning.costs import NO_PRICES, Prices
+from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
 from trialwise.stats.compliance import check_required_rate
 from trialwise.stats.sequential._claim import default_alternative
 from trialwise.stats.sequential.bound import fixed_size

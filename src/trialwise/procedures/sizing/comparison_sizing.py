@@ -15,7 +15,7 @@ from typing import Literal
 
 from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.planning.costs import NO_PRICES, Prices
+from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
 from trialwise.stats.binomial import binomial_tail
 from trialwise.stats.compliance import compliance_cutoff
 from trialwise.stats.normal import normal_quantile, upper_z

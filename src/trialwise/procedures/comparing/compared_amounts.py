@@ -12,8 +12,8 @@ from statistics import fmean, median
 
 from trialwise.decimals import as_written
 from trialwise.model.trial import Trial
-from trialwise.procedures.comparing.findings import AmountDifference
-from trialwise.procedures.comparing.pairing import Pair, Pairing
+from trialwise.procedures.comparing.comparison_findings import AmountDifference
+from trialwise.procedures.comparing.trial_pairing import Pair, Pairing
 from trialwise.stats.compliance import compliance_cutoff
 from trialwise.stats.values import Interval
 

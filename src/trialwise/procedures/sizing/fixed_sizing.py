@@ -12,8 +12,8 @@ from typing import Literal
 
 from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.planning.costs import NO_PRICES, Prices
-from trialwise.procedures.planning.curves import even_rates
+from trialwise.procedures.sizing.operating_curves import even_rates
+from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
 from trialwise.stats.compliance import (
     ComplianceCutoff,
     check_required_rate,

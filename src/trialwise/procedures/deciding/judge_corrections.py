@@ -22,7 +22,7 @@ from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding, Intent, ObservedRate, Procedure
 from trialwise.procedures.compliance import observed_status
-from trialwise.procedures.judging.evidence import Row
+from trialwise.procedures.deciding.trial_rows import Row
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.intervals import clopper_pearson
 from trialwise.stats.judged_decision import (

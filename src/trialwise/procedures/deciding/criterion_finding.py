@@ -20,8 +20,15 @@ from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Finding, Procedure
 from trialwise.procedures.composite import combine
-from trialwise.procedures.judging.containment import contain
-from trialwise.procedures.judging.evidence import (
+from trialwise.procedures.deciding.containment import contain
+from trialwise.procedures.deciding.partial_findings import (
+    certain_finding,
+    measured_finding,
+    short_finding,
+    silenced_finding,
+    unreached_finding,
+)
+from trialwise.procedures.deciding.trial_rows import (
     Row,
     breakdown_of,
     counts_of,
@@ -30,16 +37,9 @@ from trialwise.procedures.judging.evidence import (
     per_protocol_of,
     tally_of,
 )
-from trialwise.procedures.judging.partial import (
-    certain_finding,
-    measured_finding,
-    short_finding,
-    silenced_finding,
-    unreached_finding,
-)
 from trialwise.procedures.streams import Stream
 
-__all__ = ["judge_criterion"]
+__all__ = ["decide_criterion"]
 
 
 class Counted(NamedTuple):
@@ -60,7 +60,7 @@ class Counted(NamedTuple):
         return [row for row in self.rows if not (leaves_out and row.is_excused)]
 
 
-def judge_criterion(
+def decide_criterion(
     criterion: CriterionPlan,
     plan: Plan,
     experiment: ExperimentPlan,
@@ -111,7 +111,7 @@ def _pooled(
     reason = _reason(criterion, counted, stop)
     finding = enrich(finding, criterion, counted.rows, reason)
     if criterion.errors is not None and finding.judged is None:
-        from trialwise.procedures.judging.judged import correct
+        from trialwise.procedures.deciding.judge_corrections import correct
 
         finding = correct(finding, criterion, counted.fair_rows(plan), reason)
     return contain(finding, plan, experiment, counted.rows)
@@ -212,7 +212,7 @@ def _decide_between(
         return decide_sequential(name, tally, boundaries, stopped=stopped, intent=intent)
     if not counted.is_complete:
         return short_finding(criterion, tally, plan.intent, stop)
-    from trialwise.procedures.judging.judged import decide_corrected
+    from trialwise.procedures.deciding.judge_corrections import decide_corrected
 
     return decide_corrected(criterion, tally, counted.fair_rows(plan), plan.intent)
 
@@ -251,9 +251,9 @@ def _decide_whole(
         return decide_regression(
             name, tally, reference, alpha=criterion.alpha, rule=plan.rule, intent=intent
         )
-    from trialwise.procedures.compliance import judge_compliance
+    from trialwise.procedures.compliance import decide_rate
 
-    return judge_compliance(
+    return decide_rate(
         name,
         tally,
         _required(criterion),

@@ -32,16 +32,16 @@ from trialwise.model.options import Analysis
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.trial import Trial
 from trialwise.procedures.composite import combine
-from trialwise.procedures.gates.grading import Grading
-from trialwise.procedures.gates.intervals import early
-from trialwise.procedures.gates.measured import Measured, Runs
+from trialwise.procedures.gates.gate_intervals import early
+from trialwise.procedures.gates.measured_numbers import Measured, Runs
+from trialwise.procedures.gates.run_grades import Grading
 from trialwise.procedures.metrics import Reach
 from trialwise.stats.values import Decision, Undefined
 
-__all__ = ["judge_gates"]
+__all__ = ["decide_gates"]
 
 
-def judge_gates(
+def decide_gates(
     plan: Plan, trials: Mapping[str, Sequence[Trial]], stops: Mapping[str, StopReason]
 ) -> tuple[GateFinding, ...]:
     """What every gate of a plan found.
@@ -110,14 +110,14 @@ def _measure(
 ) -> tuple[GateEvidence, Mapping[str, Measured]]:
     # Loaded where they are asked for: few runs have two kinds of gates.
     if isinstance(gate, Reliability):
-        from trialwise.procedures.gates.reliability import measure_reliability
+        from trialwise.procedures.gates.reliability_metrics import measure_reliability
 
         return measure_reliability(gate, runs, criteria, reach)
     if isinstance(gate, Stability):
-        from trialwise.procedures.gates.stability import measure_stability
+        from trialwise.procedures.gates.stability_metrics import measure_stability
 
         return measure_stability(gate, runs, reach)
-    from trialwise.procedures.gates.scores import measure_scores
+    from trialwise.procedures.gates.score_metrics import measure_scores
 
     return measure_scores(gate, runs, criteria, reach)
 

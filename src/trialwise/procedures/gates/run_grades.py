@@ -13,7 +13,7 @@ from trialwise.model.gate import Gate, Metrics, Stability
 from trialwise.model.options import Analysis
 from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.model.trial import Trial
-from trialwise.procedures.gates.measured import Runs
+from trialwise.procedures.gates.measured_numbers import Runs
 
 __all__ = ["Grading"]
 

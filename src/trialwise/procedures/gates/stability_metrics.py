@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from trialwise.model.gate import Stability, targets_of
 from trialwise.model.metrics import RunStability, StabilityEvidence
 from trialwise.model.trial import Trial
-from trialwise.procedures.gates.intervals import variance_interval
-from trialwise.procedures.gates.measured import Measured, Runs
+from trialwise.procedures.gates.gate_intervals import variance_interval
+from trialwise.procedures.gates.measured_numbers import Measured, Runs
 from trialwise.procedures.metrics import Reach, mean_interval, mean_of
 from trialwise.stats.stability import (
     StabilityReport,

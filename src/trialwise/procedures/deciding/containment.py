@@ -16,7 +16,7 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.sampling import CHALLENGES, SamplingRole
 from trialwise.model.verdict import Finding
-from trialwise.procedures.judging.evidence import Row
+from trialwise.procedures.deciding.trial_rows import Row
 from trialwise.stats.values import Rule
 
 if TYPE_CHECKING:

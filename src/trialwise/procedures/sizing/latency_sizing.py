@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from trialwise.decimals import complement, floor_product
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.planning.costs import NO_PRICES, Prices
+from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
 from trialwise.stats.compliance import ComplianceCutoff
 from trialwise.stats.latency import SUPPORTED_PERCENTILES, emission_minimum
 from trialwise.stats.latency_baseline import order_statistic_bound, order_statistic_false_alarm

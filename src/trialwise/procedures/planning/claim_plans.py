@@ -5,7 +5,7 @@ from __future__ import annotations
 from trialwise.model.criterion import Criterion
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Procedure
-from trialwise.procedures.design.situation import Situation, threshold_of
+from trialwise.procedures.planning.situation import Situation, threshold_of
 
 __all__ = ["plan_corpus", "plan_descriptive"]
 

@@ -1,0 +1,1 @@
+"""Planning: what a question costs before the first trial, as frozen tables."""
