@@ -75,7 +75,7 @@ def _verdict(procedure: str, rule: str, trials: int, rate: float) -> Benchmark:
 def _cutoff(rule: str, baseline: int, rate: float) -> Benchmark:
     return Benchmark(
         name=f"cutoff, {rule}, baseline of {baseline:,}, rate {rate}",
-        setup="from trialwise.stats.regression import regression_cutoff",
+        setup="from trialwise.stats.regression_cutoffs import regression_cutoff",
         expression=f"regression_cutoff({round(rate * baseline)}, {baseline}, 100_000, {rule=})",
         seconds_goal=50e-3,
     )
@@ -224,7 +224,7 @@ GROUPS = (
         "ours: above 1 we are faster, below 1 we lose.",
         benchmarks=(
             *_same(
-                "from trialwise.stats.intervals import wilson_interval",
+                "from trialwise.stats.rate_intervals import wilson_interval",
                 "wilson_interval(90, 100).low",
                 ("scipy proportion_ci, wilson", _TEST, "test.proportion_ci(method='wilson').low"),
                 (
@@ -234,7 +234,7 @@ GROUPS = (
                 ),
             ),
             *_same(
-                "from trialwise.stats.intervals import clopper_pearson",
+                "from trialwise.stats.rate_intervals import clopper_pearson",
                 "clopper_pearson(90, 100).low",
                 ("scipy proportion_ci, exact", _TEST, "test.proportion_ci(method='exact').low"),
                 (

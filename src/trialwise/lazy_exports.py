@@ -17,14 +17,17 @@ def lazy_names(
 
     Args:
         package: The package's `__name__`.
-        modules: Module name to the public names it holds, separated by spaces.
+        modules: Module name to the public names it holds, separated by spaces. A name that starts
+            with `trialwise.` is that of a module outside the package.
     """
     exports = {name: module for module, names in modules.items() for name in names.split()}
 
     def find(name: str) -> object:
         if name not in exports:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = f"{package}.{exports[name]}"
+        module = exports[name]
+        if not module.startswith("trialwise."):
+            module = f"{package}.{module}"
         __import__(module)  # `importlib` would have to be imported first
         value = getattr(sys.modules[module], name)
         setattr(sys.modules[package], name, value)

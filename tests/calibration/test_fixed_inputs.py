@@ -33,10 +33,10 @@ from scipy.stats import binom
 
 from trialwise.model.verdict import Procedure
 from trialwise.procedures.claims import default_draw
-from trialwise.stats.compliance import compliance_cutoff
-from trialwise.stats.regression import regression_cutoff
+from trialwise.stats.compliance_cutoffs import compliance_cutoff
+from trialwise.stats.regression_cutoffs import regression_cutoff
+from trialwise.stats.result_types import Rule
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.values import Rule
 
 Law = NDArray[np.float64]
 

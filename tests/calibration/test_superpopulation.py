@@ -22,8 +22,8 @@ from trialwise.model.verdict import Decision, Procedure
 from trialwise.procedures.claimed import decide_claimed
 from trialwise.procedures.claims import check_claim
 from trialwise.stats.cluster_stratified import Stratum, stratified
-from trialwise.stats.compliance import compliance_cutoff
-from trialwise.stats.values import RULES, Rule
+from trialwise.stats.compliance_cutoffs import compliance_cutoff
+from trialwise.stats.result_types import RULES, Rule
 
 Law = NDArray[np.float64]
 

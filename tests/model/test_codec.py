@@ -50,8 +50,8 @@ from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
 from trialwise.stats.cluster_stratified import Stratum, stratified
 from trialwise.stats.finite import exact_corpus_rate
+from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.sequential import SequentialDesign
-from trialwise.stats.values import Interval, Undefined
 
 RULE = Literal["wilson", "exact"]
 LATER: dict[str, Any] = {name: getattr(stats, name) for name in dir(stats)}

@@ -15,8 +15,8 @@ from trialwise.outcomes.metrics import CriterionMetrics, Metrics, metrics_of
 from trialwise.outcomes.order import Order
 from trialwise.outcomes.rows import OutcomeRow, Outcomes
 from trialwise.outcomes.trials import gather
-from trialwise.stats.reliability import summarize
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
+from trialwise.stats.run_reliability import summarize
 
 
 def metrics(results: dict[str, list[bool]], **options: object) -> Metrics:

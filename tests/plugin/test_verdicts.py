@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from trialwise.stats.intervals import wilson_interval
+from trialwise.stats.rate_intervals import wilson_interval
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Project

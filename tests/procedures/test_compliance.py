@@ -18,7 +18,7 @@ from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate, Procedure
 from trialwise.procedures.compliance import DECISION_RULES, decide_compliance
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.values import RULES, Rule
+from trialwise.stats.result_types import RULES, Rule
 
 
 def tally(passed: int, trials: int) -> Tally:

@@ -50,8 +50,8 @@ from trialwise.procedures.gates.score_metrics import measure_scores
 from trialwise.procedures.gates.stability_metrics import measure_stability
 from trialwise.procedures.metrics import Reach
 from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.trace_shape import TraceShape
-from trialwise.stats.values import Interval, Undefined
 
 PASSED, FAILED = CheckResult.ok(), CheckResult.fail("no")
 

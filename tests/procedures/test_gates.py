@@ -51,8 +51,8 @@ from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.gates.run_groups import missing_runs
 from trialwise.procedures.metrics import Reach, pass_k_of
 from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.trace_shape import TraceShape
-from trialwise.stats.values import Interval, Undefined
 
 OK, BAD = CheckResult.ok(), CheckResult.fail("no")
 GONE = CheckResult.fail("no reply", reason=FailReason.NO_VALUE)
@@ -371,7 +371,7 @@ def test_a_sub_score_can_be_left_out_and_the_cost_moved() -> None:
 
 def test_drift_is_flagged_below_the_floors_and_decides_nothing() -> None:
     """Strictly below: a score at its floor has not drifted."""
-    from trialwise.stats.stability import StabilityFloors
+    from trialwise.stats.trace_stability import StabilityFloors
 
     shape = replace(STEADY, total_calls=2, tokens=3000.0)
     gate = Stability(floors=StabilityFloors(redundancy=0.5, cost_per_progress=0.7))
@@ -775,7 +775,7 @@ def test_what_cannot_be_meant_is_refused(make: Any, argument: str) -> None:
 
 def test_all_four_sub_scores_cannot_be_left_out() -> None:
     """One must remain."""
-    from trialwise.stats.stability import SUB_SCORES
+    from trialwise.stats.trace_stability import SUB_SCORES
 
     with pytest.raises(InvalidArgument, match="at least one"):
         Stability(exclude=SUB_SCORES)

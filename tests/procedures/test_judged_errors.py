@@ -39,7 +39,7 @@ from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.deciding.trial_rows import Row
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.stats.agreement import Confusion
-from trialwise.stats.compliance import compliance_cutoff
+from trialwise.stats.compliance_cutoffs import compliance_cutoff
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -19,7 +19,7 @@ from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.planning.run_plan import plan_run
-from trialwise.stats.intervals import wilson_interval
+from trialwise.stats.rate_intervals import wilson_interval
 
 OK = CheckResult.ok()
 BAD = CheckResult.fail("it was bad")

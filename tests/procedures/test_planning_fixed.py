@@ -34,7 +34,7 @@ from trialwise.procedures.sizing.sizing_plans import (
     plan_regression,
 )
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 # --- Compliance -------------------------------------------------------------------------------
 

@@ -18,8 +18,8 @@ from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate, Procedure
 from trialwise.procedures.regression import DECISION_RULES, decide_regression
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.regression import RegressionCutoff
-from trialwise.stats.values import RULES, Rule
+from trialwise.stats.regression_cutoffs import RegressionCutoff
+from trialwise.stats.result_types import RULES, Rule
 
 
 def tally(passed: int, trials: int) -> Tally:

@@ -11,16 +11,28 @@ from pathlib import Path
 import pytest
 
 import trialwise
+import trialwise.stats.toolbox
 from trialwise import stats
 
 SOURCE = Path(stats.__file__).parent
 #: The table that serves the lazy names; the stub does not show it.
 EXPORTS: dict[str, str] = vars(stats)["_EXPORTS"]
-MODULES = sorted(
-    module.name
-    for module in pkgutil.iter_modules([str(SOURCE)])
-    if not module.name.startswith("_") and not module.ispkg
-)
+TOOLBOX: dict[str, str] = vars(stats.toolbox)["_EXPORTS"]
+
+
+def public_modules(folder: Path) -> list[str]:
+    return sorted(
+        module.name
+        for module in pkgutil.iter_modules([str(folder)])
+        if not module.name.startswith("_") and not module.ispkg
+    )
+
+
+#: `toolbox.run_lengths` serves the charts and exports nothing.
+MODULES = [
+    *public_modules(SOURCE),
+    *(f"toolbox.{name}" for name in public_modules(SOURCE / "toolbox")),
+]
 
 
 def test_every_public_name_of_every_module_is_exported() -> None:
@@ -34,17 +46,39 @@ def test_every_public_name_of_every_module_is_exported() -> None:
     assert declared == set(EXPORTS.items())
 
 
+def test_the_toolbox_lists_its_own_names() -> None:
+    """They are the names that `trialwise.stats` serves from there."""
+    served = {(name, f"toolbox.{module}") for name, module in TOOLBOX.items()}
+
+    assert served == {one for one in EXPORTS.items() if one[1].startswith("toolbox.")}
+
+
+def test_nothing_outside_uses_the_toolbox_but_the_conformance_cases() -> None:
+    """What a verdict, a report or a command uses belongs in `trialwise.stats` itself."""
+    package = SOURCE.parent
+    users = {
+        path.relative_to(package).parts[0]
+        for path in package.rglob("*.py")
+        if "stats.toolbox" in path.read_text(encoding="utf-8")
+    }
+
+    assert users <= {"stats", "contrib"}
+
+
 def test_type_checkers_see_what_the_interpreter_sees() -> None:
     """The stub imports the same names from the same modules."""
-    tree = ast.parse((SOURCE / "__init__.pyi").read_text(encoding="utf-8"))
-    stub = {
-        (alias.name, (node.module or "").rsplit(".", 1)[-1])
+    assert set(EXPORTS.items()) == stub_of(SOURCE, "trialwise.stats.")
+    assert set(TOOLBOX.items()) == stub_of(SOURCE / "toolbox", "trialwise.stats.toolbox.")
+
+
+def stub_of(folder: Path, package: str) -> set[tuple[str, str]]:
+    tree = ast.parse((folder / "__init__.pyi").read_text(encoding="utf-8"))
+    return {
+        (alias.name, (node.module or "").removeprefix(package))
         for node in tree.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-
-    assert set(EXPORTS.items()) == stub
 
 
 @pytest.mark.parametrize("name", sorted(EXPORTS))
@@ -57,7 +91,7 @@ def test_an_exported_name_resolves_to_itself(name: str) -> None:
 
 def test_no_function_is_hidden_by_a_module_of_its_name() -> None:
     """`from trialwise.stats import x` must never hand out a module once that module is loaded."""
-    assert set() == set(EXPORTS) & set(MODULES)
+    assert set() == set(EXPORTS) & {module.removeprefix("toolbox.") for module in MODULES}
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -82,12 +82,13 @@ OTHERS = (
         "trialwise.services.replay",
     ),
     *("trialwise.engine.run_events", "trialwise.reporters.html*", "trialwise.reporters.progress"),
-    *("trialwise.model.baseline", "trialwise.procedures.claimed", "trialwise.stats.c*sequence"),
+    *("trialwise.model.baseline", "trialwise.procedures.claimed", "trialwise.stats.c*sequences"),
     *("trialwise.procedures.latency", "trialwise.stats.latency*"),
-    *("trialwise.procedures.regression", "trialwise.stats.regression", "trialwise.stats.sizing"),
-    *("trialwise.stats.cluster*", "trialwise.stats.containment*", "trialwise.stats.finite*"),
+    *("trialwise.procedures.regression", "trialwise.stats.regression*"),
+    *("trialwise.stats.cluster*", "trialwise.stats.guardrails", "trialwise.stats.residual_harm"),
+    *("trialwise.stats.finite*", "trialwise.stats.risk_sizing", "trialwise.stats.toolbox.*"),
 )
-SEQUENTIAL = ("trialwise.procedures.*sequential", "trialwise.stats.sequential.[!o]*")
+SEQUENTIAL = ("trialwise.procedures.*sequential", "trialwise.stats.sequential.[!t]*")
 EVENT_LOOP = ("anyio*", "asyncio*")
 
 
@@ -115,7 +116,7 @@ def test_a_fixed_run_loads_no_other_procedure(tmp_path: Path) -> None:
     """Nor another check, service or report, nor a display that nobody asked for."""
     modules = modules_of(tmp_path, "run", "--quiet", "--trials", "25")
 
-    assert "trialwise.stats.compliance" in modules
+    assert "trialwise.stats.compliance_cutoffs" in modules
     assert set() == among(modules, (*OTHERS, *SEQUENTIAL))
 
 

@@ -35,8 +35,8 @@ from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
 from trialwise.procedures.latency import decide_latency_limit
 from trialwise.procedures.observational import decide_observational
+from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.values import Interval
 
 Mark = Callable[[str], str]
 """What is done to every text that a suite file or a service could have written."""

@@ -43,9 +43,9 @@ from trialwise.reporters.html import render_html
 from trialwise.reporters.html.decay import POINTS, decay_steps
 from trialwise.reporters.html.timeline import FULL, SHORT, timeline
 from trialwise.reporters.html.worst import worst_trace
-from trialwise.stats.reliability import reliability_decay_curve, summarize
+from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.run_reliability import reliability_decay_curve, summarize
 from trialwise.stats.trace_shape import TraceShape
-from trialwise.stats.values import Interval, Undefined
 
 MEGABYTE = 1_000_000
 Call = Mapping[str, Any]

@@ -28,8 +28,8 @@ from trialwise.model.metrics import GateFinding
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Design, Verdict
 from trialwise.reporters.json_report import SCHEMA, render_json, report_of, report_schema
+from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.values import Undefined
 
 Made = Callable[[str], list[RunRecord]]
 Runs = dict[str, RunRecord]

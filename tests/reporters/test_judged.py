@@ -30,7 +30,7 @@ from trialwise.reporters.markdown import render_markdown
 from trialwise.reporters.tap import render_tap
 from trialwise.reporters.transparent import render_transparent
 from trialwise.stats.judged_decision import decide_judged
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 #: By hand: judged 420 of 500; of 211 that people pass 3 fail, of 29 that people fail 3 pass.
 JUDGED = Fraction(420, 500)

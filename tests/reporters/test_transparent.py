@@ -46,16 +46,16 @@ from trialwise.procedures.sequential import decide_sequential
 from trialwise.reporters.transparent import render_transparent
 from trialwise.stats.cluster_estimators import call_weighted
 from trialwise.stats.cluster_stratified import Stratum, stratified
-from trialwise.stats.containment import (
+from trialwise.stats.finite import exact_corpus_rate, finite_corpus_cutoff
+from trialwise.stats.guardrails import (
     ChallengeStratum,
     guardrail_sensitivity,
     stratified_containment,
 )
-from trialwise.stats.containment_residual import residual_harm_bound
-from trialwise.stats.finite import exact_corpus_rate, finite_corpus_cutoff
-from trialwise.stats.regression import RegressionCutoff
+from trialwise.stats.regression_cutoffs import RegressionCutoff
+from trialwise.stats.residual_harm import residual_harm_bound
+from trialwise.stats.result_types import RULES, Rule
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.values import RULES, Rule
 
 BASELINE = Tally(trials=1000, passed=951)
 DESIGN = SequentialDesign.optimal(0.90, 0.80, cap=50)

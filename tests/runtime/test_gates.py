@@ -21,7 +21,7 @@ from trialwise.model.verdict import Decision
 from trialwise.runtime.result import Result
 from trialwise.runtime.running import run
 from trialwise.runtime.verifying import verify
-from trialwise.stats.values import Interval
+from trialwise.stats.result_types import Interval
 from trialwise.suite import load_suite
 
 _NUMBERS = count()

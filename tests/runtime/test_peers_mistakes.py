@@ -15,7 +15,7 @@ from trialwise.model.tally import Tally
 from trialwise.procedures.regression import decide_regression
 from trialwise.procedures.streams import Stream
 from trialwise.services import HttpFailure
-from trialwise.stats.regression import design_false_alarm
+from trialwise.stats.regression_cutoffs import design_false_alarm
 from trialwise.stats.sequential import SequentialDesign
 
 

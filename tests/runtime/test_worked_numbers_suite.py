@@ -33,7 +33,7 @@ from trialwise.model.metrics import (
 from trialwise.model.verdict import Decision
 from trialwise.runtime.result import Result
 from trialwise.runtime.running import run
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.result_types import Interval, Undefined
 from trialwise.suite import SuiteError, load_suite
 
 AGENT = """

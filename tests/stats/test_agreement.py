@@ -27,7 +27,7 @@ from trialwise.stats.agreement import (
     krippendorff_alpha,
     krippendorff_alpha_interval,
 )
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.result_types import Interval, Undefined
 
 
 def units(*raters: str) -> list[tuple[int | None, ...]]:

@@ -18,8 +18,9 @@ import pytest
 from trialwise import validation
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.stats.binomial import binomial_cdf, binomial_pmf, binomial_pmfs, binomial_tail
-from trialwise.stats.compliance import compliance_cutoff, minimum_trials
-from trialwise.stats.intervals import (
+from trialwise.stats.compliance_cutoffs import compliance_cutoff, minimum_trials
+from trialwise.stats.precedence import precedence_cdf, precedence_rank
+from trialwise.stats.rate_intervals import (
     clopper_pearson,
     jeffreys,
     rule_of_three,
@@ -30,10 +31,9 @@ from trialwise.stats.intervals import (
     wilson_upper,
     zero_failure_bound,
 )
-from trialwise.stats.precedence import precedence_cdf, precedence_rank
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.regression import design_false_alarm, design_power, regression_cutoff
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.regression_cutoffs import design_false_alarm, design_power, regression_cutoff
+from trialwise.stats.result_types import Interval, Undefined
 
 NAN, INF = math.nan, math.inf
 

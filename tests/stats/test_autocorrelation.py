@@ -17,7 +17,7 @@ from trialwise.stats.autocorrelation import (
     autocorrelation_test,
     lag_one_autocorrelation,
 )
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 SEQUENCES = st.lists(st.integers(0, 1), min_size=2, max_size=60).filter(
     lambda outcomes: 0 < sum(outcomes) < len(outcomes)

@@ -18,7 +18,7 @@ from trialwise.stats.bounded_means import (
     bounded_variance_interval,
     weighted_mean_interval,
 )
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 
 def kl(a: float, b: float) -> float:

@@ -15,8 +15,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.cluster_estimators import ClusterEstimate, call_weighted, prompt_weighted
-from trialwise.stats.intervals import wilson_interval
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.rate_intervals import wilson_interval
+from trialwise.stats.result_types import Interval, Undefined
 
 Groups = list[tuple[int, int]]
 

@@ -13,7 +13,7 @@ from scipy.special import xlog1py, xlogy
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.cluster_stratified import Stratum, stratified
-from trialwise.stats.intervals import wilson_interval
+from trialwise.stats.rate_intervals import wilson_interval
 
 Groups = list[tuple[int, int]]
 

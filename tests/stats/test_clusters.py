@@ -14,7 +14,6 @@ from scipy.optimize import minimize
 from scipy.stats import betabinom, f_oneway
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.cluster_beta_binomial import BetaBinomialFit, beta_binomial_fit
 from trialwise.stats.clusters import (
     design_effect,
     effective_trials,
@@ -23,7 +22,8 @@ from trialwise.stats.clusters import (
     kish_cluster_size,
     summarise_clusters,
 )
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.beta_binomial import BetaBinomialFit, beta_binomial_fit
 
 Groups = list[tuple[int, int]]
 

@@ -11,17 +11,17 @@ import math
 import pytest
 
 from trialwise.stats.binomial import binomial_cdf
-from trialwise.stats.compliance import compliance_cutoff, minimum_trials
-from trialwise.stats.intervals import (
+from trialwise.stats.compliance_cutoffs import compliance_cutoff, minimum_trials
+from trialwise.stats.normal import normal_sf, upper_z
+from trialwise.stats.rate_intervals import (
     rule_of_three,
     wald,
     wilson_interval,
     wilson_lower,
     wilson_lower_rate,
 )
-from trialwise.stats.normal import normal_sf, upper_z
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.regression import regression_cutoff
+from trialwise.stats.regression_cutoffs import regression_cutoff
 
 
 def diagnostic_z(rate: float, threshold: float, trials: int) -> float:

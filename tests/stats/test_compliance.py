@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from trialwise.stats.compliance import compliance_cutoff, minimum_trials
-from trialwise.stats.intervals import clopper_pearson, wilson_lower
+from trialwise.stats.compliance_cutoffs import compliance_cutoff, minimum_trials
+from trialwise.stats.rate_intervals import clopper_pearson, wilson_lower
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.values import RULES, Rule
+from trialwise.stats.result_types import RULES, Rule
 
 RATES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.6, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 LEVELS = (0.001, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4)
@@ -358,7 +358,7 @@ def test_a_design_is_refused_just_below_its_minimum(rate: float, alpha: float, r
 def test_ten_nines_do_not_take_forever() -> None:
     """log alpha / log p decides at once where one trial moves p^n by less than the band."""
     code = (
-        "from trialwise.stats.compliance import minimum_trials;"
+        "from trialwise.stats.compliance_cutoffs import minimum_trials;"
         "print(minimum_trials(0.9999999999, rule='exact'))"
     )
     answer = subprocess.run(

@@ -13,15 +13,15 @@ from scipy import optimize, special
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.anytime import e_value
-from trialwise.stats.confidence_sequence import (
+from trialwise.stats.confidence_sequences import (
     BernoulliSequence,
     BoundedSequence,
     anytime_interval,
     bernoulli_confidence_sequence,
     bounded_confidence_sequence,
 )
-from trialwise.stats.intervals import Side, clopper_pearson, wilson_upper
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.rate_intervals import Side, clopper_pearson, wilson_upper
+from trialwise.stats.result_types import Interval, Undefined
 
 streams = st.lists(st.booleans(), min_size=1, max_size=40)
 

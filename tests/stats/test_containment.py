@@ -13,14 +13,14 @@ from scipy.stats import beta, binom, norm
 from statsmodels.stats.proportion import proportion_confint
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.containment import (
+from trialwise.stats.guardrails import (
     ChallengeStratum,
     guardrail_sensitivity,
     guardrail_specificity,
     stratified_containment,
 )
-from trialwise.stats.containment_residual import combine_boundaries, residual_harm_bound
-from trialwise.stats.values import Undefined
+from trialwise.stats.residual_harm import combine_boundaries, residual_harm_bound
+from trialwise.stats.result_types import Undefined
 
 
 @st.composite

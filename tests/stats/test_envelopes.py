@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.envelopes import (
+from trialwise.stats.error_envelopes import (
     Envelope,
     Envelopes,
     across_suite_envelope,
@@ -22,7 +22,7 @@ from trialwise.stats.envelopes import (
     per_run_alpha_for_horizon,
     type_one_envelopes,
 )
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 levels = st.floats(1e-9, 0.999)
 

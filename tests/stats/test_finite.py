@@ -17,8 +17,8 @@ from trialwise.stats.finite import (
     finite_corpus_minimum_trials,
 )
 from trialwise.stats.finite_hypergeometric import hypergeometric_cdf, hypergeometric_tail
-from trialwise.stats.intervals import clopper_pearson
-from trialwise.stats.values import Undefined
+from trialwise.stats.rate_intervals import clopper_pearson
+from trialwise.stats.result_types import Undefined
 
 
 def pmf(j: int, n: int, M: int, N: int) -> Fraction:

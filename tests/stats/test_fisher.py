@@ -21,7 +21,7 @@ from trialwise.stats.fisher import (
     fisher_one_sided,
     fisher_rejects,
 )
-from trialwise.stats.regression import regression_cutoff
+from trialwise.stats.regression_cutoffs import regression_cutoff
 
 
 @st.composite

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta, binom, binomtest
 from statsmodels.stats.proportion import proportion_confint
 
-from trialwise.stats.intervals import (
+from trialwise.stats.rate_intervals import (
     Side,
     clopper_pearson,
     jeffreys,
@@ -27,7 +27,7 @@ from trialwise.stats.intervals import (
     wilson_upper,
     zero_failure_bound,
 )
-from trialwise.stats.values import Interval
+from trialwise.stats.result_types import Interval
 
 DIGITS = 40
 COUNTS = st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

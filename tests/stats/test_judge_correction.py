@@ -22,7 +22,6 @@ from scipy.stats import binom, norm
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.agreement import Confusion
-from trialwise.stats.intervals import clopper_pearson, wilson_interval
 from trialwise.stats.judge_correction import (
     METHODS,
     CorrectedRate,
@@ -40,7 +39,8 @@ from trialwise.stats.judged_decision import (
     JudgedSequence,
     decide_judged,
 )
-from trialwise.stats.values import Decision, Interval, Undefined
+from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
+from trialwise.stats.result_types import Decision, Interval, Undefined
 
 Array = npt.NDArray[np.float64]
 

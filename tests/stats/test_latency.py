@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.latency import (
+from trialwise.stats.latency_percentiles import (
     SUPPORTED_PERCENTILES,
     emission_minimum,
     latency_summary,
     nearest_rank_percentile,
 )
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 LATENCIES = st.lists(st.floats(0, 1e6), min_size=1, max_size=40)
 LEVELS = st.integers(1, 1000).map(lambda i: i / 1000)

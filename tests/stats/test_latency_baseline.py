@@ -19,7 +19,7 @@ from trialwise.stats.latency_baseline import (
     order_statistic_bound,
     order_statistic_false_alarm,
 )
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 LEVELS = ("0.5", "0.9", "0.95", "0.99", "0.07", "0.55")
 CONFIDENCES = ("0.3", "0.8", "0.95", "0.99")

@@ -19,7 +19,7 @@ from trialwise.stats.latency_planning import (
     verification_gate,
 )
 from trialwise.stats.latency_precedence import precedence_existence
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 SHARES = st.integers(1, 100).map(lambda i: i / 100)
 

@@ -16,7 +16,7 @@ from scipy.integrate import quad
 from scipy.stats import beta, betabinom, binom
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.latency import nearest_rank_percentile
+from trialwise.stats.latency_percentiles import nearest_rank_percentile
 from trialwise.stats.latency_precedence import (
     count_exceedances,
     exceedance_cutoff,

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._run_length import mean_run_lengths, smallest_limit
-from trialwise.stats.monitoring import ChartDirection, shewhart_design
-from trialwise.stats.monitoring_cusum import CusumChart, CusumDesign, cusum_design
-from trialwise.stats.monitoring_ewma import EwmaChart, EwmaDesign, ewma_design
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.cusum import CusumChart, CusumDesign, cusum_design
+from trialwise.stats.toolbox.ewma import EwmaChart, EwmaDesign, ewma_design
+from trialwise.stats.toolbox.run_lengths import mean_run_lengths, smallest_limit
+from trialwise.stats.toolbox.shewhart import ChartDirection, shewhart_design
 
 CUSUMS = [
     (0.9, 0.8, 370.0, 1),

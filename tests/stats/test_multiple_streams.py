@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.anytime import EProcess
-from trialwise.stats.multiple_streams import (
+from trialwise.stats.toolbox.criterion_streams import (
     STREAM_CORRECTIONS,
     CriterionStream,
     StreamCorrection,

@@ -28,7 +28,7 @@ from trialwise.stats.passk import (
     pass_hat_k_interval,
     pass_hat_k_plugin,
 )
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.result_types import Interval, Undefined
 
 COUNTS = st.integers(1, 60).flatmap(
     lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats import power as power_module
+from trialwise.stats import rate_sizing as power_module
 from trialwise.stats._sawtooth import compliance_powers
-from trialwise.stats.power import (
+from trialwise.stats.rate_sizing import (
     compliance_sizing,
     minimum_detectable_degradation,
     minimum_detectable_effect,
@@ -24,8 +24,8 @@ from trialwise.stats.power import (
     normal_sizing,
     precision_trials,
 )
-from trialwise.stats.regression import design_false_alarm, design_power
-from trialwise.stats.values import RULES, Rule
+from trialwise.stats.regression_cutoffs import design_false_alarm, design_power
+from trialwise.stats.result_types import RULES, Rule
 
 rates = st.integers(1, 999).map(lambda i: i / 1000)
 levels = st.sampled_from([0.001, 0.01, 0.05, 0.1, 0.2])

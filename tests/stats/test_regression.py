@@ -16,15 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 
-import trialwise.stats.regression
+import trialwise.stats.regression_cutoffs
 from trialwise.stats.precedence import fisher_cutoffs
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.regression import (
+from trialwise.stats.regression_cutoffs import (
     design_false_alarm,
     design_power,
     regression_cutoff,
 )
-from trialwise.stats.values import RULES, Rule
+from trialwise.stats.result_types import RULES, Rule
 
 LEVELS = (0.001, 0.01, 0.05, 0.1, 0.2, 0.25, 0.5)
 
@@ -156,7 +156,7 @@ def test_the_known_drop_at_a_perfect_baseline() -> None:
 
 def test_the_known_drop_is_documented() -> None:
     """Who reads the module or the function learns that a perfect baseline lowers the bar."""
-    text = f"{trialwise.stats.regression.__doc__} {regression_cutoff.__doc__}"
+    text = f"{trialwise.stats.regression_cutoffs.__doc__} {regression_cutoff.__doc__}"
 
     assert "96" in text
     assert "94" in text
@@ -269,7 +269,7 @@ def test_a_very_small_level(k: int, nb: int, nt: int, alpha: float) -> None:
 def test_a_million_trials_do_not_take_forever() -> None:
     """The walk starts near the boundary at any size; in a process that can be stopped."""
     code = (
-        "from trialwise.stats.regression import regression_cutoff;"
+        "from trialwise.stats.regression_cutoffs import regression_cutoff;"
         "print(regression_cutoff(900_000, 1_000_000, 1_000_000, rule='exact').cutoff)"
     )
     answer = subprocess.run(

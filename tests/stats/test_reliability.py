@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.intervals import wald
-from trialwise.stats.reliability import (
+from trialwise.stats.rate_intervals import wald
+from trialwise.stats.run_reliability import (
     confidence_band,
     graceful_degradation,
     recommend_runs,

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.scoring import (
+from trialwise.stats.result_types import Undefined
+from trialwise.stats.skill_scores import (
     GraderResult,
     SkillMetrics,
     StimulusScore,
@@ -20,7 +21,6 @@ from trialwise.stats.scoring import (
     skill_score,
     stimulus_score,
 )
-from trialwise.stats.values import Undefined
 
 OUTCOMES = st.lists(st.booleans(), min_size=1, max_size=40)
 

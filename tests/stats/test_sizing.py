@@ -17,7 +17,7 @@ from scipy.stats import binom, norm
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.sizing import (
+from trialwise.stats.risk_sizing import (
     Sizing,
     _smallest_held,
     design_detectable_rate,

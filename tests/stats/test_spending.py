@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.intervals import Side, wilson_interval, wilson_lower, wilson_upper
-from trialwise.stats.spending import (
+from trialwise.stats.rate_intervals import Side, wilson_interval, wilson_lower, wilson_upper
+from trialwise.stats.toolbox.group_sequential import (
     SPENDINGS,
     GroupSequentialDesign,
     Spending,

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.stability import (
+from trialwise.stats.trace_stability import (
     DEFAULT_GATE,
     DEFAULT_MINIMUM,
     StabilityFloors,

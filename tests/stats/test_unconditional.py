@@ -17,9 +17,9 @@ from scipy.stats import binom, boschloo_exact, hypergeom
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.fisher import fisher_one_sided, fisher_rejects
-from trialwise.stats.regression import regression_cutoff
+from trialwise.stats.regression_cutoffs import regression_cutoff
+from trialwise.stats.result_types import Undefined
 from trialwise.stats.unconditional import boschloo, boschloo_cutoff, boschloo_size
-from trialwise.stats.values import Undefined
 
 Cells: TypeAlias = frozenset[tuple[int, int]]
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -20,10 +20,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from trialwise.stats import reliability
-from trialwise.stats.intervals import rule_of_three, wald, wilson_interval
+from trialwise.stats import run_reliability
 from trialwise.stats.passk import pass_at_k, pass_at_k_naive, pass_hat_k, pass_hat_k_plugin
-from trialwise.stats.reliability import (
+from trialwise.stats.rate_intervals import rule_of_three, wald, wilson_interval
+from trialwise.stats.result_types import Interval
+from trialwise.stats.run_reliability import (
     confidence_band,
     graceful_degradation,
     recommend_runs,
@@ -32,7 +33,7 @@ from trialwise.stats.reliability import (
     summarize,
     variance_amplification,
 )
-from trialwise.stats.scoring import (
+from trialwise.stats.skill_scores import (
     GraderResult,
     SkillMetrics,
     StimulusScore,
@@ -41,13 +42,12 @@ from trialwise.stats.scoring import (
     skill_score,
     stimulus_score,
 )
-from trialwise.stats.stability import (
+from trialwise.stats.trace_stability import (
     StabilityReport,
     agent_stability,
     agent_stability_across,
     drift_flags,
 )
-from trialwise.stats.values import Interval
 
 OUTCOMES = st.lists(st.booleans(), min_size=1, max_size=60)
 LEVELS = (0.90, 0.95, 0.99)
@@ -191,7 +191,7 @@ def test_the_surface_of_the_reliability_report() -> None:
     """The names that the document lists, and a summary that resolves its targets."""
     names = {"recommend_runs", "confidence_band", "summarize", "ReliabilitySummary"}
 
-    assert names <= set(reliability.__all__)
+    assert names <= set(run_reliability.__all__)
     assert 87 == summarize(runs("PPPF")).resolve_target("reliability.variance_amplification")
     assert {"decay_curve": [100, 25, 29, 31]}.items() <= (
         summarize(runs("PFPP")).metrics_object().items()

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from trialwise.engine.ports import TrialContext
 from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
 from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema
-from trialwise.stats.stability import SUB_SCORES, StabilityFloors
+from trialwise.stats.trace_stability import SUB_SCORES, StabilityFloors
 from trialwise.suite import Suite, SuiteError, suite_schema
 from trialwise.suite.gate_keys import STABILITY
 from trialwise.suite.nodes import Source, plain

@@ -12,7 +12,7 @@ from typing import Any, assert_type
 import trialwise as tw
 from trialwise.procedures.comparing.comparison_findings import Contrast
 from trialwise.runtime.comparing import Comparison, compare, compare_runs
-from trialwise.stats.values import Interval
+from trialwise.stats.result_types import Interval
 
 QUESTIONS = ["What is 15 * 37?", "Capital of Australia?"]
 

@@ -148,7 +148,7 @@ def render_baseline(path: Path, baseline: Baseline, able: Capabilities, *, now: 
     """One baseline, with everything that decides whether it is a reference."""
     from trialwise.cli.printing import near
     from trialwise.documents.numbers import as_count, as_seconds
-    from trialwise.stats.latency import nearest_rank_percentile
+    from trialwise.stats.latency_percentiles import nearest_rank_percentile
 
     facts = [
         ("contract", baseline.contract),

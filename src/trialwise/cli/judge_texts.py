@@ -96,7 +96,7 @@ def correction_facts(
     advisory: tuple[str, ...],
 ) -> dict[str, Any]:
     """What is left of a judged rate."""
-    from trialwise.stats.values import Undefined
+    from trialwise.stats.result_types import Undefined
 
     facts: dict[str, Any] = {
         "judged": {"value": rectified.judged_rate, "trials": rectified.trials},
@@ -167,7 +167,7 @@ def _sentence(answer: JudgedDecision) -> str:
 
 
 def _estimate(value: float | Undefined, interval: Interval | Undefined) -> dict[str, Any]:
-    from trialwise.stats.values import Undefined
+    from trialwise.stats.result_types import Undefined
 
     if isinstance(value, Undefined):
         return {"undefined": value.reason}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 if TYPE_CHECKING:
     from trialwise.outcomes.metrics import Metrics

@@ -13,7 +13,7 @@ from random import Random
 from trialwise.engine.seeds import derive_seed
 from trialwise.model.claim import SamplingMode
 from trialwise.model.plan import ExperimentPlan
-from trialwise.stats.sequential.order import issue_order
+from trialwise.stats.sequential.trial_order import issue_order
 
 __all__ = ["issue_places"]
 

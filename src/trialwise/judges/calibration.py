@@ -25,7 +25,7 @@ from trialwise.stats.agreement import (
     krippendorff_alpha_interval,
 )
 from trialwise.stats.judge_correction import JudgeAccuracy, judge_accuracy
-from trialwise.stats.values import Interval, Rule, Undefined
+from trialwise.stats.result_types import Interval, Rule, Undefined
 from trialwise.validation import require_count
 
 __all__ = [

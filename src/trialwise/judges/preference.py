@@ -31,7 +31,7 @@ from trialwise.judges.prompts import comparison_messages, shown_text
 from trialwise.judges.votes import Choice, read_choice
 from trialwise.stats.paired import sign_test
 from trialwise.stats.paired_interval import paired_difference_interval
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import require_open_rate, require_text
 
 __all__ = ["Comparison", "Pairwise", "Preference", "WinRate", "pairwise", "win_rate"]

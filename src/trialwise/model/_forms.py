@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, SupportsIndex
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.lines import LARGEST, unplain
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 __all__ = [
     "SINGLE",

@@ -34,7 +34,7 @@ from trialwise.model._forms import (
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.plan import Plan
 from trialwise.stats import sequential
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 __all__ = ["from_plain", "plan_differences", "plan_hash", "to_plain"]
 

@@ -17,8 +17,8 @@ from typing import ClassVar, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.matcher import Exact, Matcher, NumberSchema, may_hold
-from trialwise.stats.reliability import check_half_width
-from trialwise.stats.stability import DEFAULT_GATE, SUB_SCORES, StabilityFloors
+from trialwise.stats.run_reliability import check_half_width
+from trialwise.stats.trace_stability import DEFAULT_GATE, SUB_SCORES, StabilityFloors
 from trialwise.validation import (
     require_choice,
     require_count,

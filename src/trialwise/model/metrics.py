@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from trialwise.model.gate import Basis
 from trialwise.model.matcher import Matcher
-from trialwise.stats.reliability import ReliabilitySummary
-from trialwise.stats.values import Decision, Interval, Undefined
+from trialwise.stats.result_types import Decision, Interval, Undefined
+from trialwise.stats.run_reliability import ReliabilitySummary
 
 __all__ = [
     "CriterionPassK",

@@ -11,8 +11,8 @@ from enum import StrEnum
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import Intent
-from trialwise.stats.sequential.order import DRAWS, Draw
-from trialwise.stats.values import RULES, Rule
+from trialwise.stats.result_types import RULES, Rule
+from trialwise.stats.sequential.trial_order import DRAWS, Draw
 from trialwise.validation import require_choice, require_count, require_positive, require_rate
 
 __all__ = ["AbortRule", "Analysis", "Budget", "RunOptions"]

@@ -15,8 +15,8 @@ from trialwise.model.contract import Prevalence
 from trialwise.model.evidence import Guard, Threshold
 from trialwise.model.options import Analysis, RunOptions
 from trialwise.model.verdict import Decision, Design, Intent, Procedure
-from trialwise.stats.sequential.order import Draw
-from trialwise.stats.values import Rule
+from trialwise.stats.result_types import Rule
+from trialwise.stats.sequential.trial_order import Draw
 
 if TYPE_CHECKING:
     # As in `verdict`: not every run is sequential, and few have gates.

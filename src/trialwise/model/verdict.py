@@ -25,7 +25,7 @@ from trialwise.model.evidence import (
 )
 from trialwise.model.tally import Tally
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.values import Decision, Interval, Rule
+from trialwise.stats.result_types import Decision, Interval, Rule
 
 if TYPE_CHECKING:
     # A run is decided by one or two of these methods and must not load them all; `codec` finds

@@ -16,10 +16,10 @@ from trialwise.outcomes.order import Order
 from trialwise.outcomes.rows import OutcomeRow
 from trialwise.outcomes.trials import Experiment
 from trialwise.procedures.metrics import Reach, pass_k_of, usual_ks
-from trialwise.stats.intervals import clopper_pearson, wilson_interval
-from trialwise.stats.latency import LatencySummary, latency_summary
-from trialwise.stats.reliability import ReliabilitySummary, summarize
-from trialwise.stats.values import Interval, Rule, Undefined
+from trialwise.stats.latency_percentiles import LatencySummary, latency_summary
+from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
+from trialwise.stats.result_types import Interval, Rule, Undefined
+from trialwise.stats.run_reliability import ReliabilitySummary, summarize
 from trialwise.validation import require_count
 
 __all__ = ["CriterionMetrics", "InputMetrics", "Metrics", "PassK", "metrics_of"]

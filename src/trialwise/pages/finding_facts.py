@@ -14,8 +14,8 @@ from trialwise.model.verdict import (
     Verdict,
 )
 from trialwise.renderers.capabilities import Style
-from trialwise.stats.intervals import wilson_interval
-from trialwise.stats.values import Interval
+from trialwise.stats.rate_intervals import wilson_interval
+from trialwise.stats.result_types import Interval
 
 __all__ = [
     "list_latency_marks",
@@ -66,8 +66,8 @@ def pick_interval(finding: Finding) -> Interval | None:
 def list_latency_marks(finding: LatencyFinding, verdict: Verdict) -> Sequence[str]:
     """What qualifies a latency result: that it does not bind, that it rests on too few trials."""
     # Few runs judge latencies, and every report comes by here.
-    from trialwise.stats.latency import SUPPORTED_PERCENTILES, emission_minimum
     from trialwise.stats.latency_limits import LatencyLimitDecision
+    from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
 
     advisory = Dimension.LATENCY in verdict.advisory
     marks = ["advisory"] if advisory else []

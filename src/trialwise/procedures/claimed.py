@@ -35,7 +35,7 @@ from trialwise.stats.finite import (
     finite_corpus_interval,
 )
 from trialwise.stats.finite_hypergeometric import exact_tail, tail
-from trialwise.stats.values import Rule, Undefined
+from trialwise.stats.result_types import Rule, Undefined
 from trialwise.validation import require_open_rate
 
 __all__ = ["Counts", "decide_claimed", "matched_estimate"]

@@ -21,8 +21,8 @@ from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
 from trialwise.model.verdict import Intent, Procedure
-from trialwise.stats.sequential.order import Draw
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
+from trialwise.stats.sequential.trial_order import Draw
 from trialwise.validation import require_count
 
 __all__ = ["ClaimCheck", "check_claim", "default_draw"]
@@ -342,7 +342,7 @@ def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     if plan.required_rate is None or plan.alpha is None:
         return
     from trialwise.procedures.claimed import matched_estimate
-    from trialwise.stats.compliance import minimum_trials
+    from trialwise.stats.compliance_cutoffs import minimum_trials
 
     names = [str(place) for place in range(plan.inputs)]
     shares = [max(1, plan.trials * times // plan.slots) for times in plan.repetitions]

@@ -16,10 +16,10 @@ from trialwise.model.verdict import (
     PValue,
 )
 from trialwise.stats.binomial import binomial_tail, exact_tail
-from trialwise.stats.compliance import ComplianceCutoff, compliance_cutoff
-from trialwise.stats.intervals import clopper_pearson_low, wilson_low
+from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cutoff
 from trialwise.stats.normal import normal_sf, upper_z
-from trialwise.stats.values import Rule
+from trialwise.stats.rate_intervals import clopper_pearson_low, wilson_low
+from trialwise.stats.result_types import Rule
 from trialwise.validation import require_count
 
 __all__ = ["DECISION_RULES", "decide_compliance"]

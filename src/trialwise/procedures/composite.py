@@ -15,7 +15,13 @@ from trialwise.model.verdict import (
     Trigger,
     Verdict,
 )
-from trialwise.stats.envelopes import Direction, Envelope, Envelopes, envelope, type_one_envelopes
+from trialwise.stats.error_envelopes import (
+    Direction,
+    Envelope,
+    Envelopes,
+    envelope,
+    type_one_envelopes,
+)
 from trialwise.stats.refusal import Refusal
 
 if TYPE_CHECKING:

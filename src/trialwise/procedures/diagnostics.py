@@ -14,7 +14,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Diagnostics
 from trialwise.stats.autocorrelation import autocorrelation_test, lag_one_autocorrelation
 from trialwise.stats.fisher import fisher_one_sided
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_count
 
 __all__ = ["NOTABLE", "UNTESTABLE_SHARE", "diagnose"]

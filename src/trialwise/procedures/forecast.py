@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from trialwise.decimals import as_written
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Procedure
-from trialwise.stats.compliance import ComplianceCutoff
+from trialwise.stats.compliance_cutoffs import ComplianceCutoff
 
 if TYPE_CHECKING:
     from trialwise.stats.sequential import SequentialDesign
@@ -148,7 +148,7 @@ def _sequential(design: SequentialDesign) -> Iterator[Chance]:
 
 
 def _regression(criterion: CriterionPlan) -> Iterator[Chance]:
-    from trialwise.stats.regression import RegressionCutoff
+    from trialwise.stats.regression_cutoffs import RegressionCutoff
 
     design = criterion.design
     if not isinstance(design, RegressionCutoff):

@@ -21,7 +21,7 @@ from trialwise.stats.passk import (
     pass_hat_k_interval,
     pass_hat_k_plugin,
 )
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.result_types import Interval, Undefined
 
 __all__ = [
     "UNREACHED",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Procedure
-from trialwise.stats.intervals import rule_of_three
+from trialwise.stats.rate_intervals import rule_of_three
 
 __all__ = ["decide_observational"]
 

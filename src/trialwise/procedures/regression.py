@@ -16,8 +16,8 @@ from trialwise.model.verdict import (
 from trialwise.procedures.compliance import lower_bound
 from trialwise.stats.binomial import binomial_cdf
 from trialwise.stats.precedence import exact_lower_tail, lower_tail
-from trialwise.stats.regression import RegressionCutoff, regression_cutoff
-from trialwise.stats.values import Rule
+from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
+from trialwise.stats.result_types import Rule
 from trialwise.validation import require_count
 
 __all__ = ["DECISION_RULES", "FALSE_ALARM_EXCESS", "decide_regression"]

@@ -7,9 +7,9 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate, Procedure
 from trialwise.procedures.compliance import observed_status
+from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential.characteristic import OperatingCharacteristic
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.values import Interval
 
 __all__ = ["decide_sequential"]
 
@@ -98,7 +98,7 @@ def _interval(tally: Tally, design: SequentialDesign, *, is_stop: bool) -> Inter
     confidence = complement(design.alpha)
     if is_stop:
         return design.interval(tally.trials, tally.failed, confidence=confidence)
-    from trialwise.stats.confidence_sequence import anytime_interval
+    from trialwise.stats.confidence_sequences import anytime_interval
 
     return anytime_interval(tally.passed, tally.trials, confidence=confidence)
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from trialwise.documents.numbers import as_count
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.result_types import Interval, Undefined
 
 if TYPE_CHECKING:
     # Few runs have gates, and every report comes by here.

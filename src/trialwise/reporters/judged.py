@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from trialwise.documents.numbers import as_count, as_ends, as_observed
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 # Few runs have a judge, and every report comes by here.
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Decision
 from trialwise.pages.finding_facts import pick_style
 from trialwise.renderers.capabilities import Capabilities, Style
-from trialwise.stats.intervals import wilson_interval
+from trialwise.stats.rate_intervals import wilson_interval
 
 __all__ = ["Snapshot", "headline", "open_end", "status_block"]
 

@@ -12,7 +12,7 @@ from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Procedure
 from trialwise.procedures.composite import combine
-from trialwise.stats.envelopes import Envelope, envelope
+from trialwise.stats.error_envelopes import Envelope, envelope
 
 __all__ = [
     "Status",

@@ -39,7 +39,7 @@ from trialwise.runtime.measuring import Measurement, observed_criteria, successf
 from trialwise.runtime.preparing import Baselines, design_cache
 from trialwise.runtime.result import Result
 from trialwise.runtime.running import reproducibility
-from trialwise.stats.values import Rule
+from trialwise.stats.result_types import Rule
 from trialwise.validation import require_choice
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TypedDict
 
 from trialwise.model.options import AbortRule, Analysis, Budget, RunOptions
 from trialwise.model.verdict import Intent
-from trialwise.stats.sequential.order import Draw
-from trialwise.stats.values import Rule
+from trialwise.stats.result_types import Rule
+from trialwise.stats.sequential.trial_order import Draw
 
 __all__ = ["RunSettings", "options_of"]
 

@@ -21,8 +21,8 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.procedures.deciding.run_verdict import decide_run
-from trialwise.stats.compliance import ComplianceCutoff, compliance_cutoff
-from trialwise.stats.regression import RegressionCutoff, regression_cutoff
+from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cutoff
+from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.sequential.design import Method, SequentialDesign
 
 __all__ = ["Difference", "Verification", "verify"]

@@ -11,14 +11,6 @@ from trialwise.stats.anytime import EProcess as EProcess
 from trialwise.stats.anytime import anytime_p_value as anytime_p_value
 from trialwise.stats.anytime import e_process as e_process
 from trialwise.stats.anytime import e_value as e_value
-from trialwise.stats.approaches import ImpliedLevel as ImpliedLevel
-from trialwise.stats.approaches import implied_alpha_of_cutoff as implied_alpha_of_cutoff
-from trialwise.stats.approaches import (
-    implied_confidence_of_observation as implied_confidence_of_observation,
-)
-from trialwise.stats.approaches import (
-    implied_confidence_of_threshold as implied_confidence_of_threshold,
-)
 from trialwise.stats.autocorrelation import Alternative as Alternative
 from trialwise.stats.autocorrelation import AutocorrelationTest as AutocorrelationTest
 from trialwise.stats.autocorrelation import autocorrelation_test as autocorrelation_test
@@ -30,17 +22,11 @@ from trialwise.stats.binomial import binomial_tail as binomial_tail
 from trialwise.stats.bounded_means import bounded_mean_interval as bounded_mean_interval
 from trialwise.stats.bounded_means import bounded_variance_interval as bounded_variance_interval
 from trialwise.stats.bounded_means import weighted_mean_interval as weighted_mean_interval
-from trialwise.stats.cluster_beta_binomial import BetaBinomialFit as BetaBinomialFit
-from trialwise.stats.cluster_beta_binomial import FitLocation as FitLocation
-from trialwise.stats.cluster_beta_binomial import beta_binomial_fit as beta_binomial_fit
 from trialwise.stats.cluster_estimators import ClusterEstimate as ClusterEstimate
 from trialwise.stats.cluster_estimators import ClusterMethod as ClusterMethod
 from trialwise.stats.cluster_estimators import Estimand as Estimand
 from trialwise.stats.cluster_estimators import call_weighted as call_weighted
 from trialwise.stats.cluster_estimators import prompt_weighted as prompt_weighted
-from trialwise.stats.cluster_resampling import BootstrapMethod as BootstrapMethod
-from trialwise.stats.cluster_resampling import ClusterBootstrap as ClusterBootstrap
-from trialwise.stats.cluster_resampling import cluster_bootstrap as cluster_bootstrap
 from trialwise.stats.cluster_stratified import StratifiedEstimate as StratifiedEstimate
 from trialwise.stats.cluster_stratified import Stratum as Stratum
 from trialwise.stats.cluster_stratified import stratified as stratified
@@ -53,40 +39,27 @@ from trialwise.stats.clusters import intraclass_correlation as intraclass_correl
 from trialwise.stats.clusters import is_materially_clustered as is_materially_clustered
 from trialwise.stats.clusters import kish_cluster_size as kish_cluster_size
 from trialwise.stats.clusters import summarise_clusters as summarise_clusters
-from trialwise.stats.compliance import ComplianceCutoff as ComplianceCutoff
-from trialwise.stats.compliance import compliance_cutoff as compliance_cutoff
-from trialwise.stats.compliance import minimum_trials as minimum_trials
-from trialwise.stats.confidence_sequence import BernoulliSequence as BernoulliSequence
-from trialwise.stats.confidence_sequence import BoundedSequence as BoundedSequence
-from trialwise.stats.confidence_sequence import anytime_interval as anytime_interval
-from trialwise.stats.confidence_sequence import (
+from trialwise.stats.compliance_cutoffs import ComplianceCutoff as ComplianceCutoff
+from trialwise.stats.compliance_cutoffs import compliance_cutoff as compliance_cutoff
+from trialwise.stats.compliance_cutoffs import minimum_trials as minimum_trials
+from trialwise.stats.confidence_sequences import BernoulliSequence as BernoulliSequence
+from trialwise.stats.confidence_sequences import BoundedSequence as BoundedSequence
+from trialwise.stats.confidence_sequences import anytime_interval as anytime_interval
+from trialwise.stats.confidence_sequences import (
     bernoulli_confidence_sequence as bernoulli_confidence_sequence,
 )
-from trialwise.stats.confidence_sequence import (
+from trialwise.stats.confidence_sequences import (
     bounded_confidence_sequence as bounded_confidence_sequence,
 )
-from trialwise.stats.containment import ChallengeStratum as ChallengeStratum
-from trialwise.stats.containment import GuardrailBound as GuardrailBound
-from trialwise.stats.containment import GuardrailQuantity as GuardrailQuantity
-from trialwise.stats.containment import StratifiedContainment as StratifiedContainment
-from trialwise.stats.containment import guardrail_sensitivity as guardrail_sensitivity
-from trialwise.stats.containment import guardrail_specificity as guardrail_specificity
-from trialwise.stats.containment import stratified_containment as stratified_containment
-from trialwise.stats.containment_residual import CombinedBoundaries as CombinedBoundaries
-from trialwise.stats.containment_residual import MissCondition as MissCondition
-from trialwise.stats.containment_residual import PrevalenceSource as PrevalenceSource
-from trialwise.stats.containment_residual import ResidualHarm as ResidualHarm
-from trialwise.stats.containment_residual import combine_boundaries as combine_boundaries
-from trialwise.stats.containment_residual import residual_harm_bound as residual_harm_bound
-from trialwise.stats.envelopes import Envelope as Envelope
-from trialwise.stats.envelopes import Envelopes as Envelopes
-from trialwise.stats.envelopes import HorizonFalseAlarm as HorizonFalseAlarm
-from trialwise.stats.envelopes import across_suite_envelope as across_suite_envelope
-from trialwise.stats.envelopes import envelope as envelope
-from trialwise.stats.envelopes import family_wise_independent as family_wise_independent
-from trialwise.stats.envelopes import horizon_false_alarm as horizon_false_alarm
-from trialwise.stats.envelopes import per_run_alpha_for_horizon as per_run_alpha_for_horizon
-from trialwise.stats.envelopes import type_one_envelopes as type_one_envelopes
+from trialwise.stats.error_envelopes import Envelope as Envelope
+from trialwise.stats.error_envelopes import Envelopes as Envelopes
+from trialwise.stats.error_envelopes import HorizonFalseAlarm as HorizonFalseAlarm
+from trialwise.stats.error_envelopes import across_suite_envelope as across_suite_envelope
+from trialwise.stats.error_envelopes import envelope as envelope
+from trialwise.stats.error_envelopes import family_wise_independent as family_wise_independent
+from trialwise.stats.error_envelopes import horizon_false_alarm as horizon_false_alarm
+from trialwise.stats.error_envelopes import per_run_alpha_for_horizon as per_run_alpha_for_horizon
+from trialwise.stats.error_envelopes import type_one_envelopes as type_one_envelopes
 from trialwise.stats.finite import ExactCorpusRate as ExactCorpusRate
 from trialwise.stats.finite import FiniteCorpusCutoff as FiniteCorpusCutoff
 from trialwise.stats.finite import FiniteCorpusInterval as FiniteCorpusInterval
@@ -98,15 +71,13 @@ from trialwise.stats.finite_hypergeometric import hypergeometric_cdf as hypergeo
 from trialwise.stats.finite_hypergeometric import hypergeometric_tail as hypergeometric_tail
 from trialwise.stats.fisher import fisher_one_sided as fisher_one_sided
 from trialwise.stats.fisher import fisher_rejects as fisher_rejects
-from trialwise.stats.intervals import clopper_pearson as clopper_pearson
-from trialwise.stats.intervals import jeffreys as jeffreys
-from trialwise.stats.intervals import rule_of_three as rule_of_three
-from trialwise.stats.intervals import wald as wald
-from trialwise.stats.intervals import wilson_interval as wilson_interval
-from trialwise.stats.intervals import wilson_lower as wilson_lower
-from trialwise.stats.intervals import wilson_lower_rate as wilson_lower_rate
-from trialwise.stats.intervals import wilson_upper as wilson_upper
-from trialwise.stats.intervals import zero_failure_bound as zero_failure_bound
+from trialwise.stats.guardrails import ChallengeStratum as ChallengeStratum
+from trialwise.stats.guardrails import GuardrailBound as GuardrailBound
+from trialwise.stats.guardrails import GuardrailQuantity as GuardrailQuantity
+from trialwise.stats.guardrails import StratifiedContainment as StratifiedContainment
+from trialwise.stats.guardrails import guardrail_sensitivity as guardrail_sensitivity
+from trialwise.stats.guardrails import guardrail_specificity as guardrail_specificity
+from trialwise.stats.guardrails import stratified_containment as stratified_containment
 from trialwise.stats.judge_correction import CorrectedRate as CorrectedRate
 from trialwise.stats.judge_correction import CorrectionMethod as CorrectionMethod
 from trialwise.stats.judge_correction import JudgeAccuracy as JudgeAccuracy
@@ -121,11 +92,6 @@ from trialwise.stats.judged_decision import JudgedDecision as JudgedDecision
 from trialwise.stats.judged_decision import JudgedSequence as JudgedSequence
 from trialwise.stats.judged_decision import OpenBecause as OpenBecause
 from trialwise.stats.judged_decision import decide_judged as decide_judged
-from trialwise.stats.latency import SUPPORTED_PERCENTILES as SUPPORTED_PERCENTILES
-from trialwise.stats.latency import LatencySummary as LatencySummary
-from trialwise.stats.latency import emission_minimum as emission_minimum
-from trialwise.stats.latency import latency_summary as latency_summary
-from trialwise.stats.latency import nearest_rank_percentile as nearest_rank_percentile
 from trialwise.stats.latency_baseline import TIE_POLICY as TIE_POLICY
 from trialwise.stats.latency_baseline import OrderStatisticBound as OrderStatisticBound
 from trialwise.stats.latency_baseline import order_statistic_bound as order_statistic_bound
@@ -142,6 +108,11 @@ from trialwise.stats.latency_minimums import NondegeneracyDecision as Nondegener
 from trialwise.stats.latency_minimums import ThresholdSource as ThresholdSource
 from trialwise.stats.latency_minimums import existence_minimum as existence_minimum
 from trialwise.stats.latency_minimums import nondegeneracy_decision as nondegeneracy_decision
+from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES as SUPPORTED_PERCENTILES
+from trialwise.stats.latency_percentiles import LatencySummary as LatencySummary
+from trialwise.stats.latency_percentiles import emission_minimum as emission_minimum
+from trialwise.stats.latency_percentiles import latency_summary as latency_summary
+from trialwise.stats.latency_percentiles import nearest_rank_percentile as nearest_rank_percentile
 from trialwise.stats.latency_planning import NondegeneracyPlan as NondegeneracyPlan
 from trialwise.stats.latency_planning import PrecedencePlan as PrecedencePlan
 from trialwise.stats.latency_planning import VerificationGate as VerificationGate
@@ -156,20 +127,6 @@ from trialwise.stats.latency_precedence import count_exceedances as count_exceed
 from trialwise.stats.latency_precedence import exceedance_cutoff as exceedance_cutoff
 from trialwise.stats.latency_precedence import precedence_existence as precedence_existence
 from trialwise.stats.latency_precedence import precedence_threshold as precedence_threshold
-from trialwise.stats.monitoring import ShewhartChart as ShewhartChart
-from trialwise.stats.monitoring import ShewhartDesign as ShewhartDesign
-from trialwise.stats.monitoring import shewhart_design as shewhart_design
-from trialwise.stats.monitoring_cusum import CusumChart as CusumChart
-from trialwise.stats.monitoring_cusum import CusumDesign as CusumDesign
-from trialwise.stats.monitoring_cusum import cusum_design as cusum_design
-from trialwise.stats.monitoring_ewma import EwmaChart as EwmaChart
-from trialwise.stats.monitoring_ewma import EwmaDesign as EwmaDesign
-from trialwise.stats.monitoring_ewma import ewma_design as ewma_design
-from trialwise.stats.multiple_streams import CriterionStream as CriterionStream
-from trialwise.stats.multiple_streams import StreamDecision as StreamDecision
-from trialwise.stats.multiple_streams import StreamsDecision as StreamsDecision
-from trialwise.stats.multiple_streams import StreamStatus as StreamStatus
-from trialwise.stats.multiple_streams import decide_streams as decide_streams
 from trialwise.stats.multiplicity import Adjustment as Adjustment
 from trialwise.stats.multiplicity import EvidenceAdjustment as EvidenceAdjustment
 from trialwise.stats.multiplicity import adjust as adjust
@@ -196,80 +153,134 @@ from trialwise.stats.passk import pass_at_k_naive as pass_at_k_naive
 from trialwise.stats.passk import pass_hat_k as pass_hat_k
 from trialwise.stats.passk import pass_hat_k_interval as pass_hat_k_interval
 from trialwise.stats.passk import pass_hat_k_plugin as pass_hat_k_plugin
-from trialwise.stats.power import ComplianceSizing as ComplianceSizing
-from trialwise.stats.power import NormalSizing as NormalSizing
-from trialwise.stats.power import compliance_sizing as compliance_sizing
-from trialwise.stats.power import minimum_detectable_degradation as minimum_detectable_degradation
-from trialwise.stats.power import minimum_detectable_effect as minimum_detectable_effect
-from trialwise.stats.power import normal_power as normal_power
-from trialwise.stats.power import normal_sizing as normal_sizing
-from trialwise.stats.power import precision_trials as precision_trials
 from trialwise.stats.precedence import precedence_cdf as precedence_cdf
 from trialwise.stats.precedence import precedence_rank as precedence_rank
-from trialwise.stats.predictive import JEFFREYS as JEFFREYS
-from trialwise.stats.predictive import PosteriorPredictive as PosteriorPredictive
-from trialwise.stats.predictive import PredictiveCutoff as PredictiveCutoff
-from trialwise.stats.predictive import posterior_predictive as posterior_predictive
-from trialwise.stats.predictive import predictive_cutoff as predictive_cutoff
-from trialwise.stats.predictive import predictive_false_alarm as predictive_false_alarm
+from trialwise.stats.rate_intervals import clopper_pearson as clopper_pearson
+from trialwise.stats.rate_intervals import jeffreys as jeffreys
+from trialwise.stats.rate_intervals import rule_of_three as rule_of_three
+from trialwise.stats.rate_intervals import wald as wald
+from trialwise.stats.rate_intervals import wilson_interval as wilson_interval
+from trialwise.stats.rate_intervals import wilson_lower as wilson_lower
+from trialwise.stats.rate_intervals import wilson_lower_rate as wilson_lower_rate
+from trialwise.stats.rate_intervals import wilson_upper as wilson_upper
+from trialwise.stats.rate_intervals import zero_failure_bound as zero_failure_bound
+from trialwise.stats.rate_sizing import ComplianceSizing as ComplianceSizing
+from trialwise.stats.rate_sizing import NormalSizing as NormalSizing
+from trialwise.stats.rate_sizing import compliance_sizing as compliance_sizing
+from trialwise.stats.rate_sizing import (
+    minimum_detectable_degradation as minimum_detectable_degradation,
+)
+from trialwise.stats.rate_sizing import minimum_detectable_effect as minimum_detectable_effect
+from trialwise.stats.rate_sizing import normal_power as normal_power
+from trialwise.stats.rate_sizing import normal_sizing as normal_sizing
+from trialwise.stats.rate_sizing import precision_trials as precision_trials
 from trialwise.stats.refusal import Refusal as Refusal
-from trialwise.stats.regression import RegressionCutoff as RegressionCutoff
-from trialwise.stats.regression import design_false_alarm as design_false_alarm
-from trialwise.stats.regression import design_power as design_power
-from trialwise.stats.regression import regression_cutoff as regression_cutoff
-from trialwise.stats.reliability import ReliabilitySummary as ReliabilitySummary
-from trialwise.stats.reliability import confidence_band as confidence_band
-from trialwise.stats.reliability import graceful_degradation as graceful_degradation
-from trialwise.stats.reliability import recommend_runs as recommend_runs
-from trialwise.stats.reliability import recommend_runs_wilson as recommend_runs_wilson
-from trialwise.stats.reliability import reliability_decay_curve as reliability_decay_curve
-from trialwise.stats.reliability import summarize as summarize
-from trialwise.stats.reliability import variance_amplification as variance_amplification
+from trialwise.stats.regression_cutoffs import RegressionCutoff as RegressionCutoff
+from trialwise.stats.regression_cutoffs import design_false_alarm as design_false_alarm
+from trialwise.stats.regression_cutoffs import design_power as design_power
+from trialwise.stats.regression_cutoffs import regression_cutoff as regression_cutoff
+from trialwise.stats.residual_harm import CombinedBoundaries as CombinedBoundaries
+from trialwise.stats.residual_harm import MissCondition as MissCondition
+from trialwise.stats.residual_harm import PrevalenceSource as PrevalenceSource
+from trialwise.stats.residual_harm import ResidualHarm as ResidualHarm
+from trialwise.stats.residual_harm import combine_boundaries as combine_boundaries
+from trialwise.stats.residual_harm import residual_harm_bound as residual_harm_bound
+from trialwise.stats.result_types import Decision as Decision
+from trialwise.stats.result_types import Interval as Interval
+from trialwise.stats.result_types import Rule as Rule
+from trialwise.stats.result_types import Undefined as Undefined
+from trialwise.stats.risk_sizing import Sizing as Sizing
+from trialwise.stats.risk_sizing import design_detectable_rate as design_detectable_rate
+from trialwise.stats.risk_sizing import design_power_at as design_power_at
+from trialwise.stats.risk_sizing import design_required_trials as design_required_trials
+from trialwise.stats.risk_sizing import floor_detectable_rate as floor_detectable_rate
+from trialwise.stats.risk_sizing import floor_power_at as floor_power_at
+from trialwise.stats.risk_sizing import floor_required_trials as floor_required_trials
+from trialwise.stats.risk_sizing import resolved_power_at as resolved_power_at
+from trialwise.stats.risk_sizing import resolved_required_trials as resolved_required_trials
+from trialwise.stats.run_reliability import ReliabilitySummary as ReliabilitySummary
+from trialwise.stats.run_reliability import confidence_band as confidence_band
+from trialwise.stats.run_reliability import graceful_degradation as graceful_degradation
+from trialwise.stats.run_reliability import recommend_runs as recommend_runs
+from trialwise.stats.run_reliability import recommend_runs_wilson as recommend_runs_wilson
+from trialwise.stats.run_reliability import reliability_decay_curve as reliability_decay_curve
+from trialwise.stats.run_reliability import summarize as summarize
+from trialwise.stats.run_reliability import variance_amplification as variance_amplification
 from trialwise.stats.score_difference import NonInferiority as NonInferiority
 from trialwise.stats.score_difference import difference_interval as difference_interval
 from trialwise.stats.score_difference import noninferiority as noninferiority
 from trialwise.stats.score_difference import noninferiority_size as noninferiority_size
-from trialwise.stats.scoring import Flakiness as Flakiness
-from trialwise.stats.scoring import GraderResult as GraderResult
-from trialwise.stats.scoring import MultiTrialMetrics as MultiTrialMetrics
-from trialwise.stats.scoring import SkillMetrics as SkillMetrics
-from trialwise.stats.scoring import SkillScore as SkillScore
-from trialwise.stats.scoring import StimulusScore as StimulusScore
-from trialwise.stats.scoring import flakiness as flakiness
-from trialwise.stats.scoring import multi_trial_metrics as multi_trial_metrics
-from trialwise.stats.scoring import skill_score as skill_score
-from trialwise.stats.scoring import stimulus_score as stimulus_score
-from trialwise.stats.sizing import Sizing as Sizing
-from trialwise.stats.sizing import design_detectable_rate as design_detectable_rate
-from trialwise.stats.sizing import design_power_at as design_power_at
-from trialwise.stats.sizing import design_required_trials as design_required_trials
-from trialwise.stats.sizing import floor_detectable_rate as floor_detectable_rate
-from trialwise.stats.sizing import floor_power_at as floor_power_at
-from trialwise.stats.sizing import floor_required_trials as floor_required_trials
-from trialwise.stats.sizing import resolved_power_at as resolved_power_at
-from trialwise.stats.sizing import resolved_required_trials as resolved_required_trials
-from trialwise.stats.spending import GroupSequentialDesign as GroupSequentialDesign
-from trialwise.stats.spending import LookCharacteristic as LookCharacteristic
-from trialwise.stats.spending import PeekingError as PeekingError
-from trialwise.stats.spending import group_sequential_boundaries as group_sequential_boundaries
-from trialwise.stats.spending import peeking_error as peeking_error
-from trialwise.stats.spending import spend as spend
-from trialwise.stats.stability import DEFAULT_GATE as DEFAULT_GATE
-from trialwise.stats.stability import DEFAULT_MINIMUM as DEFAULT_MINIMUM
-from trialwise.stats.stability import StabilityAcrossRuns as StabilityAcrossRuns
-from trialwise.stats.stability import StabilityFloors as StabilityFloors
-from trialwise.stats.stability import StabilityGate as StabilityGate
-from trialwise.stats.stability import StabilityReport as StabilityReport
-from trialwise.stats.stability import agent_stability as agent_stability
-from trialwise.stats.stability import agent_stability_across as agent_stability_across
-from trialwise.stats.stability import drift_flags as drift_flags
-from trialwise.stats.stability import stability_of_shape as stability_of_shape
+from trialwise.stats.skill_scores import Flakiness as Flakiness
+from trialwise.stats.skill_scores import GraderResult as GraderResult
+from trialwise.stats.skill_scores import MultiTrialMetrics as MultiTrialMetrics
+from trialwise.stats.skill_scores import SkillMetrics as SkillMetrics
+from trialwise.stats.skill_scores import SkillScore as SkillScore
+from trialwise.stats.skill_scores import StimulusScore as StimulusScore
+from trialwise.stats.skill_scores import flakiness as flakiness
+from trialwise.stats.skill_scores import multi_trial_metrics as multi_trial_metrics
+from trialwise.stats.skill_scores import skill_score as skill_score
+from trialwise.stats.skill_scores import stimulus_score as stimulus_score
+from trialwise.stats.toolbox.adaptive_sampling import (
+    AdaptiveCharacteristic as AdaptiveCharacteristic,
+)
+from trialwise.stats.toolbox.adaptive_sampling import AdaptiveDesign as AdaptiveDesign
+from trialwise.stats.toolbox.adaptive_sampling import adaptive_design as adaptive_design
+from trialwise.stats.toolbox.beta_binomial import BetaBinomialFit as BetaBinomialFit
+from trialwise.stats.toolbox.beta_binomial import FitLocation as FitLocation
+from trialwise.stats.toolbox.beta_binomial import beta_binomial_fit as beta_binomial_fit
+from trialwise.stats.toolbox.cluster_resampling import BootstrapMethod as BootstrapMethod
+from trialwise.stats.toolbox.cluster_resampling import ClusterBootstrap as ClusterBootstrap
+from trialwise.stats.toolbox.cluster_resampling import cluster_bootstrap as cluster_bootstrap
+from trialwise.stats.toolbox.criterion_streams import CriterionStream as CriterionStream
+from trialwise.stats.toolbox.criterion_streams import StreamDecision as StreamDecision
+from trialwise.stats.toolbox.criterion_streams import StreamsDecision as StreamsDecision
+from trialwise.stats.toolbox.criterion_streams import StreamStatus as StreamStatus
+from trialwise.stats.toolbox.criterion_streams import decide_streams as decide_streams
+from trialwise.stats.toolbox.cusum import CusumChart as CusumChart
+from trialwise.stats.toolbox.cusum import CusumDesign as CusumDesign
+from trialwise.stats.toolbox.cusum import cusum_design as cusum_design
+from trialwise.stats.toolbox.ewma import EwmaChart as EwmaChart
+from trialwise.stats.toolbox.ewma import EwmaDesign as EwmaDesign
+from trialwise.stats.toolbox.ewma import ewma_design as ewma_design
+from trialwise.stats.toolbox.group_sequential import GroupSequentialDesign as GroupSequentialDesign
+from trialwise.stats.toolbox.group_sequential import LookCharacteristic as LookCharacteristic
+from trialwise.stats.toolbox.group_sequential import PeekingError as PeekingError
+from trialwise.stats.toolbox.group_sequential import (
+    group_sequential_boundaries as group_sequential_boundaries,
+)
+from trialwise.stats.toolbox.group_sequential import peeking_error as peeking_error
+from trialwise.stats.toolbox.group_sequential import spend as spend
+from trialwise.stats.toolbox.implied_levels import ImpliedLevel as ImpliedLevel
+from trialwise.stats.toolbox.implied_levels import (
+    implied_alpha_of_cutoff as implied_alpha_of_cutoff,
+)
+from trialwise.stats.toolbox.implied_levels import (
+    implied_confidence_of_observation as implied_confidence_of_observation,
+)
+from trialwise.stats.toolbox.implied_levels import (
+    implied_confidence_of_threshold as implied_confidence_of_threshold,
+)
+from trialwise.stats.toolbox.predictive import JEFFREYS as JEFFREYS
+from trialwise.stats.toolbox.predictive import PosteriorPredictive as PosteriorPredictive
+from trialwise.stats.toolbox.predictive import PredictiveCutoff as PredictiveCutoff
+from trialwise.stats.toolbox.predictive import posterior_predictive as posterior_predictive
+from trialwise.stats.toolbox.predictive import predictive_cutoff as predictive_cutoff
+from trialwise.stats.toolbox.predictive import predictive_false_alarm as predictive_false_alarm
+from trialwise.stats.toolbox.shewhart import ShewhartChart as ShewhartChart
+from trialwise.stats.toolbox.shewhart import ShewhartDesign as ShewhartDesign
+from trialwise.stats.toolbox.shewhart import shewhart_design as shewhart_design
 from trialwise.stats.trace_shape import TraceShape as TraceShape
+from trialwise.stats.trace_stability import DEFAULT_GATE as DEFAULT_GATE
+from trialwise.stats.trace_stability import DEFAULT_MINIMUM as DEFAULT_MINIMUM
+from trialwise.stats.trace_stability import StabilityAcrossRuns as StabilityAcrossRuns
+from trialwise.stats.trace_stability import StabilityFloors as StabilityFloors
+from trialwise.stats.trace_stability import StabilityGate as StabilityGate
+from trialwise.stats.trace_stability import StabilityReport as StabilityReport
+from trialwise.stats.trace_stability import agent_stability as agent_stability
+from trialwise.stats.trace_stability import agent_stability_across as agent_stability_across
+from trialwise.stats.trace_stability import drift_flags as drift_flags
+from trialwise.stats.trace_stability import stability_of_shape as stability_of_shape
 from trialwise.stats.unconditional import BoschlooTest as BoschlooTest
 from trialwise.stats.unconditional import boschloo as boschloo
 from trialwise.stats.unconditional import boschloo_cutoff as boschloo_cutoff
 from trialwise.stats.unconditional import boschloo_size as boschloo_size
-from trialwise.stats.values import Decision as Decision
-from trialwise.stats.values import Interval as Interval
-from trialwise.stats.values import Rule as Rule
-from trialwise.stats.values import Undefined as Undefined

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from trialwise.decimals import as_written, at_most
 from trialwise.stats.binomial import _pmf, _tail, exact_tail
-from trialwise.stats.compliance import minimum_trials, wilson_cutoff
+from trialwise.stats.compliance_cutoffs import minimum_trials, wilson_cutoff
 from trialwise.stats.normal import upper_z
-from trialwise.stats.values import Rule
+from trialwise.stats.result_types import Rule
 
 #: Every step adds rounding; a fresh tail this often keeps it below 1e-13.
 _REFRESH = 256

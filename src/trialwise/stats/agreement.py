@@ -17,7 +17,7 @@ from typing import Any, Literal, SupportsIndex, TypeAlias
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import (
     require_choice,
     require_count,

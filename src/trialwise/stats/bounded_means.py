@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import require_count, require_open_rate, require_positive, require_rate
 
 __all__ = ["bounded_mean_interval", "bounded_variance_interval", "weighted_mean_interval"]

@@ -24,7 +24,7 @@ from typing import Literal, TypeAlias
 from trialwise.stats._beta import beta_quantile
 from trialwise.stats.clusters import Groups, check_groups
 from trialwise.stats.normal import upper_z
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import require_choice, require_open_rate
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Literal, SupportsIndex
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.normal import upper_z
-from trialwise.stats.values import Interval
+from trialwise.stats.result_types import Interval
 from trialwise.validation import require_open_rate, require_positive, require_successes
 
 __all__ = ["StratifiedEstimate", "Stratum", "stratified"]

@@ -13,7 +13,7 @@ from math import fsum
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 from trialwise.validation import (
     require_choice,
     require_count,

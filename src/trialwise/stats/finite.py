@@ -15,8 +15,8 @@ from typing import SupportsIndex
 from trialwise.decimals import as_written, at_most, ceil_product
 from trialwise.errors import InvalidArgument
 from trialwise.stats.finite_hypergeometric import exact_tail, tail
-from trialwise.stats.intervals import SIDES, Side
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.rate_intervals import SIDES, Side
+from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import (
     require_choice,
     require_count,

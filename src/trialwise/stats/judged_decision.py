@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.stats.agreement import Confusion
-from trialwise.stats.confidence_sequence import BoundedSequence
+from trialwise.stats.confidence_sequences import BoundedSequence
 from trialwise.stats.judge_correction import (
     CorrectedRate,
     CorrectionMethod,
@@ -23,7 +23,7 @@ from trialwise.stats.judge_correction import (
     shares,
     unit,
 )
-from trialwise.stats.values import Decision, Interval, Undefined
+from trialwise.stats.result_types import Decision, Interval, Undefined
 from trialwise.validation import require_choice, require_open_rate, require_successes
 
 __all__ = ["Correction", "JudgedDecision", "JudgedSequence", "OpenBecause", "decide_judged"]

@@ -16,10 +16,10 @@ from typing import SupportsIndex
 
 from trialwise.decimals import ceil_product, complement
 from trialwise.stats.binomial import _cdf
-from trialwise.stats.compliance import exact_cutoff
-from trialwise.stats.latency import check_latencies, check_percentile, nearest_rank
+from trialwise.stats.compliance_cutoffs import exact_cutoff
+from trialwise.stats.latency_percentiles import check_latencies, check_percentile, nearest_rank
 from trialwise.stats.precedence import lower_tail
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_count, require_open_rate, require_real
 
 __all__ = [

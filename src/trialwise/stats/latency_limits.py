@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.stats.binomial import _tail
-from trialwise.stats.compliance import (
+from trialwise.stats.compliance_cutoffs import (
     ComplianceCutoff,
     compliance_cutoff,
     exact_cutoff,
     minimum_trials,
 )
-from trialwise.stats.intervals import clopper_pearson_low
-from trialwise.stats.latency import check_latencies, check_percentile, nearest_rank
 from trialwise.stats.latency_minimums import INTENTS, Intent
+from trialwise.stats.latency_percentiles import check_latencies, check_percentile, nearest_rank
+from trialwise.stats.rate_intervals import clopper_pearson_low
 from trialwise.stats.refusal import Refusal
 from trialwise.validation import require_choice, require_count, require_open_rate, require_positive
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.decimals import complement
-from trialwise.stats.compliance import minimum_trials
-from trialwise.stats.latency import check_percentile, emission_minimum
+from trialwise.stats.compliance_cutoffs import minimum_trials
+from trialwise.stats.latency_percentiles import check_percentile, emission_minimum
 from trialwise.validation import require_choice, require_count, require_open_rate
 
 __all__ = [

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import SupportsIndex
 
 from trialwise.decimals import as_written, ceil_product, floor_product
-from trialwise.stats.latency import emission_minimum
 from trialwise.stats.latency_minimums import existence_minimum
+from trialwise.stats.latency_percentiles import emission_minimum
 from trialwise.stats.latency_precedence import precedence_existence
 from trialwise.stats.precedence import reaches
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_count, require_rate
 
 __all__ = [

@@ -18,7 +18,7 @@ from typing import SupportsIndex
 
 from trialwise.decimals import ceil_product
 from trialwise.errors import InvalidArgument
-from trialwise.stats.latency import check_latencies, check_percentile, nearest_rank
+from trialwise.stats.latency_percentiles import check_latencies, check_percentile, nearest_rank
 from trialwise.stats.precedence import lower_tail, smallest_count
 from trialwise.stats.refusal import Refusal
 from trialwise.validation import require_count, require_open_rate, require_real

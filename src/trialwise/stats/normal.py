@@ -6,6 +6,9 @@ import math
 
 _SQRT2 = math.sqrt(2)
 
+#: The package exports none of these: Python has `statistics.NormalDist`.
+__all__: list[str] = []
+
 
 def normal_cdf(x: float) -> float:
     """P(Z ≤ x), accurate in the lower tail.

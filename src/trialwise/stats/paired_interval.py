@@ -6,10 +6,10 @@ import math
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.intervals import wilson_interval
 from trialwise.stats.normal import upper_z
 from trialwise.stats.paired import PairCounts
-from trialwise.stats.values import Interval
+from trialwise.stats.rate_intervals import wilson_interval
+from trialwise.stats.result_types import Interval
 from trialwise.validation import require_choice, require_count, require_open_rate
 
 __all__ = ["paired_difference_interval"]

@@ -18,9 +18,9 @@ from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.bounded_means import bounded_mean_interval
-from trialwise.stats.intervals import clopper_pearson
 from trialwise.stats.normal import upper_z
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.rate_intervals import clopper_pearson
+from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import (
     require_choice,
     require_count,

@@ -20,10 +20,10 @@ from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.fisher import check_two_runs
-from trialwise.stats.intervals import wilson_high, wilson_low
 from trialwise.stats.normal import normal_cdf, normal_sf, upper_z
-from trialwise.stats.regression import cdf_window, likely_counts
-from trialwise.stats.values import Interval
+from trialwise.stats.rate_intervals import wilson_high, wilson_low
+from trialwise.stats.regression_cutoffs import cdf_window, likely_counts
+from trialwise.stats.result_types import Interval
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
 __all__ = [

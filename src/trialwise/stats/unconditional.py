@@ -25,8 +25,8 @@ from typing import SupportsIndex
 from trialwise.decimals import RELATIVE_BAND
 from trialwise.stats.fisher import FisherLevel, check_two_runs, fisher_corners, fisher_p_value
 from trialwise.stats.precedence import lattice_weight, smallest_count
-from trialwise.stats.regression import likely_counts
-from trialwise.stats.values import Undefined
+from trialwise.stats.regression_cutoffs import likely_counts
+from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_count, require_open_rate, require_successes
 
 __all__ = ["BoschlooTest", "boschloo", "boschloo_cutoff", "boschloo_size"]

@@ -75,7 +75,7 @@ def check_runs(contract: Contract, options: RunOptions, fields: Fields, context:
 
 def _gate(name: str, given: Fields, expect: tuple[Expectation, ...]) -> Gate:
     from trialwise.model.gate import Metrics, Reliability, Stability
-    from trialwise.stats.stability import StabilityFloors
+    from trialwise.stats.trace_stability import StabilityFloors
 
     shared: dict[str, Any] = {"expect": expect, **given.given("sampling", "confidence")}
     if name == "reliability":

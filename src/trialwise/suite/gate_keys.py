@@ -11,7 +11,7 @@ from trialwise.declarations.written import Invalid, Reader, Written
 
 __all__ = ["METRICS", "RELIABILITY", "STABILITY"]
 
-#: Of `trialwise.stats.stability`, which a suite without gates does not load.
+#: Of `trialwise.stats.trace_stability`, which a suite without gates does not load.
 _SUB_SCORES = (
     "tool_usage_stability",
     "response_consistency",

@@ -25,8 +25,8 @@ from trialwise.model.covariate import CovariateKind
 from trialwise.model.criterion import METHODS, Origin
 from trialwise.model.options import Analysis
 from trialwise.model.verdict import Intent
-from trialwise.stats.sequential.order import DRAWS
-from trialwise.stats.values import RULES
+from trialwise.stats.result_types import RULES
+from trialwise.stats.sequential.trial_order import DRAWS
 from trialwise.suite.gate_keys import METRICS, RELIABILITY, STABILITY
 from trialwise.suite.input_keys import INPUT_LIST, INPUTS, SAMPLING
 from trialwise.suite.postconditions import CALLS, POSTCONDITIONS, postcondition_keys

@@ -9,7 +9,7 @@ import pytest
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.sequential import SequentialDesign
-from trialwise.stats.sequential.adaptive import AdaptiveDesign, adaptive_design
+from trialwise.stats.toolbox.adaptive_sampling import AdaptiveDesign, adaptive_design
 
 RATES = (0.70, 0.80, 0.85, 0.90, 0.95, 0.99)
 SMALL = adaptive_design(0.9, 0.4, alpha=0.1, beta=0.2, concurrency=3)

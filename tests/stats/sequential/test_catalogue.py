@@ -12,8 +12,8 @@ import pytest
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.sequential import DesignCache, SequentialDesign, design_key
-from trialwise.stats.sequential._claim import Claim, even_mix
 from trialwise.stats.sequential.catalogue import catalogued, shipped_design
+from trialwise.stats.sequential.hypotheses import Hypotheses, even_mix
 from trialwise.stats.sequential.optimal import find_optimal
 
 SHIPPED = list(catalogued())
@@ -38,12 +38,12 @@ class Folder:
 def test_every_common_design_ships_and_keeps_its_errors() -> None:
     """Nine thresholds and more, at the default cap and at 30, 50, 100 and 200 trials."""
     assert len(SHIPPED) >= 60
-    for claim, cap in SHIPPED:
-        design = shipped_design(claim, cap, 1)
+    for hypotheses, cap in SHIPPED:
+        design = shipped_design(hypotheses, cap, 1)
         assert design is not None
         assert design.cap == cap
-        assert design.operating_characteristic(claim.p0).fails <= 0.05 + 1e-12
-        assert design.operating_characteristic(claim.p1).passes <= 0.20 + 1e-12
+        assert design.operating_characteristic(hypotheses.p0).fails <= 0.05 + 1e-12
+        assert design.operating_characteristic(hypotheses.p1).passes <= 0.20 + 1e-12
 
 
 @pytest.mark.parametrize("p0", [0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99])
@@ -51,18 +51,18 @@ def test_every_common_design_ships_and_keeps_its_errors() -> None:
 def test_the_usual_margin_ships_at_the_usual_caps(p0: float, cap: int | None) -> None:
     """p0 against p0 − 0.10 is found without a search, the default cap included."""
     design = SequentialDesign.wald(p0, cap=cap)
-    claim = Claim(design.p0, design.p1, 0.05, 0.20)
+    hypotheses = Hypotheses(design.p0, design.p1, 0.05, 0.20)
 
-    assert shipped_design(claim, design.cap, 1) is not None
+    assert shipped_design(hypotheses, design.cap, 1) is not None
 
 
 @pytest.mark.parametrize(
-    ("claim", "cap"), random.Random(20260801).sample([s for s in SHIPPED if s[1] <= 200], 4)
+    ("hypotheses", "cap"), random.Random(20260801).sample([s for s in SHIPPED if s[1] <= 200], 4)
 )
-def test_a_few_shipped_designs_are_what_the_search_finds(claim: Claim, cap: int) -> None:
+def test_a_few_shipped_designs_are_what_the_search_finds(hypotheses: Hypotheses, cap: int) -> None:
     """Chosen at random, searched anew: the same boundaries and certificate."""
-    shipped = shipped_design(claim, cap, 1)
-    found = find_optimal(claim, cap, 1, even_mix(claim))
+    shipped = shipped_design(hypotheses, cap, 1)
+    found = find_optimal(hypotheses, cap, 1, even_mix(hypotheses))
 
     assert shipped is not None
     assert shipped.accept == tuple(found.rule.accept)
@@ -73,9 +73,9 @@ def test_a_few_shipped_designs_are_what_the_search_finds(claim: Claim, cap: int)
 @pytest.mark.slow
 def test_all_shipped_designs_are_what_the_search_finds() -> None:
     """The whole catalogue, searched anew."""
-    for claim, cap in SHIPPED:
-        shipped = shipped_design(claim, cap, 1)
-        found = find_optimal(claim, cap, 1, even_mix(claim))
+    for hypotheses, cap in SHIPPED:
+        shipped = shipped_design(hypotheses, cap, 1)
+        found = find_optimal(hypotheses, cap, 1, even_mix(hypotheses))
         assert shipped is not None
         assert (list(shipped.accept), list(shipped.reject)) == tuple(found.rule)
 
@@ -90,10 +90,10 @@ def test_a_level_computed_from_a_confidence_finds_the_shipped_design() -> None:
 
 def test_other_requests_do_not_ship() -> None:
     """Other levels, looks and caps are searched for."""
-    assert shipped_design(Claim(0.9, 0.8, 0.01, 0.20), 50, 1) is None
-    assert shipped_design(Claim(0.9, 0.8, 0.05, 0.20), 50, 5) is None
-    assert shipped_design(Claim(0.9, 0.8, 0.05, 0.20), 51, 1) is None
-    assert shipped_design(Claim(0.9, 0.79, 0.05, 0.20), 50, 1) is None
+    assert shipped_design(Hypotheses(0.9, 0.8, 0.01, 0.20), 50, 1) is None
+    assert shipped_design(Hypotheses(0.9, 0.8, 0.05, 0.20), 50, 5) is None
+    assert shipped_design(Hypotheses(0.9, 0.8, 0.05, 0.20), 51, 1) is None
+    assert shipped_design(Hypotheses(0.9, 0.79, 0.05, 0.20), 50, 1) is None
 
 
 def test_a_kept_design_is_not_searched_for_again(tmp_path: Path) -> None:

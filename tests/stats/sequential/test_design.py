@@ -15,8 +15,8 @@ import pytest
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats import sequential
+from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential import Decision, Method, SequentialDesign
-from trialwise.stats.values import Undefined
 
 FIFTY = SequentialDesign.optimal(0.9, 0.8, cap=50)
 EVERY = [

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.intervals import clopper_pearson, wilson_interval
+from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
+from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential import (
     SequentialDesign,
     estimate_bias,
@@ -19,7 +20,6 @@ from trialwise.stats.sequential import (
     naive_interval,
 )
 from trialwise.stats.sequential.characteristic import stopping_probabilities
-from trialwise.stats.values import Interval
 
 Exactly = Callable[..., Any]
 FIFTY = SequentialDesign.optimal(0.9, 0.8, cap=50)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from trialwise.stats.sequential import SequentialDesign, fixed_size
-from trialwise.stats.sequential._claim import Claim
+from trialwise.stats.sequential.hypotheses import Hypotheses
 from trialwise.stats.sequential.optimal import find_optimal
 
 Exactly = Callable[..., Any]
@@ -153,7 +153,7 @@ def test_the_open_end_is_never_below_the_neyman_pearson_limit(cap: int) -> None:
     assert design.operating_characteristic(0.8).inconclusive >= short.inconclusive_p1
 
 
-def least_by_programme(claim: Claim, cap: int, price: float | None) -> float:
+def least_by_programme(hypotheses: Hypotheses, cap: int, price: float | None) -> float:
     """The least objective over all randomised tests with this cap: a programme over flows."""
     actions = ("go", "pass", "fail", "open")
     states = [(n, f) for n in range(cap + 1) for f in range(n + 1)]
@@ -168,8 +168,8 @@ def least_by_programme(claim: Claim, cap: int, price: float | None) -> float:
         return n == cap and price is not None if action == "open" else n > 0
 
     for row, (n, f) in enumerate(states):
-        good = claim.p0 ** (n - f) * (1 - claim.p0) ** f
-        bad = claim.p1 ** (n - f) * (1 - claim.p1) ** f
+        good = hypotheses.p0 ** (n - f) * (1 - hypotheses.p0) ** f
+        bad = hypotheses.p1 ** (n - f) * (1 - hypotheses.p1) ** f
         for action in actions:
             balance[row, index[(n, f), action]] = 1
             cost[index[(n, f), action]] = 0 if action == "go" else n * (good + bad) / 2
@@ -182,7 +182,7 @@ def least_by_programme(claim: Claim, cap: int, price: float | None) -> float:
     solved = linprog(
         cost,
         A_ub=np.array([first, second]),
-        b_ub=[claim.alpha, claim.beta],
+        b_ub=[hypotheses.alpha, hypotheses.beta],
         A_eq=balance,
         b_eq=supply,
         bounds=[(0, None if allowed(n, action) else 0) for (n, _), action in index],
@@ -191,21 +191,21 @@ def least_by_programme(claim: Claim, cap: int, price: float | None) -> float:
 
 
 @pytest.mark.parametrize(
-    ("claim", "cap", "price"),
+    ("hypotheses", "cap", "price"),
     [
-        (Claim(0.9, 0.5, 0.05, 0.2), 14, None),
-        (Claim(0.8, 0.4, 0.1, 0.1), 16, None),
-        (Claim(0.9, 0.7, 0.05, 0.2), 14, 100.0),
-        (Claim(0.95, 0.85, 0.05, 0.2), 12, 100.0),
+        (Hypotheses(0.9, 0.5, 0.05, 0.2), 14, None),
+        (Hypotheses(0.8, 0.4, 0.1, 0.1), 16, None),
+        (Hypotheses(0.9, 0.7, 0.05, 0.2), 14, 100.0),
+        (Hypotheses(0.95, 0.85, 0.05, 0.2), 12, 100.0),
     ],
 )
 def test_the_certificate_is_against_the_best_of_all_tests(
-    claim: Claim, cap: int, price: float | None
+    hypotheses: Hypotheses, cap: int, price: float | None
 ) -> None:
     """The bound is the optimum of a linear programme over every test with this cap."""
-    found = find_optimal(claim, cap, 1, ((claim.p0, 0.5), (claim.p1, 0.5)))
+    found = find_optimal(hypotheses, cap, 1, ((hypotheses.p0, 0.5), (hypotheses.p1, 0.5)))
 
-    assert found.bound == pytest.approx(least_by_programme(claim, cap, price), rel=1e-5)
+    assert found.bound == pytest.approx(least_by_programme(hypotheses, cap, price), rel=1e-5)
 
 
 def every_rule(cap: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from trialwise.stats.intervals import wilson_interval
+from trialwise.stats.rate_intervals import wilson_interval
 from trialwise.stats.sequential import SequentialDesign, default_alternative
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.errors import ReferenceDataError
-from trialwise.stats.values import Rule
+from trialwise.stats.result_types import Rule
 
 __all__ = ["Case", "Folder", "Suite", "find_folders", "read_folder"]
 

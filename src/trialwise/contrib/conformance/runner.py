@@ -9,7 +9,7 @@ from typing import Any
 
 from trialwise.contrib.conformance.cases import Case, Folder, Suite, find_folders, read_folder
 from trialwise.contrib.conformance.comparing import MISSING, Difference, compare, largest_deviation
-from trialwise.stats.values import Rule
+from trialwise.stats.result_types import Rule
 
 __all__ = ["CaseResult", "FolderResult", "SuiteResult", "run_conformance"]
 

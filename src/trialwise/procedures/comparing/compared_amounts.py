@@ -14,8 +14,8 @@ from trialwise.decimals import as_written
 from trialwise.model.trial import Trial
 from trialwise.procedures.comparing.comparison_findings import AmountDifference
 from trialwise.procedures.comparing.trial_pairing import Pair, Pairing
-from trialwise.stats.compliance import compliance_cutoff
-from trialwise.stats.values import Interval
+from trialwise.stats.compliance_cutoffs import compliance_cutoff
+from trialwise.stats.result_types import Interval
 
 __all__ = ["amount_differences", "median_interval"]
 

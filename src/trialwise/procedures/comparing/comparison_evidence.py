@@ -21,9 +21,9 @@ from trialwise.procedures.comparing.comparison_findings import ComparisonQuestio
 from trialwise.stats.anytime import anytime_p_value
 from trialwise.stats.paired import PairCounts, mcnemar, pairs_from_outcomes, sign_test
 from trialwise.stats.paired_interval import paired_difference_interval
+from trialwise.stats.result_types import Interval
 from trialwise.stats.score_difference import difference_interval
 from trialwise.stats.unconditional import boschloo
-from trialwise.stats.values import Interval
 
 __all__ = [
     "Evidence",

@@ -17,7 +17,7 @@ from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
 from trialwise.stats.multiplicity import CORRECTIONS, Correction
 from trialwise.stats.paired import PairCounts
-from trialwise.stats.values import Interval
+from trialwise.stats.result_types import Interval
 from trialwise.validation import require_choice, require_open_rate
 
 __all__ = [

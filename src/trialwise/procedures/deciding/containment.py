@@ -17,7 +17,7 @@ from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.sampling import CHALLENGES, SamplingRole
 from trialwise.model.verdict import Finding
 from trialwise.procedures.deciding.trial_rows import Row
-from trialwise.stats.values import Rule
+from trialwise.stats.result_types import Rule
 
 if TYPE_CHECKING:
     from trialwise.stats import GuardrailBound, ResidualHarm, StratifiedContainment
@@ -50,7 +50,7 @@ def contain(
         return replace(finding, caveats=(*finding.caveats, unsupported))
     if finding.alpha is None or finding.estimator is not None or not rows:
         return finding
-    from trialwise.stats.containment import guardrail_sensitivity, guardrail_specificity
+    from trialwise.stats.guardrails import guardrail_sensitivity, guardrail_specificity
 
     confidence, counts = complement(finding.alpha), (finding.tally.passed, finding.tally.trials)
     if role is SamplingRole.HARMLESS_CANDIDATES:
@@ -79,7 +79,7 @@ def _strata(
 ) -> StratifiedContainment | None:
     if not experiment.strata:
         return None
-    from trialwise.stats.containment import ChallengeStratum, stratified_containment
+    from trialwise.stats.guardrails import ChallengeStratum, stratified_containment
 
     stratum_of = dict(zip(experiment.input_ids, experiment.strata, strict=True))
     counts: dict[str, tuple[int, int]] = {}
@@ -95,7 +95,7 @@ def _strata(
 
 
 def _residual(plan: Plan, bound: GuardrailBound) -> ResidualHarm:
-    from trialwise.stats.containment_residual import residual_harm_bound
+    from trialwise.stats.residual_harm import residual_harm_bound
 
     prevalence = plan.prevalence
     if prevalence is None:

@@ -24,7 +24,6 @@ from trialwise.model.verdict import Decision, Finding, Intent, ObservedRate, Pro
 from trialwise.procedures.compliance import observed_status
 from trialwise.procedures.deciding.trial_rows import Row
 from trialwise.stats.agreement import Confusion
-from trialwise.stats.intervals import clopper_pearson
 from trialwise.stats.judged_decision import (
     CORRECTIONS,
     Correction,
@@ -32,7 +31,8 @@ from trialwise.stats.judged_decision import (
     JudgedSequence,
     decide_judged,
 )
-from trialwise.stats.values import Undefined
+from trialwise.stats.rate_intervals import clopper_pearson
+from trialwise.stats.result_types import Undefined
 
 __all__ = ["correct", "decide_corrected"]
 

@@ -28,7 +28,7 @@ from trialwise.model.verdict import (
 )
 from trialwise.procedures.composite import compose
 from trialwise.procedures.deciding.criterion_finding import decide_criterion
-from trialwise.stats.envelopes import horizon_false_alarm
+from trialwise.stats.error_envelopes import horizon_false_alarm
 
 if TYPE_CHECKING:
     from trialwise.model.metrics import GateFinding

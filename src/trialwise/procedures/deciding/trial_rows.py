@@ -17,10 +17,10 @@ from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Procedure
 from trialwise.procedures.diagnostics import diagnose
-from trialwise.stats.compliance import ComplianceCutoff
-from trialwise.stats.intervals import clopper_pearson, wilson_interval
+from trialwise.stats.compliance_cutoffs import ComplianceCutoff
 from trialwise.stats.normal import upper_z
-from trialwise.stats.values import Interval
+from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
+from trialwise.stats.result_types import Interval
 
 if TYPE_CHECKING:
     from trialwise.stats import RegressionCutoff
@@ -268,7 +268,7 @@ def _compared(finding: Finding) -> RegressionCutoff | None:
     """The design of a regression; only there is its module loaded."""
     if finding.procedure is not Procedure.REGRESSION:
         return None
-    from trialwise.stats.regression import RegressionCutoff
+    from trialwise.stats.regression_cutoffs import RegressionCutoff
 
     return finding.design if isinstance(finding.design, RegressionCutoff) else None
 

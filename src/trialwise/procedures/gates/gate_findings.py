@@ -36,7 +36,7 @@ from trialwise.procedures.gates.gate_intervals import early
 from trialwise.procedures.gates.measured_numbers import Measured, Runs
 from trialwise.procedures.gates.run_grades import Grading
 from trialwise.procedures.metrics import Reach
-from trialwise.stats.values import Decision, Undefined
+from trialwise.stats.result_types import Decision, Undefined
 
 __all__ = ["decide_gates"]
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from trialwise.procedures.metrics import UNREACHED, Reach, mean_interval, mean_of
 from trialwise.stats.bounded_means import bounded_variance_interval, weighted_mean_interval
-from trialwise.stats.intervals import clopper_pearson
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.rate_intervals import clopper_pearson
+from trialwise.stats.result_types import Interval, Undefined
 
 __all__ = [
     "COUNTED",

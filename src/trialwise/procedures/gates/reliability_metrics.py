@@ -17,14 +17,14 @@ from trialwise.procedures.gates.measured_numbers import Measured, Runs, outcomes
 from trialwise.procedures.metrics import UNTRIED, Reach, mean_of, pass_interval
 from trialwise.stats.normal import upper_z
 from trialwise.stats.passk import pass_at_k_interval, pass_hat_k_interval
-from trialwise.stats.reliability import (
+from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.run_reliability import (
     WALD_LEVELS,
     ReliabilitySummary,
     recommend_runs,
     recommend_runs_wilson,
     summarize,
 )
-from trialwise.stats.values import Interval, Undefined
 
 __all__ = ["measure_reliability"]
 

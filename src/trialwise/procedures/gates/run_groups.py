@@ -16,7 +16,7 @@ from trialwise.model.gate import Gate, Metrics
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.model.sampling import Sampling
-from trialwise.stats.sequential.order import Draw
+from trialwise.stats.sequential.trial_order import Draw
 
 __all__ = ["missing_runs", "needs_runs", "short_of_runs"]
 

@@ -21,9 +21,9 @@ from trialwise.procedures.metrics import (
     pass_k_of,
     usual_ks,
 )
-from trialwise.stats.intervals import clopper_pearson
-from trialwise.stats.scoring import GraderResult, StimulusScore, skill_score, stimulus_score
-from trialwise.stats.values import Undefined
+from trialwise.stats.rate_intervals import clopper_pearson
+from trialwise.stats.result_types import Undefined
+from trialwise.stats.skill_scores import GraderResult, StimulusScore, skill_score, stimulus_score
 
 __all__ = ["measure_scores"]
 

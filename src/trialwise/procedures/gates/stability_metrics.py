@@ -15,15 +15,15 @@ from trialwise.model.trial import Trial
 from trialwise.procedures.gates.gate_intervals import variance_interval
 from trialwise.procedures.gates.measured_numbers import Measured, Runs
 from trialwise.procedures.metrics import Reach, mean_interval, mean_of
-from trialwise.stats.stability import (
+from trialwise.stats.result_types import Undefined
+from trialwise.stats.trace_shape import TraceShape
+from trialwise.stats.trace_stability import (
     StabilityReport,
     agent_stability_across,
     drift_flags,
     is_short,
     stability_of_shape,
 )
-from trialwise.stats.trace_shape import TraceShape
-from trialwise.stats.values import Undefined
 
 __all__ = ["measure_stability"]
 

@@ -93,7 +93,7 @@ def _compliance(
     criterion: Criterion, experiment: str, trials: int | None, situation: Situation
 ) -> CriterionPlan | None:
     from trialwise.procedures.compliance import DECISION_RULES
-    from trialwise.stats.compliance import compliance_cutoff
+    from trialwise.stats.compliance_cutoffs import compliance_cutoff
 
     assert criterion.at_least is not None
     assert trials is not None
@@ -195,7 +195,7 @@ def _regression(
         )
         return None
     from trialwise.procedures.regression import DECISION_RULES
-    from trialwise.stats.regression import regression_cutoff
+    from trialwise.stats.regression_cutoffs import regression_cutoff
 
     rule = situation.options.rule
     alternative = _below(found.passed / found.trials, criterion.margin)
@@ -299,7 +299,7 @@ def _usual_size(criterion: Criterion, passed: int, trials: int, alternative: flo
     """Enough trials to see the margin with the power asked for, if the baseline is large enough."""
     if passed == 0:
         return min(trials, USUAL_PROBES)
-    from trialwise.stats.sizing import resolved_required_trials
+    from trialwise.stats.risk_sizing import resolved_required_trials
 
     sizing = resolved_required_trials(
         passed, trials, alternative, alpha=criterion.alpha, power=criterion.power

@@ -20,7 +20,7 @@ from trialwise.model.verdict import Intent, Procedure
 from trialwise.procedures.claims import check_claim, default_draw
 from trialwise.procedures.planning.criterion_plans import plan_criterion
 from trialwise.procedures.planning.situation import Situation
-from trialwise.stats.sequential.order import Draw
+from trialwise.stats.sequential.trial_order import Draw
 
 if TYPE_CHECKING:
     from trialwise.model.baseline import Baseline, BaselineReference

@@ -17,10 +17,10 @@ from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
 from trialwise.stats.binomial import binomial_tail
-from trialwise.stats.compliance import compliance_cutoff
+from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.normal import normal_quantile, upper_z
 from trialwise.stats.paired import minimum_discordant
-from trialwise.stats.regression import design_power, likely_counts
+from trialwise.stats.regression_cutoffs import design_power, likely_counts
 from trialwise.validation import require_count, require_open_rate
 
 __all__ = [

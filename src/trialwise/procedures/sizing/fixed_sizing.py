@@ -14,17 +14,22 @@ from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.sizing.operating_curves import even_rates
 from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
-from trialwise.stats.compliance import (
+from trialwise.stats.compliance_cutoffs import (
     ComplianceCutoff,
     check_required_rate,
     compliance_cutoff,
     minimum_trials,
 )
-from trialwise.stats.intervals import clopper_pearson, wald, wilson_interval
-from trialwise.stats.power import NormalSizing, compliance_sizing, normal_sizing, precision_trials
+from trialwise.stats.rate_intervals import clopper_pearson, wald, wilson_interval
+from trialwise.stats.rate_sizing import (
+    NormalSizing,
+    compliance_sizing,
+    normal_sizing,
+    precision_trials,
+)
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.regression import likely_counts
-from trialwise.stats.values import RULES, Interval, Rule, Undefined
+from trialwise.stats.regression_cutoffs import likely_counts
+from trialwise.stats.result_types import RULES, Interval, Rule, Undefined
 from trialwise.validation import require_count, require_open_rate
 
 __all__ = [

@@ -16,9 +16,13 @@ from trialwise.procedures.sizing.comparison_sizing import UnpairedSize, unpaired
 from trialwise.procedures.sizing.operating_curves import even_rates
 from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.regression import RegressionCutoff, regression_cutoff
-from trialwise.stats.sizing import Sizing, floor_required_trials, resolved_required_trials
-from trialwise.stats.values import Undefined
+from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
+from trialwise.stats.result_types import Undefined
+from trialwise.stats.risk_sizing import (
+    Sizing,
+    floor_required_trials,
+    resolved_required_trials,
+)
 from trialwise.validation import require_count, require_open_rate, require_successes
 
 __all__ = [

@@ -32,8 +32,8 @@ from trialwise.procedures.sizing.sizing_questions import (
     resolved_max_trials,
 )
 from trialwise.procedures.sizing.trial_costs import Prices, Spread
+from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.values import Undefined
 
 __all__ = [
     "SCHEMA",

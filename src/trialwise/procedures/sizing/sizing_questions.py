@@ -8,9 +8,9 @@ from enum import StrEnum
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
-from trialwise.stats.compliance import check_required_rate
-from trialwise.stats.sequential._claim import default_alternative
+from trialwise.stats.compliance_cutoffs import check_required_rate
 from trialwise.stats.sequential.bound import fixed_size
+from trialwise.stats.sequential.hypotheses import default_alternative
 from trialwise.validation import require_choice, require_count, require_open_rate
 
 __all__ = ["LONGEST", "Correction", "SequentialQuestion", "resolved_max_trials"]

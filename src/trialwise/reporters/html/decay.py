@@ -18,7 +18,7 @@ from trialwise.model.run import RunRecord
 from trialwise.procedures.metrics import Reach, mean_of, pass_interval
 from trialwise.reporters.html.plots import Area, Axis, Hit, Line, Mark, Plot
 from trialwise.stats.passk import pass_hat_k, pass_hat_k_interval
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.result_types import Interval, Undefined
 
 __all__ = ["Step", "decay_plot", "decay_steps"]
 

@@ -20,7 +20,7 @@ from trialwise.reporters.html.parts import Outline, badge, details, prose, rest,
 from trialwise.reporters.html.plots import render_plot
 from trialwise.reporters.html.steadiness import stability_table
 from trialwise.reporters.page.markup import Markup, element, joined, shortened
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.result_types import Interval, Undefined
 
 __all__ = ["gates_section"]
 

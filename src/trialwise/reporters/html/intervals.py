@@ -16,7 +16,7 @@ from trialwise.reporters.html.words import is_soft, shown
 from trialwise.reporters.judged import CORRECTION_NAMES, corrections_of
 from trialwise.reporters.page.axis import part, round_steps
 from trialwise.reporters.page.markup import Markup, element, joined
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 if TYPE_CHECKING:
     from trialwise.stats.judged_decision import JudgedDecision

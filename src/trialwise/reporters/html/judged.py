@@ -16,7 +16,7 @@ from trialwise.reporters.judged import (
     missing_for,
 )
 from trialwise.reporters.page.markup import Markup, element
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 __all__ = ["judged_block"]
 

@@ -28,11 +28,11 @@ from trialwise.reporters.html.plots import (
 from trialwise.reporters.page.axis import round_above
 from trialwise.reporters.page.markup import Markup, joined
 from trialwise.reporters.plan.charts import Guide
-from trialwise.stats.latency import latency_summary
 from trialwise.stats.latency_baseline import OrderStatisticBound
 from trialwise.stats.latency_limits import LatencyLimitDecision
+from trialwise.stats.latency_percentiles import latency_summary
 from trialwise.stats.latency_precedence import PrecedenceThreshold
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 __all__ = ["latency_section"]
 

@@ -12,7 +12,7 @@ from trialwise.model.metrics import GateFinding, RunStability, StabilityEvidence
 from trialwise.model.run import RunRecord
 from trialwise.reporters.html.parts import details, glyph, prose, rest, table
 from trialwise.reporters.page.markup import Markup, element, joined, shortened
-from trialwise.stats.stability import SUB_SCORES
+from trialwise.stats.trace_stability import SUB_SCORES
 
 __all__ = ["stability_table"]
 

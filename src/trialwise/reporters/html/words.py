@@ -15,8 +15,8 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.options import Analysis
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Procedure, Verdict
-from trialwise.stats.compliance import ComplianceCutoff
-from trialwise.stats.regression import RegressionCutoff
+from trialwise.stats.compliance_cutoffs import ComplianceCutoff
+from trialwise.stats.regression_cutoffs import RegressionCutoff
 from trialwise.stats.sequential.design import SequentialDesign
 
 __all__ = [

@@ -14,7 +14,7 @@ from trialwise.procedures.sizing.fixed_sizing import (
 )
 from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
 from trialwise.reporters.plan.page import REFUSALS, Block, Page, Row, Table, format_cost
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 __all__ = ["compliance_page", "precision_page"]
 

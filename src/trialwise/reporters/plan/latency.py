@@ -8,7 +8,7 @@ from trialwise.documents.numbers import as_duration, as_percent, as_probability
 from trialwise.procedures.sizing.latency_sizing import LatencyPlan, LatencyQuestion, LatencyRow
 from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
 from trialwise.reporters.plan.page import Block, Page, Row, Table, format_cost
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 __all__ = ["latency_page"]
 

@@ -10,7 +10,7 @@ from trialwise.procedures.sizing.regression_sizing import RegressionPlan, Regres
 from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
 from trialwise.reporters.plan.page import REFUSALS, Block, Page, Prose, Row, Table, format_cost
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 __all__ = ["regression_page"]
 

@@ -11,7 +11,7 @@ from trialwise.model.evidence import ExperimentSummary
 from trialwise.model.verdict import Dimension, Finding, Intent, Procedure, Verdict
 from trialwise.pages.finding_facts import pick_badge
 from trialwise.reporters.transparent.sheet import Rows, Section
-from trialwise.stats.envelopes import horizon_false_alarm
+from trialwise.stats.error_envelopes import horizon_false_alarm
 
 __all__ = ["closing_sections", "opening_sections"]
 

@@ -23,11 +23,11 @@ from trialwise.reporters.transparent.guardrail import guardrail_sections
 from trialwise.reporters.transparent.inference import inference_sections
 from trialwise.reporters.transparent.reference import reference_rows
 from trialwise.reporters.transparent.sheet import Rows, Section
-from trialwise.stats.compliance import ComplianceCutoff
+from trialwise.stats.compliance_cutoffs import ComplianceCutoff
 from trialwise.stats.finite import FiniteCorpusCutoff
-from trialwise.stats.regression import RegressionCutoff
+from trialwise.stats.regression_cutoffs import RegressionCutoff
+from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.values import Undefined
 
 __all__ = ["criterion_sections"]
 

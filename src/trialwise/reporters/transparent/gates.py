@@ -17,7 +17,7 @@ from trialwise.model.metrics import (
 from trialwise.model.verdict import Verdict
 from trialwise.reporters.gates import HELD, outward, runs_of, unasked
 from trialwise.reporters.transparent.sheet import Rows, Section
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.result_types import Interval, Undefined
 
 __all__ = ["gate_sections"]
 

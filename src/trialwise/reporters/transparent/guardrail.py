@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from trialwise.documents.numbers import as_computed
 from trialwise.model.verdict import Finding
 from trialwise.reporters.transparent.sheet import Rows, Section
-from trialwise.stats.containment import GuardrailBound, StratifiedContainment
-from trialwise.stats.containment_residual import ResidualHarm
-from trialwise.stats.values import Undefined
+from trialwise.stats.guardrails import GuardrailBound, StratifiedContainment
+from trialwise.stats.residual_harm import ResidualHarm
+from trialwise.stats.result_types import Undefined
 
 __all__ = ["guardrail_sections"]
 

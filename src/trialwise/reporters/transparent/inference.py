@@ -13,12 +13,12 @@ from trialwise.reporters.transparent.sequential import sequential_rows
 from trialwise.reporters.transparent.sheet import Rows, Section
 from trialwise.stats.cluster_estimators import ClusterEstimate
 from trialwise.stats.cluster_stratified import StratifiedEstimate
-from trialwise.stats.compliance import ComplianceCutoff
+from trialwise.stats.compliance_cutoffs import ComplianceCutoff
 from trialwise.stats.finite import ExactCorpusRate, FiniteCorpusCutoff
-from trialwise.stats.intervals import wilson_interval
-from trialwise.stats.regression import RegressionCutoff
+from trialwise.stats.rate_intervals import wilson_interval
+from trialwise.stats.regression_cutoffs import RegressionCutoff
+from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.values import Interval, Undefined
 
 __all__ = ["inference_sections"]
 

@@ -6,9 +6,9 @@ from trialwise.documents.numbers import as_computed, as_count, as_seconds
 from trialwise.model.verdict import LatencyFinding, Verdict
 from trialwise.pages.finding_facts import list_latency_marks, pick_badge
 from trialwise.reporters.transparent.sheet import Rows, Section
-from trialwise.stats.latency import SUPPORTED_PERCENTILES, emission_minimum
 from trialwise.stats.latency_baseline import OrderStatisticBound
 from trialwise.stats.latency_limits import LatencyLimitDecision
+from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
 from trialwise.stats.latency_precedence import PrecedenceThreshold
 
 __all__ = ["latency_section"]

@@ -8,9 +8,9 @@ from trialwise.model.baseline import BaselineReference
 from trialwise.model.evidence import Threshold
 from trialwise.model.verdict import Finding
 from trialwise.reporters.transparent.sheet import Rows
-from trialwise.stats.compliance import ComplianceCutoff
+from trialwise.stats.compliance_cutoffs import ComplianceCutoff
 from trialwise.stats.finite import ExactCorpusRate, FiniteCorpusCutoff
-from trialwise.stats.regression import RegressionCutoff
+from trialwise.stats.regression_cutoffs import RegressionCutoff
 from trialwise.stats.sequential.design import SequentialDesign
 
 __all__ = ["reference_rows"]

@@ -7,8 +7,8 @@ from trialwise.documents.phrases import STOPS
 from trialwise.model.verdict import Finding
 from trialwise.reporters.plan.rule import rule_in_counts
 from trialwise.reporters.transparent.sheet import Rows
+from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.values import Undefined
 
 __all__ = ["sequential_rows"]
 

@@ -10,8 +10,6 @@ from trialwise.lazy_exports import lazy_names
 
 #: Where each public name lives.
 _MODULES = {
-    "_claim": "default_alternative",
-    "adaptive": "AdaptiveCharacteristic AdaptiveDesign adaptive_design",
     "bound": "FixedSize Shortfall expected_trials_bound fixed_size shortfall",
     "catalogue": "DesignCache design_key",
     "characteristic": "OperatingCharacteristic",
@@ -19,8 +17,12 @@ _MODULES = {
         "RoundCharacteristic Standing chance_needed round_characteristic standing trials_to_start"
     ),
     "design": "Decision Method Mix SequentialDesign",
-    "inference": "estimate_bias naive_bias naive_interval stopped_estimate stopped_interval",
-    "order": "Draw issue_order",
+    "hypotheses": "default_alternative",
+    "stopped_rates": "estimate_bias naive_bias naive_interval stopped_estimate stopped_interval",
+    "trial_order": "Draw issue_order",
+    "trialwise.stats.toolbox.adaptive_sampling": (
+        "AdaptiveCharacteristic AdaptiveDesign adaptive_design"
+    ),
 }
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 

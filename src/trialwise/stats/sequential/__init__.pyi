@@ -1,7 +1,3 @@
-from trialwise.stats.sequential._claim import default_alternative as default_alternative
-from trialwise.stats.sequential.adaptive import AdaptiveCharacteristic as AdaptiveCharacteristic
-from trialwise.stats.sequential.adaptive import AdaptiveDesign as AdaptiveDesign
-from trialwise.stats.sequential.adaptive import adaptive_design as adaptive_design
 from trialwise.stats.sequential.bound import FixedSize as FixedSize
 from trialwise.stats.sequential.bound import Shortfall as Shortfall
 from trialwise.stats.sequential.bound import expected_trials_bound as expected_trials_bound
@@ -22,10 +18,16 @@ from trialwise.stats.sequential.design import Decision as Decision
 from trialwise.stats.sequential.design import Method as Method
 from trialwise.stats.sequential.design import Mix as Mix
 from trialwise.stats.sequential.design import SequentialDesign as SequentialDesign
-from trialwise.stats.sequential.inference import estimate_bias as estimate_bias
-from trialwise.stats.sequential.inference import naive_bias as naive_bias
-from trialwise.stats.sequential.inference import naive_interval as naive_interval
-from trialwise.stats.sequential.inference import stopped_estimate as stopped_estimate
-from trialwise.stats.sequential.inference import stopped_interval as stopped_interval
-from trialwise.stats.sequential.order import Draw as Draw
-from trialwise.stats.sequential.order import issue_order as issue_order
+from trialwise.stats.sequential.hypotheses import default_alternative as default_alternative
+from trialwise.stats.sequential.stopped_rates import estimate_bias as estimate_bias
+from trialwise.stats.sequential.stopped_rates import naive_bias as naive_bias
+from trialwise.stats.sequential.stopped_rates import naive_interval as naive_interval
+from trialwise.stats.sequential.stopped_rates import stopped_estimate as stopped_estimate
+from trialwise.stats.sequential.stopped_rates import stopped_interval as stopped_interval
+from trialwise.stats.sequential.trial_order import Draw as Draw
+from trialwise.stats.sequential.trial_order import issue_order as issue_order
+from trialwise.stats.toolbox.adaptive_sampling import (
+    AdaptiveCharacteristic as AdaptiveCharacteristic,
+)
+from trialwise.stats.toolbox.adaptive_sampling import AdaptiveDesign as AdaptiveDesign
+from trialwise.stats.toolbox.adaptive_sampling import adaptive_design as adaptive_design

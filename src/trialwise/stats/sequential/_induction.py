@@ -18,8 +18,8 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from trialwise.stats.sequential._claim import Mix
 from trialwise.stats.sequential._rule import Rule, monotone, never
+from trialwise.stats.sequential.hypotheses import Mix
 
 __all__ = ["EDGE", "Prices", "Problem", "backward", "log_ratios"]
 

@@ -14,10 +14,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from trialwise.stats.sequential._claim import Claim
 from trialwise.stats.sequential._induction import Prices, Problem, backward
 from trialwise.stats.sequential._rule import Rule
 from trialwise.stats.sequential.characteristic import stopping_probabilities
+from trialwise.stats.sequential.hypotheses import Hypotheses
 
 __all__ = ["Column", "Relaxation", "evaluate", "relax"]
 
@@ -70,7 +70,7 @@ def evaluate(problem: Problem, rule: Rule) -> Column:
     return Column(math.fsum(costs), error0, error1, rule)
 
 
-def relax(problem: Problem, claim: Claim, *, safe: Column) -> Relaxation:
+def relax(problem: Problem, hypotheses: Hypotheses, *, safe: Column) -> Relaxation:
     """Solve the relaxed problem, starting from a `safe` rule that keeps both errors."""
     best, best_prices = -math.inf, Prices(1.0, 1.0)
     columns = [safe]
@@ -78,37 +78,37 @@ def relax(problem: Problem, claim: Claim, *, safe: Column) -> Relaxation:
     def ask(prices: Prices) -> Column:
         nonlocal best, best_prices
         value, rule = backward(problem, prices)
-        bound = value - prices.fail * claim.alpha - prices.passed * claim.beta
+        bound = value - prices.fail * hypotheses.alpha - prices.passed * hypotheses.beta
         if bound > best:
             best, best_prices = bound, prices
         columns.append(evaluate(problem, rule))
         return columns[-1]
 
-    prices = _starting_prices(problem, claim)
+    prices = _starting_prices(problem, hypotheses)
     for _ in range(WARM_UP):
         answer = ask(prices)
         prices = Prices(
-            prices.fail * _nudge(answer.error0 / claim.alpha),
-            prices.passed * _nudge(answer.error1 / claim.beta),
+            prices.fail * _nudge(answer.error0 / hypotheses.alpha),
+            prices.passed * _nudge(answer.error1 / hypotheses.beta),
         )
     for _ in range(MOST_ROUNDS):
-        least, prices = _mixed(columns, claim)
+        least, prices = _mixed(columns, hypotheses)
         if least - best <= TOLERANCE * least:
             break
         ask(prices)
     return Relaxation(best, best_prices, columns)
 
 
-def _starting_prices(problem: Problem, claim: Claim) -> Prices:
+def _starting_prices(problem: Problem, hypotheses: Hypotheses) -> Prices:
     """What Wald's approximation of expected trials says an error is worth."""
     p0, p1, (success, failure) = problem.p0, problem.p1, problem.drift
     rise = p0 * success + (1 - p0) * failure
     fall = -(p1 * success + (1 - p1) * failure)
-    upper = math.log((1 - claim.alpha) / claim.beta)
-    lower = math.log(claim.alpha / (1 - claim.beta))
+    upper = math.log((1 - hypotheses.alpha) / hypotheses.beta)
+    lower = math.log(hypotheses.alpha / (1 - hypotheses.beta))
     return Prices(
-        ((1 - claim.beta) / (claim.alpha * fall) + (upper - lower) / rise) / 2,
-        ((1 - claim.alpha) / (claim.beta * rise) + (upper - lower) / fall) / 2,
+        ((1 - hypotheses.beta) / (hypotheses.alpha * fall) + (upper - lower) / rise) / 2,
+        ((1 - hypotheses.alpha) / (hypotheses.beta * rise) + (upper - lower) / fall) / 2,
     )
 
 
@@ -116,13 +116,15 @@ def _nudge(ratio: float) -> float:
     return min(2.0, max(0.5, ratio))
 
 
-def _mixed(columns: list[Column], claim: Claim) -> tuple[float, Prices]:
+def _mixed(columns: list[Column], hypotheses: Hypotheses) -> tuple[float, Prices]:
     """The objective of the best mixture of the columns, and the prices it puts on the errors.
 
     The simplex method on three rows: the two errors, as shares of their levels, and the shares of
     the mixture, which add up to 1.
     """
-    pool = [(c.objective, c.error0 / claim.alpha, c.error1 / claim.beta, 1.0) for c in columns]
+    pool = [
+        (c.objective, c.error0 / hypotheses.alpha, c.error1 / hypotheses.beta, 1.0) for c in columns
+    ]
     pool += [(0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)]  # what is left of either error
     basis = [0, len(columns), len(columns) + 1]
     for _ in range(MOST_PIVOTS):
@@ -138,7 +140,7 @@ def _mixed(columns: list[Column], claim: Claim) -> tuple[float, Prices]:
         change = [_dot(row, pool[entering][1:]) for row in inverse]
         ratios = [(shares[i] / change[i], i) for i in range(3) if change[i] > 1e-12]
         basis[min(ratios)[1]] = entering
-    fail, passed = -y0 / claim.alpha, -y1 / claim.beta
+    fail, passed = -y0 / hypotheses.alpha, -y1 / hypotheses.beta
     return least, Prices(max(LEAST_PRICE, fail), max(LEAST_PRICE, passed))
 
 

@@ -1,7 +1,8 @@
 """A rule: two boundaries on the number of failures, one entry for every number of trials.
 
-What every method finds and every computation walks along. A `SequentialDesign` is a rule with its
-claim; inside the search the claim is fixed and rules are many, so that they are only two lists.
+Every method finds one, and every computation walks along one. A `SequentialDesign` is a rule with
+its hypotheses. Inside the search the hypotheses are fixed and rules are many, so a rule is only two
+lists.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import chain, combinations, product
 
-from trialwise.stats.sequential._claim import SLACK, Claim
 from trialwise.stats.sequential._flips import Change, Flip, flips
 from trialwise.stats.sequential._induction import Prices, Problem, backward
 from trialwise.stats.sequential._relaxation import Column, Relaxation, evaluate, relax
 from trialwise.stats.sequential._rule import Rule, monotone, orderly, prolonged
+from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses
 
 __all__ = ["fill_slack", "keeps"]
 
@@ -50,13 +50,13 @@ FEWEST_STEPS, MOST_STEPS, STEPS_TIMES_HORIZON = 4, 120, 6_000
 FIRST_EXTRA, MOST_EXTRA, TIMES, TIMES_SHORTER = 1e-3, 0.3, 12, 60
 
 
-def keeps(claim: Claim, column: Column) -> bool:
+def keeps(hypotheses: Hypotheses, column: Column) -> bool:
     """Whether a rule keeps both errors, up to rounding."""
-    return column.error0 <= claim.alpha + SLACK and column.error1 <= claim.beta + SLACK
+    return column.error0 <= hypotheses.alpha + SLACK and column.error1 <= hypotheses.beta + SLACK
 
 
 def fill_slack(
-    problem: Problem, relaxed: Relaxation, claim: Claim, *, shorter: Problem | None = None
+    problem: Problem, relaxed: Relaxation, hypotheses: Hypotheses, *, shorter: Problem | None = None
 ) -> Column:
     """The best rule without coins that flips can reach from the rules of the relaxation.
 
@@ -64,13 +64,16 @@ def fill_slack(
     is barely enough, the last look is where the relaxed optimum tosses its coin, and only with
     that verdict settled do higher prices lead to rules that keep both errors.
     """
-    columns = [*relaxed.columns, *_stricter(problem, relaxed, claim)]
-    if shorter and not any(keeps(claim, c) for c in columns[1:]):
-        settled = relax(shorter, claim, safe=columns[0])
-        short = [*settled.columns[1:], *_stricter(shorter, settled, claim, times=TIMES_SHORTER)]
+    columns = [*relaxed.columns, *_stricter(problem, relaxed, hypotheses)]
+    if shorter and not any(keeps(hypotheses, c) for c in columns[1:]):
+        settled = relax(shorter, hypotheses, safe=columns[0])
+        short = [
+            *settled.columns[1:],
+            *_stricter(shorter, settled, hypotheses, times=TIMES_SHORTER),
+        ]
         columns.extend(evaluate(problem, prolonged(c.rule, problem.looks)) for c in short)
-    best = min((c for c in columns if keeps(claim, c)), key=lambda c: c.objective)
-    search = _Search(problem, relaxed, claim, best)
+    best = min((c for c in columns if keeps(hypotheses, c)), key=lambda c: c.objective)
+    search = _Search(problem, relaxed, hypotheses, best)
     for start in (*nsmallest(STARTS, columns, key=lambda c: _cost(relaxed, c)), best):
         search.climb(start)
     # Each improvement opens a new neighbourhood; the search ends in one that has none.
@@ -83,7 +86,7 @@ def fill_slack(
 class _Search:
     problem: Problem
     relaxed: Relaxation
-    claim: Claim
+    hypotheses: Hypotheses
     best: Column
     steps: int = 0
 
@@ -137,7 +140,7 @@ class _Search:
 
         Predictions add up less exactly for many flips, so part of the room is left as a margin.
         """
-        rooms = self.claim.alpha - column.error0, self.claim.beta - column.error1
+        rooms = self.hypotheses.alpha - column.error0, self.hypotheses.beta - column.error1
         for margin in MARGINS:
             room0, room1 = (room - margin * abs(room) for room in rooms)
 
@@ -160,11 +163,11 @@ class _Search:
                 yield Flip(tuple(moves.values()), Change(x, y, z))
 
     def _better(self, column: Column) -> bool:
-        return column.objective < self.best.objective - 1e-12 and keeps(self.claim, column)
+        return column.objective < self.best.objective - 1e-12 and keeps(self.hypotheses, column)
 
     def _scale(self, column: Column) -> float:
         """How much a column has to gain or to mend, in trials."""
-        prices, (alpha, beta) = self.relaxed.prices, (self.claim.alpha, self.claim.beta)
+        prices, (alpha, beta) = self.relaxed.prices, (self.hypotheses.alpha, self.hypotheses.beta)
         loss = _cost(self.relaxed, column) - prices.fail * alpha - prices.passed * beta
         spare = prices.fail * abs(alpha - column.error0) + prices.passed * abs(beta - column.error1)
         return min(self.gap, max(0.0, loss - self.relaxed.bound) + spare)
@@ -185,8 +188,8 @@ class _Search:
         """Combinations of flips predicted to keep the errors and to improve on the best."""
         room = Change(
             self.best.objective - column.objective,
-            self.claim.alpha + SLACK - column.error0,
-            self.claim.beta + SLACK - column.error1,
+            self.hypotheses.alpha + SLACK - column.error0,
+            self.hypotheses.beta + SLACK - column.error1,
         )
         fitting = _combinations([flip.change for flip in singles], room)
         for cost, picked in nsmallest(CONFIRMED, fitting):
@@ -228,16 +231,16 @@ def _cost(relaxed: Relaxation, item: Change | Column) -> float:
 
 
 def _stricter(
-    problem: Problem, relaxed: Relaxation, claim: Claim, *, times: int = TIMES
+    problem: Problem, relaxed: Relaxation, hypotheses: Hypotheses, *, times: int = TIMES
 ) -> Iterator[Column]:
     """Rules at higher and higher prices, up to the first that keeps both errors."""
     prices, extra = relaxed.prices, FIRST_EXTRA
     for _ in range(times):
         column = evaluate(problem, backward(problem, prices)[1])
         yield column
-        if keeps(claim, column):
+        if keeps(hypotheses, column):
             return
-        excess0, excess1 = column.error0 / claim.alpha, column.error1 / claim.beta
+        excess0, excess1 = column.error0 / hypotheses.alpha, column.error1 / hypotheses.beta
         prices = Prices(
             prices.fail * (excess0 + extra if excess0 > 1 else 1),
             prices.passed * (excess1 + extra if excess1 > 1 else 1),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import binomial_cdf, binomial_pmf, binomial_tail
-from trialwise.stats.sequential._claim import SLACK, Claim, looks_of
+from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, looks_of
 from trialwise.validation import require_count, require_rate
 
 __all__ = [
@@ -65,13 +65,13 @@ class Shortfall:
     """The fewest trials, from this cap on, with which a rule can decide every run."""
 
     def __str__(self) -> str:
-        claim = f"{self.cap} trials cannot always decide between {self.p0:g} and {self.p1:g}"
+        sentence = f"{self.cap} trials cannot always decide between {self.p0:g} and {self.p1:g}"
         way_out = f"{self.smallest_cap} trials can decide every run"
         if max(self.inconclusive_p0, self.inconclusive_p1) < 5e-4:
-            return f"{claim} without tossing a coin now and then; {way_out}"
+            return f"{sentence} without tossing a coin now and then; {way_out}"
         return (
-            f"{claim}: whatever the rule, at least {100 * self.inconclusive_p0:.1f} % of runs at "
-            f"{self.p0:g} and {100 * self.inconclusive_p1:.1f} % of runs at {self.p1:g} end "
+            f"{sentence}: whatever the rule, at least {100 * self.inconclusive_p0:.1f} % of runs "
+            f"at {self.p0:g} and {100 * self.inconclusive_p1:.1f} % of runs at {self.p1:g} end "
             f"INCONCLUSIVE; {way_out}"
         )
 
@@ -96,8 +96,8 @@ def fixed_size(p0: float, p1: float, *, alpha: float = 0.05, beta: float = 0.20)
     >>> [fixed_size(p0, p1).trials for p0, p1 in ((.95, .85), (.99, .97), (.80, .70))]
     [52, 301, 116]
     """
-    claim = Claim.checked(p0, p1, alpha, beta)
-    return first_deciding(claim, start=1)
+    hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
+    return first_deciding(hypotheses, start=1)
 
 
 def shortfall(
@@ -133,19 +133,19 @@ def shortfall(
     >>> shortfall(0.90, 0.80, cap=78) is None
     True
     """
-    claim = Claim.checked(p0, p1, alpha, beta)
+    hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
     n = require_count("cap", cap, minimum=1)
-    if deciding_look(claim, looks_of(n, require_count("batch", batch, minimum=1))) is not None:
+    if deciding_look(hypotheses, looks_of(n, require_count("batch", batch, minimum=1))) is not None:
         return None
     return Shortfall(
-        p0=claim.p0,
-        p1=claim.p1,
-        alpha=claim.alpha,
-        beta=claim.beta,
+        p0=hypotheses.p0,
+        p1=hypotheses.p1,
+        alpha=hypotheses.alpha,
+        beta=hypotheses.beta,
         cap=n,
-        inconclusive_p0=max(0.0, 1 - claim.alpha - _passing_power(claim, n)),
-        inconclusive_p1=max(0.0, 1 - claim.beta - _failing_power(claim, n)),
-        smallest_cap=first_deciding(claim, start=n).trials,
+        inconclusive_p0=max(0.0, 1 - hypotheses.alpha - _passing_power(hypotheses, n)),
+        inconclusive_p1=max(0.0, 1 - hypotheses.beta - _failing_power(hypotheses, n)),
+        smallest_cap=first_deciding(hypotheses, start=n).trials,
     )
 
 
@@ -173,65 +173,65 @@ def expected_trials_bound(
     >>> [round(expected_trials_bound(0.90, 0.80, p), 1) for p in (0.90, 0.85, 0.80)]
     [36.6, 50.4, 43.2]
     """
-    claim = Claim.checked(p0, p1, alpha, beta)
-    return _bound(claim, require_rate("p", p))
+    hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
+    return _bound(hypotheses, require_rate("p", p))
 
 
-def most_passing(claim: Claim, n: int) -> int:
+def most_passing(hypotheses: Hypotheses, n: int) -> int:
     """The most failures among n trials that may PASS with P(PASS) ≤ beta at p1; −1 for none."""
-    return _last(lambda f: _few_failures(f, n, claim.p1) <= claim.beta + SLACK, n)
+    return _last(lambda f: _few_failures(f, n, hypotheses.p1) <= hypotheses.beta + SLACK, n)
 
 
-def fewest_failing(claim: Claim, n: int) -> int:
+def fewest_failing(hypotheses: Hypotheses, n: int) -> int:
     """The fewest failures among n trials that may FAIL with P(FAIL) ≤ alpha at p0; n+1 for none."""
-    return 1 + _last(lambda f: _many_failures(f, n, claim.p0) > claim.alpha + SLACK, n)
+    return 1 + _last(lambda f: _many_failures(f, n, hypotheses.p0) > hypotheses.alpha + SLACK, n)
 
 
-def first_deciding(claim: Claim, *, start: int) -> FixedSize:
+def first_deciding(hypotheses: Hypotheses, *, start: int) -> FixedSize:
     """The smallest fixed sample of at least `start` trials that keeps both errors."""
     low, high = start - 1, start
-    while not _decides_with_coins(claim, high):
+    while not _decides_with_coins(hypotheses, high):
         low, high = high, 2 * high
         if high > MOST_SIZED:
-            raise InvalidArgument("p1", claim.p1, f"lie further below p0 ({claim.p0})")
+            raise InvalidArgument("p1", hypotheses.p1, f"lie further below p0 ({hypotheses.p0})")
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _decides_with_coins(claim, middle) else (middle, high)
+        low, high = (low, middle) if _decides_with_coins(hypotheses, middle) else (middle, high)
     # With coins more trials never hurt; without, the first size that serves lies a little higher.
-    while (found := _cutoff(claim, high)) is None:
+    while (found := _cutoff(hypotheses, high)) is None:
         high += 1
     return FixedSize(trials=high, most_failures=found)
 
 
-def deciding_look(claim: Claim, looks: tuple[int, ...]) -> FixedSize | None:
+def deciding_look(hypotheses: Hypotheses, looks: tuple[int, ...]) -> FixedSize | None:
     """The first look at which a fixed sample would keep both errors."""
-    if not _decides_with_coins(claim, looks[-1]):
+    if not _decides_with_coins(hypotheses, looks[-1]):
         return None
-    least = first_deciding(claim, start=1).trials
+    least = first_deciding(hypotheses, start=1).trials
     for n in looks[bisect_left(looks, least) :]:
-        if (found := _cutoff(claim, n)) is not None:
+        if (found := _cutoff(hypotheses, n)) is not None:
             return FixedSize(trials=n, most_failures=found)
     return None
 
 
-def _cutoff(claim: Claim, n: int) -> int | None:
+def _cutoff(hypotheses: Hypotheses, n: int) -> int | None:
     """The most failures that PASS in a fixed sample of n trials with both errors kept."""
-    most, fewest = most_passing(claim, n), fewest_failing(claim, n)
+    most, fewest = most_passing(hypotheses, n), fewest_failing(hypotheses, n)
     # Where several cutoffs serve, the middle one shares the slack.
     return (most + fewest - 1) // 2 if fewest <= most + 1 else None
 
 
-def _bound(claim: Claim, p: float) -> float:
+def _bound(hypotheses: Hypotheses, p: float) -> float:
     from trialwise.stats.sequential._induction import EDGE, Problem
     from trialwise.stats.sequential._relaxation import Column, relax
     from trialwise.stats.sequential._rule import never
 
-    horizon = LOOK_AHEAD * first_deciding(claim, start=1).trials
+    horizon = LOOK_AHEAD * first_deciding(hypotheses, start=1).trials
     looks = tuple(range(horizon + 1))
-    p0 = min(claim.p0, 1 - EDGE)
-    problem = Problem(p0, claim.p1, looks, ((p0 if p == claim.p0 else p, 1.0),), 0.0)
+    p0 = min(hypotheses.p0, 1 - EDGE)
+    problem = Problem(p0, hypotheses.p1, looks, ((p0 if p == hypotheses.p0 else p, 1.0),), 0.0)
     safe = Column(float(horizon), 0.0, 0.0, never(horizon))
-    return max(0.0, relax(problem, claim, safe=safe).bound)
+    return max(0.0, relax(problem, hypotheses, safe=safe).bound)
 
 
 def _few_failures(f: int, n: int, p: float) -> float:
@@ -251,25 +251,25 @@ def _last(holds: Callable[[int], bool], n: int) -> int:
     return low
 
 
-def _failing_power(claim: Claim, n: int) -> float:
+def _failing_power(hypotheses: Hypotheses, n: int) -> float:
     """The most P(FAIL) at p1 of a test of n trials with P(FAIL) ≤ alpha at p0."""
-    f = fewest_failing(claim, n)
-    spare = claim.alpha - _many_failures(f, n, claim.p0)
-    coin = _share(spare, binomial_pmf(n - f + 1, n, claim.p0))
-    return _many_failures(f, n, claim.p1) + coin * binomial_pmf(n - f + 1, n, claim.p1)
+    f = fewest_failing(hypotheses, n)
+    spare = hypotheses.alpha - _many_failures(f, n, hypotheses.p0)
+    coin = _share(spare, binomial_pmf(n - f + 1, n, hypotheses.p0))
+    return _many_failures(f, n, hypotheses.p1) + coin * binomial_pmf(n - f + 1, n, hypotheses.p1)
 
 
-def _passing_power(claim: Claim, n: int) -> float:
+def _passing_power(hypotheses: Hypotheses, n: int) -> float:
     """The most P(PASS) at p0 of a test of n trials with P(PASS) ≤ beta at p1."""
-    f = most_passing(claim, n)
-    spare = claim.beta - _few_failures(f, n, claim.p1)
-    coin = _share(spare, binomial_pmf(n - f - 1, n, claim.p1))
-    return _few_failures(f, n, claim.p0) + coin * binomial_pmf(n - f - 1, n, claim.p0)
+    f = most_passing(hypotheses, n)
+    spare = hypotheses.beta - _few_failures(f, n, hypotheses.p1)
+    coin = _share(spare, binomial_pmf(n - f - 1, n, hypotheses.p1))
+    return _few_failures(f, n, hypotheses.p0) + coin * binomial_pmf(n - f - 1, n, hypotheses.p0)
 
 
 def _share(spare: float, weight: float) -> float:
     return min(1.0, max(0.0, spare) / weight) if weight > 0 else 0.0
 
 
-def _decides_with_coins(claim: Claim, n: int) -> bool:
-    return 1 - _failing_power(claim, n) <= claim.beta + SLACK
+def _decides_with_coins(hypotheses: Hypotheses, n: int) -> bool:
+    return 1 - _failing_power(hypotheses, n) <= hypotheses.beta + SLACK

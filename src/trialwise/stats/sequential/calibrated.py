@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from trialwise.stats.sequential._claim import SLACK, Claim, Mix, looks_of
 from trialwise.stats.sequential._rule import Rule, prolonged
 from trialwise.stats.sequential.bound import deciding_look, fewest_failing, most_passing
 from trialwise.stats.sequential.characteristic import stopping_probabilities
-from trialwise.stats.sequential.fixed import fixed_rule
+from trialwise.stats.sequential.fixed_sample import fixed_rule
+from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, Mix, looks_of
 from trialwise.stats.sequential.optimal import INCONCLUSIVE_COST, mean_cost
 from trialwise.stats.sequential.wald import line_rule
 
@@ -27,21 +27,21 @@ RESOLUTION = 1e-6
 MOST_TURNS = 12
 
 
-def find_calibrated(claim: Claim, cap: int, batch: int, mix: Mix) -> Rule:
+def find_calibrated(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Rule:
     """The pair of lines with the least expected trials whose exact errors are kept."""
     looks = looks_of(cap, batch)
-    ends: list[Rule | None] = list(_ends(claim, looks)) or [None]
+    ends: list[Rule | None] = list(_ends(hypotheses, looks)) or [None]
     price = 0.0 if ends[0] else INCONCLUSIVE_COST
-    placed = (_placed(claim, looks, end) for end in ends)
+    placed = (_placed(hypotheses, looks, end) for end in ends)
     return min(placed, key=lambda rule: mean_cost(rule, mix, price))
 
 
-def _ends(claim: Claim, looks: tuple[int, ...]) -> list[Rule]:
+def _ends(hypotheses: Hypotheses, looks: tuple[int, ...]) -> list[Rule]:
     """Fixed samples that keep both errors, to end the lines with; none at too small a cap."""
-    sample = deciding_look(claim, looks)
+    sample = deciding_look(hypotheses, looks)
     if sample is None:
         return []
-    most, fewest = most_passing(claim, looks[-1]), fewest_failing(claim, looks[-1])
+    most, fewest = most_passing(hypotheses, looks[-1]), fewest_failing(hypotheses, looks[-1])
     if fewest <= most + 1:
         cutoffs = {fewest - 1, (most + fewest - 1) // 2, most}
         return [fixed_rule(c, c + 1, looks) for c in sorted(cutoffs)]
@@ -50,21 +50,21 @@ def _ends(claim: Claim, looks: tuple[int, ...]) -> list[Rule]:
     return [prolonged(fixed_rule(sample.most_failures, sample.most_failures + 1, until), looks)]
 
 
-def _placed(claim: Claim, looks: tuple[int, ...], end: Rule | None) -> Rule:
+def _placed(hypotheses: Hypotheses, looks: tuple[int, ...], end: Rule | None) -> Rule:
     upper = lower = math.inf
 
     def rule(up: float, down: float) -> Rule:
-        return _with_end(line_rule(claim, up, -down, looks), end, looks)
+        return _with_end(line_rule(hypotheses, up, -down, looks), end, looks)
 
     def passes_rarely(up: float) -> bool:
-        stops = stopping_probabilities(*rule(up, lower), claim.p1).passes
-        return math.fsum(w for *_, w in stops) <= claim.beta + SLACK
+        stops = stopping_probabilities(*rule(up, lower), hypotheses.p1).passes
+        return math.fsum(w for *_, w in stops) <= hypotheses.beta + SLACK
 
     def fails_rarely(down: float) -> bool:
-        stops = stopping_probabilities(*rule(upper, down), claim.p0).fails
-        return math.fsum(w for *_, w in stops) <= claim.alpha + SLACK
+        stops = stopping_probabilities(*rule(upper, down), hypotheses.p0).fails
+        return math.fsum(w for *_, w in stops) <= hypotheses.alpha + SLACK
 
-    widest = -2 * math.log(min(claim.alpha, claim.beta)) + 10
+    widest = -2 * math.log(min(hypotheses.alpha, hypotheses.beta)) + 10
     for _ in range(MOST_TURNS):
         before = upper, lower
         upper = _nearest(passes_rarely, min(upper, widest))

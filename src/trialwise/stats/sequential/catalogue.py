@@ -17,9 +17,9 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.sequential._claim import Claim, Mix, even_mix, looks_of
 from trialwise.stats.sequential._rule import Rule, never
 from trialwise.stats.sequential.design import Method, SequentialDesign
+from trialwise.stats.sequential.hypotheses import Hypotheses, Mix, even_mix, looks_of
 
 __all__ = ["DesignCache", "catalogue_text", "catalogued", "design_key", "shipped_design"]
 
@@ -29,8 +29,8 @@ EDITION = 1
 #: What every shipped design has in common.
 ALPHA, BETA, BATCH = 0.05, 0.20, 1
 
-#: The shipped claims: the usual margin of 0.10, and narrower ones where rates are high.
-CLAIMS = (
+#: The shipped pairs of rates: the usual margin of 0.10, and narrower ones where rates are high.
+RATES = (
     *((p0, round(p0 - 0.10, 2)) for p0 in (0.50, 0.70, 0.80, 0.85, 0.90, 0.95, 0.97, 0.98, 0.99)),
     *((p0, round(p0 - 0.05, 2)) for p0 in (0.90, 0.95, 0.97, 0.98, 0.99)),
     *((p0, round(p0 - 0.02, 2)) for p0 in (0.98, 0.99)),
@@ -72,35 +72,48 @@ def design_key(
     >>> design_key(0.90, 0.80, cap=50)
     'optimal-1-0.9-0.8-0.05-0.2-50-1'
     """
-    claim = Claim.checked(p0, p1, alpha, beta)
-    parts: list[object] = [claim.p0, claim.p1, claim.alpha, claim.beta, cap, batch]
-    if mix is not None and mix != even_mix(claim):
+    hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
+    parts: list[object] = [
+        hypotheses.p0,
+        hypotheses.p1,
+        hypotheses.alpha,
+        hypotheses.beta,
+        cap,
+        batch,
+    ]
+    if mix is not None and mix != even_mix(hypotheses):
         parts.extend(f"{rate!r}x{weight!r}" for rate, weight in mix)
     return "-".join(["optimal", str(EDITION), *map(str, parts)])
 
 
 def optimal_design(
-    claim: Claim, cap: int, batch: int, mix: Mix | None, cache: DesignCache | None
+    hypotheses: Hypotheses, cap: int, batch: int, mix: Mix | None, cache: DesignCache | None
 ) -> SequentialDesign:
     """The optimal design from the shipped catalogue, the cache, or the search."""
-    if mix is None or mix == even_mix(claim):
-        shipped = shipped_design(claim, cap, batch)
+    if mix is None or mix == even_mix(hypotheses):
+        shipped = shipped_design(hypotheses, cap, batch)
         if shipped is not None:
             return shipped
     key = design_key(
-        claim.p0, claim.p1, alpha=claim.alpha, beta=claim.beta, cap=cap, batch=batch, mix=mix
+        hypotheses.p0,
+        hypotheses.p1,
+        alpha=hypotheses.alpha,
+        beta=hypotheses.beta,
+        cap=cap,
+        batch=batch,
+        mix=mix,
     )
-    kept = _believed(cache.load(key), claim, cap, batch) if cache is not None else None
+    kept = _believed(cache.load(key), hypotheses, cap, batch) if cache is not None else None
     if kept is not None:
         return kept
-    design = _searched(claim, cap, batch, mix or even_mix(claim))
+    design = _searched(hypotheses, cap, batch, mix or even_mix(hypotheses))
     if cache is not None:
         cache.save(key, design.to_dict())
     return design
 
 
 def _believed(
-    values: Mapping[str, Any] | None, claim: Claim, cap: int, batch: int
+    values: Mapping[str, Any] | None, hypotheses: Hypotheses, cap: int, batch: int
 ) -> SequentialDesign | None:
     """A kept design if it is one, is the one asked for, and keeps its errors; else None."""
     if values is None:
@@ -109,39 +122,39 @@ def _believed(
         design = SequentialDesign.from_dict(values)
     except (InvalidArgument, TypeError, KeyError):
         return None
-    asked = (claim.p0, claim.p1, claim.alpha, claim.beta, cap, batch)
+    asked = (hypotheses.p0, hypotheses.p1, hypotheses.alpha, hypotheses.beta, cap, batch)
     same = asked == (design.p0, design.p1, design.alpha, design.beta, design.cap, design.batch)
     slack = 1e-12
     sound = (
-        design.operating_characteristic(claim.p0).fails <= claim.alpha + slack
-        and design.operating_characteristic(claim.p1).passes <= claim.beta + slack
+        design.operating_characteristic(hypotheses.p0).fails <= hypotheses.alpha + slack
+        and design.operating_characteristic(hypotheses.p1).passes <= hypotheses.beta + slack
     )
     return design if same and sound else None
 
 
-def shipped_design(claim: Claim, cap: int, batch: int) -> SequentialDesign | None:
-    """The design of the catalogue for a claim, or None."""
+def shipped_design(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDesign | None:
+    """The design of the catalogue for two hypotheses, or None."""
     # A level computed as 1 − 0.95 is meant to be 0.05.
-    usual = math.isclose(claim.alpha, ALPHA) and math.isclose(claim.beta, BETA)
-    if not usual or batch != BATCH or (claim.p0, claim.p1) not in CLAIMS:
+    usual = math.isclose(hypotheses.alpha, ALPHA) and math.isclose(hypotheses.beta, BETA)
+    if not usual or batch != BATCH or (hypotheses.p0, hypotheses.p1) not in RATES:
         return None
     import json
     from pkgutil import get_data  # `importlib.resources` loads temporary files and archives
 
     for entry in json.loads(get_data("trialwise.stats.sequential", "designs.json") or "[]"):
-        if (entry["p0"], entry["p1"], entry["cap"]) == (claim.p0, claim.p1, cap):
-            return _read(claim, entry)
+        if (entry["p0"], entry["p1"], entry["cap"]) == (hypotheses.p0, hypotheses.p1, cap):
+            return _read(hypotheses, entry)
     return None
 
 
-def catalogued() -> Iterator[tuple[Claim, int]]:
-    """Every claim of the catalogue with every cap, in the order of the file."""
+def catalogued() -> Iterator[tuple[Hypotheses, int]]:
+    """Every pair of hypotheses in the catalogue with every cap, in the order of the file."""
     from trialwise.stats.sequential.bound import first_deciding
 
-    for p0, p1 in CLAIMS:
-        claim = Claim(p0, p1, ALPHA, BETA)
-        for cap in sorted({*CAPS, 2 * first_deciding(claim, start=1).trials}):
-            yield claim, cap
+    for p0, p1 in RATES:
+        hypotheses = Hypotheses(p0, p1, ALPHA, BETA)
+        for cap in sorted({*CAPS, 2 * first_deciding(hypotheses, start=1).trials}):
+            yield hypotheses, cap
 
 
 def catalogue_text() -> str:
@@ -152,13 +165,13 @@ def catalogue_text() -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def _searched(claim: Claim, cap: int, batch: int, mix: Mix) -> SequentialDesign:
+def _searched(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> SequentialDesign:
     from trialwise.stats.sequential.optimal import find_optimal
 
-    found = find_optimal(claim, cap, batch, mix)
+    found = find_optimal(hypotheses, cap, batch, mix)
     return SequentialDesign.from_rule(
         Method.OPTIMAL,
-        claim,
+        hypotheses,
         batch,
         found.rule,
         mix=mix,
@@ -178,13 +191,13 @@ def _written(design: SequentialDesign) -> dict[str, Any]:
     }
 
 
-def _read(claim: Claim, entry: Mapping[str, Any]) -> SequentialDesign:
+def _read(hypotheses: Hypotheses, entry: Mapping[str, Any]) -> SequentialDesign:
     rule = never(entry["cap"])
     for n in looks_of(entry["cap"], BATCH):
         rule.accept[n] = sum(step <= n for step in entry["accept"]) - 1
         rule.reject[n] = sum(step <= n for step in entry["reject"]) + 1
     return SequentialDesign.from_rule(
-        Method.OPTIMAL, claim, BATCH, Rule(*rule), certificate=entry["certificate"]
+        Method.OPTIMAL, hypotheses, BATCH, Rule(*rule), certificate=entry["certificate"]
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol, SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.values import Decision
+from trialwise.stats.result_types import Decision
 from trialwise.validation import require_count, require_open_rate, require_positive, require_rate
 
 __all__ = [

@@ -1,6 +1,6 @@
 """A sequential design: when to stop, with which verdict, and what that does at every true rate.
 
-The value that everything else in this package makes or uses. It carries its claim and its two
+The value that everything else in this package makes or uses. It carries its hypotheses and its two
 boundaries and nothing that would have to be searched for again, so that it can be stored, hashed,
 compared and used without the machinery that found it.
 """
@@ -13,8 +13,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.sequential._claim import (
-    Claim,
+from trialwise.stats.result_types import Decision, Interval, Undefined
+from trialwise.stats.sequential._rule import Rule, check_boundaries, reach
+from trialwise.stats.sequential.characteristic import OperatingCharacteristic, characteristic
+from trialwise.stats.sequential.hypotheses import (
+    Hypotheses,
     Mix,
     checked_cap,
     checked_mix,
@@ -22,13 +25,10 @@ from trialwise.stats.sequential._claim import (
     looks_of,
     resolved_cap,
 )
-from trialwise.stats.sequential._rule import Rule, check_boundaries, reach
-from trialwise.stats.sequential.characteristic import OperatingCharacteristic, characteristic
-from trialwise.stats.values import Decision, Interval, Undefined
 from trialwise.validation import require_choice, require_count, require_positive, require_rate
 
 if TYPE_CHECKING:
-    from trialwise.stats.intervals import Side
+    from trialwise.stats.rate_intervals import Side
     from trialwise.stats.sequential.bound import Shortfall
     from trialwise.stats.sequential.catalogue import DesignCache
 
@@ -88,7 +88,7 @@ class SequentialDesign:
     _reach: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        Claim.checked(self.p0, self.p1, self.alpha, self.beta)
+        Hypotheses.checked(self.p0, self.p1, self.alpha, self.beta)
         require_choice("method", self.method, tuple(Method))
         require_positive("inconclusive_cost", self.inconclusive_cost)
         if not isinstance(self.certificate, Undefined):
@@ -141,10 +141,10 @@ class SequentialDesign:
         """
         from trialwise.stats.sequential.catalogue import optimal_design
 
-        claim = Claim.checked(p0, p1, alpha, beta)
+        hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
         size = require_count("batch", batch, minimum=1)
         rates = None if mix is None else checked_mix(mix)
-        return optimal_design(claim, resolved_cap(claim, cap, size), size, rates, cache)
+        return optimal_design(hypotheses, resolved_cap(hypotheses, cap, size), size, rates, cache)
 
     @classmethod
     def wald(
@@ -172,10 +172,10 @@ class SequentialDesign:
         """
         from trialwise.stats.sequential.wald import find_wald
 
-        claim = Claim.checked(p0, p1, alpha, beta)
+        hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
         size = require_count("batch", batch, minimum=1)
-        rule = find_wald(claim, resolved_cap(claim, cap, size), size)
-        return cls.from_rule(Method.WALD, claim, size, rule)
+        rule = find_wald(hypotheses, resolved_cap(hypotheses, cap, size), size)
+        return cls.from_rule(Method.WALD, hypotheses, size, rule)
 
     @classmethod
     def calibrated(
@@ -200,10 +200,12 @@ class SequentialDesign:
         """
         from trialwise.stats.sequential.calibrated import find_calibrated
 
-        claim = Claim.checked(p0, p1, alpha, beta)
+        hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
         size = require_count("batch", batch, minimum=1)
-        rule = find_calibrated(claim, resolved_cap(claim, cap, size), size, even_mix(claim))
-        return cls.from_rule(Method.CALIBRATED, claim, size, rule)
+        rule = find_calibrated(
+            hypotheses, resolved_cap(hypotheses, cap, size), size, even_mix(hypotheses)
+        )
+        return cls.from_rule(Method.CALIBRATED, hypotheses, size, rule)
 
     @classmethod
     def fixed(
@@ -227,36 +229,36 @@ class SequentialDesign:
         >>> design.cap, design.accept[-1], design.reject[-1]
         (78, 12, 13)
         """
-        from trialwise.stats.sequential.fixed import find_fixed
+        from trialwise.stats.sequential.fixed_sample import find_fixed
 
-        claim = Claim.checked(p0, p1, alpha, beta)
+        hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
         size = require_count("batch", batch, minimum=1)
-        rule = find_fixed(claim, None if cap is None else checked_cap(cap), size)
-        return cls.from_rule(Method.FIXED, claim, size, rule)
+        rule = find_fixed(hypotheses, None if cap is None else checked_cap(cap), size)
+        return cls.from_rule(Method.FIXED, hypotheses, size, rule)
 
     @classmethod
     def from_rule(
         cls,
         method: Method,
-        claim: Claim,
+        hypotheses: Hypotheses,
         batch: int,
         rule: Rule,
         *,
         mix: Mix | None = None,
         certificate: float | Undefined = NO_CERTIFICATE,
     ) -> SequentialDesign:
-        """The design of a rule that some method found for a claim."""
+        """The design of a rule that some method found for two hypotheses."""
         return cls(
             method=method,
-            p0=claim.p0,
-            p1=claim.p1,
-            alpha=claim.alpha,
-            beta=claim.beta,
+            p0=hypotheses.p0,
+            p1=hypotheses.p1,
+            alpha=hypotheses.alpha,
+            beta=hypotheses.beta,
             cap=len(rule.accept) - 1,
             batch=batch,
             accept=tuple(rule.accept),
             reject=tuple(rule.reject),
-            mix=mix or even_mix(claim),
+            mix=mix or even_mix(hypotheses),
             certificate=certificate,
         )
 
@@ -300,9 +302,9 @@ class SequentialDesign:
         """What a cap this small leaves undecided whatever the rule, or None where it suffices."""
         from trialwise.stats.sequential.bound import shortfall
 
-        claim = (self.p0, self.p1)
+        rates = (self.p0, self.p1)
         levels = {"alpha": self.alpha, "beta": self.beta}
-        return shortfall(*claim, cap=self.cap, batch=self.batch, **levels)
+        return shortfall(*rates, cap=self.cap, batch=self.batch, **levels)
 
     # --- After stopping -----------------------------------------------------------------------
 
@@ -319,19 +321,19 @@ class SequentialDesign:
         Stage-wise ordering: see `inference.stopped_interval`. It covers every true rate with at
         least the stated confidence and never contradicts the verdict.
         """
-        from trialwise.stats.sequential.inference import stopped_interval
+        from trialwise.stats.sequential.stopped_rates import stopped_interval
 
         return stopped_interval(self, trials, failures, confidence=confidence, side=side)
 
     def estimate(self, trials: int, failures: int) -> float:
         """The mid median-unbiased estimate of the rate where the design stopped."""
-        from trialwise.stats.sequential.inference import stopped_estimate
+        from trialwise.stats.sequential.stopped_rates import stopped_estimate
 
         return stopped_estimate(self, trials, failures)
 
     def bias_of_naive(self, p: float) -> float:
         """How far the observed rate at the stop is off on average, at true rate p."""
-        from trialwise.stats.sequential.inference import naive_bias
+        from trialwise.stats.sequential.stopped_rates import naive_bias
 
         return naive_bias(self, p)
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from trialwise.stats.sequential._claim import SLACK, Claim, Mix, looks_of
 from trialwise.stats.sequential._induction import EDGE, Problem
 from trialwise.stats.sequential._relaxation import Column, evaluate, relax
 from trialwise.stats.sequential._rule import Rule, never, prolonged
 from trialwise.stats.sequential._slack import fill_slack
 from trialwise.stats.sequential.bound import deciding_look
 from trialwise.stats.sequential.characteristic import characteristic
-from trialwise.stats.sequential.fixed import fixed_rule
+from trialwise.stats.sequential.fixed_sample import fixed_rule
+from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, Mix, looks_of
 
 __all__ = ["Found", "find_optimal", "mean_cost"]
 
@@ -34,22 +34,22 @@ class Found(NamedTuple):
     bound: float
 
 
-def find_optimal(claim: Claim, cap: int, batch: int, mix: Mix) -> Found:
-    """The best rule for a claim whose errors are exact and at most the nominal ones."""
+def find_optimal(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Found:
+    """The best rule for two hypotheses whose errors are exact and at most the nominal ones."""
     looks = looks_of(cap, batch)
-    sample = deciding_look(claim, looks)
-    problem = _problem(claim, looks, mix, None if sample else INCONCLUSIVE_COST)
+    sample = deciding_look(hypotheses, looks)
+    problem = _problem(hypotheses, looks, mix, None if sample else INCONCLUSIVE_COST)
     if sample:
         until = tuple(n for n in looks if n <= sample.trials)
         fixed = fixed_rule(sample.most_failures, sample.most_failures + 1, until)
         safe = evaluate(problem, prolonged(fixed, looks))
-        shorter = replace(_problem(claim, until, mix, None), cutoff=sample.most_failures)
+        shorter = replace(_problem(hypotheses, until, mix, None), cutoff=sample.most_failures)
     else:
         safe = Column(cap + INCONCLUSIVE_COST, 0.0, 0.0, never(cap))
         shorter = None
-    relaxed = relax(problem, claim, safe=safe)
-    rule = fill_slack(problem, relaxed, claim, shorter=shorter).rule
-    _confirm(claim, rule)
+    relaxed = relax(problem, hypotheses, safe=safe)
+    rule = fill_slack(problem, relaxed, hypotheses, shorter=shorter).rule
+    _confirm(hypotheses, rule)
     return Found(rule, mean_cost(rule, mix, problem.undecided or 0.0), relaxed.bound)
 
 
@@ -59,16 +59,18 @@ def mean_cost(rule: Rule, mix: Mix, inconclusive_cost: float) -> float:
     return sum(w * (c.mean_trials + inconclusive_cost * c.inconclusive) for c, w in curves)
 
 
-def _problem(claim: Claim, looks: tuple[int, ...], mix: Mix, undecided: float | None) -> Problem:
+def _problem(
+    hypotheses: Hypotheses, looks: tuple[int, ...], mix: Mix, undecided: float | None
+) -> Problem:
     # At a rate of exactly 1 one failure is proof; a hair below, it is as good as proof.
-    p0 = min(claim.p0, 1 - EDGE)
-    rates = tuple((p0 if rate == claim.p0 else rate, weight) for rate, weight in mix)
-    return Problem(p0, claim.p1, looks, rates, undecided)
+    p0 = min(hypotheses.p0, 1 - EDGE)
+    rates = tuple((p0 if rate == hypotheses.p0 else rate, weight) for rate, weight in mix)
+    return Problem(p0, hypotheses.p1, looks, rates, undecided)
 
 
-def _confirm(claim: Claim, rule: Rule) -> None:
+def _confirm(hypotheses: Hypotheses, rule: Rule) -> None:
     """The promise of the method, recomputed at the two rates themselves."""
-    fails = characteristic(*rule, claim.p0).fails
-    passes = characteristic(*rule, claim.p1).passes
-    if fails > claim.alpha + SLACK or passes > claim.beta + SLACK:
-        raise AssertionError(f"the rule for {claim} errs with {fails} and {passes}")
+    fails = characteristic(*rule, hypotheses.p0).fails
+    passes = characteristic(*rule, hypotheses.p1).passes
+    if fails > hypotheses.alpha + SLACK or passes > hypotheses.beta + SLACK:
+        raise AssertionError(f"the rule for {hypotheses} errs with {fails} and {passes}")

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from trialwise.stats.sequential._claim import Claim, looks_of
 from trialwise.stats.sequential._induction import log_ratios
 from trialwise.stats.sequential._rule import Rule, never
+from trialwise.stats.sequential.hypotheses import Hypotheses, looks_of
 
 __all__ = ["find_wald", "line_rule"]
 
@@ -20,16 +20,16 @@ __all__ = ["find_wald", "line_rule"]
 TOLERANCE = 1e-12
 
 
-def find_wald(claim: Claim, cap: int, batch: int) -> Rule:
+def find_wald(hypotheses: Hypotheses, cap: int, batch: int) -> Rule:
     """Wald's boundaries log((1−alpha)/beta) and log(alpha/(1−beta)), both inclusive."""
-    upper = math.log((1 - claim.alpha) / claim.beta)
-    lower = math.log(claim.alpha / (1 - claim.beta))
-    return line_rule(claim, upper, lower, looks_of(cap, batch))
+    upper = math.log((1 - hypotheses.alpha) / hypotheses.beta)
+    lower = math.log(hypotheses.alpha / (1 - hypotheses.beta))
+    return line_rule(hypotheses, upper, lower, looks_of(cap, batch))
 
 
-def line_rule(claim: Claim, upper: float, lower: float, looks: tuple[int, ...]) -> Rule:
+def line_rule(hypotheses: Hypotheses, upper: float, lower: float, looks: tuple[int, ...]) -> Rule:
     """PASS where the log likelihood ratio of p0 to p1 reaches `upper`, FAIL where `lower`."""
-    success, failure = log_ratios(claim.p0, claim.p1)
+    success, failure = log_ratios(hypotheses.p0, hypotheses.p1)
     rule = never(looks[-1])
     accept, reject = -1, 0
     for n in looks:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from trialwise import stats
 from trialwise.contrib.conformance.cases import Case
 from trialwise.decimals import complement
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Finding, Intent
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.regression import decide_regression
-from trialwise.stats import approaches, compliance, intervals, regression
-from trialwise.stats.values import Rule
+from trialwise.stats.result_types import Rule
 
 FEASIBILITY_CRITERIA: dict[Rule, str] = {
     "wilson": "wilson_score_one_sided_lower_bound",
@@ -28,19 +28,19 @@ def level(inputs: Any) -> float:
 
 def wilson_ci(case: Case) -> dict[str, Any]:
     k, n = case.inputs["successes"], case.inputs["trials"]
-    interval = intervals.wilson_interval(k, n, confidence=case.inputs["confidence"])
+    interval = stats.wilson_interval(k, n, confidence=case.inputs["confidence"])
     return {"lower": interval.low, "upper": interval.high, "point": k / n}
 
 
 def wilson_lower(case: Case) -> dict[str, Any]:
-    bound = intervals.wilson_lower(
+    bound = stats.wilson_lower(
         case.inputs["successes"], case.inputs["trials"], confidence=case.inputs["confidence"]
     )
     return {"lower_bound": bound}
 
 
 def feasibility(case: Case, rule: Rule) -> dict[str, Any]:
-    needed = compliance.minimum_trials(
+    needed = stats.minimum_trials(
         case.inputs["target_proportion"], alpha=level(case.inputs), rule=rule
     )
     return {
@@ -55,15 +55,15 @@ def threshold_derivation(case: Case, rule: Rule) -> dict[str, Any]:
     counts = inputs["baseline_successes"], inputs["baseline_trials"], inputs["test_samples"]
     if case.approach == "threshold_first":
         if rule == "wilson":
-            implied = approaches.implied_confidence_of_threshold(*counts, inputs["threshold"])
+            implied = stats.implied_confidence_of_threshold(*counts, inputs["threshold"])
         else:
-            implied = approaches.implied_alpha_of_cutoff(*counts, inputs["declared_cutoff"])
+            implied = stats.implied_alpha_of_cutoff(*counts, inputs["declared_cutoff"])
         return {
             "implied_confidence": implied.confidence,
             "implied_alpha": implied.alpha,
             "is_sound": implied.is_sound,
         }
-    design = regression.regression_cutoff(*counts, alpha=level(inputs), rule=rule)
+    design = stats.regression_cutoff(*counts, alpha=level(inputs), rule=rule)
     return design_fields(design) | {
         "threshold": design.threshold,
         "wilson_lower_real": design.threshold,
@@ -81,7 +81,7 @@ def regression_decision(case: Case, rule: Rule) -> dict[str, Any]:
         alpha=level(inputs),
         rule=rule,
     )
-    if not isinstance(finding.design, regression.RegressionCutoff):
+    if not isinstance(finding.design, stats.RegressionCutoff):
         return {"verdict": finding.decision}
     return design_fields(finding.design) | {"verdict": finding.decision}
 
@@ -103,7 +103,7 @@ def compliance_decision(case: Case, rule: Rule) -> dict[str, Any]:
 def compliance_fields(finding: Finding) -> dict[str, Any]:
     """The reference's names for a compliance finding; a refused one says nothing but why."""
     design = finding.design
-    if not isinstance(design, compliance.ComplianceCutoff):
+    if not isinstance(design, stats.ComplianceCutoff):
         return {"verdict": finding.decision}
     refused = bool(finding.refusals)
     return {
@@ -117,7 +117,7 @@ def compliance_fields(finding: Finding) -> dict[str, Any]:
     }
 
 
-def design_fields(design: regression.RegressionCutoff) -> dict[str, Any]:
+def design_fields(design: stats.RegressionCutoff) -> dict[str, Any]:
     """The reference's names for a regression cutoff."""
     return {
         "cutoff_integer": design.cutoff,

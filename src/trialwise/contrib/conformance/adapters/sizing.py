@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from trialwise import stats
 from trialwise.contrib.conformance.adapters.rates import level
 from trialwise.contrib.conformance.cases import Case
 from trialwise.errors import ReferenceDataError
-from trialwise.stats import power, regression, sizing
 
 
 def normal_power_analysis(case: Case) -> dict[str, Any]:
     inputs = case.inputs
-    answer = power.normal_sizing(
+    answer = stats.normal_sizing(
         inputs["baseline_rate"],
         inputs["min_detectable_effect"],
         alpha=level(inputs),
@@ -28,7 +28,7 @@ def exact_power_analysis(case: Case) -> dict[str, Any]:
     inputs = case.inputs
     alpha = level(inputs)
     if case.approach == "compliance_sizing":
-        answer = power.compliance_sizing(
+        answer = stats.compliance_sizing(
             inputs["threshold"],
             inputs.get("min_detectable_effect"),
             alternative_rate=inputs.get("alternative_rate"),
@@ -47,10 +47,10 @@ def exact_power_analysis(case: Case) -> dict[str, Any]:
         rate = inputs["baseline_rate"]
         drop = inputs["min_detectable_effect"]
         trials = inputs["baseline_trials"], inputs["test_samples"]
-        value = regression.design_power(rate, rate - drop, *trials, alpha=alpha, rule="exact")
+        value = stats.design_power(rate, rate - drop, *trials, alpha=alpha, rule="exact")
         return {"design_power": value}
     if case.approach == "regression_resolved_power":
-        design = regression.regression_cutoff(
+        design = stats.regression_cutoff(
             inputs["baseline_successes"],
             inputs["baseline_trials"],
             inputs["test_samples"],
@@ -60,7 +60,7 @@ def exact_power_analysis(case: Case) -> dict[str, Any]:
         resolved = design.power(inputs["design_alternative_rate"])
         return {"cutoff_integer": design.cutoff, "resolved_test_power": resolved}
     if case.approach == "regression_mdd":
-        drop = power.minimum_detectable_degradation(
+        drop = stats.minimum_detectable_degradation(
             inputs["baseline_rate"],
             inputs["baseline_trials"],
             inputs["test_samples"],
@@ -76,21 +76,21 @@ def floor_sizing(case: Case) -> dict[str, Any]:
     rate, confidence = inputs["baseline_rate"], inputs["confidence"]
     match case.approach:
         case "required_n":
-            answer = sizing.floor_required_trials(
+            answer = stats.floor_required_trials(
                 rate,
                 inputs["minimum_acceptable_rate"],
                 confidence=confidence,
                 power=inputs["target_power"],
             )
         case "power_at":
-            answer = sizing.floor_power_at(
+            answer = stats.floor_power_at(
                 rate,
                 inputs["minimum_acceptable_rate"],
                 inputs["test_samples"],
                 confidence=confidence,
             )
         case "detectable_rate":
-            answer = sizing.floor_detectable_rate(
+            answer = stats.floor_detectable_rate(
                 rate, inputs["test_samples"], confidence=confidence, power=inputs["target_power"]
             )
         case _:
@@ -108,19 +108,19 @@ def exact_sizing(case: Case) -> dict[str, Any]:
     alternative = inputs.get("design_alternative_rate", 0)
     match case.approach:
         case "required_n":
-            answer = sizing.design_required_trials(
+            answer = stats.design_required_trials(
                 rate, trials, alternative, alpha=alpha, power=target
             )
         case "power_at":
-            answer = sizing.design_power_at(rate, trials, alternative, tested, alpha=alpha)
+            answer = stats.design_power_at(rate, trials, alternative, tested, alpha=alpha)
         case "detectable_rate":
-            answer = sizing.design_detectable_rate(rate, trials, tested, alpha=alpha, power=target)
+            answer = stats.design_detectable_rate(rate, trials, tested, alpha=alpha, power=target)
         case "resolved_required_n":
-            answer = sizing.resolved_required_trials(
+            answer = stats.resolved_required_trials(
                 successes, trials, alternative, alpha=alpha, power=target
             )
         case "resolved_power_at":
-            answer = sizing.resolved_power_at(successes, trials, alternative, tested, alpha=alpha)
+            answer = stats.resolved_power_at(successes, trials, alternative, tested, alpha=alpha)
         case _:
             raise unknown_approach(case)
     return _fields(answer)
@@ -131,7 +131,7 @@ def unknown_approach(case: Case) -> ReferenceDataError:
     return ReferenceDataError(f"no answer to the approach {case.approach!r}")
 
 
-def _fields(answer: sizing.Sizing) -> dict[str, Any]:
+def _fields(answer: stats.Sizing) -> dict[str, Any]:
     """The reference's names; a refusal's category appears only where there is one."""
     fields: dict[str, Any] = {
         "sizing_gate": "ADMIT" if answer.admitted else "REFUSE",

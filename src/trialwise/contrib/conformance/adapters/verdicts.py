@@ -26,8 +26,8 @@ from trialwise.procedures.composite import compose
 from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
-from trialwise.stats.regression import RegressionCutoff
-from trialwise.stats.values import Rule
+from trialwise.stats.regression_cutoffs import RegressionCutoff
+from trialwise.stats.result_types import Rule
 
 #: The denominator policy that counts only evaluable trials. The companion has withdrawn it (every
 #: trial counts); the cases still carry it, so it is honoured here and nowhere else.

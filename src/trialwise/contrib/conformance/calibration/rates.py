@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from trialwise.contrib.conformance.calibration.row import Row
 from trialwise.procedures import compliance as compliance_procedure
 from trialwise.procedures import regression as regression_procedure
-from trialwise.stats.compliance import compliance_cutoff
-from trialwise.stats.regression import design_false_alarm, design_power, regression_cutoff
-from trialwise.stats.values import RULES, Rule
+from trialwise.stats.compliance_cutoffs import compliance_cutoff
+from trialwise.stats.regression_cutoffs import design_false_alarm, design_power, regression_cutoff
+from trialwise.stats.result_types import RULES, Rule
 
 #: The worked example of companion §3.4, the boundary cases of §4, and where the baseline is small.
 _BASELINES = (

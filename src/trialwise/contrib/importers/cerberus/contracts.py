@@ -10,8 +10,8 @@ from trialwise.contrib.importers.cerberus.assertions import read_assertion
 from trialwise.contrib.importers.cerberus.tokens import NotCarried
 from trialwise.contrib.importers.reading import Keys
 from trialwise.decimals import complement
-from trialwise.stats.sequential._claim import default_alternative
 from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.stats.sequential.hypotheses import default_alternative
 from trialwise.suite.nodes import Node
 from trialwise.suite.suite_problems import Problems
 

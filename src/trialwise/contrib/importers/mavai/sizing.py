@@ -7,7 +7,7 @@ from typing import Any
 
 from trialwise.contrib.importers.mavai.contract import PERCENTILES, ContractRead, CriterionRead
 from trialwise.decimals import complement
-from trialwise.stats.compliance import compliance_cutoff
+from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.suite.suite_problems import Problems
 
 __all__ = ["Sizes", "latency_of", "trials_of"]

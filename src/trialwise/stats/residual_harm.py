@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
 __all__ = [

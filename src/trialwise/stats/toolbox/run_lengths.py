@@ -15,7 +15,10 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from trialwise.stats.binomial import _pmfs
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
+
+#: Nothing here is public: the charts of this package are.
+__all__: list[str] = []
 
 #: Counts less likely than this are left out: below a mean of 1e15 runs they change no digit that
 #: is shown.

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.sequential._claim import Claim, resolved_cap
+from trialwise.stats.result_types import Decision
 from trialwise.stats.sequential.bound import fixed_size
-from trialwise.stats.values import Decision
+from trialwise.stats.sequential.hypotheses import Hypotheses, resolved_cap
 from trialwise.validation import require_count, require_positive, require_rate
 
 __all__ = ["AdaptiveCharacteristic", "AdaptiveDesign", "adaptive_design"]
@@ -138,18 +138,18 @@ def adaptive_design(
     >>> adaptive_design(0.90, 0.80, concurrency=8).cap
     117
     """
-    claim = Claim.checked(p0, p1, alpha, beta)
+    hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
     c = require_count("concurrency", concurrency, minimum=1)
     price = c / 8 if round_price is None else require_positive("round_price", round_price)
     needed = fixed_size(p0, p1, alpha=alpha, beta=beta).trials
-    most = -(-3 * needed // 2) if cap is None else resolved_cap(claim, cap, 1)
-    problem = _Problem(claim, most, c, price, three_way=most < needed)
+    most = -(-3 * needed // 2) if cap is None else resolved_cap(hypotheses, cap, 1)
+    problem = _Problem(hypotheses, most, c, price, three_way=most < needed)
     actions = problem.solve()
     return AdaptiveDesign(
-        p0=claim.p0,
-        p1=claim.p1,
-        alpha=claim.alpha,
-        beta=claim.beta,
+        p0=hypotheses.p0,
+        p1=hypotheses.p1,
+        alpha=hypotheses.alpha,
+        beta=hypotheses.beta,
         cap=most,
         concurrency=c,
         round_price=price,
@@ -161,17 +161,17 @@ class _Problem:
     """One search: likelihoods are kept relative to a rate between p0 and p1, so none underflows."""
 
     def __init__(
-        self, claim: Claim, cap: int, concurrency: int, price: float, *, three_way: bool
+        self, hypotheses: Hypotheses, cap: int, concurrency: int, price: float, *, three_way: bool
     ) -> None:
-        self._claim, self._cap, self._batch, self._price = claim, cap, concurrency, price
+        self._claim, self._cap, self._batch, self._price = hypotheses, cap, concurrency, price
         self._three_way = three_way
-        r = (claim.p0 + claim.p1) / 2
+        r = (hypotheses.p0 + hypotheses.p1) / 2
         self._keep, self._miss = r, 1 - r
-        bad = 1 - claim.p1
+        bad = 1 - hypotheses.p1
         #: More failures than this are a FAIL in any rule worth having.
-        self._most = math.ceil(cap * bad + 5 * math.sqrt(cap * bad * claim.p1)) + concurrency
-        self._good = self._likelihoods(claim.p0)
-        self._bad = self._likelihoods(claim.p1)
+        self._most = math.ceil(cap * bad + 5 * math.sqrt(cap * bad * hypotheses.p1)) + concurrency
+        self._good = self._likelihoods(hypotheses.p0)
+        self._bad = self._likelihoods(hypotheses.p1)
 
     def _likelihoods(self, p: float) -> list[list[float]]:
         """L(n, f) relative to the reference rate, one cell beyond the failures that are kept."""

@@ -13,7 +13,7 @@ from math import fsum, lgamma, log
 from typing import Literal, TypeAlias
 
 from trialwise.stats.clusters import Groups, check_groups, unfit_for_correlation
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 
 __all__ = ["BetaBinomialFit", "FitLocation", "beta_binomial_fit"]
 

@@ -13,8 +13,8 @@ from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats.intervals import clopper_pearson, wilson_lower, wilson_upper
-from trialwise.stats.values import RULES, Rule
+from trialwise.stats.rate_intervals import clopper_pearson, wilson_lower, wilson_upper
+from trialwise.stats.result_types import RULES, Rule
 from trialwise.validation import require_choice, require_open_rate, require_successes
 
 __all__ = [

@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._run_length import (
+from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.cusum import DEPARTURES, Departure
+from trialwise.stats.toolbox.run_lengths import (
     Moves,
     alarm_probability,
     likely_counts,
     mean_run_length,
     smallest_limit,
 )
-from trialwise.stats.monitoring import USUAL_ARL, check_arl
-from trialwise.stats.monitoring_cusum import DEPARTURES, Departure
-from trialwise.stats.values import Undefined
+from trialwise.stats.toolbox.shewhart import USUAL_ARL, check_arl
 from trialwise.validation import (
     require_choice,
     require_count,

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential.characteristic import stopping_probabilities
-from trialwise.stats.values import Interval
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
 if TYPE_CHECKING:
-    from trialwise.stats.intervals import Side
+    from trialwise.stats.rate_intervals import Side
     from trialwise.stats.sequential.design import SequentialDesign
 
 __all__ = [
@@ -139,7 +139,7 @@ def naive_interval(
     >>> round(shown.low, 3), shown.method
     (0.785, 'wilson, descriptive after stopping')
     """
-    from trialwise.stats.intervals import wilson_interval
+    from trialwise.stats.rate_intervals import wilson_interval
 
     n, f = _stop(design, trials, failures)
     low, high = wilson_interval(n - f, n, confidence=confidence)

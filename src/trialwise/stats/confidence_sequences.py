@@ -19,8 +19,8 @@ from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.anytime import _check_outcome, _outcomes, log_mixture
-from trialwise.stats.intervals import SIDES, Side
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.rate_intervals import SIDES, Side
+from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import (
     require_choice,
     require_open_rate,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
 from trialwise.decimals import as_written, at_most
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import _cdf, _tail, exact_tail
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 from trialwise.validation import (
     require_choice,
     require_count,

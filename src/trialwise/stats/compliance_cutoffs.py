@@ -18,7 +18,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import _tail, exact_tail
 from trialwise.stats.normal import upper_z
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.values import RULES, Rule
+from trialwise.stats.result_types import RULES, Rule
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
 if TYPE_CHECKING:

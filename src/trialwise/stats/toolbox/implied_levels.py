@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.compliance import check_required_rate
-from trialwise.stats.intervals import wilson_low
+from trialwise.stats.compliance_cutoffs import check_required_rate
 from trialwise.stats.normal import normal_cdf
 from trialwise.stats.precedence import lower_tail
-from trialwise.stats.values import Rule
+from trialwise.stats.rate_intervals import wilson_low
+from trialwise.stats.result_types import Rule
 from trialwise.validation import require_count, require_open_rate, require_successes
 
 __all__ = [

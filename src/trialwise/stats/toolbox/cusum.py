@@ -14,15 +14,15 @@ from itertools import takewhile
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._run_length import (
+from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.run_lengths import (
     Moves,
     alarm_probability,
     likely_counts,
     mean_run_length,
     smallest_limit,
 )
-from trialwise.stats.monitoring import USUAL_ARL, check_arl
-from trialwise.stats.values import Undefined
+from trialwise.stats.toolbox.shewhart import USUAL_ARL, check_arl
 from trialwise.validation import require_count, require_open_rate, require_rate, require_successes
 
 __all__ = ["CusumChart", "CusumDesign", "cusum_design"]

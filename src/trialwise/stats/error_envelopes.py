@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias, TypeVar
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_choice, require_count, require_open_rate
 
 __all__ = [

@@ -5,20 +5,22 @@ The plainest design, and the yardstick of the sequential ones.
 
 from __future__ import annotations
 
-from trialwise.stats.sequential._claim import Claim, looks_of
 from trialwise.stats.sequential._rule import Rule, never
 from trialwise.stats.sequential.bound import fewest_failing, first_deciding, most_passing
+from trialwise.stats.sequential.hypotheses import Hypotheses, looks_of
 
 __all__ = ["find_fixed", "fixed_rule"]
 
 
-def find_fixed(claim: Claim, cap: int | None, batch: int) -> Rule:
-    """The smallest fixed sample for a claim, or the best of `cap` trials where that is too few."""
-    sample = first_deciding(claim, start=1)
+def find_fixed(hypotheses: Hypotheses, cap: int | None, batch: int) -> Rule:
+    """The smallest fixed sample for two hypotheses, or the best of `cap` trials if it is larger."""
+    sample = first_deciding(hypotheses, start=1)
     if cap is None or sample.trials <= cap:
         looks = looks_of(sample.trials, batch)
         return fixed_rule(sample.most_failures, sample.most_failures + 1, looks)
-    return fixed_rule(most_passing(claim, cap), fewest_failing(claim, cap), looks_of(cap, batch))
+    return fixed_rule(
+        most_passing(hypotheses, cap), fewest_failing(hypotheses, cap), looks_of(cap, batch)
+    )
 
 
 def fixed_rule(most: int, fewest: int, looks: tuple[int, ...]) -> Rule:

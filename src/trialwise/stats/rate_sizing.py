@@ -15,10 +15,10 @@ from typing import Literal, SupportsIndex
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.stats._sawtooth import compliance_powers
-from trialwise.stats.compliance import check_required_rate
+from trialwise.stats.compliance_cutoffs import check_required_rate
 from trialwise.stats.normal import normal_cdf, normal_quantile, upper_z
-from trialwise.stats.regression import rejection_probability
-from trialwise.stats.values import RULES, Rule
+from trialwise.stats.regression_cutoffs import rejection_probability
+from trialwise.stats.result_types import RULES, Rule
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The claim a sequential test settles: two rates to tell apart, and how often to be wrong.
+"""The hypotheses of a sequential test: two rates to tell apart, and how often to be wrong.
 
 One home for the checks and defaults that every kind of design shares.
 """
@@ -13,7 +13,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.validation import require_count, require_open_rate, require_positive, require_rate
 
 __all__ = [
-    "Claim",
+    "Hypotheses",
     "Mix",
     "checked_cap",
     "checked_mix",
@@ -34,7 +34,7 @@ Mix: TypeAlias = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Hypotheses:
     """Good is a rate of at least p0, bad one of at most p1."""
 
     p0: float
@@ -45,8 +45,8 @@ class Claim:
     """P(PASS) at p1 is at most this."""
 
     @classmethod
-    def checked(cls, p0: float, p1: float | None, alpha: float, beta: float) -> Claim:
-        """A claim of valid numbers, with the usual alternative where none is given."""
+    def checked(cls, p0: float, p1: float | None, alpha: float, beta: float) -> Hypotheses:
+        """Hypotheses of valid numbers, with the usual alternative where none is given."""
         good = require_rate("p0", p0)
         bad = default_alternative(good) if p1 is None else require_open_rate("p1", p1)
         if bad >= good:
@@ -79,19 +79,19 @@ def checked_cap(cap: int) -> int:
     return trials
 
 
-def resolved_cap(claim: Claim, cap: int | None, batch: int) -> int:
+def resolved_cap(hypotheses: Hypotheses, cap: int | None, batch: int) -> int:
     """The cap given, or twice the exact fixed sample, in whole batches."""
     if cap is not None:
         return checked_cap(cap)
     from trialwise.stats.sequential.bound import first_deciding
 
-    twice = 2 * first_deciding(claim, start=1).trials
+    twice = 2 * first_deciding(hypotheses, start=1).trials
     return checked_cap(-(-twice // batch) * batch)
 
 
-def even_mix(claim: Claim) -> Mix:
-    """The two rates of a claim, evenly."""
-    return ((claim.p0, 0.5), (claim.p1, 0.5))
+def even_mix(hypotheses: Hypotheses) -> Mix:
+    """The two rates of the hypotheses, with even weights."""
+    return ((hypotheses.p0, 0.5), (hypotheses.p1, 0.5))
 
 
 def checked_mix(mix: Sequence[Sequence[float]]) -> Mix:

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.stats._beta import binomial_weight
 from trialwise.stats.binomial import _cdf
-from trialwise.stats.intervals import wilson_low
 from trialwise.stats.normal import upper_z
 from trialwise.stats.precedence import fisher_cutoffs, smallest_count
+from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.values import RULES, Rule
+from trialwise.stats.result_types import RULES, Rule
 from trialwise.validation import (
     require_choice,
     require_count,

@@ -15,12 +15,12 @@ from typing import SupportsIndex
 
 from trialwise.decimals import complement
 from trialwise.stats.binomial import _cdf
-from trialwise.stats.intervals import wilson_low
 from trialwise.stats.normal import normal_cdf, upper_z
-from trialwise.stats.power import reaches_target
 from trialwise.stats.precedence import smallest_count
+from trialwise.stats.rate_intervals import wilson_low
+from trialwise.stats.rate_sizing import reaches_target
 from trialwise.stats.refusal import Refusal
-from trialwise.stats.regression import rejection_probability
+from trialwise.stats.regression_cutoffs import rejection_probability
 from trialwise.validation import require_count, require_open_rate, require_rate, require_successes
 
 __all__ = [

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from trialwise.decimals import ceil_product
 from trialwise.errors import InvalidArgument
-from trialwise.stats.values import Undefined
+from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_open_rate, require_rate, require_real
 
 __all__ = [

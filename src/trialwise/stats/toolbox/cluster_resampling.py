@@ -14,7 +14,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.cluster_estimators import ESTIMANDS, POPULATIONS, Estimand
 from trialwise.stats.clusters import Groups, check_groups
 from trialwise.stats.normal import normal_cdf, normal_quantile
-from trialwise.stats.values import Interval, Undefined
+from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import require_choice, require_count, require_open_rate
 
 __all__ = ["BootstrapMethod", "ClusterBootstrap", "cluster_bootstrap"]

@@ -12,7 +12,7 @@ import math
 
 from trialwise.stats._beta import beta_quantile
 from trialwise.stats.normal import normal_quantile, upper_z
-from trialwise.stats.values import Interval
+from trialwise.stats.result_types import Interval
 from trialwise.validation import (
     require_choice,
     require_count,
