@@ -15,6 +15,7 @@ from trialwise.model.verdict import (
     Procedure,
     PValue,
 )
+from trialwise.procedures.base import Procedure as ProcedureBase
 from trialwise.stats.binomial import binomial_tail, exact_tail
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cutoff
 from trialwise.stats.normal import normal_sf, upper_z
@@ -22,7 +23,7 @@ from trialwise.stats.rate_intervals import clopper_pearson_low, wilson_low
 from trialwise.stats.result_types import Rule
 from trialwise.validation import require_count
 
-__all__ = ["DECISION_RULES", "decide_compliance"]
+__all__ = ["DECISION_RULES", "PROCEDURE", "Compliance", "decide_compliance"]
 
 #: The versioned name of the rule each rule set uses.
 DECISION_RULES: dict[Rule, str] = {
@@ -213,3 +214,14 @@ def _statement(
     if decision is Decision.PASS:
         return f"The evidence supports a rate above {rate} at the configured level ({count})."
     return f"A rate above {rate} was not shown at the configured level ({count})."
+
+
+class Compliance(ProcedureBase):
+    """A required rate, shown or not shown by a fixed number of trials."""
+
+    name = "COMPLIANCE"
+    question = "Is the required rate met?"
+    error_family = "false-compliance"
+
+
+PROCEDURE = Compliance()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Procedure
+from trialwise.procedures.base import Procedure as ProcedureBase
 from trialwise.stats.rate_intervals import rule_of_three
 
-__all__ = ["decide_observational"]
+__all__ = ["PROCEDURE", "Observational", "decide_observational"]
 
 
 def decide_observational(
@@ -46,3 +47,15 @@ def _statement(tally: Tally) -> str:
         f"context only, under an i.i.d. model it corresponds to a 95 % upper bound of about "
         f"{rule_of_three(n):.2g} on the failure probability."
     )
+
+
+class Observational(ProcedureBase):
+    """No failure among the trials; nothing is said about a rate."""
+
+    name = "OBSERVATIONAL"
+    question = "Was any failure observed?"
+    error_family = None
+    claims_rate = False
+
+
+PROCEDURE = Observational()

@@ -13,6 +13,7 @@ from trialwise.model.verdict import (
     Procedure,
     PValue,
 )
+from trialwise.procedures.base import Procedure as ProcedureBase
 from trialwise.procedures.compliance import lower_bound
 from trialwise.stats.binomial import binomial_cdf
 from trialwise.stats.precedence import exact_lower_tail, lower_tail
@@ -20,7 +21,7 @@ from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cuto
 from trialwise.stats.result_types import Rule
 from trialwise.validation import require_count
 
-__all__ = ["DECISION_RULES", "FALSE_ALARM_EXCESS", "decide_regression"]
+__all__ = ["DECISION_RULES", "FALSE_ALARM_EXCESS", "PROCEDURE", "Regression", "decide_regression"]
 
 #: The versioned name of the rule each rule set uses.
 DECISION_RULES: dict[Rule, str] = {
@@ -158,3 +159,14 @@ def _statement(tally: Tally, design: RegressionCutoff | None, intent: Intent) ->
     if tally.passed < design.cutoff:
         return f"A degradation from the baseline is signalled at this cutoff ({count})."
     return f"No degradation signal at this cutoff ({count}); equivalence is not claimed."
+
+
+class Regression(ProcedureBase):
+    """A rate that must not have fallen below a measured baseline."""
+
+    name = "REGRESSION"
+    question = "Has the rate degraded from its baseline?"
+    error_family = "false-degradation"
+
+
+PROCEDURE = Regression()

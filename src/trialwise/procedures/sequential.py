@@ -6,12 +6,13 @@ from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate, Procedure
+from trialwise.procedures.base import Procedure as ProcedureBase
 from trialwise.procedures.compliance import observed_status
 from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential.characteristic import OperatingCharacteristic
 from trialwise.stats.sequential.design import SequentialDesign
 
-__all__ = ["decide_sequential"]
+__all__ = ["PROCEDURE", "Sequential", "decide_sequential"]
 
 
 def decide_sequential(
@@ -181,3 +182,14 @@ def _up(probability: float) -> str:
     # What a sum of doubles leaves above a level is not part of the truth.
     exact = Decimal(max(probability - 1e-12, 0.0))
     return str(exact.quantize(Decimal("0.0001"), ROUND_CEILING))
+
+
+class Sequential(ProcedureBase):
+    """A required rate or a rate lower by the margin, decided as soon as the evidence is enough."""
+
+    name = "SEQUENTIAL"
+    question = "Is the required rate met, or missed by the margin?"
+    error_family = "false-rejection"
+
+
+PROCEDURE = Sequential()

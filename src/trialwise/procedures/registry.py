@@ -1,0 +1,65 @@
+"""Procedures by name: the built-in ones, and those that other distributions declare.
+
+A built-in is imported when it is first asked for: a run by one procedure does not load the others.
+Entry points of the group `trialwise.procedures` are looked up only for a name that no built-in has.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from trialwise.errors import InvalidArgument
+from trialwise.extensions import PROCEDURES, extension_names, find_extension
+from trialwise.procedures.base import Procedure
+
+if TYPE_CHECKING:
+    from trialwise.model.plan import CriterionPlan
+    from trialwise.model.verdict import Finding
+
+__all__ = ["find_procedure", "procedure_of"]
+
+#: Each built-in procedure and the module whose `PROCEDURE` it is.
+_BUILT_IN = {
+    "COMPLIANCE": "trialwise.procedures.compliance",
+    "CORPUS": "trialwise.procedures.corpus",
+    "OBSERVATIONAL": "trialwise.procedures.observational",
+    "REGRESSION": "trialwise.procedures.regression",
+    "SEQUENTIAL": "trialwise.procedures.sequential",
+}
+
+
+@cache
+def find_procedure(name: str) -> Procedure:
+    """Find a procedure by its name.
+
+    >>> find_procedure("OBSERVATIONAL").question
+    'Was any failure observed?'
+
+    Raises:
+        InvalidArgument: Neither trialwise nor an installed distribution has such a procedure.
+    """
+    module = _BUILT_IN.get(name)
+    if module is not None:
+        found: Procedure = import_module(module).PROCEDURE
+        return found
+    other = find_extension(PROCEDURES, name, _accept)
+    if other is None:
+        known = ", ".join((*_BUILT_IN, *extension_names(PROCEDURES)))
+        raise InvalidArgument("procedure", name, f"be one of {known}")
+    return other
+
+
+def procedure_of(decided: CriterionPlan | Finding) -> Procedure:
+    """Find the procedure that plans, decides and explains a criterion."""
+    claims = ("finite-corpus/", "no-generalisation/")
+    if (decided.decision_rule or "").startswith(claims):
+        return find_procedure("CORPUS")
+    return find_procedure(str(decided.procedure))
+
+
+def _accept(loaded: object) -> Procedure | None:
+    """Accept an instance, or a class that is made without arguments."""
+    made = loaded() if isinstance(loaded, type) and issubclass(loaded, Procedure) else loaded
+    return made if isinstance(made, Procedure) else None
