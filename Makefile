@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench shape docs calibration clean
+.PHONY: help demo test test-all lint bench stubs shape docs calibration clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -41,6 +41,9 @@ lint: $(VENV)/.dev  ## Check style, types and the direction of imports
 
 bench: $(VENV)/.dev  ## Measure speed as ratios against bare Python and peers
 	$(BIN)/python -m bench
+
+stubs: $(VENV)/.dev  ## Write the stubs, the schema and the reference from the declarations
+	$(BIN)/python -m tools.stubs
 
 shape:  ## Measure the shape of the code: size, names, private imports
 	@$(PYTHON) -m tools.shape

@@ -13,6 +13,7 @@
 until it is used; type checkers read `__init__.pyi`.
 """
 
+from trialwise.catalogue import CHECK_FUNCTIONS
 from trialwise.lazy_exports import lazy_names
 
 __version__ = "0.1.0"
@@ -20,13 +21,7 @@ __version__ = "0.1.0"
 #: Where each public name lives.
 # fmt: off
 _MODULES = {
-    "checks": (
-        "all_of any_of as_expected contains ends_with equals exit_code expression final_answer "
-        "json_path json_schema length matches max_cost max_latency max_repeated_failures "
-        "max_tokens max_turns named not_ not_contains numeric_range parses predicate starts_with "
-        "tool_call_count tool_called tool_called_with tool_not_called "
-        "tools_in_order"
-    ),
+    "checks": f"{CHECK_FUNCTIONS} all_of any_of named not_ predicate",
     "engine.ports": "ServiceError TrialContext",
     "errors": (
         "BaselineError DesignRefused InvalidArgument JournalDamaged JournalInUse RunInterrupted "

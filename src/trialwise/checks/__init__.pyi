@@ -4,6 +4,8 @@ from trialwise.checks.agents import MaxTurns as MaxTurns
 from trialwise.checks.agents import final_answer as final_answer
 from trialwise.checks.agents import max_repeated_failures as max_repeated_failures
 from trialwise.checks.agents import max_turns as max_turns
+from trialwise.checks.check_base import Check as Check
+from trialwise.checks.check_base import Unreadable as Unreadable
 from trialwise.checks.check_registry import from_spec as from_spec
 from trialwise.checks.check_registry import spellings as spellings
 from trialwise.checks.check_registry import to_spec as to_spec

@@ -15,6 +15,7 @@ from trialwise.checks.check_base import Check, Unreadable, check_flags, check_te
 from trialwise.checks.quoting import failed, label, preview, shown
 from trialwise.checks.texts import as_texts
 from trialwise.checks.tool_traces import Call, calls_of, trace_of
+from trialwise.declarations.signatures import Natural
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
 from trialwise.validation import require_count
@@ -77,7 +78,7 @@ class FinalAnswer(Check):
 
             yield matches(self.matches, ignore_case=self.ignore_case)
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         trace = trace_of(reply)
         if trace.answer is None or not trace.answer.strip():
             why = f" ({label(trace.ended)})" if trace.ended else ""
@@ -133,7 +134,7 @@ class MaxTurns(Check):
         """How reports call it."""
         return f"at most {self.turns} turns"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         trace = trace_of(reply)
         if not trace.turns:
             raise Unreadable("the trace does not tell its turns", reason=FailReason.NO_VALUE)
@@ -146,8 +147,11 @@ class MaxTurns(Check):
         return failed(f"{count} turns of the model, expected at most {self.turns}", last)
 
 
-def max_turns(turns: int) -> MaxTurns:
+def max_turns(turns: Natural) -> MaxTurns:
     """The model spoke at most so often; a turn may call several tools.
+
+    Args:
+        turns: The most turns that are allowed.
 
     >>> from trialwise.model.trace import Trace, Turn
     >>> trace = Trace(turns=(Turn(role="assistant", content="Hm."),) * 3)
@@ -175,7 +179,7 @@ class MaxRepeatedFailures(Check):
             return "repeats no failing call"
         return f"repeats a failing call at most {self.repeats} times"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         calls = calls_of(reply)
         for alike in _alike([call for call in calls if call.failed is not False]):
             if len(alike) <= self.repeats + 1:
@@ -192,12 +196,15 @@ class MaxRepeatedFailures(Check):
         return CheckResult.ok()
 
 
-def max_repeated_failures(repeats: int) -> MaxRepeatedFailures:
+def max_repeated_failures(repeats: Natural) -> MaxRepeatedFailures:
     """A call that fails is repeated, with the same arguments and failing again, at most so often.
 
     Calls are the same by tool, server and arguments, the order of keys left aside. One that is
     repeated and then succeeds is not held against the agent; one of which the trace does not tell
     how it ended fails with reason `no-value` where it could matter.
+
+    Args:
+        repeats: The most repetitions of the same call; 0 for none.
 
     >>> call = {"name": "book", "args": {"table": 4}, "error": "taken"}
     >>> reply = Reply(value="", details={"tool_calls": [call, call]})

@@ -79,7 +79,7 @@ class Check(ABC):
     def check(self, reply: Reply) -> CheckResult:
         """What it says of a reply; it never raises for one."""
         try:
-            return self._judge(reply)
+            return self._examine(reply)
         except Unreadable as unreadable:
             return failed(unreadable.explanation, unreadable.evidence, reason=unreadable.reason)
         except Exception as error:  # an object of the user's may raise anything from any method
@@ -99,7 +99,7 @@ class Check(ABC):
         return {self.spelling: given}
 
     @abstractmethod
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         """What it says of a reply it can read; it may raise `Unreadable`."""
 
 

@@ -42,7 +42,7 @@ class AllOf(Check):
         """The check as a suite file spells it."""
         return {self.spelling: [spelled(check) for check in self.checks]}
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         for check in self.checks:
             result = check.check(reply)
             if result.reason is not None:
@@ -80,7 +80,7 @@ class AnyOf(Check):
         """The check as a suite file spells it."""
         return {self.spelling: [spelled(check) for check in self.checks]}
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         results: list[CheckResult] = []
         for check in self.checks:
             result = check.check(reply)
@@ -126,7 +126,7 @@ class Not(Check):
         """The check as a suite file spells it."""
         return {self.spelling: spelled(self.condition)}
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         result = self.condition.check(reply)
         if result.passed:
             return failed(f"{self.condition.name}, which was not to hold")
@@ -179,7 +179,7 @@ class Named(Check):
         """The check as a suite file spells it."""
         return {self.spelling: {"name": self.title, "check": spelled(self.condition)}}
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         return self.condition.check(reply)
 
 

@@ -47,7 +47,7 @@ class Equals(Check):
         nested = isinstance(self.expected, dict)
         return {self.spelling: {"expected": self.expected} if nested else self.expected}
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         if not isinstance(self.expected, str):
             found = json_of(reply)
             if same(found, self.expected):

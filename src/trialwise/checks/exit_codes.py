@@ -35,7 +35,7 @@ class ExitCode(Check):
         """How reports call it."""
         return f"exit code {' or '.join(map(str, self.code))}"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         if reply.exit_code is None:
             raise Unreadable("the reply has no exit code", reason=FailReason.NO_VALUE)
         if reply.exit_code in self.code:
@@ -48,6 +48,9 @@ def exit_code(code: int | Sequence[int] = 0) -> ExitCode:
     """The subprocess ended with this exit code, or with one of several.
 
     A reply without an exit code fails with reason `no-value`.
+
+    Args:
+        code: The code, or several.
 
     >>> exit_code(0).check(Reply(value="", exit_code=3)).explanation
     'exit code 3, expected 0'

@@ -51,7 +51,7 @@ class AsExpected(Check):
         flags = {name: True for name in ("ignore_case", "trim") if getattr(self, name)}
         return {self.spelling: {"how": self.how, **flags} if flags else self.how}
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         expected = expected_of(reply)
         if self.how == "contains":
             return contains(_texts(expected), ignore_case=self.ignore_case).check(reply)

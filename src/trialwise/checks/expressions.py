@@ -68,7 +68,7 @@ class Expression(Check):
         """How reports call it."""
         return printable(self.source, 60)
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         program, used = _program(self.source)
         result = _evaluate(program, {name: _read(name, reply) for name in used})
         if result is True:
@@ -90,6 +90,9 @@ def expression(source: str) -> Expression:
     says), `latency_s`, `tokens`, `cost_usd` and `exit_code`. It is parsed and type-checked at once.
     A reply that lacks a variable used, and an evaluation that ends in an error, is a failure with
     reason `transform` or `no-value`.
+
+    Args:
+        source: The expression.
 
     >>> check = expression("size(output) < 200 && output.contains('ok')")
     >>> check.check(Reply(value="it is ok")).passed

@@ -14,6 +14,7 @@ from trialwise.checks.quoting import failed, label, shown
 from trialwise.checks.reply_reading import check_json, json_of, same
 from trialwise.checks.strict_parsing import MAX_DEPTH
 from trialwise.checks.value_limits import Limits
+from trialwise.declarations.signatures import Natural
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
@@ -98,7 +99,7 @@ class JsonPath(Check):
         if self.minimum is not None or self.maximum is not None:
             yield str(Limits(self.minimum, self.maximum))
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         nodes = select(self.path, json_of(reply))
         problem = self._number_of_nodes(nodes)
         if problem or not self._compares:
@@ -149,7 +150,7 @@ def json_path(
     maximum: float | None = None,
     between: tuple[float, float] | None = None,
     exists: bool | None = None,
-    count: int | None = None,
+    count: Natural | None = None,
     require: Require = "all",
 ) -> JsonPath:
     """What a JSONPath selects is there and compares as asked.

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from trialwise.checks.check_base import Check
 from trialwise.checks.quoting import failed, label, printable, shown
 from trialwise.checks.reply_reading import check_json, json_of
+from trialwise.declarations.scalars import Document
+from trialwise.declarations.signatures import Arg
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
@@ -22,6 +24,9 @@ __all__ = ["JsonSchema", "json_schema"]
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _LONG_MESSAGE = 150
+
+SchemaArgument = Annotated[Mapping[str, Any] | bool, Arg(kind=Document("a JSON Schema"))]
+"""A JSON Schema, which a suite may keep in a file of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class JsonSchema(Check):
     def _ambiguous(self) -> bool:
         return isinstance(self.schema, dict) and list(self.schema) == ["schema"]
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         value = json_of(reply)
         error = worst_error(self._source, value)
         if error is None:
@@ -61,11 +66,14 @@ class JsonSchema(Check):
         return failed(problem, evidence)
 
 
-def json_schema(schema: Mapping[str, Any] | bool) -> JsonSchema:
+def json_schema(schema: SchemaArgument) -> JsonSchema:
     """The reply, read as JSON, is valid under a JSON Schema of draft 2020-12.
 
     The failure names the most specific place that is wrong. `format` is an annotation, as the draft
     has it. Patterns are Python's and may backtrack for ever on hostile text.
+
+    Args:
+        schema: The schema; a suite may name the file that holds it.
 
     >>> check = json_schema({"properties": {"age": {"type": "integer"}}})
     >>> check.check(Reply(value='{"age": "old"}')).explanation

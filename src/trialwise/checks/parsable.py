@@ -36,9 +36,9 @@ class Parses(Check):
         """How reports call it."""
         return f"parses as {self.format if self.format == 'number' else self.format.upper()}"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         if reply.value is not None and not isinstance(reply.value, str):
-            return self._judge_object(reply)
+            return self._examine_object(reply)
         text = text_of(reply)
         try:
             getattr(strict_parsing, f"parse_{self.format}")(text)
@@ -46,7 +46,7 @@ class Parses(Check):
             return failed(f"the reply is not {error}", preview(text))
         return CheckResult.ok()
 
-    def _judge_object(self, reply: Reply) -> CheckResult:
+    def _examine_object(self, reply: Reply) -> CheckResult:
         """What is no text may be a JSON value or a number; it is no document."""
         try:
             if self.format == "number":
@@ -74,6 +74,9 @@ def parses(format: Format) -> Parses:  # noqa: A002  (the word users write)
 
     Documents are bounded: 200 levels, a million values (YAML 100,000, as if each alias were a
     copy), 10 million characters (YAML 100,000; a number 1,000).
+
+    Args:
+        format: The format.
 
     >>> parses("json").check(Reply(value='{"a": 1, "a": 2}')).explanation
     "the reply is not JSON with unique keys: 'a' is repeated"
@@ -107,7 +110,7 @@ class NumericRange(Check):
         place = {} if self.path is None else {"path": self.path}
         return {self.spelling: Limits(self.minimum, self.maximum).to_dict() | place}
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         if self.path is not None:
             return JsonPath(self.path, minimum=self.minimum, maximum=self.maximum).check(reply)
         number, limits = number_of(reply), Limits(self.minimum, self.maximum)

@@ -10,6 +10,7 @@ from typing import ClassVar
 from trialwise.checks.check_base import Check, check_flags
 from trialwise.checks.quoting import failed, label, preview
 from trialwise.checks.reply_reading import text_of
+from trialwise.declarations.signatures import Positive
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
@@ -40,7 +41,7 @@ class Matches(Check):
         """How reports call it."""
         return f"matches {label(self.pattern)}"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)
         if len(text) > self.max_length:
             limit = f"the reply has {len(text)} characters, matches reads at most {self.max_length}"
@@ -53,7 +54,7 @@ class Matches(Check):
 
 
 def matches(
-    pattern: str, *, ignore_case: bool = False, whole: bool = False, max_length: int = 100_000
+    pattern: str, *, ignore_case: bool = False, whole: bool = False, max_length: Positive = 100_000
 ) -> Matches:
     r"""The regular expression is found somewhere in the reply.
 

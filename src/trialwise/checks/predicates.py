@@ -49,7 +49,7 @@ class Predicate(Check):
         found = {self.spelling: where}
         return {"named": {"name": self.title, "check": found}} if self.title else found
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         arguments = [(name, _argument(source, reply)) for name, source in self._parameters]
         positional = [value for name, value in arguments if not name]
         try:

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from trialwise.checks.check_base import Check, Unreadable
 from trialwise.checks.quoting import failed
+from trialwise.declarations.signatures import Dollars, Natural, Seconds
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
@@ -34,7 +35,7 @@ class MaxTokens(Check):
         """How reports call it."""
         return f"at most {self.tokens} tokens"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         if reply.usage is None:
             raise Unreadable("the reply's tokens are not known", reason=FailReason.NO_VALUE)
         total = reply.usage.total_tokens
@@ -44,8 +45,11 @@ class MaxTokens(Check):
         return failed(f"{total} tokens, expected at most {self.tokens}", both)
 
 
-def max_tokens(tokens: int) -> MaxTokens:
+def max_tokens(tokens: Natural) -> MaxTokens:
     """The reply took at most so many tokens, input and output together.
+
+    Args:
+        tokens: The most tokens that are allowed.
 
     >>> max_tokens(100).check(Reply(value="")).reason
     <FailReason.NO_VALUE: 'no-value'>
@@ -69,7 +73,7 @@ class MaxCost(Check):
         """How reports call it."""
         return f"costs at most ${self.usd:g}"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         if reply.cost_usd is None:
             raise Unreadable("the reply's cost is not known", reason=FailReason.NO_VALUE)
         if reply.cost_usd <= self.usd:
@@ -77,8 +81,11 @@ class MaxCost(Check):
         return failed(f"expected at most ${self.usd:g}", f"${reply.cost_usd:g}")
 
 
-def max_cost(usd: float) -> MaxCost:
+def max_cost(usd: Dollars) -> MaxCost:
     """The reply cost at most so much, in US dollars.
+
+    Args:
+        usd: The most money that is allowed.
 
     >>> max_cost(0.01).check(Reply(value="", cost_usd=0.02)).evidence
     '$0.02'
@@ -102,14 +109,17 @@ class MaxLatency(Check):
         """How reports call it."""
         return f"takes at most {self.seconds:g} s"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         if reply.latency_s <= self.seconds:
             return CheckResult.ok()
         return failed(f"expected at most {self.seconds:g} s", f"{reply.latency_s:g} s")
 
 
-def max_latency(seconds: float) -> MaxLatency:
-    """The reply took at most so many seconds.
+def max_latency(seconds: Seconds) -> MaxLatency:
+    """The reply took at most so long.
+
+    Args:
+        seconds: The longest time that is allowed.
 
     >>> max_latency(2).check(Reply(value="", latency_s=2.5)).evidence
     '2.5 s'

@@ -14,6 +14,7 @@ from trialwise.checks.check_base import Check, check_flags, check_texts
 from trialwise.checks.quoting import around, failed, label, preview
 from trialwise.checks.reply_reading import text_of
 from trialwise.checks.value_limits import Limits
+from trialwise.declarations.signatures import Natural
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
 from trialwise.validation import require_count
@@ -59,7 +60,7 @@ class Contains(Check):
             return f"contains {parts}"
         return f"contains {parts} {Limits(self.minimum, self.maximum)} times"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)
         searched = text.casefold() if self.ignore_case else text
         limits = Limits(self.minimum, self.maximum)
@@ -81,8 +82,8 @@ def contains(
     text: str | Sequence[str],
     *,
     ignore_case: bool = False,
-    minimum: int = 1,
-    maximum: int | None = None,
+    minimum: Natural = 1,
+    maximum: Natural | None = None,
 ) -> Contains:
     """Each given text occurs in the reply.
 
@@ -117,7 +118,7 @@ class NotContains(Check):
         """How reports call it."""
         return f"does not contain {' or '.join(map(label, self.text))}"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)
         searched = text.casefold() if self.ignore_case else text
         for part in self.text:
@@ -160,7 +161,7 @@ class StartsWith(Check):
         """How reports call it."""
         return f"starts with {label(self.text)}"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)
         actual, expected = _folded(text, self.text, self.ignore_case)
         if actual.startswith(expected):
@@ -171,6 +172,10 @@ class StartsWith(Check):
 
 def starts_with(text: str, *, ignore_case: bool = False) -> StartsWith:
     """The reply begins with a text, white space included.
+
+    Args:
+        text: The text.
+        ignore_case: Compare case-folded text.
 
     >>> starts_with("Yes").check(Reply(value="No.")).passed
     False
@@ -197,7 +202,7 @@ class EndsWith(Check):
         """How reports call it."""
         return f"ends with {label(self.text)}"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)
         actual, expected = _folded(text, self.text, self.ignore_case)
         if actual.endswith(expected):
@@ -208,6 +213,10 @@ class EndsWith(Check):
 
 def ends_with(text: str, *, ignore_case: bool = False) -> EndsWith:
     """The reply ends with a text, white space included.
+
+    Args:
+        text: The text.
+        ignore_case: Compare case-folded text.
 
     >>> ends_with("Bye.").check(Reply(value="Bye.")).passed
     True
@@ -236,7 +245,7 @@ class Length(Check):
         """The check as a suite file spells it."""
         return {self.spelling: Limits(self.minimum, self.maximum).to_dict()}
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)
         limits = Limits(self.minimum, self.maximum)
         if limits.hold(len(text)):
@@ -244,8 +253,12 @@ class Length(Check):
         return failed(f"the reply has {len(text)} characters, expected {limits}", preview(text))
 
 
-def length(*, minimum: int | None = None, maximum: int | None = None) -> Length:
+def length(*, minimum: Natural | None = None, maximum: Natural | None = None) -> Length:
     """The reply has at least `minimum` and at most `maximum` code points.
+
+    Args:
+        minimum: The fewest characters that are allowed.
+        maximum: The most characters that are allowed.
 
     >>> length(maximum=3).check(Reply(value="four")).explanation
     'the reply has 4 characters, expected at most 3'

@@ -11,15 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from trialwise.checks.check_base import Check, Unreadable, check_flags, check_texts
-from trialwise.checks.json_schemas import check_schema, describe, worst_error
+from trialwise.checks.json_paths import Require
+from trialwise.checks.json_schemas import SchemaArgument, check_schema, describe, worst_error
 from trialwise.checks.quoting import failed, label, printable, shown
 from trialwise.checks.reply_reading import check_json, same
 from trialwise.checks.texts import as_texts
 from trialwise.checks.tool_traces import Call, calls_of, names
 from trialwise.checks.value_limits import Limits
+from trialwise.declarations.signatures import Arg, Natural
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
@@ -27,7 +29,6 @@ from trialwise.validation import require_choice, require_count
 
 if TYPE_CHECKING:
     from trialwise.checks.expressions import Expression
-    from trialwise.checks.json_paths import Require
 
 __all__ = [
     "ToolCallCount",
@@ -41,6 +42,10 @@ __all__ = [
     "tool_not_called",
     "tools_in_order",
 ]
+
+
+Tool = Annotated[str, Arg(aliases=("name",))]
+"""The name of a tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ class ToolCalled(Check):
             return called
         return f"{called} {Limits(self.minimum, self.maximum)} times"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         calls = calls_of(reply)
         count = sum(call.is_of(self.tool, self.server) for call in calls)
         limits = Limits(self.minimum, self.maximum)
@@ -81,7 +86,11 @@ class ToolCalled(Check):
 
 
 def tool_called(
-    tool: str, *, minimum: int = 1, maximum: int | None = None, server: str | None = None
+    tool: Tool,
+    *,
+    minimum: Natural = 1,
+    maximum: Natural | None = None,
+    server: str | None = None,
 ) -> ToolCalled:
     """A tool was called at least `minimum` and at most `maximum` times.
 
@@ -117,7 +126,7 @@ class ToolNotCalled(Check):
         """How reports call it."""
         return f"does not call {' or '.join(_tool(tool, self.server) for tool in self.tool)}"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         calls = calls_of(reply)
         for index, call in enumerate(calls):
             if any(call.is_of(tool, self.server) for tool in self.tool):
@@ -126,8 +135,14 @@ class ToolNotCalled(Check):
         return CheckResult.ok()
 
 
-def tool_not_called(tool: str | Sequence[str], *, server: str | None = None) -> ToolNotCalled:
+def tool_not_called(
+    tool: Annotated[str | Sequence[str], Arg(aliases=("name",))], *, server: str | None = None
+) -> ToolNotCalled:
     """No call of one tool, or of any of several.
+
+    Args:
+        tool: The name of the tool, or several names.
+        server: Look only at calls that name this server.
 
     >>> trace = {"tool_calls": [{"name": "delete", "args": {"id": 7}}]}
     >>> tool_not_called("delete").check(Reply(value="", details=trace)).evidence
@@ -156,7 +171,7 @@ class ToolsInOrder(Check):
         only = "exactly " if self.exact else ""
         return f"calls {only}{', then '.join(map(label, self.tools))}"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         calls = calls_of(reply)
         called = [call.name for call in calls]
         if self.exact:
@@ -172,7 +187,9 @@ class ToolsInOrder(Check):
         return CheckResult.ok()
 
 
-def tools_in_order(tools: Sequence[str], *, exact: bool = False) -> ToolsInOrder:
+def tools_in_order(
+    tools: Annotated[str | Sequence[str], Arg(aliases=("names",))], *, exact: bool = False
+) -> ToolsInOrder:
     """Tools were called in this order.
 
     Args:
@@ -227,7 +244,7 @@ class ToolCalledWith(Check):
         always = "always " if self.require == "all" else ""
         return f"{always}calls {_tool(self.tool, self.server)} with {what}"
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         calls = [call for call in calls_of(reply) if call.is_of(self.tool, self.server)]
         tool = _tool(self.tool, self.server)
         if not calls:
@@ -239,9 +256,9 @@ class ToolCalledWith(Check):
                     which = f"call {place + 1} of {len(calls)} of {tool}"
                     return failed(f"{which}: {wrong}", evidence)
             return CheckResult.ok()
-        return self._judge_any(calls, reply)
+        return self._examine_any(calls, reply)
 
-    def _judge_any(self, calls: list[Call], reply: Reply) -> CheckResult:
+    def _examine_any(self, calls: list[Call], reply: Reply) -> CheckResult:
         unreadable: Unreadable | None = None
         closest = ("", "")
         for call in calls:
@@ -268,10 +285,10 @@ class ToolCalledWith(Check):
 
 
 def tool_called_with(
-    tool: str,
+    tool: Tool,
     args: Mapping[str, Any] | None = None,
     *,
-    schema: Mapping[str, Any] | bool | None = None,
+    schema: SchemaArgument | None = None,
     expression: str | None = None,
     require: Require = "any",
     server: str | None = None,
@@ -318,15 +335,21 @@ class ToolCallCount(Check):
         """The check as a suite file spells it."""
         return {self.spelling: Limits(self.minimum, self.maximum).to_dict()}
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         calls, limits = calls_of(reply), Limits(self.minimum, self.maximum)
         if limits.hold(len(calls)):
             return CheckResult.ok()
         return failed(f"{len(calls)} tool calls, expected {limits}", names(calls))
 
 
-def tool_call_count(*, minimum: int | None = None, maximum: int | None = None) -> ToolCallCount:
+def tool_call_count(
+    *, minimum: Natural | None = None, maximum: Natural | None = None
+) -> ToolCallCount:
     """All calls together are at least `minimum` and at most `maximum`.
+
+    Args:
+        minimum: The fewest calls that are allowed.
+        maximum: The most calls that are allowed.
 
     >>> tool_call_count(maximum=5).check(Reply(value="", details={"tool_calls": []})).passed
     True

@@ -55,7 +55,7 @@ def _schema(what: str) -> str:
     if what == "suite":
         from trialwise.suite.schema_file import written_schema
 
-        return written_schema()
+        return written_schema(installed=True)
     import json
 
     from trialwise.reporters.json_report import report_schema

@@ -22,9 +22,11 @@ __all__ = [
     "Choice",
     "Count",
     "Data",
+    "Document",
     "Flag",
     "Kind",
     "Label",
+    "Mode",
     "Number",
     "Object",
     "PythonPath",
@@ -56,6 +58,15 @@ class Kind:
     spelled = ""
     """What the reference calls it."""
     takes_null = False
+    doc = ""
+    """What it means where it stands for a key of its own."""
+    holds_mapping = False
+    """Whether a mapping may be the value itself."""
+
+    @property
+    def plural(self) -> str:
+        """What several of them are called."""
+        return f"{self.spelled or self.expected}s"
 
     def read(self, node: Written, label: str, reader: Reader) -> Any:
         """The value of a node, or `INVALID` once its problems are reported.
@@ -81,11 +92,12 @@ class Data(Kind):
     """Anything that JSON can hold."""
 
     expected = "data"
-    spelled = "data"
+    spelled = plural = "data"
     takes_null = True
+    holds_mapping = True
 
     def __init__(self, environment: Mode = "kept") -> None:
-        self._fills = environment == "read"
+        self.environment = environment
 
     def read(self, node: Written, label: str, reader: Reader) -> Any:
         """The plain value."""
@@ -95,7 +107,7 @@ class Data(Kind):
         if node.is_list:
             items = [self.read(item, label, reader) for item in node.items()]
             return INVALID if INVALID in items else items
-        if self._fills and isinstance(node.value, str):
+        if self.environment == "read" and isinstance(node.value, str):
             return reader.fill(node, node.value)
         return node.value
 
@@ -109,6 +121,7 @@ class Object(Kind):
 
     expected = "a mapping"
     spelled = "mapping"
+    holds_mapping = True
 
     def __init__(self, environment: Mode = "kept") -> None:
         self._data = Data(environment)
@@ -122,6 +135,30 @@ class Object(Kind):
     def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
         """An object."""
         return {"type": "object"}
+
+
+class Document(Kind):
+    """A JSON document, or the path of the file that holds it.
+
+    Args:
+        expected: What the document is.
+    """
+
+    holds_mapping = True
+
+    def __init__(self, expected: str) -> None:
+        self.expected = self.spelled = f"{expected}, or the path of a file that holds one"
+
+    def read(self, node: Written, label: str, reader: Reader) -> Any:
+        """The document."""
+        if not isinstance(node.value, str):
+            return Data().read(node, label, reader)
+        text = Text("a path", environment="read").read(node, label, reader)
+        return text if isinstance(text, Invalid) else reader.read_json_file(node, reader.file(text))
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
+        """Anything that may be one."""
+        return {"type": ["object", "boolean", "string"]}
 
 
 class Text(Kind):
@@ -264,6 +301,7 @@ class Whole(Scalar):
 
     expected = "a whole number"
     spelled = "integer"
+    plural = "whole numbers"
 
     def convert(self, value: Any) -> int | None:
         """The number."""

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from trialwise.declarations.scalars import Kind, Schema
 from trialwise.declarations.written import INVALID, Invalid, Reader, Written, find_nearest
+from trialwise.errors import TrialwiseError
 
-__all__ = ["Either", "Fields", "Key", "Listing", "MapOf", "Record", "Short"]
+__all__ = [
+    "Definitions",
+    "Either",
+    "Fields",
+    "Key",
+    "Listing",
+    "MapOf",
+    "More",
+    "Record",
+    "Short",
+]
 
 _INCLUDE: Schema = {"$ref": "#/$defs/includes"}
 _INCLUDES: Schema = {
@@ -24,6 +36,20 @@ _INCLUDE_ALONE: Schema = {
     "additionalProperties": False,
 }
 _MANY = 14
+#: In a group of keys it stands for the keys that other distributions declare.
+OTHERS = "*"
+
+
+class Definitions(dict[str, Schema]):
+    """The definitions of a JSON Schema being made.
+
+    Args:
+        installed: Whether to describe what other distributions declare, too.
+    """
+
+    def __init__(self, *, installed: bool = False) -> None:
+        super().__init__()
+        self.installed = installed
 
 
 class Fields:
@@ -71,30 +97,76 @@ class Key:
     Args:
         name: As it is written.
         kind: What it holds.
-        doc: What it means, as a sentence.
+        doc: What it means, as a sentence; what its kind says of itself without it.
         default: What holds without it, as the reference shows it.
         aliases: Other ways to write it.
         elsewhere: What other tools call it: understood, and not accepted.
+        field: What the constructor calls the argument.
+        required: Whether the constructor has no default for it.
+        positional: Whether the constructor takes it by its place.
     """
 
-    __slots__ = ("aliases", "default", "doc", "elsewhere", "kind", "name")
+    __slots__ = (
+        "aliases",
+        "default",
+        "elsewhere",
+        "field",
+        "is_positional",
+        "is_required",
+        "kind",
+        "name",
+        "said",
+    )
 
     def __init__(
         self,
         name: str,
         kind: Kind,
-        doc: str,
+        doc: str = "",
         *,
         default: str = "",
         aliases: tuple[str, ...] = (),
         elsewhere: str = "",
+        field: str = "",
+        required: bool = False,
+        positional: bool = False,
     ) -> None:
         self.name = name
         self.kind = kind
-        self.doc = doc
+        self.said = doc
         self.default = default
         self.aliases = aliases
         self.elsewhere = frozenset(elsewhere.split())
+        self.field = field or name
+        self.is_required = required
+        self.is_positional = positional
+
+    @property
+    def doc(self) -> str:
+        """What it means."""
+        return self.said or self.kind.doc
+
+
+class More:
+    """Keys that other distributions declare: found by name, and listed for a schema.
+
+    Args:
+        find: Returns the key of a name, or None where nobody declares it.
+        names: Lists the names that are declared.
+    """
+
+    def __init__(
+        self, find: Callable[[str], Key | None], names: Callable[[], Sequence[str]]
+    ) -> None:
+        self.find = find
+        self.names = names
+
+    def listed(self, defs: dict[str, Schema]) -> list[Key]:
+        """Return the keys that a schema describes."""
+        if not getattr(defs, "installed", False):
+            return []
+        found = [self.find(name) for name in self.names()]
+        return [key for key in found if key is not None]
 
 
 class Listing(Kind):
@@ -215,6 +287,8 @@ class Record(Kind):
         one_of: Of each of these, exactly one must be given.
         some_of: Of each of these, at least one must be given.
         doc: What the reference says of it.
+        more: Keys of other distributions, which are looked for where no key has a name; `*` in a
+            group stands for them.
     """
 
     def __init__(
@@ -226,8 +300,10 @@ class Record(Kind):
         one_of: tuple[tuple[str, ...], ...] = (),
         some_of: tuple[tuple[str, ...], ...] = (),
         doc: str = "",
+        more: More | None = None,
     ) -> None:
         self.name = name
+        self.more = more
         self.keys = keys
         self.required = required
         self.one_of = one_of
@@ -246,7 +322,12 @@ class Record(Kind):
         fields = Fields(node)
         meant: set[str] = set()
         for name, (key_node, value) in reader.entries(node).items():
-            key = self._by_name.get(name)
+            try:
+                key = self._by_name.get(name) or (self.more.find(name) if self.more else None)
+            except TrialwiseError as error:  # another distribution declares it, and is broken
+                reader.refuse(key_node, str(error))
+                meant.add(OTHERS)
+                continue
             if key is None:
                 close = self._elsewhere.get(name) or find_nearest(name, list(self._by_name))
                 reader.refuse(key_node, self._unknown(name, close, reader))
@@ -270,12 +351,19 @@ class Record(Kind):
         """The object itself."""
         defs["includes"] = _INCLUDES
         properties: dict[str, Schema] = {}
-        for key in self.keys:
+        keys = (*self.keys, *(self.more.listed(defs) if self.more else ()))
+        others = [key.name for key in keys[len(self.keys) :]]
+        for key in keys:
             described = {"description": key.doc, **key.kind.schema(defs)}
             properties |= dict.fromkeys((key.name, *key.aliases), described)
         present: list[Schema] = [{"required": [name]} for name in self.required]
-        present += [{"oneOf": [_asked(one) for one in group]} for group in self.one_of]
-        present += [{"anyOf": [{"required": [one]} for one in group]} for group in self.some_of]
+        present += [
+            {"oneOf": [_asked(one) for one in _expand(group, others)]} for group in self.one_of
+        ]
+        present += [
+            {"anyOf": [{"required": [one]} for one in _expand(group, others)]}
+            for group in self.some_of
+        ]
         definition: Schema = {
             "type": "object",
             "properties": {**properties, "include": _INCLUDE},
@@ -295,15 +383,17 @@ class Record(Kind):
         for name in self.required:
             if name not in present:
                 reader.refuse(fields.node, f"{label} lacks `{name}`")
+        others = [name for name in fields.nodes if name not in self._by_name]
         for group in self.one_of:
-            found = [one for one in group if one in present]
+            found = [one for one in _expand(group, others) if one in present]
             if len(found) > 1 and not meant:
                 both = " and ".join(f"`{one}`" for one in found)
                 reader.refuse(fields.keys[found[1]], f"{both} exclude one another: keep one")
-            elif not found:
+            elif not found and OTHERS not in meant:
                 reader.refuse(fields.node, f"{label} lacks one of {_listed(group)}")
         for group in self.some_of:
-            if not any(one in fields.nodes or one in meant for one in group):
+            given = {*fields.nodes, *meant}
+            if not given & {*_expand(group, others), OTHERS}:
                 reader.refuse(fields.node, f"{label} lacks one of {_listed(group)}")
 
     def _unknown(self, name: str, close: str | None, reader: Reader) -> str:
@@ -361,6 +451,12 @@ def _asked(name: str) -> Schema:
     return {"required": [name], "properties": {name: {"not": {"const": False}}}}
 
 
+def _expand(group: tuple[str, ...], others: Sequence[str]) -> list[str]:
+    """Return a group with the names that `*` stands for."""
+    return [name for one in group for name in (others if one == OTHERS else (one,))]
+
+
 def _listed(names: tuple[str, ...]) -> str:
+    names = tuple(name for name in names if name != OTHERS)
     shown = [f"`{name}`" for name in names[:_MANY]]
     return ", ".join(shown) + (", …" if len(names) > _MANY else "")

@@ -123,7 +123,7 @@ class Judge(Check):
             }
         }
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         """Wait for the panel here: for scripts, where no event loop runs."""
         import asyncio
 

@@ -48,7 +48,7 @@ class Similar(Check):
         """How reports call it."""
         return f"similar to {label(self.text[0])}" + (" or others" if len(self.text) > 1 else "")
 
-    def _judge(self, reply: Reply) -> CheckResult:
+    def _examine(self, reply: Reply) -> CheckResult:
         said = text_of(reply)[:_LONGEST]
         found = max(cosine(said, text) for text in self.text)
         if found >= self.minimum:
@@ -59,7 +59,9 @@ class Similar(Check):
 
 
 def similar(text: str | Sequence[str], *, minimum: float = _MINIMUM) -> Similar:
-    """The reply is about the same as a text, or as one of several: cosine of mean token vectors.
+    """The reply is about the same as a text, or as one of several (extra `similarity`).
+
+    How alike two texts are is the cosine of their mean token vectors.
 
     Args:
         text: What it should be like; one of several is enough.

@@ -1,21 +1,19 @@
-"""The services a contract can be about: adapters to what is under test."""
+"""Services: what is under test, behind one way to call it.
+
+    python_function, programs, http_endpoint, openai_chat, agent, replay
+                         one service each, with everything that declares it
+    failures             what a call can end in
+    secret_headers       secrets that are named and never shown
+
+The modules that begin with an underscore hold what several of them use.
+"""
 
 from __future__ import annotations
 
+from trialwise.catalogue import SERVICE_EXPORTS
 from trialwise.lazy_exports import lazy_names
 
-#: Where each public name lives.
-_MODULES = {
-    "agent": "AgentService McpServer",
-    "python_function": "CallableService",
-    "programs": "CommandService InputVia",
-    "failures": (
-        "HttpFailure MalformedReply RecordedFailure RecordingError ReplyTooLarge RequestRefused"
-    ),
-    "http_endpoint": "HttpService",
-    "openai_chat": "ChatService Prices",
-    "replay": "RecordingService ReplayService",
-}
+_MODULES = SERVICE_EXPORTS
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 
 __all__ = list(_EXPORTS)

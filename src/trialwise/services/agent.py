@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
@@ -70,6 +70,8 @@ class AgentService:
         environment: Read instead of the process's own.
         clock: Seconds from any origin, for the times.
     """
+
+    spelling: ClassVar[str] = "agent"
 
     def __init__(
         self,

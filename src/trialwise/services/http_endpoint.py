@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
@@ -52,6 +52,8 @@ class HttpService:
         environment: Read instead of the process's own.
         clock: Seconds from any origin, for the latency.
     """
+
+    spelling: ClassVar[str] = "http"
 
     def __init__(
         self,

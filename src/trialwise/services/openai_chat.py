@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
@@ -83,6 +83,8 @@ class ChatService:
         environment: Read instead of the process's own.
         clock: Seconds from any origin, for the latency.
     """
+
+    spelling: ClassVar[str] = "chat"
 
     def __init__(
         self,

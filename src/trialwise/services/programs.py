@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
@@ -65,6 +65,8 @@ class CommandService:
         grace_s: How long SIGTERM has before SIGKILL.
         clock: Seconds from any origin, for the latency.
     """
+
+    spelling: ClassVar[str] = "command"
 
     def __init__(
         self,

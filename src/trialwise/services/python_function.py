@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
 from types import CoroutineType
-from typing import Any
+from typing import Any, ClassVar
 
 from trialwise.engine.cancellation import is_unasked
 from trialwise.engine.ports import TrialContext
@@ -59,6 +59,8 @@ class CallableService:
             and nothing can cancel it; it may start an event loop of its own.
         clock: Seconds from any origin, for the latency.
     """
+
+    spelling: ClassVar[str] = "python"
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from trialwise.engine.ports import Service, ServiceError, TrialContext
 from trialwise.model.outcome import ErrorClass
@@ -116,6 +116,8 @@ class ReplayService:
         contract: Whose replies alone are played, with those of lines that name no contract; None
             plays every line.
     """
+
+    spelling: ClassVar[str] = "replay"
 
     def __init__(
         self, source: str | Path | Iterable[bytes], *, contract: str | None = None

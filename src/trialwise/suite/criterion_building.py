@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import INVALID, Invalid, find_nearest, show_value
-from trialwise.errors import InvalidArgument
-from trialwise.model.criterion import Check, Criterion
+from trialwise.declarations.written import INVALID, Invalid, find_nearest
+from trialwise.model.criterion import Criterion
 from trialwise.model.sampling import Sampling
-from trialwise.suite.function_imports import import_function
+from trialwise.suite.check_keys import CheckSpec
 from trialwise.suite.input_building import build_inputs
 from trialwise.suite.model_making import made
-from trialwise.suite.postconditions import CALLS, Spec
 from trialwise.suite.reading_context import Context
 
-__all__ = ["build_criteria", "build_postcondition", "build_samplings", "check_sampling"]
+__all__ = ["build_criteria", "build_samplings", "check_sampling"]
 
 _QUESTIONS = ("at_least", "no_worse_than", "never_fails")
 _SAME = (
@@ -118,9 +116,9 @@ def _check_used(
 
 
 def _criterion(fields: Fields, context: Context) -> Criterion | Invalid:
-    specs = [fields[name] for name in fields.nodes if name in CALLS and name in fields]
+    specs = [one for one in fields.values.values() if isinstance(one, CheckSpec)]
     specs += fields.get("postconditions", [])
-    checks = [build_postcondition(spec, context) for spec in specs]
+    checks = [spec.build(context) for spec in specs]
     values = fields.given(*_SAME)
     if any(name in fields.nodes and name not in values for name in _SAME):
         return INVALID
@@ -136,54 +134,3 @@ def _criterion(fields: Fields, context: Context) -> Criterion | Invalid:
 def _passes(reply: object) -> bool:
     """Stands in for postconditions that were refused; never run."""
     return reply is not None
-
-
-def build_postcondition(spec: Spec, context: Context) -> Any:
-    """The postcondition that a spec describes, or `INVALID` once its problem is reported."""
-    try:
-        if spec.name == "python":
-            return _predicate(spec, context)
-        if spec.name in ("judge", "similar"):
-            from trialwise.suite import judge_building
-
-            build = (
-                judge_building.build_judge if spec.name == "judge" else judge_building.build_similar
-            )
-            return build(spec, context)
-        return _combined(spec, context) if spec.parts else _built_in(spec)
-    except InvalidArgument as error:
-        argument = error.argument.rpartition(": ")[2]
-        node = spec.fields.at(argument) if spec.fields else spec.node
-        what = f"`{spec.name}`" if node is spec.node else f"`{argument}`"
-        return context.refuse(node, f"{what} must {error.allowed}, got {show_value(node)}")
-
-
-def _built_in(spec: Spec) -> Check:
-    from warnings import catch_warnings, simplefilter
-
-    from trialwise.checks.check_registry import from_spec
-
-    with catch_warnings():
-        # Python warns of regular expressions that may mean something else one day.
-        simplefilter("ignore", FutureWarning)
-        return from_spec({spec.name: spec.arguments})
-
-
-def _predicate(spec: Spec, context: Context) -> Check | Invalid:
-    from trialwise.checks.predicates import predicate
-
-    function = import_function(spec.node, spec.arguments["function"], context)
-    return function if isinstance(function, Invalid) else predicate(function)
-
-
-def _combined(spec: Spec, context: Context) -> Any:
-    from trialwise.checks import combine
-
-    parts = [build_postcondition(part, context) for part in spec.parts]
-    if INVALID in parts:
-        return INVALID
-    if spec.name == "named":
-        return combine.named(spec.arguments["name"], parts[0])
-    if spec.name == "not":
-        return combine.not_(parts[0])
-    return combine.all_of(*parts) if spec.name == "all_of" else combine.any_of(*parts)

@@ -8,22 +8,19 @@ from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import INVALID, Invalid
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.suite.nodes import plain
-from trialwise.suite.postconditions import Spec
 from trialwise.suite.reading_context import Context
 from trialwise.suite.service_building import build_service, service_label
 
-__all__ = ["build_judge", "build_similar"]
+__all__ = ["build_judge"]
 
 _SAME = ("votes", "quorum", "shows_input", "shows_expected", "output_limit", "retries", "name")
 
 
-def build_judge(spec: Spec, context: Context) -> Any:
+def build_judge(fields: Fields, context: Context) -> Any:
     """The judge, or `INVALID` once its problems are reported."""
     from trialwise.judges.cache import VoteCache
     from trialwise.judges.rubric import judge
 
-    fields = spec.fields
-    assert fields is not None
     given = fields["jurors"]
     jurors = [_juror(one, context) for one in (given if isinstance(given, list) else [given])]
     measured = _measured(fields, context)
@@ -38,17 +35,6 @@ def build_judge(spec: Spec, context: Context) -> Any:
         return judge(fields["rubric"], *jurors, **options)
     except InvalidArgument as error:
         return context.refuse(fields.at(error.argument), f"`{error.argument}` must {error.allowed}")
-
-
-def build_similar(spec: Spec, context: Context) -> Any:
-    """The similarity check, or `INVALID` once its problem is reported."""
-    from trialwise.judges.similarity import similar
-
-    try:
-        return similar(**spec.arguments)
-    except InvalidArgument as error:
-        node = spec.fields.at(error.argument) if spec.fields else spec.node
-        return context.refuse(node, f"`{error.argument}` must {error.allowed}")
 
 
 def _juror(fields: Fields, context: Context) -> Any:

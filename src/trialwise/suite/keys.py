@@ -27,9 +27,9 @@ from trialwise.model.options import Analysis
 from trialwise.model.verdict import Intent
 from trialwise.stats.result_types import RULES
 from trialwise.stats.sequential.trial_order import DRAWS
+from trialwise.suite.check_keys import CHECK_KINDS, MORE_CHECKS, POSTCONDITIONS, check_keys
 from trialwise.suite.gate_keys import METRICS, RELIABILITY, STABILITY
 from trialwise.suite.input_keys import INPUT_LIST, INPUTS, SAMPLING
-from trialwise.suite.postconditions import CALLS, POSTCONDITIONS, postcondition_keys
 from trialwise.suite.service_keys import SERVICE
 
 __all__ = ["CONTRACT", "CRITERION", "SUITE", "homes", "records"]
@@ -100,11 +100,12 @@ CRITERION = Record(
             Count(),
             "Below so many trials `never_fails` is shown as NO FAILURE OBSERVED.",
         ),
-        *postcondition_keys(),
+        *check_keys(),
     ),
     required=("name",),
     one_of=(("at_least", "no_worse_than", "never_fails"),),
-    some_of=(("postconditions", *CALLS),),
+    some_of=(("postconditions", *CHECK_KINDS, "*"),),
+    more=MORE_CHECKS,
     doc="One claim judged over many trials.",
 )
 

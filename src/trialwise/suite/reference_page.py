@@ -5,9 +5,17 @@ from __future__ import annotations
 import sys
 
 from trialwise.declarations.scalars import Kind
-from trialwise.declarations.structures import Either, Key, Listing, MapOf, Record, Short
+from trialwise.declarations.structures import (
+    Definitions,
+    Either,
+    Key,
+    Listing,
+    MapOf,
+    Record,
+    Short,
+)
+from trialwise.suite.check_keys import CHECK_KINDS, MORE_CHECKS, DeclaredCheck
 from trialwise.suite.keys import records
-from trialwise.suite.postconditions import CALLS, Call
 
 __all__ = ["suite_reference"]
 
@@ -70,8 +78,11 @@ Editors complete and check a suite whose first line names the schema (`trialwise
 """
 
 
-def suite_reference() -> str:
+def suite_reference(*, installed: bool = False) -> str:
     """The page, as Markdown.
+
+    Args:
+        installed: Whether to describe what other distributions declare, too.
 
     >>> suite_reference().splitlines()[0]
     '# The suite file'
@@ -88,8 +99,8 @@ def suite_reference() -> str:
     ]
     for record in found.values():
         if record.name == "criterion":
-            keys = tuple(key for key in record.keys if key.name not in CALLS)
-            parts += [*_section(record, keys), _postconditions()]
+            keys = tuple(key for key in record.keys if key.name not in CHECK_KINDS)
+            parts += [*_section(record, keys), _postconditions(installed)]
         else:
             parts += _section(record, record.keys)
     return "\n".join(parts)
@@ -121,7 +132,7 @@ def _table(keys: tuple[Key, ...]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def _postconditions() -> str:
+def _postconditions(installed: bool) -> str:
     rows = [
         "## Postconditions",
         "",
@@ -131,11 +142,12 @@ def _postconditions() -> str:
         "| name | value | arguments | meaning |",
         "|---|---|---|---|",
     ]
-    for name, call in CALLS.items():
+    more = [key.kind for key in MORE_CHECKS.listed(Definitions(installed=installed))]
+    for kind in (*CHECK_KINDS.values(), *more):
         arguments = ""
-        if isinstance(call, Call):
-            arguments = ", ".join(f"`{key.name}`" for key in call.keys)
-        cells = (f"`{name}`", _cell(call.spelled), arguments, _cell(call.doc))
+        if isinstance(kind, DeclaredCheck):
+            arguments = ", ".join(f"`{key.name}`" for key in kind.keys)
+        cells = (f"`{kind.name}`", _cell(kind.spelled), arguments, _cell(kind.doc))
         rows.append("| " + " | ".join(cells) + " |")
     return "\n".join(rows) + "\n"
 

@@ -11,6 +11,7 @@ import json
 import sys
 
 from trialwise.declarations.scalars import Schema
+from trialwise.declarations.structures import Definitions
 from trialwise.suite.keys import SUITE
 
 __all__ = ["suite_schema", "written_schema"]
@@ -18,13 +19,16 @@ __all__ = ["suite_schema", "written_schema"]
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def suite_schema() -> Schema:
+def suite_schema(*, installed: bool = False) -> Schema:
     """The schema of a suite file.
+
+    Args:
+        installed: Whether to describe what other distributions declare, too.
 
     >>> suite_schema()["$schema"]
     'https://json-schema.org/draft/2020-12/schema'
     """
-    defs: dict[str, Schema] = {}
+    defs = Definitions(installed=installed)
     definition = SUITE.definition(defs)
     contract = {
         "allOf": [
@@ -48,9 +52,9 @@ def suite_schema() -> Schema:
     }
 
 
-def written_schema() -> str:
-    """The schema as the file that is shipped."""
-    return json.dumps(suite_schema(), indent=1, ensure_ascii=False) + "\n"
+def written_schema(*, installed: bool = False) -> str:
+    """The schema as a file; the one that is shipped knows no other distributions."""
+    return json.dumps(suite_schema(installed=installed), indent=1, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,107 @@
+"""What a check is called, which arguments it takes and where it lives.
+
+A check is declared by its constructor: the signature says which arguments there are and the
+docstring what they mean. The catalogue says where the constructors of the built-in checks live, so
+that a suite loads those it uses and no others; the entry points of other distributions are asked
+only for a name that the catalogue does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from trialwise.catalogue import CHECKS as BUILT_IN
+from trialwise.checks.check_base import Check
+from trialwise.checks.quoting import printable
+from trialwise.declarations.signatures import derive_keys, summarise
+from trialwise.declarations.structures import Key
+from trialwise.errors import InvalidArgument
+from trialwise.extensions import CHECKS, extension_names, find_extension
+
+__all__ = ["COMBINING", "CheckDeclaration", "check_names", "find_check"]
+
+#: Those that hold other checks; whoever reads a suite builds their parts first.
+COMBINING = ("all_of", "any_of", "named", "not")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckDeclaration:
+    """A check as it is declared: its name and its constructor."""
+
+    name: str
+    constructor: Callable[..., Any]
+
+    @property
+    def doc(self) -> str:
+        """What it asks, in a sentence."""
+        return summarise(self.constructor)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Its arguments."""
+        return derive_keys(self.constructor)
+
+    @property
+    def first(self) -> Key | None:
+        """The argument that may be written alone; None where every argument is named."""
+        first = next(iter(self.keys), None)
+        return first if first is not None and first.is_positional else None
+
+    @property
+    def holds_mapping(self) -> bool:
+        """Whether a mapping that is written alone may be the first argument itself."""
+        return self.first is not None and self.first.kind.holds_mapping
+
+    def find_key(self, word: object) -> Key | None:
+        """Return the argument that a word or a shorter word for it names."""
+        return next((key for key in self.keys if word in (key.name, *key.aliases)), None)
+
+    def build(self, arguments: dict[str, Any]) -> Check:
+        """Call the constructor; its refusal names the check, too.
+
+        Raises:
+            InvalidArgument: An argument is missing, or is not what it has to be.
+        """
+        try:
+            check = self.constructor(**arguments)
+        except InvalidArgument as error:
+            where = f"{self.name}: {error.argument}"
+            raise InvalidArgument(where, error.value, error.allowed) from None
+        except TypeError as error:
+            # An argument is missing, or of a type that not even a comparison takes.
+            allowed = f"have fitting arguments ({printable(str(error))})"
+            raise InvalidArgument(self.name, arguments, allowed) from None
+        if not isinstance(check, Check):
+            raise InvalidArgument(self.name, check, "be declared by a constructor of a Check")
+        return check
+
+
+def check_names(*, installed: bool = False) -> tuple[str, ...]:
+    """Return the names of all checks.
+
+    Args:
+        installed: Whether to look for those of other distributions, too.
+    """
+    return (*BUILT_IN, *(extension_names(CHECKS) if installed else ()))
+
+
+@cache
+def find_check(name: str) -> CheckDeclaration | None:
+    """Return the declaration of a check, built in or of another distribution, if there is one.
+
+    Raises:
+        ExtensionError: Another distribution declares it, and it cannot be used.
+    """
+    if name in BUILT_IN:
+        module, _, function = BUILT_IN[name].partition(":")
+        constructor = getattr(import_module(f"trialwise.{module}"), function)
+        return CheckDeclaration(name, constructor)
+    return find_extension(CHECKS, name, lambda loaded: _accept(name, loaded))
+
+
+def _accept(name: str, loaded: object) -> CheckDeclaration | None:
+    return CheckDeclaration(name, loaded) if callable(loaded) else None

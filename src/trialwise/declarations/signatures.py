@@ -1,0 +1,227 @@
+"""Keys from a constructor: its signature says which values it takes, its docstring what they mean.
+
+    def max_latency(seconds: Seconds) -> MaxLatency:
+        '''The reply took at most so long.
+
+        Args:
+            seconds: The longest time that is allowed.
+        '''
+
+declares one required key `seconds` that holds a time with its unit. What a type cannot say is
+added with `Annotated[..., Arg(...)]`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from trialwise.declarations.quantities import Duration, Money, Rate
+from trialwise.declarations.scalars import (
+    Choice,
+    Count,
+    Data,
+    Flag,
+    Kind,
+    Mode,
+    Number,
+    Object,
+    Text,
+    Whole,
+)
+from trialwise.declarations.structures import Either, Key, Listing, MapOf, Record
+
+__all__ = [
+    "Arg",
+    "Dollars",
+    "Natural",
+    "Positive",
+    "Seconds",
+    "Share",
+    "derive_keys",
+    "derive_record",
+    "read_arguments",
+    "summarise",
+]
+
+#: Shorter words that stand for an argument wherever it occurs.
+_ALIASES = {"minimum": ("min",), "maximum": ("max",)}
+#: Arguments that the program passes in, and nobody writes.
+_PROGRAM = frozenset({"self", "clock", "environment"})
+_LISTS = (Sequence, Collection, list, tuple)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arg:
+    """What the type of an argument does not say.
+
+    Args:
+        kind: The kind of value, where the type alone does not tell.
+        key: What it is called, where the argument has another name.
+        aliases: Other ways to write the key.
+        default: What holds without it, in words.
+    """
+
+    kind: Kind | None = None
+    key: str = ""
+    aliases: tuple[str, ...] = ()
+    default: str | None = None
+
+
+Natural = Annotated[int, Arg(kind=Count(0))]
+"""A whole number from 0 on."""
+Positive = Annotated[int, Arg(kind=Count())]
+"""A whole number from 1 on."""
+Seconds = Annotated[float, Arg(kind=Duration())]
+"""A time, which a suite writes with its unit."""
+Dollars = Annotated[float, Arg(kind=Money())]
+"""An amount of US dollars."""
+Share = Annotated[float, Arg(kind=Rate())]
+"""A share of one, such as 0.9 or 90%."""
+
+
+@cache
+def derive_keys(constructor: Callable[..., Any], *, texts: Mode = "kept") -> tuple[Key, ...]:
+    """Return a key for each argument of a constructor, in the order of its signature.
+
+    Args:
+        constructor: A function or a class.
+        texts: What `${NAME}` means in its texts.
+    """
+    function: Any = constructor
+    if isinstance(constructor, type):
+        function = vars(constructor).get("__init__", constructor)
+    hints = get_type_hints(function, include_extras=True)
+    described = read_arguments(constructor)
+    return tuple(
+        _derive_key(parameter, hints.get(name, Any), described.get(name, ""), texts)
+        for name, parameter in inspect.signature(constructor).parameters.items()
+        if name not in _PROGRAM
+    )
+
+
+def derive_record(
+    name: str,
+    constructor: Callable[..., Any],
+    *,
+    texts: Mode = "kept",
+    one_of: tuple[tuple[str, ...], ...] = (),
+    doc: str = "",
+) -> Record:
+    """Return the record of a constructor's arguments; those without a default are required."""
+    keys = derive_keys(constructor, texts=texts)
+    required = tuple(key.name for key in keys if key.is_required)
+    return Record(name, keys, required=required, one_of=one_of, doc=doc or summarise(constructor))
+
+
+def summarise(constructor: Callable[..., Any]) -> str:
+    """Return the first paragraph of a docstring on one line."""
+    text = inspect.getdoc(constructor) or ""
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+def read_arguments(constructor: Callable[..., Any]) -> dict[str, str]:
+    """Return what a docstring says of each argument under `Args:`, each on one line.
+
+    >>> read_arguments(derive_keys)["texts"]
+    'What `${NAME}` means in its texts.'
+    """
+    text = inspect.getdoc(constructor) or ""
+    _, found, section = text.partition("\nArgs:\n")
+    if not found:
+        return {}
+    section = re.split(r"\n(?=\S)", section, maxsplit=1)[0]
+    parts = re.split(r"^ {4}\*{0,2}(\w+): ", section, flags=re.MULTILINE)
+    return {
+        name: " ".join(said.split()) for name, said in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
+def _derive_key(parameter: inspect.Parameter, annotation: Any, described: str, texts: Mode) -> Key:
+    kind, arg = _kind_of(annotation, texts)
+    name = arg.key or parameter.name
+    if not arg.key and isinstance(kind, Duration):
+        name = name.removesuffix("_s")
+    required = parameter.default is inspect.Parameter.empty
+    default = arg.default if arg.default is not None else _show_default(parameter.default, kind)
+    return Key(
+        name,
+        kind,
+        described,
+        default="" if required else default,
+        aliases=(*arg.aliases, *_ALIASES.get(name, ())),
+        field=parameter.name,
+        required=required,
+        # In Python the first argument may be given by its place alone.
+        positional=parameter.kind is not inspect.Parameter.KEYWORD_ONLY,
+    )
+
+
+def _kind_of(annotation: Any, texts: Mode) -> tuple[Kind, Arg]:
+    """Return the kind that an annotation asks for, and what it says beside."""
+    arg = Arg()
+    if get_origin(annotation) is Annotated:
+        annotation, *more = get_args(annotation)
+        arg = next((one for one in more if isinstance(one, Arg)), arg)
+    if arg.kind is not None:
+        return arg.kind, arg
+    if get_origin(annotation) in (Union, UnionType):
+        return _either(annotation, texts, arg)
+    return _plain_kind(annotation, texts), arg
+
+
+def _either(annotation: Any, texts: Mode, arg: Arg) -> tuple[Kind, Arg]:
+    """Return the kind of a union: None only says that it may be left out."""
+    members = [one for one in get_args(annotation) if one is not NoneType]
+    kinds = [_kind_of(one, texts) for one in members]
+    if len(kinds) == 1:
+        kind, inner = kinds[0]
+        return kind, inner if arg == Arg() else arg
+    one, several = kinds[0][0], kinds[1][0]
+    if len(kinds) == 2 and isinstance(several, Listing):
+        return Either(f"{one.expected} or {several.expected}", scalar=one, listing=several), arg
+    raise TypeError(f"{annotation} is no kind of value: say which with Arg(kind=...)")
+
+
+def _plain_kind(annotation: Any, texts: Mode) -> Kind:
+    origin, members = get_origin(annotation), get_args(annotation)
+    simple: dict[Any, Kind] = {
+        str: Text(environment=texts),
+        bool: Flag(),
+        int: Whole(),
+        float: Number(),
+        Any: Data("read" if texts == "read" else "kept"),
+    }
+    if annotation in simple:
+        return simple[annotation]
+    if origin is Literal:
+        return Choice(*members)
+    if origin is Mapping:
+        values = _kind_of(members[1], texts)[0]
+        if isinstance(values, Data):
+            return Object(values.environment)
+        return MapOf(values, f"{values.plural} by name")
+    if origin in _LISTS:
+        item = _kind_of(members[0], texts)[0]
+        if origin is tuple and members[-1] is not Ellipsis:
+            size = len(members)
+            number = {2: "two", 3: "three"}.get(size, str(size))
+            return Listing(item, f"{number} {item.plural}", minimum=size, maximum=size)
+        return Listing(item, f"a list of {item.plural}")
+    raise TypeError(f"{annotation} is no kind of value: say which with Arg(kind=...)")
+
+
+def _show_default(value: object, kind: Kind) -> str:
+    """Return a default as the reference shows it; None says that there is nothing to show."""
+    if value is inspect.Parameter.empty or value is None or value == ():
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(kind, Duration):
+        return f"{value:g}s"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,371 @@
+"""The checks that a criterion may hold, as keys: read with their places, built for each contract.
+
+What a check is called and which arguments it takes is declared where the check is. A check is
+loaded when a suite names it, so that a suite pays for the checks it uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from trialwise.checks.check_declarations import CheckDeclaration, check_names, find_check
+from trialwise.declarations.scalars import Data, Kind, PythonPath, Schema, Text
+from trialwise.declarations.structures import (
+    Fields,
+    Key,
+    Listing,
+    More,
+    Record,
+    Short,
+)
+from trialwise.declarations.written import (
+    INVALID,
+    Invalid,
+    Reader,
+    Written,
+    find_nearest,
+    show_value,
+)
+from trialwise.errors import InvalidArgument, TrialwiseError
+from trialwise.extensions import CHECKS, extension_names
+from trialwise.suite.judge_keys import JUDGE_KEYS
+from trialwise.suite.reading_context import Context
+
+__all__ = [
+    "CHECK_KINDS",
+    "MORE_CHECKS",
+    "POSTCONDITIONS",
+    "CheckSpec",
+    "DeclaredCheck",
+    "check_keys",
+]
+
+_ALONE = "turned round or mixed it is not the one whose errors were measured; put it beside it"
+
+
+class CheckSpec(NamedTuple):
+    """A check as it is written, and how it is built.
+
+    It is built once for each contract: what a judge spends belongs to one of them.
+    """
+
+    name: str
+    node: Any
+    build: Callable[[Context], Any]
+    """Returns the check, or `INVALID` once its problem is reported."""
+    parts: tuple[CheckSpec, ...] = ()
+    """The checks that it is made of."""
+
+
+class DeclaredCheck(Kind):
+    """The arguments of a declared check: the first alone, or several by name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def declared(self) -> CheckDeclaration:
+        """The declaration, which is loaded when something of it is needed."""
+        declared = find_check(self.name)
+        assert declared is not None, self.name
+        return declared
+
+    @property
+    def doc(self) -> str:  # type: ignore[override]
+        """What it asks."""
+        return self.declared.doc
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Its arguments."""
+        return self.declared.keys
+
+    @property
+    def expected(self) -> str:  # type: ignore[override]
+        """What it is, as the rest of a sentence that starts with "must be"."""
+        first = self.declared.first
+        return f"{first.kind.expected}, or {self._mapping}" if first else self._mapping
+
+    @property
+    def spelled(self) -> str:  # type: ignore[override]
+        """What the reference calls it."""
+        first = self.declared.first
+        return "mapping" if first is None else first.kind.spelled or first.kind.expected
+
+    @property
+    def takes_null(self) -> bool:  # type: ignore[override]
+        """Whether nothing is a value."""
+        first = self.declared.first
+        return first is not None and first.kind.takes_null
+
+    def read(self, node: Written, label: str, reader: Reader) -> CheckSpec | Invalid:
+        """The spec, if its arguments are sound."""
+        fields: Fields | Invalid
+        first = self.declared.first
+        if first is not None and node.is_mapping and self._is_value(node):
+            fields = Fields(node)
+            fields.put(first.name, node, node, Data().read(node, label, reader))
+        else:
+            fields = self._kind().read(node, label, reader)
+        if isinstance(fields, Invalid) or not fields.sound:
+            return INVALID
+        sound: Fields = fields
+        return CheckSpec(self.name, node, lambda context: self._build(sound, context))
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """Either form."""
+        if self.declared.holds_mapping:
+            return {}
+        name = f"postcondition-{self.name}"
+        if name not in defs:
+            kind = self._kind()
+            if isinstance(kind, Record):
+                defs[name] = kind.definition(defs)
+            else:
+                forms = [kind.first.kind.schema(defs), kind.record.definition(defs)]
+                defs[name] = {"anyOf": forms}
+        return {"$ref": f"#/$defs/{name}"}
+
+    @property
+    def _mapping(self) -> str:
+        return f"a mapping of {', '.join(f'`{key.name}`' for key in self.keys)}"
+
+    def _kind(self) -> Record | Short:
+        required = tuple(key.name for key in self.keys if key.is_required)
+        record = Record(self.name, self.keys, required=required)
+        record.expected = self._mapping
+        return record if self.declared.first is None else Short(record)
+
+    def _is_value(self, node: Written) -> bool:
+        """Whether a mapping is the first argument itself, where that may be one."""
+        names = {key.name for key in self.keys}
+        holds = self.declared.holds_mapping
+        return holds and not (self.keys[0].name in node.entries and set(node.entries) <= names)
+
+    def _build(self, fields: Fields, context: Context) -> Any:
+        from warnings import catch_warnings, simplefilter
+
+        given = {key.field: fields[key.name] for key in self.keys if key.name in fields}
+        try:
+            with catch_warnings():
+                # Python warns of regular expressions that may mean something else one day.
+                simplefilter("ignore", FutureWarning)
+                return self.declared.build(given)
+        except InvalidArgument as error:
+            argument = error.argument.rpartition(": ")[2]
+            name = next((key.name for key in self.keys if key.field == argument), argument)
+            node = fields.at(name)
+            what = f"`{self.name}`" if node is fields.node else f"`{name}`"
+            return context.refuse(node, f"{what} must {error.allowed}, got {show_value(node)}")
+
+
+class _Combined(Kind):
+    """A check made of others."""
+
+    def __init__(self, name: str, doc: str, *, several: bool) -> None:
+        self.name = name
+        self.doc = doc
+        self._several = several
+        self.expected = "a list of postconditions" if several else "a postcondition"
+        self.spelled = self.expected
+
+    def read(self, node: Written, label: str, reader: Reader) -> CheckSpec | Invalid:
+        """The spec of all of them."""
+        kind = POSTCONDITIONS if self._several else POSTCONDITION
+        read = kind.read(node, label, reader)
+        if isinstance(read, Invalid):
+            return INVALID
+        parts = tuple(read) if isinstance(read, list) else (read,)
+        for part in parts:
+            if any(one.name == "judge" for one in (part, *part.parts)):
+                return reader.refuse(part.node, f"a judge cannot stand in `{self.name}`: {_ALONE}")
+        # An item that was refused is missing; without any, nothing is left to build.
+        if not parts:
+            return INVALID
+        return CheckSpec(self.name, node, lambda context: self._build(parts, context), parts)
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """The same."""
+        return (POSTCONDITIONS if self._several else POSTCONDITION).schema(defs)
+
+    def _build(self, parts: tuple[CheckSpec, ...], context: Context) -> Any:
+        from trialwise.checks import combine
+
+        built = [part.build(context) for part in parts]
+        if INVALID in built:
+            return INVALID
+        functions: dict[str, Any] = {
+            "all_of": combine.all_of,
+            "any_of": combine.any_of,
+            "not": combine.not_,
+        }
+        return functions[self.name](*built)
+
+
+class _Named(Kind):
+    """A check under a name of the user's."""
+
+    name = "named"
+    doc = "Another postcondition, called by another name in reports."
+    expected = spelled = "a mapping of `name` and `check`"
+
+    def read(self, node: Written, label: str, reader: Reader) -> CheckSpec | Invalid:
+        """The spec with its name."""
+        fields = self._record().read(node, label, reader)
+        if isinstance(fields, Invalid) or not fields.sound:
+            return INVALID
+        name, part = fields["name"], fields["check"]
+        return CheckSpec(self.name, node, lambda context: self._build(name, part, context), (part,))
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """The object."""
+        return self._record().definition(defs)
+
+    def _record(self) -> Record:
+        keys = (
+            Key("name", Text(), "How reports call it."),
+            Key("check", POSTCONDITION, "The postcondition."),
+        )
+        return Record(self.name, keys, required=("name", "check"))
+
+    def _build(self, name: str, part: CheckSpec, context: Context) -> Any:
+        from trialwise.checks.combine import named
+
+        built = part.build(context)
+        return INVALID if built is INVALID else named(name, built)
+
+
+class _Judge(Record):
+    """A rubric that is put to models."""
+
+    spelled = "[judge](#judge)"
+
+    def read(self, node: Written, label: str, reader: Reader) -> Any:
+        """The spec with its jurors."""
+        fields = super().read(node, label, reader)
+        if isinstance(fields, Invalid) or not fields.sound:
+            return INVALID
+        return CheckSpec(self.name, node, lambda context: self._build(fields, context))
+
+    def _build(self, fields: Fields, context: Context) -> Any:
+        from trialwise.suite.judge_building import build_judge
+
+        return build_judge(fields, context)
+
+
+class _Python(PythonPath):
+    """A function of the user's as a check."""
+
+    name = "python"
+    doc = "A function of yours, imported from the suite's folder: returns a bool, or asserts."
+
+    def read(self, node: Written, label: str, reader: Reader) -> Any:
+        """The spec of the function."""
+        text = super().read(node, label, reader)
+        if isinstance(text, Invalid):
+            return text
+        return CheckSpec(self.name, node, lambda context: self._build(node, text, context))
+
+    def _build(self, node: Any, text: str, context: Context) -> Any:
+        from trialwise.checks.predicates import predicate
+        from trialwise.suite.function_imports import import_function
+
+        function = import_function(node, text, context)
+        if isinstance(function, Invalid):
+            return function
+        try:
+            return predicate(function)
+        except InvalidArgument as error:
+            message = f"`{self.name}` must {error.allowed}, got {show_value(node)}"
+            return context.refuse(node, message)
+
+
+class _Postcondition(Kind):
+    """A mapping of exactly one check."""
+
+    expected = "a postcondition such as `contains: text`"
+
+    def read(self, node: Written, label: str, reader: Reader) -> CheckSpec | Invalid:
+        """Its spec."""
+        if not node.is_mapping:
+            return self.refuse(node, label, reader)
+        entries = reader.entries(node)
+        if len(entries) != 1:
+            message = f"{label} must be one postcondition, this holds {len(entries)}"
+            return reader.refuse(node, message)
+        ((name, (key, value)),) = entries.items()
+        try:
+            kind = CHECK_KINDS.get(name) or _find_kind(name)
+        except TrialwiseError as error:
+            return reader.refuse(key, str(error))
+        if kind is None:
+            return reader.refuse(key, _refuse_name(name))
+        if value.value is None and not kind.takes_null:
+            return reader.refuse(value, f"`{name}` has no value: it must be {kind.expected}")
+        spec: CheckSpec | Invalid = kind.read(value, f"`{name}`", reader)
+        return spec
+
+    def schema(self, defs: dict[str, Schema]) -> Schema:
+        """An object of one key."""
+        if "postcondition" not in defs:
+            defs["postcondition"] = {}  # it refers to itself
+            keys = (*check_keys(), *MORE_CHECKS.listed(defs))
+            properties = {
+                one.name: {"description": one.doc, **one.kind.schema(defs)} for one in keys
+            }
+            defs["postcondition"] = {
+                "type": "object",
+                "properties": {**properties, "include": {"$ref": "#/$defs/includes"}},
+                "additionalProperties": False,
+                "minProperties": 1,
+                "maxProperties": 1,
+            }
+        return {"$ref": "#/$defs/postcondition"}
+
+
+POSTCONDITION = _Postcondition()
+POSTCONDITIONS = Listing(POSTCONDITION, "a list of postconditions")
+
+_JUDGE = _Judge(
+    "judge",
+    JUDGE_KEYS,
+    required=("rubric", "jurors"),
+    doc="Whether models say that the reply meets a rubric. It stands by itself in a criterion.",
+)
+#: Every check that a suite may name without another distribution, by name.
+CHECK_KINDS: dict[str, Any] = {
+    **{name: DeclaredCheck(name) for name in check_names()},
+    "judge": _JUDGE,
+    "all_of": _Combined("all_of", "Every one of some postconditions holds.", several=True),
+    "any_of": _Combined("any_of", "At least one of some postconditions holds.", several=True),
+    "not": _Combined("not", "A postcondition is evaluated and does not hold.", several=False),
+    "named": _Named(),
+    "python": _Python(),
+}
+
+
+def check_keys() -> Iterator[Key]:
+    """The checks as keys, such as a criterion may hold directly."""
+    for name, kind in CHECK_KINDS.items():
+        yield Key(name, kind)
+
+
+def _find_kind(name: str) -> DeclaredCheck | None:
+    return None if find_check(name) is None else DeclaredCheck(name)
+
+
+def _find_key(name: str) -> Key | None:
+    kind = _find_kind(name)
+    return None if kind is None else Key(name, kind)
+
+
+#: The checks of other distributions, which are looked for by name.
+MORE_CHECKS = More(_find_key, lambda: extension_names(CHECKS))
+
+
+def _refuse_name(name: str) -> str:
+    known = (*CHECK_KINDS, *extension_names(CHECKS))
+    close = find_nearest(name, known)
+    hint = f"did you mean `{close}`?" if close else f"known are {', '.join(known)}"
+    return f"unknown postcondition `{name}`; {hint}"

@@ -1,0 +1,198 @@
+"""Writes what is derived from the declarations, so that nobody has to keep it by hand.
+
+`make stubs` writes
+
+- `src/trialwise/catalogue.py`: where each check and each service lives, and what is exported,
+- the `__init__.pyi` that type checkers read beside each package that loads names on first use,
+- the JSON Schema of the suite file, and its reference page.
+
+`tests/repo/test_stubs.py` fails where one of them is not current.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+#: Packages whose exports stand in a table of their `__init__.py`, and whose stubs follow from it.
+_STUBBED = ("", "checks", "judges", "services", "suite", "traces")
+#: Exported beside the modules that declare something.
+_ALSO: dict[str, dict[str, list[str]]] = {
+    "checks": {"check_base": ["Check", "Unreadable"], "check_registry": []},
+    "services": {"failures": []},
+}
+_HEAD = '''"""Where each check and each service lives, and what their packages export.
+
+Written by `make stubs` from the modules themselves: nothing is imported to find a name.
+"""
+
+# fmt: off
+'''
+
+
+def main(root: Path = ROOT) -> None:
+    """Write every derived file of a source tree.
+
+    Args:
+        root: The folder that holds `src`.
+    """
+    package = root / "src" / "trialwise"
+    _write(package / "catalogue.py", render_catalogue(package))
+    for path, text in render_stubs(package).items():
+        _write(path, text)
+    # In a fresh interpreter, which sees the catalogue as it is now.
+    for module, target in (
+        ("trialwise.suite.schema_file", package / "suite" / "trialwise.schema.json"),
+        ("trialwise.suite.reference_page", root / "docs" / "reference" / "suite.md"),
+    ):
+        made = subprocess.run(
+            [sys.executable, "-m", module],
+            env={"PYTHONPATH": str(root / "src"), "PATH": ""},
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        _write(target, made.stdout)
+
+
+def render_catalogue(package: Path) -> str:
+    """Return the text of the catalogue of a package."""
+    checks = {
+        **_declared(package, "checks", skip=("combine",)),
+        **_declared(package, "judges"),
+    }
+    services = _declared(package, "services")
+    tables = {
+        "CHECKS": dict(sorted(checks.items())),
+        "SERVICES": dict(sorted(services.items())),
+        "CHECK_EXPORTS": _exports(package, "checks"),
+        "SERVICE_EXPORTS": _exports(package, "services"),
+    }
+    notes = {
+        "CHECKS": "The constructor of each check that a suite may name.",
+        "SERVICES": "The constructor of each service that a suite may name.",
+        "CHECK_EXPORTS": "The public names of `trialwise.checks`, by module.",
+        "SERVICE_EXPORTS": "The public names of `trialwise.services`, by module.",
+    }
+    parts = [_HEAD]
+    for name, table in tables.items():
+        rows = "".join(f'    "{key}": {_literal(value)},\n' for key, value in table.items())
+        parts.append(f"\n#: {notes[name]}\n{name} = {{\n{rows}}}\n")
+    functions = sorted(
+        path.partition(":")[2] for path in checks.values() if path.startswith("checks.")
+    )
+    parts.append("\n#: The constructors of checks, as `trialwise` itself exports them.\n")
+    parts.append(f"CHECK_FUNCTIONS = {_literal(' '.join(functions))}\n")
+    return "".join(parts)
+
+
+def render_stubs(package: Path) -> dict[Path, str]:
+    """Return the text of each stub by its path."""
+    return {package / name / "__init__.pyi": _stub(package, name) for name in _STUBBED}
+
+
+def _declared(package: Path, name: str, skip: tuple[str, ...] = ()) -> dict[str, str]:
+    """Return `package.module:constructor` for everything that a package declares."""
+    found: dict[str, str] = {}
+    for path in _modules(package / name):
+        if path.stem in skip:
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
+        for spelling, class_name in _spellings(tree):
+            function = functions.get(spelling)
+            # A constructor of other checks, or of a panel, takes them one by one.
+            if function is not None and function.args.vararg is None:
+                found[spelling] = f"{name}.{path.stem}:{spelling}"
+            elif function is None and name == "services":
+                found[spelling] = f"{name}.{path.stem}:{class_name}"
+    return found
+
+
+def _spellings(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the `spelling` of each class that has one, with the name of the class."""
+    for one in tree.body:
+        for line in one.body if isinstance(one, ast.ClassDef) else ():
+            if (
+                isinstance(line, ast.AnnAssign)
+                and isinstance(line.target, ast.Name)
+                and line.target.id == "spelling"
+                and isinstance(line.value, ast.Constant)
+            ):
+                yield str(line.value.value), one.name  # type: ignore[attr-defined]
+
+
+def _exports(package: Path, name: str) -> dict[str, str]:
+    """Return the public names of a package by module: those of modules that declare something."""
+    found: dict[str, str] = {}
+    for path in _modules(package / name):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        also = _ALSO[name].get(path.stem)
+        if also is not None or any(_spellings(tree)):
+            found[path.stem] = " ".join(also or _public_names(tree))
+    return found
+
+
+def _public_names(tree: ast.Module) -> list[str]:
+    for one in tree.body:
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__":
+            return [str(name) for name in ast.literal_eval(one.value)]
+    return []
+
+
+def _stub(package: Path, name: str) -> str:
+    """Return the stub of a package that loads its names on first use."""
+    table = _table(package, name)
+    prefix = f"trialwise.{name}" if name else "trialwise"
+    pairs = sorted(
+        (f"{prefix}.{module}", export)
+        for module, exports in table.items()
+        for export in exports.split()
+    )
+    lines = [f"from {module} import {export} as {export}" for module, export in pairs]
+    if not name:
+        lines += ["", "__version__: str"]
+    return "\n".join([*lines, ""])
+
+
+def _table(package: Path, name: str) -> dict[str, str]:
+    """Return the table of exports in an `__init__.py`, with what it takes from the catalogue."""
+    known: dict[str, object] = {}
+    exec(render_catalogue(package), known)
+    tree = ast.parse((package / name / "__init__.py").read_text(encoding="utf-8"))
+    for one in tree.body:
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "_MODULES":
+            table: dict[str, str] = eval(ast.unparse(one.value), known)
+            return table
+    raise LookupError(f"{name or 'trialwise'} has no table of exports")
+
+
+def _modules(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.py") if not path.stem.startswith("_"))
+
+
+def _literal(text: str) -> str:
+    """Return a text as ruff would format it: over several lines where it is long."""
+    if len(text) <= 60:
+        return f'"{text}"'
+    lines: list[str] = [""]
+    for word in text.split():
+        if len(lines[-1]) + len(word) > 80:
+            lines.append("")
+        lines[-1] += f"{word} "
+    lines[-1] = lines[-1].rstrip()
+    return "(\n" + "".join(f'        "{line}"\n' for line in lines) + "    )"
+
+
+def _write(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"wrote {path}\n")
+
+
+if __name__ == "__main__":
+    main()
