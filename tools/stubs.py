@@ -153,10 +153,17 @@ def _stub(package: Path, name: str) -> str:
         for module, exports in table.items()
         for export in exports.split()
     )
-    lines = [f"from {module} import {export} as {export}" for module, export in pairs]
+    lines = [_import(module, export) for module, export in pairs]
     if not name:
         lines += ["", "__version__: str"]
     return "\n".join([*lines, ""])
+
+
+def _import(module: str, export: str) -> str:
+    line = f"from {module} import {export} as {export}"
+    if len(line) <= 100:
+        return line
+    return f"from {module} import (\n    {export} as {export},\n)"
 
 
 def _table(package: Path, name: str) -> dict[str, str]:

@@ -102,8 +102,12 @@ from trialwise.outcomes.problems import OutcomesUnreadable as OutcomesUnreadable
 from trialwise.outcomes.reading import read_outcomes as read_outcomes
 from trialwise.outcomes.rows import OutcomeRow as OutcomeRow
 from trialwise.outcomes.rows import Outcomes as Outcomes
-from trialwise.procedures.comparing.comparison_findings import ComparisonFinding as ComparisonFinding
-from trialwise.procedures.comparing.comparison_findings import ComparisonVerdict as ComparisonVerdict
+from trialwise.procedures.comparing.comparison_findings import (
+    ComparisonFinding as ComparisonFinding,
+)
+from trialwise.procedures.comparing.comparison_findings import (
+    ComparisonVerdict as ComparisonVerdict,
+)
 from trialwise.procedures.comparing.comparison_findings import Contrast as Contrast
 from trialwise.runtime.comparing import Comparison as Comparison
 from trialwise.runtime.comparing import compare as compare
