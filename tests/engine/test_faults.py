@@ -15,7 +15,8 @@ from typing import Any
 import anyio
 import pytest
 
-from trialwise.engine.runner import RunOutcome, run_plan
+from trialwise.engine.drivers.async_driver import run_plan
+from trialwise.engine.run_state import RunOutcome
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import StopReason
@@ -191,7 +192,7 @@ sys.path.insert(0, {folder!r})
 from pathlib import Path
 from conftest import make_plan
 from test_faults import answer, contract
-from trialwise.engine.runner import run_plan
+from trialwise.engine.drivers.async_driver import run_plan
 from trialwise.services import CallableService
 from trialwise.stores.journal import Journal
 

@@ -11,10 +11,10 @@ import pytest
 
 from trialwise.checks import contains
 from trialwise.engine.attempt import Caller, Response
+from trialwise.engine.drivers.async_driver import run_plan
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service, ServiceError, SystemClock, TrialContext
 from trialwise.engine.reply_checking import ReplyChecker
-from trialwise.engine.runner import run_plan
 from trialwise.engine.spending_meter import Meter
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion

@@ -18,7 +18,7 @@ from trialwise.engine.ports import Service, ServiceError, Timer, TrialContext
 from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply
 
-__all__ = ["Caller", "Response"]
+__all__ = ["Caller", "Response", "fresh_copy"]
 
 
 class Response(NamedTuple):
@@ -78,7 +78,7 @@ class Caller:
         try:
             while True:
                 # A service that changes its input must not change the next trial's.
-                context = TrialContext(index=index, input=_fresh(given), seed=seed)
+                context = TrialContext(index=index, input=fresh_copy(given), seed=seed)
                 try:
                     call = self._service.call if self._timeout_s is None else self._call_in_time
                     reply = _checked(await call(context))
@@ -137,12 +137,12 @@ def _checked(reply: object) -> Reply:
     raise TypeError(f"the service returned {type(reply).__name__}, expected a Reply")
 
 
-def _fresh(given: Any) -> Any:
+def fresh_copy(given: Any) -> Any:
     """An input whose lists and dicts are the trial's own."""
     if type(given) is dict:
-        return {key: _fresh(value) for key, value in given.items()}
+        return {key: fresh_copy(value) for key, value in given.items()}
     if type(given) is list:
-        return [_fresh(value) for value in given]
+        return [fresh_copy(value) for value in given]
     return given
 
 

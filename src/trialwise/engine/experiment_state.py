@@ -1,7 +1,7 @@
-"""Which trial comes next, and when an experiment needs no further one.
+"""Which trial of an experiment comes next, and when the experiment needs no further one.
 
-Nothing here waits or calls: a scheduler is told what was started and what came back. The same
-results in whatever order lead to the same decisions, because every stream counts in issue order.
+Nothing here waits or calls. The same results lead to the same decisions in whatever order they come
+back, because every stream counts in the order of inputs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from trialwise.engine.input_order import issue_places
 from trialwise.engine.seeds import trial_seeds
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import StopReason
-from trialwise.model.options import Analysis
+from trialwise.model.options import AbortRule, Analysis
+from trialwise.model.outcome import ErrorClass
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.trial import Trial
 
@@ -60,6 +61,12 @@ class ExperimentState:
         self._next = 0
         self._skipped = 0
         self._done: frozenset[int] = frozenset()
+        # For the abort rule. Trials from before a restart are left out: what was wrong with them
+        # may have been repaired.
+        self._completed = 0
+        self._excused = 0
+        self._unanswered = 0
+        self._last_trouble = ""
         self._resume(sorted(done, key=lambda trial: trial.index))
 
     def _resume(self, done: Sequence[Trial]) -> None:
@@ -122,9 +129,48 @@ class ExperimentState:
         self.in_flight += 1
 
     def add(self, trial: Trial) -> Sequence[Progress]:
-        """Count a completed trial; the criteria that it settled."""
+        """Count a completed trial.
+
+        Returns:
+            The criteria that it settled.
+        """
         self.in_flight -= 1
+        self._completed += 1
+        if trial.error_class is not ErrorClass.NONE:
+            self._excused += trial.is_excused
+        else:
+            # Only a check that asks somebody can fail to answer; any other one always has a result.
+            for outcome in trial.outcomes:
+                if outcome.error_class is not ErrorClass.NONE:
+                    self._unanswered += 1
+                    self._last_trouble = outcome.result.explanation
+                    break
         return self._count(trial)
+
+    @property
+    def has_trouble(self) -> bool:
+        """Whether some trial says nothing about the service."""
+        return self._excused > 0 or self._unanswered > 0
+
+    def abort_reason(self, rule: AbortRule, *, unreached: str) -> str | None:
+        """Why the run is not worth going on with; None where it is.
+
+        Args:
+            rule: How many such trials are too many.
+            unreached: What to say of trials that never reached the service.
+        """
+        if self._completed < rule.after:
+            return None
+        for count, what in (
+            (self._excused, unreached),
+            (self._unanswered, f"could not be judged ({self._last_trouble})"),
+        ):
+            if count > rule.max_error_rate * self._completed:
+                return (
+                    f"{count} of {self._completed} trials of {self.experiment.name!r} {what}, "
+                    f"more than the {rule.max_error_rate:.0%} allowed"
+                )
+        return None
 
     def _count(self, trial: Trial) -> Sequence[Progress]:
         self.trials.append(trial)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from trialwise.engine.criterion_progress import Progress
 from trialwise.engine.ports import Clock, TrialLog
+from trialwise.engine.run_state import RunState
+from trialwise.model.evidence import StopReason
 from trialwise.model.trial import Trial
 
 __all__ = ["Ledger"]
@@ -13,38 +18,59 @@ _SYNC_EVERY_S = 0.02
 
 
 class Ledger:
-    """Hands trials to a log, and knows when the log has waited long enough.
+    """Counts trials for every driver: first the log, then the run's state.
+
+    A log that cannot be written ends the run. Trials that are not durable must not count, since a
+    resumed run would decide without them.
 
     Args:
-        log: None keeps nothing.
-        clock: By which the waiting is timed.
+        state: The run's.
+        log: Where trials are kept; None keeps nothing.
+        clock: Times the syncs.
     """
 
-    def __init__(self, log: TrialLog | None, clock: Clock) -> None:
+    def __init__(self, state: RunState, log: TrialLog | None, clock: Clock) -> None:
+        self._state = state
         self._log = log
         self._clock = clock
         self._synced_s = clock.monotonic()
         self._is_behind = False
 
-    def append(self, trial: Trial) -> None:
-        """Make a trial survive the death of this process."""
+    def count(self, trial: Trial) -> Sequence[Progress] | None:
+        """Make a trial survive the death of this process, then count it.
+
+        Returns:
+            The criteria that it settled; None where it could not be written and does not count.
+        """
         if self._log is not None:
             record = trial.to_dict()
             record["x"] = trial.experiment
-            self._log.append(record)
+            try:
+                self._log.append(record)
+            except OSError as error:
+                self._fail(error)
+                return None
             self._is_behind = True
+        return self._state.completed(trial)
 
     def take_turn(self, now: float) -> bool:
-        """Whether the caller is to sync: the last one is long enough ago, and nobody else will."""
+        """Whether the caller must sync: the last sync is long enough ago, and nobody else will."""
         if not self._is_behind or now - self._synced_s < _SYNC_EVERY_S:
             return False
         self._synced_s = now
         return True
 
     def sync(self) -> None:
-        """Make everything appended survive a power cut."""
-        if self._log is not None and self._is_behind:
-            # Set first: what is appended while this waits for the disk is for the next sync.
-            self._is_behind = False
+        """Make everything that was appended survive a power cut."""
+        if self._log is None or not self._is_behind:
+            return
+        # Set first: what is appended while this waits for the disk is for the next sync.
+        self._is_behind = False
+        try:
             self._log.sync()
-            self._synced_s = self._clock.monotonic()
+        except OSError as error:
+            self._fail(error)
+        self._synced_s = self._clock.monotonic()
+
+    def _fail(self, error: OSError) -> None:
+        self._state.stop(StopReason.SERVICE, f"the trial log cannot be written: {error}")

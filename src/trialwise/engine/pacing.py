@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from trialwise.engine.ports import ServiceError, Timer
+from trialwise.engine.ports import Clock, ServiceError
 
 __all__ = ["LONGEST_WAIT_S", "Pacer", "retry_delay"]
 
@@ -23,7 +23,7 @@ class Pacer:
         clock: By which they are timed.
     """
 
-    def __init__(self, rate_per_s: float, clock: Timer) -> None:
+    def __init__(self, rate_per_s: float, clock: Clock) -> None:
         self._distance_s = 1 / rate_per_s
         self._clock = clock
         self._next_s = clock.monotonic()
@@ -36,9 +36,9 @@ class Pacer:
         self._next_s = now + self._distance_s
         return True
 
-    async def pause(self) -> None:
-        """Wait until the next start is due, whoever gets it."""
-        await self._clock.sleep(max(0.0, self._next_s - self._clock.monotonic()))
+    def seconds_left(self) -> float:
+        """How long it takes until the next start is due."""
+        return max(0.0, self._next_s - self._clock.monotonic())
 
 
 def retry_delay(error: ServiceError, *, seed: int, attempt: int) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from trialwise.engine.attempt import _fresh
+from trialwise.engine.attempt import fresh_copy
+from trialwise.engine.run_state import TrialStart
 from trialwise.errors import TrialwiseError
 from trialwise.model.codec import to_plain
 from trialwise.model.outcome import CheckResult
@@ -63,6 +64,7 @@ class MarkedTest:
         self._earlier = earlier
         self._run: TestRun | None = None
         self._criteria: tuple[str, ...] = ()
+        self._inputs: Sequence[Input] = ()
         self._reseed = other_plugins.reseeding_of(item.config)
         self._where = ""
         self.reasons = Reasons()
@@ -85,6 +87,8 @@ class MarkedTest:
     def _call(self) -> None:
         case = self._case()
         self._criteria = tuple(one.name for one in case.contract.criteria)
+        (sampling,) = case.contract.samplings.values()
+        self._inputs = sampling.inputs
         kept = self._earlier.of(case)
         if kept.finished is not None:
             path = self._settings.store / "runs" / kept.finished.run_id
@@ -94,7 +98,6 @@ class MarkedTest:
         session = self._item.session
         self._run = TestRun(
             kept.plan,
-            case.contract,
             budget=self._budget,
             folder=self._settings.store,
             resume=None if kept.stored is None else kept.stored.run_id,
@@ -144,12 +147,13 @@ class MarkedTest:
         captured(self._item, whole)
         return found[0]
 
-    def _make(self, index: int, given: Input, seed: int) -> TrialItem:
+    def _make(self, start: TrialStart) -> TrialItem:
+        given = self._inputs[start.position]
         handle = TrialHandle(
-            index=index,
-            input=_fresh(given.value),
-            expected=_fresh(given.expected),
-            seed=seed,
+            index=start.index,
+            input=fresh_copy(given.value),
+            expected=fresh_copy(given.expected),
+            seed=start.seed,
             criteria=self._criteria,
         )
         item = copy_item(self._item, handle, reseed=self._reseed)

@@ -34,16 +34,17 @@ def measured(run: TestRun, plan: Plan, contract: Contract, folder: Path) -> Meas
     from trialwise.checks.criterion_scopes import scopes_of
     from trialwise.stores.baselines import BaselineStore
 
-    if run.stop.is_premature:
+    outcome = run.outcome
+    if outcome.stop.is_premature:
         message = (
-            f"no baseline was written: {run.message or run.stop}. Its trials are kept in "
+            f"no baseline was written: {outcome.message or outcome.stop}. Its trials are kept in "
             f"{run.stored.path}: go on with --trialwise-measure --trialwise-resume."
         )
-        interrupted = run.stop is StopReason.INTERRUPTED
+        interrupted = outcome.stop is StopReason.INTERRUPTED
         raise RunInterrupted(message) if interrupted else BaselineError(message)
     files = BaselineStore(folder)
     created_at = SystemClock().now()
-    trials = run.trials
+    trials = outcome.trials
     baseline = Baseline(
         identifier=f"{contract.name}@{created_at:%Y-%m-%dT%H-%M-%S}",
         contract=contract.name,

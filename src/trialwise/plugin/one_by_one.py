@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from trialwise.engine.run_state import TrialStart
 from trialwise.model.outcome import CheckResult
-from trialwise.model.sampling import Input
 from trialwise.plugin.endings import Ending, ending_of
 from trialwise.plugin.interrupts import held_back, interrupts_of
 from trialwise.plugin.trial_fixture import UnknownCriterion
@@ -28,8 +28,8 @@ __tracebackhide__ = True
 
 When = Literal["setup", "call", "teardown"]
 
-MakeItem = Callable[[int, Input, int], TrialItem]
-"""The item of a trial: its index, its input and its seed in, itself out."""
+MakeItem = Callable[[TrialStart], TrialItem]
+"""Makes the item of a trial."""
 
 
 class OneByOne:
@@ -48,9 +48,9 @@ class OneByOne:
         """Whether there is a trial that was not handed back."""
         return len(self._done)
 
-    def start(self, index: int, given: Input, seed: int) -> None:
+    def start(self, start: TrialStart) -> None:
         """Run a trial from its setup to its teardown."""
-        item = self._make(index, given, seed)
+        item = self._make(start)
         item.host.ihook.pytest_runtest_protocol(item=item, nextitem=item.host)
         self._done.append(item)
 

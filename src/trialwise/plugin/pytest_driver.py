@@ -1,8 +1,8 @@
-"""The trials of one test: from its plan to a record that is kept, by the engine's own rules.
+"""The trials of one test: drives the engine's run state from pytest's main thread.
 
-The loop is the engine's, turned inside out: pytest owns the main thread, its signals and its event
-loops, so that trials are started from here and not from an event loop of the engine's. Order,
-seeds, decisions, limits and the verdict come from the same places as everywhere.
+pytest owns the main thread, its signals and its event loops, so the trials are started from here
+and not on an event loop of the engine. Order, seeds, decisions and limits come from `RunState`, as
+everywhere; this module makes a `Trial` of what pytest saw of a body.
 """
 
 from __future__ import annotations
@@ -10,22 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
+from trialwise.engine.drivers.blocking_driver import Executor, drive
 from trialwise.engine.excerpts import Excerpts
-from trialwise.engine.execution import Halt
-from trialwise.engine.experiment_state import ExperimentState
 from trialwise.engine.ledger import Ledger
 from trialwise.engine.ports import SystemClock
-from trialwise.engine.spending_meter import Meter
-from trialwise.model.contract import Contract
-from trialwise.model.evidence import StopReason
+from trialwise.engine.run_state import RunOutcome, RunState
 from trialwise.model.outcome import FailReason
 from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
-from trialwise.model.sampling import Input
 from trialwise.model.trial import Trial
 from trialwise.plugin.session_budget import SessionBudget
 from trialwise.plugin.trial_items import TrialItem
@@ -33,37 +29,13 @@ from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.runtime.running import reproducibility
 from trialwise.stores.runs import RunStore, StoredRun
 
-__all__ = ["Executor", "TestRun"]
+__all__ = ["TestRun"]
 
 #: How much of what a body recorded as its reply is kept.
 _REPLY_LIMIT = 4000
+_UNREACHED = "never reached their body's end (skipped, a fixture that failed, or infrastructure)"
 
 T = TypeVar("T")
-
-
-class Executor(Protocol):
-    """Runs trials, one by one or side by side; every trial it starts it also tears down."""
-
-    @property
-    def in_flight(self) -> int:
-        """Trials started and not handed back."""
-        ...
-
-    def start(self, index: int, given: Input, seed: int) -> None:
-        """Set a trial up and begin its body."""
-        ...
-
-    def wait(self) -> Sequence[TrialItem]:
-        """Trials that have ended since, at least one; they are torn down."""
-        ...
-
-    def let_go(self) -> None:
-        """No result of what is in flight is needed: end what can be ended."""
-        ...
-
-    def close(self) -> None:
-        """Tear down whatever is still open."""
-        ...
 
 
 class _RunLog:
@@ -107,10 +79,9 @@ class TestRun:
 
     Args:
         plan: What to run.
-        contract: With the inputs' values.
         budget: The session's budget.
         folder: Where runs are kept.
-        resume: The stored run to go on with.
+        resume: The stored run to resume.
         asked_to_stop: Whether the session is to end, and why.
     """
 
@@ -119,7 +90,6 @@ class TestRun:
     def __init__(
         self,
         plan: Plan,
-        contract: Contract,
         *,
         budget: SessionBudget,
         folder: Path,
@@ -127,148 +97,87 @@ class TestRun:
         asked_to_stop: Callable[[], str | bool] = lambda: False,
     ) -> None:
         clock = SystemClock()
-        (experiment,) = plan.experiments
+        # A test has one list of inputs, so one experiment.
+        (self._experiment,) = plan.experiments
         self._plan = plan
-        self._experiment = experiment
-        self._inputs = contract.samplings[experiment.name].inputs
         self._log = _RunLog(plan, folder, clock.now())
         done = () if resume is None else self._log.resume(resume)
-        self._scheduler = ExperimentState(plan, experiment, done)
+        self._state = RunState(
+            plan, done, clock=clock, start_limit=budget.take, unreached=_UNREACHED
+        )
+        self._ledger = Ledger(self._state, self._log, clock)
         self._clock = clock
-        self._meter = Meter(plan.options.budget, clock)
-        for trial in done:
-            self._meter.add(trial)
         self._budget = budget
-        self._ledger = Ledger(self._log, clock)
         self._excerpts = Excerpts(reply_limit=_REPLY_LIMIT, redact=None)
-        self._halt = Halt()
         self._asked_to_stop = asked_to_stop
-        self._completed = 0
-        self._excused = 0
         self.teardown_error: pytest.ExceptionInfo[BaseException] | None = None
         """Of the first trial whose fixtures could not be torn down."""
         self.teardown_failures = 0
 
-    def go(self, executor: Executor, conclude: Callable[[TestRun], T]) -> T:
-        """Run until no further trial is needed, and conclude, also where somebody stopped it.
+    def go(self, executor: Executor[TrialItem], conclude: Callable[[TestRun], T]) -> T:
+        """Run until no further trial is needed, and conclude, also after an interrupt.
 
         Args:
             executor: Of this test.
-            conclude: Judges or measures; the run's folder is still open.
+            conclude: Decides or measures; the run's folder is still open.
 
         Raises:
             KeyboardInterrupt: Somebody stopped the session; what is complete was concluded on.
             pytest.skip.Exception: The first trial was skipped, and so is the test.
         """
-        stopped: BaseException | None = None
         try:
-            try:
-                self._loop(executor)
-            except (KeyboardInterrupt, pytest.exit.Exception) as error:
-                stopped = error
-                self._halt.because(StopReason.INTERRUPTED, "the run was interrupted")
-                self._drain(executor)
-            finally:
-                executor.close()
-                self._ledger.sync()
+            stopped = drive(
+                self._state,
+                executor,
+                self._count,
+                stops_run=(KeyboardInterrupt, pytest.exit.Exception),
+                asked_to_stop=self._asked_to_stop,
+            )
+            self._ledger.sync()
             found = conclude(self)
         finally:
+            self._ledger.sync()
             self._log.close()
         if stopped is not None:
             raise stopped
         return found
 
     @property
-    def trials(self) -> tuple[Trial, ...]:
-        """Those that count, in issue order."""
-        return tuple(sorted(self._scheduler.trials, key=lambda trial: trial.index))
-
-    @property
-    def stop(self) -> StopReason:
-        """Why no further trial was run."""
-        if self._halt.reason is None or self._scheduler.is_finished:
-            return self._scheduler.stop
-        return self._halt.reason
-
-    @property
-    def message(self) -> str:
-        """Why it ended before its plan, where it did."""
-        return self._halt.message if self.stop.is_premature else ""
+    def outcome(self) -> RunOutcome:
+        """The trials that count and why no further one was run."""
+        return self._state.outcome()
 
     @property
     def stored(self) -> StoredRun:
-        """What it is kept in, open."""
+        """What the run is kept in, open."""
         return self._log.opened()
 
     @property
     def path(self) -> Path:
-        """The folder it is kept in."""
+        """The folder that the run is kept in."""
         assert self._log.stored is not None
         return self._log.stored.path
 
-    def _loop(self, executor: Executor) -> None:
-        scheduler, halt = self._scheduler, self._halt
-        while True:
-            while halt.reason is None and not scheduler.is_settled:
-                if executor.in_flight >= scheduler.concurrency:
-                    break
-                index = scheduler.peek()
-                if index is None or not self._is_affordable():
-                    break
-                scheduler.take()
-                position = scheduler.order[index]
-                executor.start(index, self._inputs[position], scheduler.seed_of(index))
-            if not executor.in_flight:
-                return
-            if halt.reason is not None or scheduler.is_settled:
-                executor.let_go()
-            for item in executor.wait():
-                self._count(item)
-            if reason := self._asked_to_stop():
-                halt.because(StopReason.INTERRUPTED, f"the session ends: {reason}")
-
-    def _drain(self, executor: Executor) -> None:
-        """After Ctrl-C: count what is complete; a second Ctrl-C waits for nothing."""
-        executor.let_go()
-        while executor.in_flight:
-            for item in executor.wait():
-                self._count(item)
-
-    def _is_affordable(self) -> bool:
-        spent = self._meter.exhausted(self._scheduler.in_flight) or self._budget.take()
-        if spent is not None:
-            self._halt.because(*spent)
-        return spent is None
-
     def _count(self, item: TrialItem) -> None:
-        """Journal one trial, then let it decide."""
+        """Count one trial that pytest has torn down."""
         if item.course.teardown_error is not None:
             self.teardown_error = self.teardown_error or item.course.teardown_error
             self.teardown_failures += 1
         if item.course.is_abandoned:
-            self._meter.abandoned += 1
-            self._meter.abandon([item.trial.so_far()])
+            self._state.abandoned([item.trial.so_far()])
             self._budget.pay(item.trial.cost_usd)
-            self._scheduler.in_flight -= 1
             return
-        ending = item.course.ending
-        if ending.skipped is not None and not self._scheduler.trials:
-            raise pytest.skip.Exception(ending.skipped, _use_item_location=True)
+        skipped = item.course.ending.skipped
+        # A test that skips itself does so in its first trial, before anything is counted.
+        if skipped is not None and not self._state.meter.trials:
+            raise pytest.skip.Exception(skipped, _use_item_location=True)
         trial = self._trial(item)
-        try:
-            self._ledger.append(trial)  # durable before it counts
-        except OSError as error:
-            self._halt.because(StopReason.SERVICE, f"the trial log cannot be written: {error}")
-            self._scheduler.in_flight -= 1
+        if self._ledger.count(trial) is None:
+            self._state.abandoned()
             return
-        self._scheduler.add(trial)
-        self._meter.add(trial)
         self._budget.pay(trial.cost_usd)
         if self._ledger.take_turn(self._clock.monotonic()):
             self._ledger.sync()
-        self._completed += 1
-        self._excused += trial.is_excused
-        self._check_error_rate()
 
     def _trial(self, item: TrialItem) -> Trial:
         course, handle = item.course, item.trial
@@ -276,10 +185,11 @@ class TestRun:
         reached = ending.passed or ending.result.reason is FailReason.CONDITION
         latency = handle.latency_s if handle.latency_s is not None else course.body_s
         text = self._excerpts.text
+        (experiment,) = self._state.experiments
         return Trial(
             experiment=self._experiment.name,
             index=handle.index,
-            input_id=self._experiment.input_ids[self._scheduler.order[handle.index]],
+            input_id=self._experiment.input_ids[experiment.order[handle.index]],
             seed=handle.seed,
             outcomes=handle.outcomes(ending),
             error_class=ending.error_class,
@@ -288,34 +198,25 @@ class TestRun:
             usage=handle.usage,
             cost_usd=handle.cost_usd,
             setup_s=round(course.setup_s, 6),
-            started_s=round(max(0.0, course.started_s - self._meter.began_s), 6),
+            started_s=round(max(0.0, course.started_s - self._state.meter.began_s), 6),
             reply=None if handle.reply is None else text(handle.reply, _REPLY_LIMIT),
         )
 
-    def _check_error_rate(self) -> None:
-        rule = self._plan.options.abort
-        if self._completed < rule.after:
-            return
-        if self._excused > rule.max_error_rate * self._completed:
-            self._halt.because(
-                StopReason.ERROR_RATE,
-                f"{self._excused} of {self._completed} trials never reached their body's end: "
-                "skipped, a fixture that failed, or infrastructure",
-            )
-
     def judged(self) -> RunRecord:
         """The verdict on what was run, written down."""
-        stored = self.stored
+        stored, outcome = self.stored, self.outcome
         verdict = decide_run(
             self._plan,
-            self.trials,
-            stops={self._experiment.name: self.stop},
-            stop=self.stop,
-            spending=self._meter.spending(),
+            outcome.trials,
+            stops=outcome.stops,
+            stop=outcome.stop,
+            spending=outcome.spending,
             run_id=stored.run_id,
             started_at=stored.started_at,
-            message=self.message,
+            message=outcome.message,
             reproducibility=reproducibility(self._plan),
         )
         stored.write_record(verdict)
-        return RunRecord(run_id=stored.run_id, plan=self._plan, trials=self.trials, verdict=verdict)
+        return RunRecord(
+            run_id=stored.run_id, plan=self._plan, trials=outcome.trials, verdict=verdict
+        )

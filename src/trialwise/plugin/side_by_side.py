@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from trialwise.model.sampling import Input
+from trialwise.engine.run_state import TrialStart
 from trialwise.plugin import other_plugins
 from trialwise.plugin.bodies import Bodies, Done, bodies_for
 from trialwise.plugin.interrupts import held_back
@@ -65,9 +65,9 @@ class SideBySide:
         """Trials begun and not handed back."""
         return len(self._under_way) + len(self._ended)
 
-    def start(self, index: int, given: Input, seed: int) -> None:
+    def start(self, start: TrialStart) -> None:
         """Set a trial up and begin its body."""
-        item = self._make(index, given, seed)
+        item = self._make(start)
         give_own_fixtures(item)
         with held_back():
             self._under_way[item] = time.monotonic()

@@ -35,7 +35,7 @@ from trialwise.stats.multiplicity import Correction
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from trialwise.engine.runner import RunOutcome
+    from trialwise.engine.run_state import RunOutcome
     from trialwise.runtime._tables import Library
     from trialwise.runtime.frames import ComparisonFrame
     from trialwise.stores.runs import StoredRun

@@ -23,7 +23,7 @@ from trialwise.runtime.looping import run_to_end
 if TYPE_CHECKING:
     import anyio
 
-    from trialwise.engine.runner import RunOutcome
+    from trialwise.engine.run_state import RunOutcome
 
 __all__ = ["SidePlan", "drive_in_turn"]
 
@@ -53,7 +53,7 @@ async def _run_both(
 ) -> tuple[RunOutcome, RunOutcome]:
     from anyio import create_task_group, get_cancelled_exc_class
 
-    from trialwise.engine.runner import run_plan
+    from trialwise.engine.drivers.async_driver import run_plan
 
     gate = _Gate(sides[0].plan)
     shared = sides[0].service is sides[1].service

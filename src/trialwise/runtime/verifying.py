@@ -9,9 +9,9 @@ finding and the verdict.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trialwise import __version__
 from trialwise.errors import InvalidArgument
@@ -24,6 +24,9 @@ from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cutoff
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.sequential.design import Method, SequentialDesign
+
+if TYPE_CHECKING:
+    from trialwise.engine.run_state import RunOutcome
 
 __all__ = ["Difference", "Verification", "verify"]
 
@@ -256,7 +259,7 @@ def _issue_differences(
 
 def _verdict_differences(record: RunRecord) -> Iterator[Difference]:
     stored = record.verdict
-    stops = _stops(record)
+    outcome = _replay(record)
     reproducibility = replace(
         stored.reproducibility, seed=record.plan.seed, plan_hash=plan_hash(record.plan)
     )
@@ -264,9 +267,9 @@ def _verdict_differences(record: RunRecord) -> Iterator[Difference]:
         derived = decide_run(
             record.plan,
             record.trials,
-            stops=stops,
-            stop=_whole(stops.values()),
-            spending=_spending(record),
+            stops=outcome.stops,
+            stop=outcome.stop,
+            spending=outcome.spending,
             run_id=record.run_id,
             started_at=stored.started_at,
             message=stored.aborted,
@@ -282,65 +285,42 @@ def _verdict_differences(record: RunRecord) -> Iterator[Difference]:
     yield from _compare("verdict", to_plain(stored), to_plain(derived), skipped)
 
 
-def _stops(record: RunRecord) -> dict[str, StopReason]:
-    """Why each experiment ended: by its trials where they settle it, else as it is recorded."""
-    from trialwise.engine.experiment_state import ExperimentState
+def _replay(record: RunRecord) -> RunOutcome:
+    """Put the stored trials through the run's state again.
 
+    Why an experiment ended follows from its trials where they finish it; what cut it short is taken
+    as recorded. The wall time and what was abandoned are in no trial, so they are as recorded, too.
+    """
+    from trialwise.engine.ports import SystemClock
+    from trialwise.engine.run_state import RunState, combine_stops
+
+    state = RunState(record.plan, record.trials, clock=SystemClock())
     kept = {one.name: one.stop for one in record.verdict.experiments}
     stops: dict[str, StopReason] = {}
-    for experiment in record.plan.experiments:
-        mine = [trial for trial in record.trials if trial.experiment == experiment.name]
-        scheduler = ExperimentState(record.plan, experiment, mine)
-        scheduler.peek()  # passes over what no longer needed to be run
-        if scheduler.is_finished:
-            stops[experiment.name] = scheduler.stop
-        else:
-            stops[experiment.name] = kept.get(experiment.name, record.verdict.stop)
-    return stops
-
-
-def _whole(stops: Collection[StopReason]) -> StopReason:
-    """Why the run ended, by the ends of its experiments."""
-    for reason in stops:
-        if reason.is_premature:
-            return reason
-    early = (StopReason.DECIDED, StopReason.CURTAILED)
-    return next((one for one in early if one in stops), StopReason.COMPLETE)
-
-
-def _spending(record: RunRecord) -> Spending:
-    """What the trials took, added up again; the wall time is as recorded."""
-    stored, trials = record.verdict.spending, record.trials
-    derived = replace(
-        stored,
-        trials=len(trials),
-        attempts=sum(trial.attempts for trial in trials),
-        tokens=sum(trial.usage.total_tokens for trial in trials if trial.usage is not None),
-        usd=_sum([trial.cost_usd for trial in trials]),
-        setup_s=_sum([trial.setup_s for trial in trials]) or 0.0,
-        setup_tokens=sum(
-            trial.setup_usage.total_tokens for trial in trials if trial.setup_usage is not None
-        ),
-        setup_usd=_sum([trial.setup_cost_usd for trial in trials]),
-        judging_tokens=sum(
-            trial.judging_usage.total_tokens for trial in trials if trial.judging_usage is not None
-        ),
-        judging_usd=_sum([trial.judging_cost_usd for trial in trials]),
+    for one in state.experiments:
+        one.peek()  # passes over what no longer needed to be run
+        name = one.experiment.name
+        stops[name] = one.stop if one.is_finished else kept.get(name, record.verdict.stop)
+    outcome = state.outcome()
+    return outcome._replace(
+        stops=stops,
+        stop=combine_stops(stops.values()),
+        spending=_spending(record.verdict.spending, outcome.spending),
     )
-    same = {
-        name: getattr(stored, name)
-        for name, digits in _ROUNDED.items()
-        if _near(getattr(stored, name), getattr(derived, name), digits)
-    }
-    return replace(derived, **same)
 
 
-def _sum(amounts: Sequence[float | None]) -> float | None:
-    given = [amount for amount in amounts if amount is not None]
-    return math.fsum(given) if given else None
+def _spending(stored: Spending, derived: Spending) -> Spending:
+    """What the trials took, added up again, with what no trial tells as it was recorded."""
+    untold = ("seconds", "abandoned", "abandoned_tokens", "abandoned_usd")
+    same = [
+        name
+        for name, apart in _ROUNDED.items()
+        if _is_near(getattr(stored, name), getattr(derived, name), apart)
+    ]
+    return replace(derived, **{name: getattr(stored, name) for name in (*untold, *same)})
 
 
-def _near(one: float | None, other: float | None, apart: float = 0.0) -> bool:
+def _is_near(one: float | None, other: float | None, apart: float = 0.0) -> bool:
     if one is None or other is None:
         return one is other
     return math.isclose(one, other, rel_tol=_NEARLY, abs_tol=apart)
@@ -376,7 +356,7 @@ def _compare(
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, float) or isinstance(other, float):
         numbers = isinstance(one, int | float) and isinstance(other, int | float)
-        return numbers and _near(one, other)
+        return numbers and _is_near(one, other)
     return bool(one == other)
 
 

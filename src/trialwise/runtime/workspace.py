@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import anyio
 
     from trialwise.engine.run_events import Event, Listener
-    from trialwise.engine.runner import RunOutcome
+    from trialwise.engine.run_state import RunOutcome
     from trialwise.stores.runs import StoredRun
 
 __all__ = ["Execution", "Workspace"]
@@ -136,7 +136,7 @@ class Workspace:
         done = () if stored is None else stored.trials()
 
         async def whole(interrupted: anyio.Event) -> RunOutcome:
-            from trialwise.engine.runner import run_plan
+            from trialwise.engine.drivers.async_driver import run_plan
 
             return await run_plan(
                 plan,

@@ -1,0 +1,371 @@
+"""Driving a run on an event loop: workers that start trials, wait for them and count them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from anyio import (
+    CancelScope,
+    Event,
+    create_task_group,
+    get_cancelled_exc_class,
+    move_on_after,
+    to_thread,
+)
+from anyio.lowlevel import checkpoint
+
+from trialwise.engine.attempt import Caller, Response
+from trialwise.engine.excerpts import Excerpts, error_text
+from trialwise.engine.ledger import Ledger
+from trialwise.engine.ports import Service, ServiceError, SystemClock, Timer, TrialLog
+from trialwise.engine.reply_checking import Examined, ReplyChecker
+from trialwise.engine.run_state import Pause, RunOutcome, RunState, TrialStart
+from trialwise.errors import InvalidArgument
+from trialwise.model.contract import Contract
+from trialwise.model.evidence import StopReason
+from trialwise.model.plan import ExperimentPlan, Plan
+from trialwise.model.sampling import Input
+from trialwise.model.trial import Trial
+
+if TYPE_CHECKING:
+    from trialwise.engine.criterion_progress import Progress
+    from trialwise.engine.run_events import Event as RunEvent
+    from trialwise.engine.run_events import Listener
+
+__all__ = ["run_plan"]
+
+#: A service that never waits would keep everything else from running, even an interrupt.
+_TURN_EVERY_S = 0.01
+#: A service that takes longer to close is left alone.
+_CLOSING_S = 30.0
+#: The same for judges and whatever else the checks of a run ask.
+_CHECKS_CLOSING_S = 10.0
+
+
+async def run_plan(
+    plan: Plan,
+    contract: Contract,
+    service: Service,
+    *,
+    log: TrialLog | None,
+    done: Sequence[Trial] = (),
+    listener: Listener | None = None,
+    clock: Timer | None = None,
+    run_id: str = "",
+    redact: Callable[[str], str] | None = None,
+    reply_limit: int = 4000,
+    interrupted: Event | None = None,
+) -> RunOutcome:
+    """Run a plan and close its service.
+
+    When it is cancelled from outside, it lets go of what is in flight and returns what is complete,
+    with `StopReason.INTERRUPTED`: a paid trial is never lost to an interrupt. The caller's next
+    wait is cancelled as usual.
+
+    Args:
+        plan: What to run.
+        contract: Holds the criteria's checks and the inputs' values.
+        service: What is under test. It is closed at the end, whatever happens.
+        log: Where trials are made durable before they count; None keeps none.
+        done: Trials from before a restart. They are counted first and never run again.
+        listener: Hears of every step.
+        clock: The machine's clock by default.
+        run_id: How events name the run.
+        redact: Takes secrets out of every text that is kept.
+        reply_limit: How many characters of a reply are kept at most; 0 keeps none.
+        interrupted: Set from outside to end the run early.
+
+    Raises:
+        InvalidArgument: `done` or the contract does not belong to the plan; nothing was run.
+    """
+    try:
+        run = _AsyncRun(
+            plan,
+            contract,
+            service,
+            log=log,
+            done=done,
+            emit=None if listener is None else listener.on_event,
+            clock=clock or SystemClock(),
+            excerpts=Excerpts(reply_limit=reply_limit, redact=redact),
+        )
+        await run.go(run_id, interrupted)
+    finally:
+        trouble = await _close(service)
+    return run.end(trouble)
+
+
+async def _close(service: Service) -> str:
+    """Close a service; what goes wrong is reported and loses no trial."""
+    with move_on_after(_CLOSING_S, shield=True):
+        try:
+            await service.aclose()
+        except (Exception, SystemExit) as error:
+            return f"the service could not be closed: {error_text(error)}"
+        return ""
+    return f"the service could not be closed within {_CLOSING_S:g} s"
+
+
+class _AsyncRun:
+    """One run on an event loop."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        contract: Contract,
+        service: Service,
+        *,
+        log: TrialLog | None,
+        done: Sequence[Trial],
+        emit: Callable[[RunEvent], None] | None,
+        clock: Timer,
+        excerpts: Excerpts,
+    ) -> None:
+        self._plan = plan
+        self._excerpts = excerpts
+        self._clock = clock
+        self._resumed = len(done)
+        # None where nobody listens: then no event is even made.
+        self._emit = emit
+        self._state = RunState(plan, done, clock=clock)
+        self._ledger = Ledger(self._state, log, clock)
+        self._caller = Caller(
+            service,
+            timeout_s=plan.options.timeout_s,
+            retries=plan.options.retries,
+            clock=clock,
+            excerpts=excerpts,
+            abandon=self._state.meter.abandon,
+        )
+        self._experiments = [
+            (_checker(plan, one, contract, excerpts), _inputs(contract, one))
+            for one in plan.experiments
+        ]
+        self._turned_s = clock.monotonic()
+        self._scope: CancelScope | None = None
+        self._change: Event | None = None
+        self._error: BaseException | None = None
+
+    # --- The whole run ------------------------------------------------------------------------
+
+    async def go(self, run_id: str, interrupted: Event | None) -> None:
+        """Run the experiments until they are done or something ends the run."""
+        try:
+            self._announce(run_id)
+            if interrupted is None:
+                await self._run()
+            else:
+                await self._run_until(interrupted)
+        except (get_cancelled_exc_class(), KeyboardInterrupt):
+            self._interrupt()
+
+    async def _run_until(self, interrupted: Event) -> None:
+        error: BaseException | None = None
+
+        async def watch() -> None:
+            await interrupted.wait()
+            self._interrupt()
+            group.cancel_scope.cancel()
+
+        async with create_task_group() as group:
+            group.start_soon(watch)
+            try:
+                await self._run()
+            except get_cancelled_exc_class():
+                raise
+            except BaseException as caught:  # raised as it is, not in a group
+                error = caught
+            group.cancel_scope.cancel()
+        if error is not None:
+            raise error
+
+    def _interrupt(self) -> None:
+        self._state.stop(StopReason.INTERRUPTED, "the run was interrupted")
+
+    async def _run(self) -> None:
+        state = self._state
+        try:
+            while not state.is_over:
+                try:
+                    if state.concurrency == 1:
+                        await self._work()
+                    else:
+                        await self._work_side_by_side()
+                finally:
+                    state.let_go()
+        finally:
+            self._ledger.sync()
+            await self._close_checkers()
+
+    async def _close_checkers(self) -> None:
+        with move_on_after(_CHECKS_CLOSING_S, shield=True):
+            for checker, _ in self._experiments:
+                if checker.asks:
+                    await checker.aclose()
+
+    async def _work_side_by_side(self) -> None:
+        """Run until the workers have nothing to do, or one of them lets go of all the others.
+
+        A decision cancels what is in flight, and the workers with it. The next experiment then
+        starts with new workers.
+        """
+        async with create_task_group() as group:
+            self._scope = group.cancel_scope
+            for _ in range(self._state.concurrency):
+                group.start_soon(self._worker)
+        if self._error is not None:
+            raise self._error
+
+    async def _worker(self) -> None:
+        """Work; an error is kept for the caller, who would get it in a group otherwise."""
+        try:
+            await self._work()
+        except get_cancelled_exc_class():
+            raise
+        except BaseException as error:
+            self._error = self._error or error
+            self._let_go()
+
+    async def _work(self) -> None:
+        state = self._state
+        while True:
+            step = state.next()
+            if step is None:
+                if state.is_over or state.lets_go:
+                    self._tell_change()  # the workers that wait must see it, too
+                    return
+                await self._wait_for_change()
+            elif isinstance(step, Pause):
+                await self._clock.sleep(step.seconds)
+            else:
+                await self._trial(step)
+
+    # --- One trial ----------------------------------------------------------------------------
+
+    async def _trial(self, start: TrialStart) -> None:
+        checker, inputs = self._experiments[start.experiment]
+        index, given, seed = start.index, inputs[start.position], start.seed
+        started_s = self._clock.monotonic() - self._state.meter.began_s
+        try:
+            response = await self._caller.respond(index, given.value, seed)
+            examined = await self._ask(checker, response, given, seed) if checker.asks else None
+        except ServiceError as error:
+            self._state.stop(StopReason.SERVICE, str(error))
+            self._let_go()
+            return
+        trial = checker.trial(
+            index, given, seed, response, started_s=round(started_s, 6), examined=examined
+        )
+        settled = self._ledger.count(trial)
+        if settled is not None and self._emit is not None:
+            self._tell(self._emit, trial, settled)
+        if self._state.lets_go:
+            self._let_go()
+        self._tell_change()
+        await self._rest()
+
+    async def _ask(
+        self, checker: ReplyChecker, response: Response, given: Input, seed: int
+    ) -> Examined | None:
+        try:
+            return await checker.ask(response, given=given, seed=seed)
+        except BaseException:
+            # The reply was there, and nobody will count it.
+            replies = (response.reply, response.partial, *response.lost)
+            self._state.meter.abandon(one for one in replies if one is not None)
+            raise
+
+    async def _rest(self) -> None:
+        """Do what is due between two trials: a sync, and a turn for everything else."""
+        now = self._clock.monotonic()
+        if self._ledger.take_turn(now):
+            if self._scope is None:
+                self._ledger.sync()
+            else:
+                # The others' latencies must not wait for the disk.
+                await to_thread.run_sync(self._ledger.sync)
+        if now - self._turned_s >= _TURN_EVERY_S:
+            self._turned_s = now
+            await checkpoint()
+
+    def _let_go(self) -> None:
+        """Cancel what is in flight: no result of it is needed."""
+        if self._scope is not None:
+            self._scope.cancel()
+
+    async def _wait_for_change(self) -> None:
+        if self._change is None:
+            self._change = Event()
+        await self._change.wait()
+
+    def _tell_change(self) -> None:
+        if self._change is not None:
+            self._change.set()
+            self._change = None
+
+    # --- Events -------------------------------------------------------------------------------
+
+    def _announce(self, run_id: str) -> None:
+        if self._emit is not None:
+            from trialwise.engine.run_events import CriterionDecided, RunStarted
+
+            self._emit(RunStarted(run_id=run_id, plan=self._plan, resumed=self._resumed))
+            for one in self._state.progress:
+                if one.is_settled:
+                    self._emit(CriterionDecided(standing=one.standing(), stop=one.stop))
+
+    def _tell(
+        self, emit: Callable[[RunEvent], None], trial: Trial, settled: Sequence[Progress]
+    ) -> None:
+        from trialwise.engine.run_events import CriterionDecided, TrialDone
+
+        emit(
+            TrialDone(
+                trial=trial,
+                standings=tuple(one.standing() for one in self._state.progress),
+                spending=self._state.meter.spending(),
+                in_flight=self._state.in_flight,
+            )
+        )
+        for one in settled:
+            emit(CriterionDecided(standing=one.standing(), stop=one.stop))
+
+    def end(self, trouble: str) -> RunOutcome:
+        """The outcome, which listeners hear as well.
+
+        Args:
+            trouble: What went wrong when the service was closed.
+        """
+        outcome = self._state.outcome(trouble)
+        outcome = outcome._replace(message=self._excerpts.text(outcome.message))
+        if self._emit is not None:
+            from trialwise.engine.run_events import RunEnded
+
+            ended = RunEnded(stop=outcome.stop, spending=outcome.spending, message=outcome.message)
+            self._emit(ended)
+        return outcome
+
+
+def _checker(
+    plan: Plan, experiment: ExperimentPlan, contract: Contract, excerpts: Excerpts
+) -> ReplyChecker:
+    known = {criterion.name: criterion for criterion in contract.criteria}
+    names = [one.criterion for one in plan.criteria_of(experiment.name)]
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise InvalidArgument("contract", contract.name, f"hold the criteria {missing}")
+    return ReplyChecker(
+        experiment.name,
+        [known[name] for name in names],
+        activity=contract.activity,
+        excerpts=excerpts,
+    )
+
+
+def _inputs(contract: Contract, experiment: ExperimentPlan) -> Sequence[Input]:
+    sampling = contract.samplings.get(experiment.name)
+    if sampling is None or tuple(one.id for one in sampling.inputs) != experiment.input_ids:
+        allowed = f"hold the inputs of {experiment.name!r} that were planned"
+        raise InvalidArgument("contract", contract.name, allowed)
+    return sampling.inputs

@@ -1,0 +1,258 @@
+"""What a run knows of itself: which trial comes next, what is in flight, and when it is over.
+
+Nothing here waits, calls a service or writes a file. A driver asks for the next trial, runs it in
+its own way (see `trialwise.engine.drivers`) and hands the completed trial back. Order, seeds, early
+stopping, budgets, pace and the abort rule are decided here and nowhere else, so that every driver
+obeys the same rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from trialwise.engine.criterion_progress import Progress
+from trialwise.engine.experiment_state import ExperimentState
+from trialwise.engine.pacing import Pacer
+from trialwise.engine.ports import Clock
+from trialwise.engine.spending_meter import Meter
+from trialwise.errors import InvalidArgument
+from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.plan import Plan
+from trialwise.model.reply import Reply
+from trialwise.model.trial import Trial
+
+__all__ = ["Pause", "RunOutcome", "RunState", "TrialStart", "combine_stops"]
+
+StartLimit: TypeAlias = Callable[[], tuple[StopReason, str] | None]
+"""Asked before every start; a reason and a message forbid it and end the run."""
+
+#: A budget forbids new trials. Those in flight are paid for, so their results are waited for.
+_BUDGETS = frozenset(
+    {
+        StopReason.TRIALS_BUDGET,
+        StopReason.TIME_BUDGET,
+        StopReason.TOKEN_BUDGET,
+        StopReason.MONEY_BUDGET,
+    }
+)
+
+
+# Not frozen: one is made for every trial, and freezing would triple what that takes.
+@dataclass(slots=True)
+class TrialStart:
+    """A trial that the driver must start now."""
+
+    experiment: int
+    """The place of its experiment in the plan."""
+    index: int
+    """Its place in the order of inputs."""
+    position: int
+    """The place of its input in the list of inputs."""
+    seed: int
+
+
+class Pause(NamedTuple):
+    """The rate limit allows no start yet: ask again after so many seconds."""
+
+    seconds: float
+
+
+class RunOutcome(NamedTuple):
+    """What a run leaves to be decided."""
+
+    trials: tuple[Trial, ...]
+    """Experiment by experiment, in the order of inputs, with the trials from before a restart."""
+    stops: Mapping[str, StopReason]
+    """Why each experiment ended."""
+    stop: StopReason
+    """Why the run ended."""
+    spending: Spending
+    message: str = ""
+    """Why the run ended before its plan, or what went wrong when the service was closed."""
+
+
+class RunState:
+    """The experiments of a plan, one after the other.
+
+    The protocol for a driver: while `next()` gives a `TrialStart`, start that trial. When it gives
+    None and trials are in flight, wait for one of them and hand it to `completed` (or cancel them
+    all where `lets_go`). When it gives None and nothing is in flight, the run is over.
+
+    Args:
+        plan: What to run.
+        done: Trials from before a restart. They are counted first and never run again.
+        clock: Times the budget and the pace.
+        start_limit: A further limit, such as the budget of a whole pytest session.
+        unreached: How the abort rule describes a trial that says nothing about the service.
+
+    Raises:
+        InvalidArgument: `done` does not belong to the plan.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        done: Sequence[Trial] = (),
+        *,
+        clock: Clock,
+        start_limit: StartLimit | None = None,
+        unreached: str = "never reached the service",
+    ) -> None:
+        options = plan.options
+        names = {one.name for one in plan.experiments}
+        for trial in done:
+            if trial.experiment not in names:
+                raise InvalidArgument("done", trial.experiment, "be trials of the plan's samplings")
+        self.experiments = tuple(
+            ExperimentState(plan, one, [trial for trial in done if trial.experiment == one.name])
+            for one in plan.experiments
+        )
+        self.progress: Sequence[Progress] = [
+            one for experiment in self.experiments for one in experiment.progress
+        ]
+        self.meter = Meter(options.budget, clock)
+        for trial in done:
+            self.meter.add(trial)
+        self.stop_reason: StopReason | None = None
+        """What ended the run before its plan, once something has."""
+        self.message = ""
+        self._place = 0
+        self._current = self.experiments[0]
+        self._pacer = None if options.rate_per_s is None else Pacer(options.rate_per_s, clock)
+        self._start_limit = start_limit
+        self._abort = options.abort
+        self._unreached = unreached
+
+    @property
+    def concurrency(self) -> int:
+        """The largest number of trials that any experiment has in flight at once."""
+        return max(one.concurrency for one in self.experiments)
+
+    @property
+    def in_flight(self) -> int:
+        """How many trials were started and have not come back."""
+        return self._current.in_flight
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further trial will be started."""
+        return self.stop_reason is not None or self._place >= len(self.experiments)
+
+    @property
+    def lets_go(self) -> bool:
+        """Whether no result of what is in flight is needed, so that a driver may cancel it."""
+        if self._current.is_settled:
+            return True
+        return self.stop_reason is not None and self.stop_reason not in _BUDGETS
+
+    def next(self) -> TrialStart | Pause | None:
+        """The trial to start now; None where none may start before another completes."""
+        while not self.is_over:
+            experiment = self._current
+            if experiment.in_flight >= experiment.concurrency:
+                return None
+            index = None if experiment.is_settled else experiment.peek()
+            if index is not None:
+                return self._start(experiment, index)
+            # The last trials of an experiment may still settle a criterion, and a budget counts
+            # them: the next experiment begins when they are in.
+            if experiment.in_flight:
+                return None
+            self._advance()
+        return None
+
+    def _start(self, experiment: ExperimentState, index: int) -> TrialStart | Pause | None:
+        spent = self.meter.exhausted(experiment.in_flight) if self.meter.is_limited else None
+        if spent is None and self._pacer is not None and not self._pacer.admit():
+            return Pause(self._pacer.seconds_left())
+        # Last, because asking it may already charge the trial to a budget that others share.
+        if spent is None and self._start_limit is not None:
+            spent = self._start_limit()
+        if spent is not None:
+            self.stop(*spent)
+            return None
+        experiment.take()
+        return TrialStart(self._place, index, experiment.order[index], experiment.seed_of(index))
+
+    def _advance(self) -> None:
+        self._place += 1
+        if self._place < len(self.experiments):
+            self._current = self.experiments[self._place]
+
+    def completed(self, trial: Trial) -> Sequence[Progress]:
+        """Count a completed trial, which must be durable by now.
+
+        Returns:
+            The criteria that it settled.
+        """
+        experiment = self._current
+        settled = experiment.add(trial)
+        self.meter.add(trial)
+        if experiment.has_trouble and not experiment.is_settled:
+            why = experiment.abort_reason(self._abort, unreached=self._unreached)
+            if why is not None:
+                self.stop(StopReason.ERROR_RATE, why)
+        return settled
+
+    def abandoned(self, replies: Iterable[Reply] = ()) -> None:
+        """Note that a trial in flight will never be counted.
+
+        Args:
+            replies: What it took as far as is known; it is paid for all the same.
+        """
+        self._current.in_flight -= 1
+        self.meter.abandoned += 1
+        self.meter.abandon(replies)
+
+    def let_go(self) -> None:
+        """Note that nothing in flight will be counted; a settled experiment ends here."""
+        experiment = self._current
+        self.meter.abandoned += experiment.in_flight
+        experiment.in_flight = 0
+        if experiment.is_settled and self._place < len(self.experiments):
+            self._advance()
+
+    def stop(self, reason: StopReason, message: str) -> None:
+        """End the run before its plan; the first reason stays."""
+        if self.stop_reason is None:
+            self.stop_reason, self.message = reason, message
+
+    def outcome(self, trouble: str = "") -> RunOutcome:
+        """What there is to decide on.
+
+        Args:
+            trouble: What went wrong when the service was closed.
+        """
+        halted = self.stop_reason
+        stops = {
+            one.experiment.name: one.stop if one.is_finished or halted is None else halted
+            for one in self.experiments
+        }
+        # A reason that came when every experiment was finished has cut nothing short.
+        is_cut = any(reason.is_premature for reason in stops.values())
+        return RunOutcome(
+            trials=tuple(
+                trial
+                for one in self.experiments
+                for trial in sorted(one.trials, key=lambda trial: trial.index)
+            ),
+            stops=stops,
+            stop=combine_stops(stops.values()),
+            spending=self.meter.spending(),
+            message="; ".join(filter(None, (self.message if is_cut else "", trouble))),
+        )
+
+
+def combine_stops(stops: Collection[StopReason]) -> StopReason:
+    """Why a run ended: what cut it short, else the earliest kind of end among its experiments.
+
+    >>> combine_stops([StopReason.COMPLETE, StopReason.DECIDED])
+    <StopReason.DECIDED: 'decided'>
+    """
+    for reason in stops:
+        if reason.is_premature:
+            return reason
+    early = (StopReason.DECIDED, StopReason.CURTAILED)
+    return next((one for one in early if one in stops), StopReason.COMPLETE)
