@@ -17,9 +17,9 @@ from scipy.special import gammaln
 from scipy.stats import betabinom, binom, norm
 
 from trialwise.contrib.conformance.calibration import Row, calibrate
-from trialwise.contrib.conformance.calibration import envelopes as envelope_module
-from trialwise.contrib.conformance.calibration import latency as latency_module
-from trialwise.contrib.conformance.rendering import (
+from trialwise.contrib.conformance.calibration import envelope_calibration as envelope_module
+from trialwise.contrib.conformance.calibration import latency_calibration as latency_module
+from trialwise.contrib.conformance.conformance_report import (
     calibration_data,
     render_calibration,
     render_calibration_markdown,

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from trialwise.cli.import_ import command
+from trialwise.contrib.commands.import_command import command
 from trialwise.errors import TrialwiseError
 from trialwise.suite import load_suite
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from trialwise.cli import conformance as conformance_command
 from trialwise.cli.exits import ExitCode
 from trialwise.cli.main import cli, main
-from trialwise.contrib.conformance import calibration, runner
+from trialwise.contrib.commands import conformance_command
+from trialwise.contrib.conformance import calibration, case_runner
 from trialwise.contrib.conformance.calibration import Row
 from trialwise.errors import InvalidArgument
 
@@ -343,7 +343,7 @@ def test_an_internal_error_exits_4_with_its_traceback(
     def broken(_: Path) -> list[object]:
         raise RuntimeError("the well is dry")
 
-    monkeypatch.setattr(runner, "run_conformance", broken)
+    monkeypatch.setattr(case_runner, "run_conformance", broken)
     code = code_of("conformance", write(tmp_path / "cases"))
     shown = capsys.readouterr().err
 
@@ -373,7 +373,7 @@ def test_each_kind_of_end_has_its_code(
     def ending(_: Path) -> list[object]:
         raise error
 
-    monkeypatch.setattr(runner, "run_conformance", ending)
+    monkeypatch.setattr(case_runner, "run_conformance", ending)
 
     assert code_of("conformance", write(tmp_path / "cases")) == code
     shown = capsys.readouterr().err

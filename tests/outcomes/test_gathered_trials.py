@@ -10,10 +10,10 @@ import pytest
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.trial import Trial
-from trialwise.outcomes.order import Order, in_order, is_sorted_by_input
-from trialwise.outcomes.problems import OutcomesUnreadable
-from trialwise.outcomes.rows import OutcomeRow, Outcomes, input_id_of
-from trialwise.outcomes.trials import Experiment, Told, gather
+from trialwise.outcomes.outcome_order import Order, in_order, is_sorted_by_input
+from trialwise.outcomes.outcome_problems import OutcomesUnreadable
+from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, input_id_of
+from trialwise.outcomes.outcome_trials import Experiment, Told, gather
 
 
 def row(

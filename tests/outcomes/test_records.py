@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.reply import Usage
-from trialwise.outcomes.problems import OutcomesUnreadable
-from trialwise.outcomes.reading import read_outcomes
-from trialwise.outcomes.rows import Outcomes
+from trialwise.outcomes.outcome_problems import OutcomesUnreadable
+from trialwise.outcomes.outcome_reading import read_outcomes
+from trialwise.outcomes.outcome_rows import Outcomes
 
 
 def lines(path: Path, *records: Any) -> Path:

@@ -24,8 +24,8 @@ from trialwise.model.codec import from_plain, to_plain
 from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.plan import Plan
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.outcomes.asking import Supplied
-from trialwise.outcomes.rows import OutcomeRow, Outcomes
+from trialwise.outcomes.outcome_questions import Supplied
+from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.reporters.html.report import render_html
 from trialwise.runtime.outcome_scoring import Scored, measure_outcomes, score

@@ -18,9 +18,7 @@ _COMMANDS = {
     "baseline": ("trialwise.cli.baseline_command", "Look after measured baselines."),
     "check": ("trialwise.cli.check_command", "Say what a suite would do, without a trial."),
     "completion": ("trialwise.cli.completion_command", "Print a shell's completion script."),
-    "conformance": ("trialwise.cli.conformance", "Check the statistics against reference cases."),
     "doctor": ("trialwise.cli.doctor_command", "Check this machine and this suite."),
-    "import": ("trialwise.cli.import_", "Turn a neighbour's suite into one of ours."),
     "init": ("trialwise.cli.init_command", "Write a suite and a sample agent."),
     "judge": ("trialwise.cli.judge_command", "Measure how often a judge is wrong."),
     "measure": ("trialwise.cli.measure_command", "Measure baselines."),
@@ -31,22 +29,34 @@ _COMMANDS = {
     "score": ("trialwise.cli.score_command", "Judge outcomes that somebody else produced."),
     "show": ("trialwise.cli.show_command", "Show a stored run again."),
 }
+#: Bridges to other tools. They are named here and imported only when a user calls them.
+_OTHER_TOOLS = {
+    "conformance": (
+        "trialwise.contrib.commands.conformance_command",
+        "Check the statistics against reference cases.",
+    ),
+    "import": (
+        "trialwise.contrib.commands.import_command",
+        "Convert a suite of another tool.",
+    ),
+}
+_ALL = {**_COMMANDS, **_OTHER_TOOLS}
 
 
 class _LazyCommands(click.Group):
     """A group that imports a command only when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return sorted(_COMMANDS)
+        return [*sorted(_COMMANDS), *sorted(_OTHER_TOOLS)]
 
     def get_command(
         self,
         ctx: click.Context,  # noqa: ARG002 - click's signature
         cmd_name: str,
     ) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in _ALL:
             return None
-        command = import_module(_COMMANDS[cmd_name][0]).command
+        command = import_module(_ALL[cmd_name][0]).command
         assert isinstance(command, click.Command)
         return command
 
@@ -58,15 +68,20 @@ class _LazyCommands(click.Group):
         except click.UsageError as error:
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], _COMMANDS, n=1)
+            near = get_close_matches(args[0], _ALL, n=1)
             if not near:
                 raise
             message = f"{error.message} Did you mean '{near[0]}'?"
             raise click.UsageError(message, ctx=error.ctx) from None
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _COMMANDS[name][1]) for name in self.list_commands(ctx)])
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
+        for title, commands in (("Commands", _COMMANDS), ("Other tools", _OTHER_TOOLS)):
+            with formatter.section(title):
+                formatter.write_dl([(name, commands[name][1]) for name in sorted(commands)])
 
 
 @click.group(cls=_LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -13,8 +13,8 @@ from trialwise.cli.exits import ExitCode
 from trialwise.stats.result_types import Undefined
 
 if TYPE_CHECKING:
-    from trialwise.outcomes.metrics import Metrics
-    from trialwise.outcomes.rows import Outcomes
+    from trialwise.outcomes.outcome_metrics import Metrics
+    from trialwise.outcomes.outcome_rows import Outcomes
     from trialwise.runtime.outcome_scoring import Scored
 
 __all__ = ["command"]
@@ -33,7 +33,11 @@ _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at"
 @click.option("--never-fails", is_flag=True, help="Ask only whether any failure was observed.")
 @click.option("--only", "criteria", multiple=True, metavar="NAME", help="Only these criteria.")
 @click.option("--each-input", is_flag=True, help="Judge every input on its own.")
-@click.option("--format", type=click.Choice(["jsonl", "csv", "junit", "inspect", "promptfoo"]))
+@click.option(
+    "--format",
+    metavar="NAME",
+    help="jsonl, csv, junit, inspect, promptfoo, or that of an installed extension.",
+)
 @click.option("--input", metavar="FIELD", help="Which field or column names the input.")
 @click.option("--result", "results", multiple=True, metavar="FIELD", help="Which holds a result.")
 @click.option("--criterion", metavar="FIELD", help="Which names the criterion of a row.")
@@ -71,7 +75,7 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
       trialwise score junit.xml --at-least 95% --each-input
       trialwise score logs/run.eval --no-worse-than baseline -o report.html
     """
-    from trialwise.outcomes.reading import read_outcomes
+    from trialwise.outcomes.outcome_reading import read_outcomes
 
     layout = {name: given[name] for name in _LAYOUT if given[name] is not None}
     if given["order_field"] is not None:
@@ -147,8 +151,8 @@ def _report(scored: Scored, given: dict[str, Any]) -> int:
 
 
 def _metrics(outcomes: Outcomes, given: dict[str, Any]) -> int:
-    from trialwise.outcomes.metrics import metrics_of
-    from trialwise.outcomes.trials import gather
+    from trialwise.outcomes.outcome_metrics import metrics_of
+    from trialwise.outcomes.outcome_trials import gather
 
     metrics = metrics_of(gather(outcomes), confidence=given["confidence"], rule=given["rule"])
     if given["as_json"]:

@@ -1,7 +1,10 @@
-"""Bridges to other tools: suites they wrote, and the reference cases that several tools share.
+"""Bridges to other tools. The rest of the package works without them and does not import them.
 
-Nothing in the rest of the package imports this. Each part is found through an entry point:
+- `importers`: suite files of cerberus and mavai, converted to suite files of trialwise
+- `results`: readers of result files that other tools write, for `trialwise score`
+- `conformance`: published reference cases, recomputed through the path that decides verdicts
+- `commands`: `trialwise import` and `trialwise conformance`
 
-    importers    suite files of cerberus and mavai, converted to suite files of trialwise
-    conformance  published reference cases, recomputed through the path that decides verdicts
+The core names these parts in a table and imports one when a user asks for it. Other distributions
+add theirs through entry points, see `trialwise.extensions`.
 """

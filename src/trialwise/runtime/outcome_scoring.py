@@ -28,12 +28,12 @@ from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Intent
-from trialwise.outcomes.asking import Asked, Supplied, ask, question_all
-from trialwise.outcomes.metrics import Metrics, metrics_of
-from trialwise.outcomes.order import Order
-from trialwise.outcomes.planning import plan_outcomes, scopes_of_outcomes
-from trialwise.outcomes.rows import Outcomes
-from trialwise.outcomes.using import use_trials
+from trialwise.outcomes.outcome_metrics import Metrics, metrics_of
+from trialwise.outcomes.outcome_order import Order
+from trialwise.outcomes.outcome_plans import plan_outcomes, scopes_of_outcomes
+from trialwise.outcomes.outcome_questions import Asked, Supplied, ask, question_all
+from trialwise.outcomes.outcome_rows import Outcomes
+from trialwise.outcomes.used_trials import use_trials
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.runtime.measuring import Measurement, observed_criteria, successful_latencies
 from trialwise.runtime.preparing import Baselines, design_cache
@@ -43,7 +43,7 @@ from trialwise.stats.result_types import Rule
 from trialwise.validation import require_choice
 
 if TYPE_CHECKING:
-    from trialwise.outcomes.using import Used
+    from trialwise.outcomes.used_trials import Used
 
 __all__ = ["Scored", "measure_outcomes", "score"]
 
@@ -158,7 +158,7 @@ def score(
         OutcomesUnreadable: A file cannot be read.
         DesignRefused: The outcomes cannot support what is asked of them.
 
-    >>> from trialwise.outcomes.rows import OutcomeRow
+    >>> from trialwise.outcomes.outcome_rows import OutcomeRow
     >>> rows = [OutcomeRow(input_id="q1", criterion="answers", passed=True)] * 50
     >>> scored = score(Outcomes(rows=tuple(rows), name="sums"), at_least=0.9)
     >>> scored.decision, scored.metrics.criteria[0].pass_k[-1].pass_hat_k
@@ -305,7 +305,7 @@ def measure_outcomes(
 def _outcomes_of(source: Source) -> Outcomes:
     if isinstance(source, Outcomes):
         return source
-    from trialwise.outcomes.reading import read_outcomes
+    from trialwise.outcomes.outcome_reading import read_outcomes
 
     return read_outcomes(source)
 

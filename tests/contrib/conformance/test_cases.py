@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trialwise.contrib.conformance.cases import find_folders, read_folder
+from trialwise.contrib.conformance.reference_cases import find_folders, read_folder
 from trialwise.errors import ReferenceDataError
 
 CASE = {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.contrib.conformance.comparing import Difference, compare, largest_deviation
+from trialwise.contrib.conformance.field_comparison import Difference, compare, largest_deviation
 from trialwise.model.verdict import Decision
 from trialwise.stats.refusal import Refusal
 

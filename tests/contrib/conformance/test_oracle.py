@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from trialwise.contrib.conformance.rendering import render_conformance
-from trialwise.contrib.conformance.runner import FolderResult, run_conformance
+from trialwise.contrib.conformance.case_runner import FolderResult, run_conformance
+from trialwise.contrib.conformance.conformance_report import render_conformance
 
 ORACLE = Path(__file__).resolve().parents[4] / "shared" / "oracle"
 GENERATIONS = {"1.4": "wilson", "1.6": "exact"}

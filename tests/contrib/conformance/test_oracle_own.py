@@ -19,8 +19,8 @@ import mpmath
 import pytest
 from scipy.stats import beta, binom, norm
 
-from trialwise.contrib.conformance.rendering import render_conformance
-from trialwise.contrib.conformance.runner import FolderResult, run_conformance
+from trialwise.contrib.conformance.case_runner import FolderResult, run_conformance
+from trialwise.contrib.conformance.conformance_report import render_conformance
 
 Json = dict[str, Any]
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from trialwise.contrib.conformance import adapters
-from trialwise.contrib.conformance.rendering import conformance_data, render_conformance
-from trialwise.contrib.conformance.runner import FolderResult, run_conformance
+from trialwise.contrib.conformance.case_runner import FolderResult, run_conformance
+from trialwise.contrib.conformance.conformance_report import conformance_data, render_conformance
 
 INPUTS = {"successes": 9, "trials": 10, "confidence": 0.95}
 #: The Wilson interval of 9 of 10, as published in tables (to five decimals).

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from trialwise.checks.criterion_scopes import criterion_structure
-from trialwise.contrib.importers.mavai.judging import criterion
+from trialwise.contrib.importers.mavai.reply_checks import criterion
 from trialwise.contrib.importers.mavai.xpath import XPathProblem, parse_xpath
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.checks.check_registry import from_spec
-from trialwise.contrib.importers.mavai.forms import Check
-from trialwise.contrib.importers.mavai.judging import criterion
-from trialwise.contrib.importers.mavai.spelling import spelled
+from trialwise.contrib.importers.mavai.check_forms import Check
+from trialwise.contrib.importers.mavai.check_spelling import spelled
+from trialwise.contrib.importers.mavai.reply_checks import criterion
 from trialwise.model.reply import Reply
 from trialwise.suite.nodes import Node, Source
 

@@ -1,7 +1,17 @@
-"""Suites of neighbours, turned into suites of ours that decide the same way.
+"""Convert suite files of other tools into suite files of trialwise that decide the same way.
 
-What cannot be carried over is refused by name and place, all of it at once; nothing of what is read
-is ever executed. A name loads its module on first use; type checkers read `__init__.pyi`.
+What cannot be converted is refused with its place, everything at once. Nothing that is read is
+ever executed.
+
+- `suite_importer`: how an importer is declared and found
+- `suite_recognition`: finds the importer of a file by its contents
+- `imported_suite`: the result of an import
+- `suite_rendering`: the result as YAML, with notes and comments
+- `import_refusal`: the error that lists what cannot be converted
+- `yaml_mappings`: the YAML of other tools, read key by key
+- `cerberus`, `mavai`: the importers
+
+A name loads its module on first use; type checkers read `__init__.pyi`.
 """
 
 from __future__ import annotations
@@ -10,12 +20,13 @@ from trialwise.lazy_exports import lazy_names
 
 #: Where each public name lives.
 _MODULES = {
-    "cerberus.suite": "import_cerberus",
-    "imported": "Imported",
-    "mavai.suite": "import_mavai",
-    "problems": "ImportRefused",
-    "recognising": "import_suite",
-    "rendering": "render_yaml",
+    "cerberus.cerberus_suite": "import_cerberus",
+    "import_refusal": "ImportRefused",
+    "imported_suite": "Imported",
+    "mavai.mavai_suite": "import_mavai",
+    "suite_importer": "ImportRequest SuiteImporter",
+    "suite_recognition": "import_suite",
+    "suite_rendering": "render_yaml",
 }
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 

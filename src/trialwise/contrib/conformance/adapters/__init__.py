@@ -6,9 +6,9 @@ No arithmetic happens here that a verdict does not do.
 
 from __future__ import annotations
 
-from trialwise.contrib.conformance.adapters.latency import LATENCY
-from trialwise.contrib.conformance.adapters.rates import RATES
-from trialwise.contrib.conformance.adapters.sizing import SIZING
-from trialwise.contrib.conformance.adapters.verdicts import VERDICTS
+from trialwise.contrib.conformance.adapters.latency_cases import LATENCY
+from trialwise.contrib.conformance.adapters.rate_cases import RATES
+from trialwise.contrib.conformance.adapters.sizing_cases import SIZING
+from trialwise.contrib.conformance.adapters.verdict_cases import VERDICTS
 
 ADAPTERS = {**RATES, **SIZING, **LATENCY, **VERDICTS}

@@ -7,10 +7,13 @@ implementation under stated reference models, from the same functions a verdict 
 
 from __future__ import annotations
 
-from trialwise.contrib.conformance.calibration.envelopes import envelope_rows
-from trialwise.contrib.conformance.calibration.latency import latency_rows
-from trialwise.contrib.conformance.calibration.rates import compliance_rows, regression_rows
-from trialwise.contrib.conformance.calibration.row import Row
+from trialwise.contrib.conformance.calibration.calibration_row import Row
+from trialwise.contrib.conformance.calibration.envelope_calibration import envelope_rows
+from trialwise.contrib.conformance.calibration.latency_calibration import latency_rows
+from trialwise.contrib.conformance.calibration.rate_calibration import (
+    compliance_rows,
+    regression_rows,
+)
 
 __all__ = ["Row", "calibrate"]
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from trialwise.contrib.importers.reading import Keys
+from trialwise.contrib.importers.yaml_mappings import Keys
 from trialwise.suite.nodes import Node, shown
 from trialwise.suite.suite_problems import Problems
 
 if TYPE_CHECKING:
-    from trialwise.contrib.importers.mavai.services import _Definition
+    from trialwise.contrib.importers.mavai.services_file import _Definition
 
 __all__ = ["check_explorations", "check_optimizations"]
 

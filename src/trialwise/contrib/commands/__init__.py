@@ -1,0 +1,5 @@
+"""The commands of the periphery; the command line finds them by name.
+
+- `import_command`: `trialwise import`
+- `conformance_command`: `trialwise conformance`
+"""

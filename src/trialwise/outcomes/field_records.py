@@ -1,0 +1,236 @@
+"""Records with named fields, as rows of outcomes: what JSON lines and tables share.
+
+Every record is one trial with one or several results, or, where a field names the criterion, one
+result of one criterion:
+
+    {"input": "q1", "passed": true}                        a trial, one criterion
+    {"input": "q1", "polite": true, "grounded": false}     a trial, result=["polite", "grounded"]
+    {"input": "q1", "criterion": "polite", "passed": 1}    one line a criterion
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from trialwise.model.outcome import ErrorClass, FailReason
+from trialwise.model.reply import Usage
+from trialwise.outcomes.field_layout import FIELDS, Layout, Mark, Unread, error_class_of
+from trialwise.outcomes.outcome_problems import Problems
+from trialwise.outcomes.outcome_rows import MOST_ROWS, OutcomeRow, Outcomes, input_id_of
+from trialwise.outcomes.scalar_fields import amount, count, counted, moment
+
+__all__ = ["Record", "read_records"]
+
+Record: TypeAlias = tuple[str, Mapping[str, Any]]
+"""Where it stands, and its fields."""
+
+#: The input of records that name none.
+ONE_INPUT = "(not named)"
+_ABSENT: Any = object()
+
+
+def read_records(
+    records: Sequence[Record], *, name: str, form: str, layout: Layout, problems: Problems
+) -> Outcomes:
+    """Rows of records.
+
+    Args:
+        records: At least one.
+        name: What was tested, by default.
+        form: The format's name.
+        layout: Which field is what.
+        problems: Of the file.
+    """
+    fields = _Fields(records, layout, problems)
+    rows: list[OutcomeRow] = []
+    skipped = 0
+    for where, record in records:
+        made = list(fields.rows(where, record))
+        skipped += made.count(None)
+        rows += [row for row in made if row is not None]
+        if len(rows) > MOST_ROWS:
+            raise problems.refuse(where, f"at most {MOST_ROWS:,} outcomes are read")
+    problems.check()
+    if not rows:
+        raise problems.refuse("", "no record holds an outcome: all of them were skipped")
+    notes = [f"Skipped and not counted: {counted(skipped, 'outcome')}."] if skipped else []
+    if fields.input is None:
+        notes.append(
+            "No field names the input, so that all records count as trials of one input; say "
+            "which one does (input) where they are several."
+        )
+    result = "" if fields.criterion is None else fields.results[0]
+    return Outcomes(
+        rows=tuple(rows),
+        name=name,
+        source=problems.path,
+        format=form,
+        passing=" ".join(part for part in (result, layout.passing) if part) or "passed",
+        notes=tuple(notes),
+    )
+
+
+class _Fields:
+    """Which field of these records is what."""
+
+    def __init__(self, records: Sequence[Record], layout: Layout, problems: Problems) -> None:
+        self._records = records
+        self._layout = layout
+        self._problems = problems
+        self._names = dict.fromkeys(name for _, record in records for name in record)
+        self.criterion = self._find("criterion", layout.criterion)
+        self.results = self._results()
+        self.input = self._find("input", layout.input)
+        given = {
+            "trial": layout.trial,
+            "order": layout.order,
+            "latency": layout.latency,
+            "cost": layout.cost,
+            "explanation": layout.explanation,
+            "evidence": layout.evidence,
+        }
+        others = ("input_tokens", "output_tokens", "error", "error_class")
+        self._at = {what: self._find(what, given.get(what)) for what in (*given, *others)}
+        problems.check()
+
+    def _results(self) -> tuple[str, ...]:
+        layout = self._layout
+        if layout.result:
+            found = tuple(self._find("result", one) or one for one in layout.result)
+            if self.criterion is not None and len(found) > 1:
+                self._problems.add(
+                    "", f"several results need no `{self.criterion}` to name the criterion"
+                )
+            return found
+        if (one := self._find("result", None)) is not None:
+            return (one,)
+        usual = ", ".join(FIELDS["result"])
+        raise self._problems.refuse(
+            "", f"no field is a result: there are {self._known()}, and {usual} are looked for"
+        )
+
+    def _find(self, what: str, given: str | None) -> str | None:
+        """The field by its given name, which must be there, or by a usual one, if any is."""
+        if given is None:
+            return next((name for name in FIELDS[what] if name in self._names), None)
+        if all(_get(record, given) is _ABSENT for _, record in self._records):
+            self._problems.add("", f"no record has a field `{given}`; there are {self._known()}")
+        return given
+
+    def _known(self) -> str:
+        names = list(self._names)
+        return ", ".join(f"`{name}`" for name in names[:12]) + (", …" if len(names) > 12 else "")
+
+    def rows(self, where: str, record: Mapping[str, Any]) -> Iterable[OutcomeRow | None]:
+        """The outcomes of one record; None for one that was skipped."""
+        try:
+            shared = self._shared(record)
+        except Unread as error:
+            self._problems.add(where, str(error))
+            return
+        for result in self.results:
+            try:
+                mark = self._layout.mark(self._value(record, result))
+            except Unread as error:
+                self._problems.add(where, f"`{result}`: {error}")
+                continue
+            if mark.skipped:
+                yield None
+                continue
+            name = result if self.criterion is None else self._named(where, record)
+            if name is not None:
+                told = self._told(record, mark)
+                yield OutcomeRow(criterion=name, where=where, **shared, **told)
+
+    def _named(self, where: str, record: Mapping[str, Any]) -> str | None:
+        assert self.criterion is not None
+        value = _get(record, self.criterion)
+        name = input_id_of(value) if isinstance(value, str | int) else ""
+        if not name:
+            self._problems.add(where, f"`{self.criterion}` must name the criterion")
+        return name or None
+
+    def _value(self, record: Mapping[str, Any], field: str) -> Any:
+        value = _get(record, field)
+        return None if value is _ABSENT else value
+
+    def _optional(self, record: Mapping[str, Any], what: str) -> Any:
+        field = self._at[what]
+        value = None if field is None else self._value(record, field)
+        return None if isinstance(value, str) and not value.strip() else value
+
+    def _shared(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """What all outcomes of a record have in common."""
+        shared: dict[str, Any] = {"input_id": ONE_INPUT}
+        if self.input is not None:
+            value = self._value(record, self.input)
+            shared["input_id"] = "" if value is None else input_id_of(value)
+            if not shared["input_id"]:
+                raise Unread(f"`{self.input}` must name the input")
+        trial = self._optional(record, "trial")
+        if trial is not None:
+            shared["trial"] = input_id_of(trial)
+        order = self._optional(record, "order")
+        if order is not None:
+            allowed = "a number or a time such as 2026-05-15T08:30:00Z"
+            shared["order"] = _expected(moment(order), self._at["order"], order, allowed)
+        for what, key in (("latency", "latency_s"), ("cost", "cost_usd")):
+            given = self._optional(record, what)
+            if given is not None:
+                field = self._at[what]
+                found = _expected(amount(given), field, given, "a number of at least 0")
+                shared[key] = found / 1000 if str(field).endswith("_ms") else found
+        tokens = {
+            name: int(_expected(count(given), self._at[name], given, "a whole number"))
+            for name in ("input_tokens", "output_tokens")
+            if (given := self._optional(record, name)) is not None
+        }
+        if tokens:
+            shared["usage"] = Usage(**tokens)
+        return shared
+
+    def _told(self, record: Mapping[str, Any], mark: Mark) -> dict[str, Any]:
+        """What a failure is explained by."""
+        if mark.passed:
+            return {"passed": True}
+        error = _words(self._optional(record, "error"))
+        told: dict[str, Any] = {
+            "passed": False,
+            "explanation": _words(self._optional(record, "explanation")) or error,
+            "evidence": _words(self._optional(record, "evidence")),
+        }
+        if mark.passed is not None:
+            return told
+        told |= {"reason": FailReason.NO_VALUE, "error": error, "error_class": mark.error_class}
+        told["explanation"] = told["explanation"] or "the file holds no result"
+        stated = self._optional(record, "error_class")
+        if isinstance(stated, str) and stated in {str(one) for one in ErrorClass}:
+            told["error_class"] = ErrorClass(stated)
+        elif error and mark.error_class is ErrorClass.NONE:
+            told["error_class"] = error_class_of(error, self._layout)
+        return told
+
+
+def _get(record: Mapping[str, Any], field: str) -> Any:
+    """A field by its name, or by the names on the way to it."""
+    if field in record:
+        return record[field]
+    value: Any = record
+    for part in field.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            return _ABSENT
+        value = value[part]
+    return value
+
+
+def _expected(found: float | None, field: str | None, value: Any, allowed: str) -> float:
+    if found is None:
+        raise Unread(f"`{field}` must be {allowed}, got {value!r}")
+    return found
+
+
+def _words(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return input_id_of(value)

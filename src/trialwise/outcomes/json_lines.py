@@ -1,0 +1,113 @@
+"""Outcomes as JSON lines, one object a line, or as one JSON list of such objects.
+
+    {"input": "q1", "passed": true, "latency_s": 0.8, "cost_usd": 0.0004}
+    {"input": "q2", "passed": false, "explanation": "no source is named"}
+    {"input": "q2", "passed": null, "error": "connection reset"}
+
+A line whose result is null or missing is a trial that failed without a value; with an `error` it
+is one of infrastructure, or a timeout where the error says so. Which field is what may be said by
+the layout; the usual names are found without it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from trialwise.outcomes.bounded_files import decode_text, parse_json, read_content
+from trialwise.outcomes.field_layout import Layout
+from trialwise.outcomes.field_records import Record, read_records
+from trialwise.outcomes.outcome_problems import Problems
+from trialwise.outcomes.outcome_rows import MOST_ROWS, Outcomes
+from trialwise.outcomes.result_formats import ResultFormat, json_formats
+
+__all__ = ["FORMAT", "parse_document", "parse_lines", "read_json_records", "read_jsonl"]
+
+_LINES = (".jsonl", ".ndjson")
+
+
+def read_jsonl(path: Path, **arguments: Any) -> Outcomes:
+    """Read JSON lines, or one JSON document in a file that is not named `.jsonl`.
+
+    The document of another tool is given to the reader that recognises it.
+    """
+    text = decode_text(read_content(path), str(path))
+    as_lines = path.suffix.casefold() in _LINES
+    document, records = parse_document(text, arguments["problems"], as_lines=as_lines)
+    for one in json_formats():
+        if one.recognises and one.read_json and one.recognises(document):
+            return one.read_json(document, **arguments)
+    return read_json_records(records, **arguments)
+
+
+def parse_document(
+    text: str, problems: Problems, *, as_lines: bool = False
+) -> tuple[Any, list[Any]]:
+    """Parse a JSON document, or JSON lines where it is none.
+
+    Returns:
+        The document, which is a list for JSON lines; and its records, of which those of JSON lines
+        are pairs of place and object.
+    """
+    if not as_lines:
+        try:
+            document = parse_json(text)
+        except ValueError:
+            pass
+        else:
+            return document, document if isinstance(document, list) else [document]
+    records = parse_lines(text, problems)
+    return [fields for _, fields in records], records
+
+
+def parse_lines(text: str, problems: Problems) -> list[Record]:
+    """Parse one object a line, each with its place; blank lines do not count.
+
+    >>> parse_lines('{"input": "q1", "passed": true}', Problems("runs.jsonl"))
+    [('line 1', {'input': 'q1', 'passed': True})]
+    """
+    records: list[Record] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        where = f"line {number}"
+        if len(records) >= MOST_ROWS:
+            raise problems.refuse(where, f"at most {MOST_ROWS:,} lines are read")
+        try:
+            value = parse_json(line)
+        except ValueError as error:
+            problems.add(where, f"a JSON object is expected ({error})")
+            continue
+        if isinstance(value, dict):
+            records.append((where, value))
+        else:
+            problems.add(where, f"a JSON object is expected, not {_name_type(value)}")
+    problems.check()
+    return records
+
+
+def read_json_records(
+    given: list[Any] | list[Record], *, name: str, layout: Layout, problems: Problems
+) -> Outcomes:
+    """Read the outcomes of a list of objects, or of objects with their places."""
+    records: list[Record] = []
+    for number, one in enumerate(given, start=1):
+        where, value = one if isinstance(one, tuple) else (f"item {number}", one)
+        if isinstance(value, dict):
+            records.append((where, value))
+        else:
+            problems.add(where, f"an object is expected, not {_name_type(value)}")
+    problems.check()
+    if not records:
+        raise problems.refuse("", "the file holds no outcomes")
+    return read_records(records, name=name, form="jsonl", layout=layout, problems=problems)
+
+
+def _name_type(value: Any) -> str:
+    if value is None:
+        return "null"
+    kinds = {bool: "true or false", str: "a text", list: "a list", dict: "an object"}
+    return kinds.get(type(value), "a number")
+
+
+FORMAT = ResultFormat(name="jsonl", read=read_jsonl)

@@ -1,0 +1,259 @@
+"""A plan for outcomes that are there already: the design that would have led to them.
+
+One fixed design a criterion, at the number of trials that were to be made. The inputs' repetitions
+are those of the file, and `draw` is "balanced", which with them means exactly that list of trials;
+that nobody here drew it is what the sampling mode says: externally supplied.
+
+A fixed design takes its size as settled beforehand, and a sequential one its order as random.
+Neither can be read from a file, so that both are declared, and the verdict says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from trialwise.errors import DesignRefused
+from trialwise.model.baseline import Baseline, BaselineReference, CriterionScope
+from trialwise.model.claim import PopulationClaim, SamplingMode
+from trialwise.model.contract import Contract
+from trialwise.model.criterion import Criterion
+from trialwise.model.evidence import Guard
+from trialwise.model.fingerprint import fingerprint, sampling_fingerprint
+from trialwise.model.plan import CriterionPlan, Plan
+from trialwise.model.sampling import Input, Sampling
+from trialwise.model.verdict import Intent, Procedure
+from trialwise.outcomes.outcome_order import Order, is_sorted_by_input
+from trialwise.outcomes.outcome_questions import Asked
+from trialwise.outcomes.outcome_trials import Experiment
+from trialwise.outcomes.scalar_fields import counted
+from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.stats.sequential.catalogue import DesignCache
+
+__all__ = ["plan_outcomes", "scopes_of_outcomes"]
+
+#: Claims about a rate beyond the trials themselves.
+_INFERRED = (PopulationClaim.FIXED_INPUTS, PopulationClaim.SUPERPOPULATION)
+_STOPPED = (
+    "The outcomes were made elsewhere, and the decision takes their number as settled beforehand: "
+    "it holds only if whoever stopped there had not looked at them."
+)
+_DECLARED = (
+    "The outcomes were made elsewhere; that {trials} trials were planned before them is declared, "
+    "not known."
+)
+_BY_THE_FILE = (
+    "The outcomes were made elsewhere; that {trials} trials were planned before them is what the "
+    "file says."
+)
+_MISSING = (
+    "The file says nothing of this criterion in {trials} that it says something else of: they "
+    "count as failures without a value. Score it apart where it had trials of its own."
+)
+_SHUFFLED = (
+    "In which order the trials were made is not known, so that a random one stands for it: "
+    "dependence and drift cannot be seen."
+)
+_IN_SEQUENCE = (
+    "The outcomes were made elsewhere: that this design was chosen before them, and that their "
+    "order is that of random draws, is declared, not known."
+)
+
+
+def scopes_of_outcomes(asked: Asked) -> dict[str, CriterionScope]:
+    """What each criterion is about, as a baseline of outcomes records it.
+
+    A criterion is known by its name and by what counted as passed; the inputs by their names, how
+    often each was tried does not matter.
+    """
+    rule = asked.outcomes.passing
+    scopes: dict[str, CriterionScope] = {}
+    for criterion in asked.criteria:
+        experiment = asked.experiment_of(criterion.name)
+        once = Sampling(inputs=tuple(Input(id=one, value=one) for one in experiment.inputs))
+        scopes[criterion.name] = CriterionScope(
+            structure=fingerprint(["outcomes", criterion.name, rule]),
+            postconditions=(f"outcomes:{criterion.name} ({rule})",),
+            sampling=experiment.name,
+            sampling_fingerprint=sampling_fingerprint(once),
+        )
+    return scopes
+
+
+def plan_outcomes(
+    asked: Asked,
+    *,
+    seed: int,
+    baseline: Baseline | None = None,
+    references: Mapping[str, BaselineReference] | None = None,
+    guards: tuple[Guard, ...] = (),
+    cache: DesignCache | None = None,
+    measuring: bool = False,
+) -> Plan:
+    """The plan, or why the outcomes cannot support what is asked of them.
+
+    Args:
+        asked: What is asked.
+        seed: Of the random order, where none is known.
+        baseline: The reference, where a criterion needs one.
+        references: What verdicts keep of it, by criterion.
+        guards: Violated guardrails that it was admitted with.
+        cache: Where sequential designs are kept.
+        measuring: Whether a baseline is made of the outcomes, and nothing is decided.
+
+    Raises:
+        DesignRefused: With every reason.
+    """
+    refusals = [reason for one in asked.criteria for reason in _unordered(one, asked)]
+    if not measuring:
+        refusals += _single(asked)
+    if refusals:
+        raise DesignRefused(tuple(refusals))
+    scopes = scopes_of_outcomes(asked)
+    plan = plan_run(
+        _contract(asked),
+        asked.options,
+        seed=seed,
+        structure={name: scope.structure for name, scope in scopes.items()},
+        fingerprints={scope.sampling: scope.sampling_fingerprint for scope in scopes.values()},
+        baseline=baseline,
+        references=references,
+        covariates=asked.covariates,
+        guards=guards,
+        cache=cache,
+        measuring=measuring,
+    )
+    return replace(
+        plan,
+        experiments=tuple(
+            replace(one, sampling_mode=SamplingMode.EXTERNALLY_SUPPLIED) for one in plan.experiments
+        ),
+        criteria=tuple(_disclosed(one, asked) for one in plan.criteria),
+    )
+
+
+def _contract(asked: Asked) -> Contract:
+    samplings = {one.name: _sampling(one, asked.outcomes.source) for one in asked.experiments}
+    return Contract(
+        asked.contract,
+        None,
+        [_sized(one, asked) for one in asked.criteria],
+        sampling=samplings,
+        claim=asked.claim,
+        latency=asked.latency,
+        factors=asked.factors,
+        description=asked.outcomes.source,
+    )
+
+
+def _sampling(experiment: Experiment, source: str) -> Sampling:
+    tried = experiment.tried()
+    return Sampling(
+        inputs=tuple(
+            Input(id=name, value=name, repetitions=tried[name]) for name in experiment.inputs
+        ),
+        identifier=experiment.name,
+        description=f"made elsewhere, read from {source or 'memory'}",
+    )
+
+
+def _sized(criterion: Criterion, asked: Asked) -> Criterion:
+    """The criterion over its own trials, with the number of them that were to be made."""
+    experiment = asked.experiment_of(criterion.name)
+    size = None if asked.sequential else _planned(criterion, experiment, asked)
+    kept = criterion.max_trials if asked.sequential else None
+    return replace(criterion, sampling=experiment.name, trials=size, max_trials=kept)
+
+
+def _declared(criterion: Criterion, asked: Asked) -> int | None:
+    return criterion.trials if criterion.trials is not None else asked.trials
+
+
+def _planned(criterion: Criterion, experiment: Experiment, asked: Asked) -> int:
+    """Trials that were to be made, of each input where each is judged: declared, else the most
+    there can have been meant."""
+    declared = _declared(criterion, asked)
+    if declared is not None:
+        return declared
+    found = _found(criterion, experiment)
+    # Where a file holds several experiments it does not say whose trials are missing.
+    known = asked.outcomes.planned if len(asked.experiments) == 1 else None
+    if known is None:
+        return found
+    return max(found, -(-known // len(experiment.inputs)) if criterion.each_input else known)
+
+
+def _found(criterion: Criterion, experiment: Experiment) -> int:
+    """Trials in the file, of the input with the most where each is judged."""
+    if criterion.each_input:
+        return max(experiment.tried().values())
+    return len(experiment.trials)
+
+
+def _unordered(criterion: Criterion, asked: Asked) -> Iterator[str]:
+    """Why an order is needed that nobody declared, or that is none of chance."""
+    experiment = asked.experiment_of(criterion.name)
+    if asked.sequential:
+        if asked.order is Order.UNKNOWN:
+            yield (
+                f"{criterion.name}: a sequential decision rests on the order of the trials, and "
+                "that of a file may be anything. Declare it (order=file, or time), or decide all "
+                "of the outcomes together (design=fixed)"
+            )
+        elif not criterion.each_input and is_sorted_by_input(experiment.trials):
+            yield (
+                f"{criterion.name}: all trials of one input stand before those of the next, which "
+                "is no random order, so that an early decision would be about the first inputs "
+                "alone. Decide all of the outcomes together (design=fixed)"
+            )
+        return
+    declared, found = _declared(criterion, asked), _found(criterion, experiment)
+    if declared is not None and found > declared and asked.order is Order.UNKNOWN:
+        yield (
+            f"{criterion.name}: {declared} trials are declared and the file holds {found}: which "
+            "of them count must not be chosen afterwards. Declare the order to take the first "
+            "ones (order=file, or time), or leave the number out"
+        )
+
+
+def _single(asked: Asked) -> Iterator[str]:
+    """A report of many tests that ran once each shows no rate of any of them."""
+    verifies = asked.options.intent is Intent.VERIFICATION
+    rates = [one for one in asked.criteria if one.at_least is not None]
+    if verifies and len(rates) > 1 and asked.claim.population in _INFERRED:
+        planned = [_planned(one, asked.experiment_of(one.name), asked) for one in rates]
+        if not asked.sequential and max(planned) == 1:
+            yield (
+                f"each of the {len(rates)} criteria has one trial, which shows no rate. Judge "
+                "them together, as inputs of one criterion (pooled), or ask whether any fails "
+                "(never_fails)"
+            )
+
+
+def _sized_by(criterion: Criterion, trials: int, asked: Asked) -> str:
+    """Whose word the number of trials is."""
+    if _declared(criterion, asked) is not None:
+        return _DECLARED.format(trials=trials)
+    if asked.outcomes.planned is not None and len(asked.experiments) == 1:
+        return _BY_THE_FILE.format(trials=trials)
+    return _STOPPED
+
+
+def _disclosed(criterion: CriterionPlan, asked: Asked) -> CriterionPlan:
+    """The plan with what its verdict has to say of itself."""
+    given = asked.criterion(criterion.criterion)
+    experiment = asked.experiment_of(criterion.criterion)
+    caveats = [*criterion.caveats, *asked.outcomes.notes]
+    if missing := experiment.missing.get(criterion.criterion):
+        caveats.append(_MISSING.format(trials=counted(missing, "trial")))
+    if criterion.procedure is Procedure.SEQUENTIAL:
+        caveats.append(_IN_SEQUENCE)
+    elif criterion.alpha is not None:
+        caveats.append(_sized_by(given, criterion.trials, asked))
+    if asked.order is Order.UNKNOWN:
+        caveats.append(_SHUFFLED)
+    each = criterion.each_input
+    least = min(experiment.tried().values()) if each else len(experiment.trials)
+    # Of a design that all of its trials are there for, all of them are looked at.
+    short = least < criterion.trials
+    return replace(criterion, curtailed=short, caveats=tuple(caveats))

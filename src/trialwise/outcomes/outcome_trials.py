@@ -1,0 +1,207 @@
+"""From rows to trials: which outcomes belong to one call, and which are missing.
+
+Criteria whose inputs overlap are outcomes of the same trials. Where one of them says nothing of a
+trial, that is a failure without a value: rows that are left out are more often the bad ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
+from trialwise.model.trial import Trial
+from trialwise.outcomes.outcome_problems import Problems
+from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes
+
+__all__ = ["Experiment", "Told", "gather"]
+
+_OK = CheckResult.ok()
+_ABSENT = "the file holds no outcome of this criterion for this trial"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """One trial as the file tells it: a row for every criterion of its experiment."""
+
+    input_id: str
+    rows: tuple[OutcomeRow, ...]
+    """In the order of the experiment's criteria."""
+
+    @property
+    def order(self) -> float | None:
+        """When it began."""
+        return next((row.order for row in self.rows if row.order is not None), None)
+
+    def trial(self, experiment: str, index: int, text: Callable[[str], str]) -> Trial:
+        """The trial as it is judged.
+
+        Args:
+            experiment: The experiment's name.
+            index: Its place in the issue order.
+            text: How a text is kept: shortened, and without secrets.
+        """
+        error_class = self._error_class()
+        first = self.rows[0]
+        return Trial(
+            experiment=experiment,
+            index=index,
+            input_id=self.input_id,
+            seed=0,
+            outcomes=tuple(_outcome(row, error_class, text) for row in self.rows),
+            error_class=error_class,
+            error=text(next((row.error for row in self.rows if row.error), "")),
+            latency_s=next((row.latency_s for row in self.rows if row.latency_s is not None), None),
+            usage=next((row.usage for row in self.rows if row.usage is not None), None),
+            cost_usd=next((row.cost_usd for row in self.rows if row.cost_usd is not None), None),
+            attempts=first.attempts,
+        )
+
+    def _error_class(self) -> ErrorClass:
+        """What broke the trial: nothing did, where a criterion could be judged."""
+        if any(row.reason is not FailReason.NO_VALUE for row in self.rows):
+            return ErrorClass.NONE
+        classes = (row.error_class for row in self.rows)
+        return next((one for one in classes if one is not ErrorClass.NONE), ErrorClass.NONE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """The trials that some criteria share, in the file's order."""
+
+    name: str
+    criteria: tuple[str, ...]
+    inputs: tuple[str, ...]
+    trials: tuple[Told, ...]
+    missing: Mapping[str, int] = field(default_factory=dict)
+    """Trials that a criterion says nothing of, while others do."""
+
+    def indexes(self, *, each_input: bool) -> Iterator[int]:
+        """The place of each trial in the issue order.
+
+        Where each input is judged on its own, trials are issued in blocks that hold every input
+        once; an input with fewer trials than another leaves its places empty.
+        """
+        if not each_input:
+            yield from range(len(self.trials))
+            return
+        position = {name: place for place, name in enumerate(self.inputs)}
+        block: Counter[str] = Counter()
+        for trial in self.trials:
+            yield block[trial.input_id] * len(self.inputs) + position[trial.input_id]
+            block[trial.input_id] += 1
+
+    def tried(self) -> Counter[str]:
+        """How often each input was."""
+        return Counter(trial.input_id for trial in self.trials)
+
+
+def gather(outcomes: Outcomes) -> tuple[Experiment, ...]:
+    """The experiments of a file: trials with every criterion's outcome.
+
+    >>> rows = [
+    ...     OutcomeRow(input_id="q1", criterion="polite", passed=True),
+    ...     OutcomeRow(input_id="q1", criterion="grounded", passed=False),
+    ...     OutcomeRow(input_id="q1", criterion="polite", passed=True),
+    ... ]
+    >>> [experiment] = gather(Outcomes(rows=tuple(rows), name="sums"))
+    >>> [[row.passed for row in trial.rows] for trial in experiment.trials]
+    [[True, False], [True, False]]
+
+    Raises:
+        OutcomesUnreadable: A trial has two outcomes of one criterion.
+    """
+    shared = _sharing(outcomes)
+    place = {name: number for number, criteria in enumerate(shared) for name in criteria}
+    trials: list[list[dict[str, OutcomeRow]]] = [[] for _ in shared]
+    for rows in _by_trial(outcomes):
+        trials[place[next(iter(rows))]].append(rows)
+    experiments = list(map(_experiment, shared, trials))
+    if len(experiments) == 1:
+        return (replace(experiments[0], name="outcomes"),)
+    return tuple(experiments)
+
+
+def _experiment(criteria: tuple[str, ...], trials: Sequence[dict[str, OutcomeRow]]) -> Experiment:
+    told = []
+    missing: Counter[str] = Counter()
+    for rows in trials:
+        some = next(iter(rows.values()))
+        missing.update(name for name in criteria if name not in rows)
+        complete = tuple(rows.get(name) or _missing(name, some) for name in criteria)
+        told.append(Told(input_id=some.input_id, rows=complete))
+    return Experiment(
+        name=criteria[0] if len(criteria) == 1 else f"{criteria[0]} and {len(criteria) - 1} more",
+        criteria=criteria,
+        inputs=tuple(dict.fromkeys(trial.input_id for trial in told)),
+        trials=tuple(told),
+        missing=missing,
+    )
+
+
+def _by_trial(outcomes: Outcomes) -> list[dict[str, OutcomeRow]]:
+    """The rows of each trial, by criterion, in order of appearance."""
+    problems = Problems(outcomes.source or outcomes.name)
+    trials: dict[tuple[str, str, str | int], dict[str, OutcomeRow]] = {}
+    seen: Counter[tuple[str, str, str]] = Counter()
+    for row in outcomes.rows:
+        place: str | int
+        if row.trial is None:
+            place = seen[row.group, row.input_id, row.criterion]
+            seen[row.group, row.input_id, row.criterion] += 1
+        else:
+            place = row.trial
+        rows = trials.setdefault((row.group, row.input_id, place), {})
+        if row.criterion in rows:
+            problems.add(
+                row.where,
+                f"trial {place} of {row.input_id!r} has an outcome of {row.criterion!r} already "
+                f"({rows[row.criterion].where})",
+            )
+        rows[row.criterion] = row
+    problems.check()
+    return list(trials.values())
+
+
+def _sharing(outcomes: Outcomes) -> list[tuple[str, ...]]:
+    """The criteria that share trials: of one group, and with an input in common."""
+    leader: dict[str, str] = {}
+
+    def find(name: str) -> str:
+        while leader[name] != name:
+            leader[name] = name = leader[leader[name]]
+        return name
+
+    first: dict[tuple[str, str], str] = {}
+    for row in outcomes.rows:
+        leader.setdefault(row.criterion, row.criterion)
+        other = first.setdefault((row.group, row.input_id), row.criterion)
+        leader[find(row.criterion)] = find(other)
+    shared: dict[str, list[str]] = {}
+    for name in outcomes.criteria:
+        shared.setdefault(find(name), []).append(name)
+    return [tuple(names) for names in shared.values()]
+
+
+def _missing(criterion: str, other: OutcomeRow) -> OutcomeRow:
+    return replace(
+        other,
+        criterion=criterion,
+        passed=False,
+        reason=FailReason.NO_VALUE,
+        explanation=_ABSENT,
+        evidence="",
+        error="",
+        error_class=ErrorClass.NONE,
+    )
+
+
+def _outcome(row: OutcomeRow, error_class: ErrorClass, text: Callable[[str], str]) -> Outcome:
+    result = _OK
+    if not row.passed:
+        assert row.reason is not None
+        result = CheckResult.fail(
+            text(row.explanation), evidence=text(row.evidence), reason=row.reason
+        )
+    return Outcome(criterion=row.criterion, result=result, error_class=error_class)
