@@ -1,10 +1,10 @@
-"""A pretend model that speaks the chat protocol, and a command to run while it and the shop are up.
+"""A simulated model with the chat protocol. It runs a command while it and the shop are up.
 
     python model.py trialwise run
 
-It refunds orders: it looks one up, pays back what was paid, and says so. Now and then it gets a
-number wrong and notices, forgets what it was doing, or calls the same thing again and again, as
-models do. By what chance is decided by the seed that comes with every request.
+It refunds orders: it looks an order up, refunds what was paid, and says so. Like real models, it
+sometimes gets a number wrong and notices, forgets a step, or repeats the same call. The seed of
+each request determines when that happens.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from typing import Any
 
 
 def next_message(messages: list[dict[str, Any]], seed: int) -> dict[str, Any]:
-    """What the model says next."""
+    """Return the next message of the model."""
     chance = Random(f"order {seed}").random()
     asked = next(one["content"] for one in messages if one["role"] == "user")
     order = int(re.findall(r"\d+", asked)[0])
     results = [one["content"] for one in messages if one["role"] == "tool"]
     if not results:
-        # Takes one digit for another, now and then.
+        # Sometimes it confuses two digits.
         return _call("find_order", order=order + 90 if chance < 0.2 else order, said="I will look.")
     if results[-1].startswith("Error"):
         return _after_error(order, chance, tries=len(results))
     if results[-1].startswith("refunded"):
         return _answer(f"Done: {results[-1]} for order {order}.")
     paid = json.loads(results[-1])["paid"]
-    if chance > 0.97:  # forgets to pay it back
+    if chance > 0.97:  # forgets the refund
         return _answer(f"Order {order} was for {paid:.2f}.")
     return _call("refund", order=order, amount=float(int(paid)) if chance > 0.93 else paid)
 
 
 def _after_error(order: int, chance: float, tries: int) -> dict[str, Any]:
-    """Notices the mistake, or tries the same again."""
+    """Correct the mistake, or repeat the same call."""
     if chance >= 0.05:
         return _call("find_order", order=order)
     if tries < 3:
@@ -63,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
     """POST /v1/chat/completions."""
 
     def do_POST(self) -> None:
-        """One turn of a conversation."""
+        """Answer one turn of a conversation."""
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         message = next_message(asked["messages"], asked["seed"])
         document = {
@@ -82,11 +82,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: a run makes many requests."""
+        """Log nothing, because a run makes many requests."""
 
 
 def main() -> int:
-    """Start both, run the command, and pass on how it ended."""
+    """Start the model and the shop, run the command and return its exit code."""
     model = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=model.serve_forever, daemon=True).start()
     program = [sys.executable, str(Path(__file__).with_name("shop.py")), "http"]

@@ -1,7 +1,7 @@
-"""The tools of a pretend shop, as an MCP server.
+"""The tools of a simulated shop, as an MCP server.
 
-python shop.py          speaks over its standard input and output
-python shop.py http     listens on a free port, and prints its URL
+python shop.py          uses standard input and output
+python shop.py http     listens on a free port and prints its URL
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def close_account(order: int) -> str:
 
 
 def serve_http() -> None:
-    """Listen on a free port of this machine until the process is ended."""
+    """Listen on a free local port until the process ends."""
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     print(f"http://127.0.0.1:{listening.getsockname()[1]}", flush=True)

@@ -1,8 +1,8 @@
-"""A pretend guardrail: it looks at a candidate answer and blocks it or lets it through.
+"""A simulated guardrail: it looks at a candidate answer and blocks it or lets it through.
 
-`trialwise run` in this folder tests it as trialwise.yaml says; `python guardrail.py` does the same
-from Python. Candidates are shown to the guardrail itself. Prompts that try to trick the whole
-application are another experiment, and another contract.
+`trialwise run` in this folder tests it with trialwise.yaml, and `python guardrail.py` does the same
+in Python. The guardrail itself sees the candidates. Prompts that attack the whole application need
+a separate contract.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ SIGNS = ("at once", "stop your", "her address", "card number")
 
 
 def moderate(candidate: str, seed: int) -> str:
-    """Say "block" or "allow"."""
+    """Return "block" or "allow"."""
     chance = Random(seed)
     is_caught = any(sign in candidate.lower() for sign in SIGNS)
-    # Now and then it misses something, or is too careful.
+    # Sometimes it misses something or is too careful.
     if chance.random() < (0.01 if is_caught else 0.03):
         is_caught = not is_caught
     return "block" if is_caught else "allow"

@@ -1,4 +1,4 @@
-"""What a right translation is, for the services of trialwise.yaml."""
+"""Checks the translations of the service in trialwise.yaml."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ ANSWERS = {"cat": "Katze", "dog": "Hund", "house": "Haus", "river": "Fluss"}
 
 
 def is_translated(text: str, input: str) -> bool:  # noqa: A002 - what a trial's input is called
-    """Whether the reply is the word's translation."""
+    """Return whether the reply is the right translation of the word."""
     return text == ANSWERS[input]

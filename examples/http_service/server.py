@@ -1,10 +1,10 @@
-"""A pretend translation service behind HTTP, and a command to run while it is up.
+"""A simulated translation service with HTTP. It runs a command while it is up.
 
-    python server.py trialwise run        starts it on a free port, runs the command, and stops it
+    python server.py trialwise run        starts it on a free port, runs the command and stops it
     python server.py                      keeps it up until Ctrl-C
 
-The command finds it in AGENT_URL. Now and then the service is overloaded and answers 503, as real
-ones do: that is infrastructure, not a wrong answer, and the second attempt goes through.
+The command finds its URL in AGENT_URL. Like a real service, it is sometimes overloaded and answers
+503. That is an infrastructure error, not a wrong answer, and the second attempt succeeds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ refused: set[int] = set()
 
 
 def translate(word: str, seed: int) -> tuple[int, dict[str, Any]]:
-    """A status and a document."""
+    """Return a status and a document."""
     chance = Random(seed)
     if chance.random() < 0.03 and seed not in refused:
         refused.add(seed)
@@ -46,11 +46,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: a run makes many requests."""
+        """Log nothing, because a run makes many requests."""
 
 
 def main() -> int:
-    """Serve; with a command, for as long as it runs."""
+    """Serve while the command runs, or until Ctrl-C without a command."""
     command = sys.argv[1:]
     server = ThreadingHTTPServer(("127.0.0.1", 0 if command else 8765), Handler)
     url = f"http://127.0.0.1:{server.server_port}"

@@ -1,6 +1,6 @@
-"""A pretend extractor of invoices: it reads text and gives JSON, most of the time.
+"""A simulated extractor of invoices: it reads text and usually returns JSON.
 
-It has a weakness that a rate over all invoices hides: numbers written the German way.
+It has a weakness that a rate over all invoices hides: numbers in German notation.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def extract(invoice: dict[str, Any], seed: int) -> str:
-    """The number, the currency and the total of an invoice, as JSON."""
+    """Return the number, the currency and the total of an invoice as JSON."""
     chance = Random(seed)
     text = invoice["text"]
     number = re.search(r"(?:No\.|#|Nr\.) ?([A-Z0-9-]+)", text)

@@ -1,4 +1,4 @@
-"""A pretend assistant of a shop: polite and to the point, most of the time."""
+"""A simulated assistant of a shop, which is usually polite and helpful."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ EVASIVE = (
 
 
 def reply(question: str, seed: int) -> str:
-    """Answer in some words or other; now and then rudely, or not at all."""
+    """Answer in varying words, sometimes rudely or not at all."""
     chance = Random(seed)
     drawn = chance.random()
     body = chance.choice(ANSWERS[question])

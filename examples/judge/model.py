@@ -1,9 +1,9 @@
-"""A pretend judge that speaks the chat protocol, and a command to run while it is up.
+"""A simulated judge with the chat protocol. It runs a command while it is up.
 
     python model.py trialwise run
 
-It is fairly good: it sees rude words, and whether the reply is about what was asked. It takes kind
-words about the matter for an answer, and a short answer for an unkind one.
+It is fairly good: it notices rude words, and whether the reply is about the question. It mistakes
+kind words about the topic for an answer, and a short answer for an unkind one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CURT = 45
 
 
 def verdict(messages: list[dict[str, str]]) -> dict[str, Any]:
-    """What the judge says of what stands in the sections."""
+    """Return the answer of the judge to the material in the sections."""
     instruction, material = (one["content"] for one in messages)
     token = re.findall(r"<<NAME ([0-9a-f]+)>>", instruction)[0]
     asked, output = (
@@ -44,7 +44,7 @@ class Handler(BaseHTTPRequestHandler):
     """POST /v1/chat/completions."""
 
     def do_POST(self) -> None:
-        """One verdict."""
+        """Answer one question."""
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         said = json.dumps(verdict(asked["messages"]))
         document = {
@@ -65,11 +65,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: a run makes many requests."""
+        """Log nothing, because a run makes many requests."""
 
 
 def main() -> int:
-    """Start the judge, run the command, and pass on how it ended."""
+    """Start the judge, run the command and return its exit code."""
     model = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=model.serve_forever, daemon=True).start()
     found = {"JUDGE_URL": f"http://127.0.0.1:{model.server_port}/v1"}

@@ -1,4 +1,4 @@
-"""A simulated booking agent: right most of the time, like the real one."""
+"""A simulated booking agent, which is usually right."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from trialwise.plugin.trial_fixture import TrialHandle
 
 
 class Agent:
-    """Books tables; the seed stands for everything that varies from call to call."""
+    """Books tables. The seed stands for everything that varies between calls."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self.is_open = True
 
     def ask(self, message: str) -> str:
-        """A reply to a guest."""
+        """Return a reply to a guest."""
         chance = Random(f"{self._seed} {message}").random()
         if chance < 0.02:
             raise ConnectionError("the model is overloaded")
@@ -28,23 +28,23 @@ class Agent:
         return f"{thanks}Confirmed: {message}"
 
     async def plan(self, message: str) -> list[str]:
-        """The steps it would take."""
+        """Return the steps of the booking."""
         return ["find_table", "book_table"] if self.ask(message) else []
 
     def close(self) -> None:
-        """Release what it holds."""
+        """Release the resources of the agent."""
         self.is_open = False
 
 
 @pytest.fixture(scope="session")
 def restaurant() -> dict[str, int]:
-    """Shared by all trials of all tests: set up once."""
+    """Set up once and shared by all trials of all tests."""
     return {"tables": 12}
 
 
 @pytest.fixture
 def agent(restaurant: dict[str, int], trial: TrialHandle) -> Iterator[Agent]:
-    """An agent for each trial: set up and closed as often as there are trials."""
+    """An agent that is set up and closed for each trial."""
     assert restaurant["tables"]
     agent = Agent(trial.seed)
     yield agent

@@ -1,4 +1,4 @@
-"""Tests that were red every third night, with a marker each."""
+"""Tests that were red every third night, each with a marker."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from trialwise.plugin.trial_fixture import TrialHandle
 
 @pytest.mark.trials(at_least=0.9, max_trials=100)
 def test_books_a_table(agent: Any) -> None:
-    """Decided as soon as the evidence allows, with exact error rates."""
+    """This test is decided as soon as the evidence allows, with exact error rates."""
     assert "Confirmed" in agent.ask("a table for two")
 
 
 @pytest.mark.trials(200, at_least=0.85, origin="SLO")
 @pytest.mark.parametrize("city", ["Paris", "Rome"])
 def test_knows_the_city(agent: Any, city: str) -> None:
-    """A promise, shown with a fixed number of trials: one verdict for each city."""
+    """A fixed number of trials shows a promise, with one verdict for each city."""
     assert city in agent.ask(f"a table in {city}")
 
 
 @pytest.mark.trials(never_fails=True, trials=50)
 def test_gives_no_table_away(agent: Any, restaurant: dict[str, int]) -> None:
-    """Was any failure observed? Nothing is claimed about what was not tried."""
+    """Was any failure observed? The verdict claims nothing about other cases."""
     assert agent.is_open
     assert restaurant == {"tables": 12}
 
@@ -36,7 +36,7 @@ def test_gives_no_table_away(agent: Any, restaurant: dict[str, int]) -> None:
     polite={"at_least": 0.8},
 )
 def test_manners(agent: Any, trial: TrialHandle) -> None:
-    """Several criteria in one body, each with its own threshold."""
+    """One body can have several criteria, each with its own threshold."""
     answer = agent.ask(trial.input)
     trial.record(tokens=len(answer.split()), cost=0.0004)
     trial.check("confirms", trial.input in answer)
@@ -45,5 +45,5 @@ def test_manners(agent: Any, trial: TrialHandle) -> None:
 
 @pytest.mark.trials(at_least=0.9, max_trials=100, concurrency=8)
 async def test_plans(agent: Any) -> None:
-    """Async, eight trials at a time."""
+    """An async test runs eight trials at a time."""
     assert await agent.plan("a table for two") == ["find_table", "book_table"]

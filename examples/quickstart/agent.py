@@ -1,7 +1,7 @@
-"""A pretend agent: right most of the time, and never twice the same way.
+"""A simulated agent: most of its answers are right, and they differ from call to call.
 
-`trialwise run` in this folder tests it as trialwise.yaml says; `python agent.py` does the same
-from Python. The seed makes the agent repeatable: one that needs none leaves the parameter out.
+`trialwise run` in this folder tests it with trialwise.yaml, and `python agent.py` does the same in
+Python. The seed makes the agent repeatable. An agent that needs no seed leaves the parameter out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FACTS = {
 
 
 def answer(question: str, seed: int) -> str:
-    """Answer a question, in some words or other."""
+    """Answer a question in varying words."""
     chance = Random(seed)
     if chance.random() < 0.03:
         return "I am not sure."
@@ -27,7 +27,7 @@ def answer(question: str, seed: int) -> str:
 
 
 def is_right(text: str, input: str) -> bool:  # noqa: A002 - what a trial's input is called
-    """Whether a reply holds the answer to its question."""
+    """Return whether a reply contains the answer to its question."""
     return FACTS[input] in text
 
 

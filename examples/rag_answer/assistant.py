@@ -1,6 +1,6 @@
-"""A pretend assistant that answers from documents: it retrieves, quotes and cites, mostly well.
+"""A simulated assistant that answers from documents: it retrieves, quotes and cites.
 
-It says what each reply took in tokens and money, as a real one would.
+Like a real one, it reports the tokens and the cost of each reply.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ def ask(question: str, seed: int) -> tw.Reply:
     chance = Random(seed)
     source = next(name for word, name in WORDS.items() if word in question)
     text = DOCUMENTS[source]
-    if chance.random() < 0.03:  # retrieval went astray
+    if chance.random() < 0.03:  # retrieves the wrong document
         source = chance.choice(sorted(DOCUMENTS))
-    if chance.random() < 0.02:  # made up
+    if chance.random() < 0.02:  # invents an answer
         text = "That depends on your contract."
     value: dict[str, Any] = {"answer": text, "sources": [source]}
-    if chance.random() < 0.01:  # forgot to cite
+    if chance.random() < 0.01:  # forgets to cite
         value["sources"] = []
     return tw.Reply(
         value=value,
-        # Measured where the model runs; without it the time of the call is taken.
+        # Measured where the model runs. Without it, the time of the call counts.
         latency_s=round(0.4 + chance.gammavariate(2.0, 0.15), 3),
         usage=tw.Usage(input_tokens=180, output_tokens=len(text) // 4),
         cost_usd=PRICE_USD,
@@ -42,7 +42,7 @@ def ask(question: str, seed: int) -> tw.Reply:
 
 
 def is_grounded(value: dict[str, Any]) -> None:
-    """The answer stands in a document that it cites."""
+    """Check that the answer is in a document that it cites."""
     cited = [DOCUMENTS[name] for name in value["sources"]]
     assert cited, "nothing is cited"
     assert any(value["answer"] in text for text in cited), "the answer is in no cited document"

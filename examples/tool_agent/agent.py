@@ -1,6 +1,6 @@
-"""A pretend agent that books tables: it looks for a free one, books it and confirms.
+"""A simulated agent that books tables: it looks for a free table, books it and confirms.
 
-What it did goes into the reply as `tool_calls`, in order, each with its name and arguments.
+The reply contains its `tool_calls` in order, each with its name and arguments.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ def book(request: dict[str, Any], seed: int) -> tw.Reply:
 
     guests, hour = request["guests"], request["hour"]
     call("find_table", guests=guests, hour=hour)
-    while chance.random() < 0.15:  # looks again, and again
+    while chance.random() < 0.15:  # looks again
         call("find_table", guests=guests, hour=hour)
     if chance.random() < 0.02:
         return tw.Reply(value="There is no table left.", details={"tool_calls": calls})
-    if chance.random() < 0.02:  # forgets somebody
+    if chance.random() < 0.02:  # forgets a guest
         guests -= 1
     call("book_table", guests=guests, hour=hour)
     return tw.Reply(
@@ -34,7 +34,7 @@ def book(request: dict[str, Any], seed: int) -> tw.Reply:
 
 
 def books_for_everybody(reply: tw.Reply, input: dict[str, Any]) -> None:  # noqa: A002
-    """The table is booked for as many guests as were asked for."""
+    """Check that the table is for the requested number of guests."""
     booked = [one["args"] for one in reply.details["tool_calls"] if one["name"] == "book_table"]
     assert booked, "no table was booked"
     assert booked[0]["guests"] == input["guests"], f"booked for {booked[0]['guests']}"
