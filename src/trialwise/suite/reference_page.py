@@ -21,8 +21,9 @@ __all__ = ["suite_reference"]
 
 _HEAD = """# The suite file
 
-`trialwise.yaml` says what is under test, what it is asked and what is promised of it. It is found
-in the folder at hand or in the nearest one above it. The shortest useful one has four lines:
+`trialwise.yaml` says which service is under test, which inputs it gets and what is promised of it.
+trialwise looks for it in the current folder and then in each folder above. The
+[glossary](../glossary.md) explains the words. The shortest useful suite has four lines:
 
 ```yaml
 service: {python: "my_agent:answer"}
@@ -31,7 +32,7 @@ criteria:
   - {name: answers, contains: "555", at_least: 90%}
 ```
 
-A suite of several contracts puts what they share at the top:
+If a suite has several contracts, put what they share at the top:
 
 ```yaml
 services:
@@ -48,29 +49,31 @@ contracts:
   - {name: large, service: large, timeout: 30s}
 ```
 
-- **YAML 1.2**: `no` is a text, `1_000` is one, too, and dates are texts. Anchors and `<<` work.
-  Unknown keys, repeated keys and keys without a value are errors. Every error of the file is
-  reported at once, before anything runs.
-- **A rate** is `0.95` or `95%`. **A time** has its unit: `500ms`, `30s`, `2m`, `1h`. **A pace** is
-  `5/s` or `300/min`. **Money** is US dollars: `$2` or `0.05`.
-- **`${NAME}`** and **`${NAME:-default}`** are values of the environment; `$${` stands for the
-  characters. They work in services, paths, numbers and words. They are never written down: reports
-  show `${NAME}`. Names and other texts that go into records take none; inputs and the arguments of
-  postconditions are data, in which `${` means nothing.
-- **`include: file.yaml`** in a mapping takes in the keys of another file, and what is written in
-  place goes before it; `- include: file.yaml` in a list takes in its items. Paths start from the
-  file that includes, and stay within the suite's folder.
-- **Paths** of inputs, recordings, reports and stores start from the suite's folder. Functions are
-  imported from there, and only because the suite names them.
-- **At the top** a key is what every contract has that does not have it itself; it is replaced
-  whole. A contract's `trials` replaces a `max_trials` from the top and the other way round, and so
-  do `inputs` and `samplings`.
-- **Gates** (`reliability`, `stability`, `metrics`) hold numbers of repeated runs against limits,
-  and have no error rate. They need a fixed number of runs: `trials`, at least two of each input.
-- **`models: [a, b]`** makes one contract of each model, called `name [model]`. `"{model}"`, quoted,
-  stands for it in a service; a Python function is given it as `model`.
+- **YAML 1.2**: `no`, `1_000` and dates are texts. Anchors and `<<` work. Unknown keys, repeated
+  keys and keys without a value are errors. All errors of the file are reported together, before
+  anything runs.
+- **A rate** is `0.95` or `95%`. **A time** has a unit: `500ms`, `30s`, `2m`, `1h`. **A pace** is
+  `5/s` or `300/min`. **Money** is in US dollars: `$2` or `0.05`.
+- **`${NAME}`** and **`${NAME:-default}`** are values of the environment. Write `$${` for the
+  characters `${`. They work in services, paths, numbers and words. Their values are never written
+  to a file: reports show `${NAME}`. They do not work in names and other texts that go into
+  records. Inputs and the arguments of checks are data, in which `${` has no special meaning.
+- **`include: file.yaml`** in a mapping adds the keys of another file. Keys in the mapping itself
+  override them. `- include: file.yaml` in a list adds the items of another file. Paths are
+  relative to the file with the `include`, and must stay within the suite's folder.
+- **Paths** of inputs, recordings, reports and stores are relative to the suite's folder. Functions
+  are imported from that folder, and only if the suite names them.
+- **A key at the top** applies to every contract that does not have the key itself. A contract's
+  own value replaces it completely. A contract's `trials` also replaces a `max_trials` from the
+  top, and the other way round. The same applies to `inputs` and `samplings`.
+- **Gates** (`reliability`, `stability`, `metrics`) set limits on numbers of repeated runs and have
+  no error rate. They need a fixed number of runs: `trials`, with at least two for each input.
+- **`models: [a, b]`** creates one contract for each model, with the name `name [model]`.
+  `"{model}"`, in quotes, stands for the model in a service. A Python function gets it as the
+  argument `model`.
 
-Editors complete and check a suite whose first line names the schema (`trialwise schema` prints it):
+Editors can complete and check a suite if its first line names the schema. `trialwise schema`
+prints it:
 
 ```yaml
 # yaml-language-server: $schema=trialwise.schema.json
