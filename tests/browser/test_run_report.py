@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.reporters.run_records import SHAPES, fixed_fail
 
-from trialwise.reporters.html import render_html
+from trialwise.pages.run_report import render_html
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

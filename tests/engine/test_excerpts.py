@@ -12,8 +12,8 @@ from trialwise.cli.trial_listing import render_trials
 from trialwise.engine.excerpts import Excerpts
 from trialwise.model.reply import Reply
 from trialwise.model.trace import ToolCall, Trace
+from trialwise.pages.run_report import render_html
 from trialwise.renderers.capabilities import Capabilities
-from trialwise.reporters.html import render_html
 from trialwise.stores.runs import RunStore
 
 CALL = ToolCall(name="find", server="shop", args={"key": "hunter2"}, error="no hunter2")

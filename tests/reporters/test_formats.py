@@ -170,7 +170,7 @@ def test_a_report_loads_no_other() -> None:
     """Asking for TAP imports neither the page nor the XML library."""
     code = (
         "import sys; from trialwise.reporters.formats import *; import trialwise.reporters.tap;"
-        "print([m for m in sys.modules if m.startswith('xml') or 'reporters.html' in m "
+        "print([m for m in sys.modules if m.startswith('xml') or 'renderers.html' in m "
         "or m in ('jsonschema', 'yaml', 'rich')])"
     )
     done = subprocess.run(

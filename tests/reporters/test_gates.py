@@ -18,10 +18,10 @@ from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
 from trialwise.model.matcher import NumberSchema
 from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Input, Sampling
+from trialwise.pages.run_report import render_html
 from trialwise.reporters.annotations import render_github, render_gitlab
 from trialwise.reporters.attention import attention
 from trialwise.reporters.digest import Kind, digest, facts
-from trialwise.reporters.html import render_html
 from trialwise.reporters.json_report import report_of, report_schema
 from trialwise.reporters.junit import render_junit
 from trialwise.reporters.markdown import render_markdown

@@ -39,10 +39,12 @@ from trialwise.model.metrics import (
 from trialwise.model.outcome import CheckResult, Outcome
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
-from trialwise.reporters.html import render_html
-from trialwise.reporters.html.decay import POINTS, decay_steps
-from trialwise.reporters.html.timeline import FULL, SHORT, timeline
-from trialwise.reporters.html.worst import worst_trace
+from trialwise.pages.call_timeline import FULL, SHORT, Extent, build_timeline
+from trialwise.pages.reliability_decay import POINTS, list_decay_steps
+from trialwise.pages.run_report import render_html
+from trialwise.pages.worst_trace import find_worst_trace
+from trialwise.renderers.html.block_markup import render_block
+from trialwise.renderers.html.outline import Outline
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.run_reliability import reliability_decay_curve, summarize
 from trialwise.stats.trace_shape import TraceShape
@@ -67,6 +69,12 @@ def trial_of(*calls: Call, **given: Any) -> Trial:
     usual: dict[str, Any] = {"experiment": "inputs", "index": 0, "input_id": "a", "seed": 1}
     passed = (Outcome(criterion="c", result=CheckResult.ok()),)
     return Trial(**(usual | {"outcomes": passed, "tool_calls": calls} | given))
+
+
+def timeline(trial: Trial, extent: Extent = SHORT) -> str:
+    """The timeline of a trial as a page shows it; nothing where it has none."""
+    built = build_timeline(trial, extent)
+    return "" if built is None else render_block(built, Outline())
 
 
 def rows_of(trial: Trial) -> list[ET.Element]:
@@ -263,7 +271,7 @@ def test_the_worst_trace_comes_first_and_is_unfolded() -> None:
     assert "open" in cards[0][1].attrib
     assert not [index for index, card in cards[1:] if "open" in card.attrib]
     others = [index for index in failing if index != ranked[0].index]
-    assert others == [index for index, card in cards[1:] if "data-criteria" in card.attrib]
+    assert others == [index for index, card in cards[1:] if "data-criterion" in card.attrib]
     assert f"weakest stability score {weakest[ranked[0].index]:.3f}" in words(cards[0][1])
     assert "The worst trace comes first: the one that failed the most criteria" in page
 
@@ -318,7 +326,7 @@ def scored(record: RunRecord, *weakest: float) -> RunRecord:
 )
 def test_the_worst_is_found_step_by_step(record: RunRecord, worst: int) -> None:
     """Each step decides among those that the steps before leave equal."""
-    found = worst_trace(record)
+    found = find_worst_trace(record)
 
     assert found is not None
     assert worst == found.trial.index
@@ -331,7 +339,7 @@ def test_where_nothing_failed_the_worst_trace_still_opens_the_section() -> None:
 
     assert [1, 0, 2] == [index for index, _ in cards]
     assert [True, False, False] == ["open" in card.attrib for _, card in cards]
-    assert "data-criteria" not in cards[0][1].attrib
+    assert "data-criterion" not in cards[0][1].attrib
 
 
 def test_a_run_without_tool_calls_has_no_worst_trace() -> None:
@@ -339,7 +347,7 @@ def test_a_run_without_tool_calls_has_no_worst_trace() -> None:
     record = sequential_pass()
     page = render_html(record)
 
-    assert worst_trace(record) is None
+    assert find_worst_trace(record) is None
     assert "worst trace" not in page
     assert not [card for _, card in cards_of(page) if "open" in card.attrib]
 
@@ -363,7 +371,7 @@ def evidence_of(*outcomes: list[bool]) -> ReliabilityEvidence:
 @given(outcomes=st.lists(st.lists(st.booleans(), min_size=2, max_size=7), min_size=1, max_size=3))
 def test_the_unbiased_curve_counts_the_subsets_that_pass(outcomes: list[list[bool]]) -> None:
     """For each k the share of k runs of an input that all pass, by enumeration; none beyond."""
-    steps = decay_steps(evidence_of(*outcomes), PopulationClaim.FIXED_INPUTS, 0.95)
+    steps = list_decay_steps(evidence_of(*outcomes), PopulationClaim.FIXED_INPUTS, 0.95)
 
     assert [*range(1, min(map(len, outcomes)) + 1)] == [k for k, *_ in steps]
     for k, mean, _, _ in steps:
@@ -378,7 +386,9 @@ def test_the_interval_of_one_input_is_the_exact_one_of_its_rate() -> None:
     """Clopper and Pearson's ends by scipy's beta quantiles, to the power of k."""
     from scipy import stats
 
-    steps = decay_steps(evidence_of([True] * 8 + [False] * 2), PopulationClaim.FIXED_INPUTS, 0.95)
+    steps = list_decay_steps(
+        evidence_of([True] * 8 + [False] * 2), PopulationClaim.FIXED_INPUTS, 0.95
+    )
 
     low, high = stats.beta.ppf(0.025, 8, 3), stats.beta.ppf(0.975, 9, 2)
     for k, _, found, _ in steps:
@@ -394,7 +404,7 @@ def test_where_nothing_is_claimed_there_is_no_interval() -> None:
         "a", ["x"], asked, claim=claim, curtail=False, gates={"reliability": Reliability()}
     )
     record = record_of(plan, run(plan, steady(0.8, "c")))
-    steps = decay_steps(evidence_of([True, False]), PopulationClaim.NO_GENERALISATION, 0.95)
+    steps = list_decay_steps(evidence_of([True, False]), PopulationClaim.NO_GENERALISATION, 0.95)
 
     assert all(isinstance(found, Undefined) for _, _, found, _ in steps)
     said = words(figure_of(render_html(record)))
@@ -422,7 +432,7 @@ def test_the_curve_says_how_far_it_goes() -> None:
 def test_many_runs_of_one_input_make_no_large_curve() -> None:
     """A few of ten thousand values of k, with both ends."""
     outcomes = [Random(k).random() < 0.999 for k in range(10_000)]
-    steps = decay_steps(evidence_of(outcomes), PopulationClaim.FIXED_INPUTS, 0.95)
+    steps = list_decay_steps(evidence_of(outcomes), PopulationClaim.FIXED_INPUTS, 0.95)
 
     assert (1, 10_000) == (steps[0][0], steps[-1][0])
     assert len(steps) <= POINTS
@@ -499,7 +509,7 @@ def test_ten_thousand_sessions_with_long_hostile_calls_stay_under_a_megabyte() -
     traced = tuple(replace(trial, tool_calls=(call,) * 90) for trial in record.trials)
     page = render_html(replace(record, trials=traced))
     failing = sum(not trial.passed for trial in record.trials)
-    shown = [card for _, card in cards_of(page) if "data-criteria" in card.attrib]
+    shown = [card for _, card in cards_of(page) if "data-criterion" in card.attrib]
 
     assert len(page.encode()) < MEGABYTE
     assert len(shown) > 1

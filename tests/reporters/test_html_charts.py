@@ -12,15 +12,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reporters.run_records import SHAPES, each_input, fixed_fail, sequential_pass
 
+from trialwise.documents.axes import Axis
+from trialwise.documents.charts import Chart
 from trialwise.model.plan import Limits
 from trialwise.model.verdict import Decision
-from trialwise.reporters.html.curves import behaviour, behaviours_of, trials_plot, verdicts_plot
-from trialwise.reporters.html.intervals import interval_figure
-from trialwise.reporters.html.latency import _band, _steps
-from trialwise.reporters.html.parts import Outline
-from trialwise.reporters.html.paths import path_plot
-from trialwise.reporters.html.plots import Axis, Plot, _staggered
-from trialwise.reporters.html.streams import bounds_of, outcomes_of, plan_of, trials_of
+from trialwise.pages.counted_trials import find_bounds, find_plan, list_outcomes, list_trials
+from trialwise.pages.design_curves import (
+    chart_trials,
+    chart_verdicts,
+    find_behaviour,
+    list_behaviours,
+)
+from trialwise.pages.interval_strips import build_strips
+from trialwise.pages.latency_distribution import find_band, trace_steps
+from trialwise.pages.path_chart import chart_path
+from trialwise.renderers.html.block_markup import render_block
+from trialwise.renderers.html.outline import Outline
+from trialwise.renderers.html.shapes import stagger_labels
 from trialwise.stats.sequential.design import SequentialDesign
 
 
@@ -54,7 +62,7 @@ def walked(limits: Limits, rate: Fraction) -> tuple[Fraction, Fraction]:
 def test_a_fixed_design_does_what_its_paths_do(limits: Limits, twentieths: int) -> None:
     """The closed form agrees with walking every path, stopped early or not."""
     rate = Fraction(twentieths, 20)
-    found = behaviour(limits, float(rate))
+    found = find_behaviour(limits, float(rate))
     passes, mean = walked(limits, rate)
 
     assert found is not None
@@ -67,7 +75,7 @@ def test_a_sequential_design_does_what_its_paths_do(rate: float) -> None:
     """The curve of a sequential design is that of its boundaries."""
     design = SequentialDesign.wald(0.9, 0.6, cap=12)
     limits = Limits(cap=12, design=design)
-    found = behaviour(limits, rate)
+    found = find_behaviour(limits, rate)
     passes, mean = walked(limits, Fraction(rate))
 
     assert found is not None
@@ -78,16 +86,16 @@ def test_a_sequential_design_does_what_its_paths_do(rate: float) -> None:
 
 def test_without_a_rule_in_counts_there_is_no_curve() -> None:
     """A design that only its last trial decides has no behaviour to draw."""
-    assert behaviour(Limits(cap=10), 0.5) is None
+    assert find_behaviour(Limits(cap=10), 0.5) is None
 
 
 def test_the_curves_pass_through_the_rates_that_are_spoken_of() -> None:
     """The required, the alternative and the observed rate are points of the curve."""
     record = sequential_pass()
     finding = record.verdict.findings[0]
-    plan = plan_of(record, finding)
+    plan = find_plan(record, finding)
     assert plan is not None
-    curve = behaviours_of(record, plan, finding)
+    curve = list_behaviours(record, plan, finding)
 
     rates = [one.rate for one in curve]
     assert {0.8, 0.9, 25 / 27} <= set(rates)
@@ -95,7 +103,7 @@ def test_the_curves_pass_through_the_rates_that_are_spoken_of() -> None:
     at = {one.rate: one for one in curve}
     assert at[0.9].fails <= 0.05 + 1e-12
     assert at[0.8].passes <= 0.20 + 1e-12
-    for plot in (verdicts_plot(plan, finding, curve), trials_plot(plan, finding, curve)):
+    for plot in (chart_verdicts(plan, finding, curve), chart_trials(plan, finding, curve)):
         assert {"80 %", "90 %"} <= {row[0] for row in plot.rows}
 
 
@@ -103,10 +111,10 @@ def test_no_curve_where_no_binomial_rule_decides() -> None:
     """An observational criterion has none."""
     record = SHAPES["observational"]()
     finding = record.verdict.findings[0]
-    plan = plan_of(record, finding)
+    plan = find_plan(record, finding)
 
     assert plan is not None
-    assert [] == behaviours_of(record, plan, finding)
+    assert [] == list_behaviours(record, plan, finding)
 
 
 # --- Where the run went -----------------------------------------------------------------------
@@ -116,7 +124,7 @@ def test_no_curve_where_no_binomial_rule_decides() -> None:
 def test_the_bounds_are_where_the_limits_decide(limits: Limits) -> None:
     """PASS at or below the one, FAIL at or above the other, at every count of an early stop."""
     early = Limits(cap=limits.cap, cutoff=limits.cutoff)
-    bounds = bounds_of(limits)
+    bounds = find_bounds(limits)
 
     assert bounds is not None
     for trials in range(1, limits.cap + 1):
@@ -130,11 +138,11 @@ def test_the_path_ends_where_the_run_ended() -> None:
     """Its last point is the number of trials and failures, inside the region of the verdict."""
     record = sequential_pass()
     finding = record.verdict.findings[0]
-    plan = plan_of(record, finding)
+    plan = find_plan(record, finding)
     assert plan is not None
-    bounds = bounds_of(plan.limits)
+    bounds = find_bounds(plan.limits)
     assert bounds is not None
-    plot = path_plot(finding, bounds, outcomes_of(record, finding))
+    plot = chart_path(finding, bounds, list_outcomes(record, finding))
 
     (line,) = plot.lines
     assert [finding.tally.trials, finding.tally.failed] == list(line.points[-1])
@@ -150,10 +158,10 @@ def test_each_inputs_path_is_its_own() -> None:
     (finding,) = record.verdict.findings
 
     for part in finding.by_input:
-        mine = trials_of(record, part)
+        mine = list_trials(record, part)
         assert {part.input_id} == {trial.input_id for trial in mine}
         assert part.tally.trials == len(mine)
-        assert part.tally.passed == sum(outcomes_of(record, part))
+        assert part.tally.passed == sum(list_outcomes(record, part))
 
 
 # --- Latency ----------------------------------------------------------------------------------
@@ -163,7 +171,7 @@ def test_each_inputs_path_is_its_own() -> None:
 def test_the_steps_are_the_empirical_distribution(latencies: list[float]) -> None:
     """At every latency the line reaches the share of latencies at or below it."""
     ordered = sorted(latencies)
-    steps = _steps(ordered, 200.0)
+    steps = trace_steps(ordered, 200.0)
 
     tops = {x: max(y for other, y in steps if other == x) for x, _ in steps}
     for latency in ordered:
@@ -173,7 +181,7 @@ def test_the_steps_are_the_empirical_distribution(latencies: list[float]) -> Non
 
 def test_the_band_is_massarts() -> None:
     """For 100 latencies the 95 % band reaches 0.1358 to either side."""
-    band = _band([(1.0, 0.5)], 100)
+    band = find_band([(1.0, 0.5)], 100)
 
     assert 0.6358 == round(band.upper[0][1], 4)
     assert 0.3642 == round(band.lower[0][1], 4)
@@ -189,14 +197,14 @@ def test_an_axis_places_its_ends_at_its_ends() -> None:
 
     assert [0, 0.5, 1, 1] == [linear.place(value) for value in (0, 5, 10, 20)]
     assert [0, 0.5, 1] == [round(decades.place(value), 9) for value in (0.001, 1, 100)]
-    assert ["10 ms", "100 ms", "1 s", "10 s", "100 s"] == [text for _, text in decades.ticks()]
+    assert ["10 ms", "100 ms", "1 s", "10 s", "100 s"] == [text for _, text in decades.list_ticks()]
 
 
 @given(st.floats(1e-4, 10), st.floats(1.1, 1e4))
 def test_a_logarithmic_axis_has_few_ticks_and_all_inside(low: float, ratio: float) -> None:
     """Never more than a narrow chart has room for."""
     axis = Axis(low=low, high=low * ratio, label="", unit="seconds", logarithmic=True)
-    values = [value for value, _ in axis.ticks()]
+    values = [value for value, _ in axis.list_ticks()]
 
     assert len(values) <= 9
     assert all(axis.low <= value <= axis.high for value in values)
@@ -206,7 +214,7 @@ def test_a_logarithmic_axis_has_few_ticks_and_all_inside(low: float, ratio: floa
 def test_no_guide_runs_through_the_label_of_another(labels: list[tuple[float, int]]) -> None:
     """A label in a lower line never lies across a guide whose own label is above it."""
     ordered = sorted(labels)
-    lines = _staggered(ordered)
+    lines = stagger_labels(ordered)
 
     for place, (row, _) in zip((p for p, _ in ordered), lines, strict=True):
         for (other, letters), (below, side) in zip(ordered, lines, strict=True):
@@ -220,7 +228,9 @@ def test_every_interval_is_drawn_on_one_scale() -> None:
     from statsmodels.stats.proportion import proportion_confint
 
     record = fixed_fail()
-    text = interval_figure(record, Outline(level=3)).replace("\u00a0", " ")
+    strips = build_strips(record)
+    assert strips is not None
+    text = render_block(strips, Outline(level=3)).replace("\u00a0", " ")
 
     assert 3 == text.count('class="strip ')
     tally = next(one.tally for one in record.verdict.findings if one.criterion == "grounded")
@@ -232,19 +242,19 @@ def test_every_interval_is_drawn_on_one_scale() -> None:
 
 def test_the_worst_inputs_are_drawn_first() -> None:
     """Below the criterion its inputs, the dead one on top."""
-    text = str(interval_figure(each_input(), Outline(level=3)))
+    strips = build_strips(each_input())
+    assert strips is not None
 
-    names = [part.split("<")[0] for part in text.split("<bdi>")[1:]]
+    names = [row.name for row in strips.rows]
     assert ["books-a-table", "cancel-plan"] == names[:2]
     assert 9 == len(names)
 
 
 def test_a_plot_without_anything_on_it_is_still_a_plot() -> None:
     """No guide, no mark, no key."""
-    from trialwise.reporters.html.plots import render_plot
 
     axis = Axis(low=0, high=1, label="x", unit="rate")
-    text = str(render_plot(Plot(heading="Empty", summary="", x=axis, y=axis), Outline()))
+    text = render_block(Chart(heading="Empty", summary="", x=axis, y=axis), Outline())
 
     assert 'role="img"' in text
     assert 'class="key"' not in text

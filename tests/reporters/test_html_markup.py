@@ -11,17 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.reporters.html.parts import Outline, badge, facts, listed, table
-from trialwise.reporters.page.markup import (
+from trialwise.documents.blocks import Facts, Items, Row, Table
+from trialwise.documents.extent import cut_middle
+from trialwise.pages.verdict_meaning import make_badge
+from trialwise.renderers.html.block_markup import render_block
+from trialwise.renderers.html.glyphs import render_badge
+from trialwise.renderers.html.markup import (
     Markup,
     element,
-    joined,
-    safe,
-    shortened,
-    verbatim,
-    visible,
+    join_markup,
+    make_safe,
+    make_visible,
+    quote,
 )
-from trialwise.reporters.page.palette import DARK, LIGHT, PAPER, palette_css
+from trialwise.renderers.html.outline import Outline
+from trialwise.renderers.html.palette import DARK, LIGHT, PAPER, palette_css
 
 ANYTHING = st.text(st.characters())  # lone surrogates and controls included
 
@@ -29,11 +33,11 @@ ANYTHING = st.text(st.characters())  # lone surrogates and controls included
 @given(ANYTHING)
 def test_any_text_is_content_and_nothing_else(text: str) -> None:
     """Whatever it holds, an XML parser finds one element with the visible text in it."""
-    root = ET.fromstring(element("p", verbatim(text)))
+    root = ET.fromstring(element("p", quote(text)))
 
     assert [] == list(root)
     # A parser reads a lone carriage return as a line break; it is spelled out before.
-    assert visible(text) == (root.text or "")
+    assert make_visible(text) == (root.text or "")
 
 
 @given(ANYTHING)
@@ -43,13 +47,13 @@ def test_any_text_is_the_value_of_an_attribute_and_nothing_else(text: str) -> No
 
     assert {"title"} == set(root.attrib)
     # A parser reads white space in an attribute as spaces.
-    assert re.sub(r"\s", " ", visible(text)) == re.sub(r"\s", " ", root.attrib["title"])
+    assert re.sub(r"\s", " ", make_visible(text)) == re.sub(r"\s", " ", root.attrib["title"])
 
 
 @given(ANYTHING)
 def test_what_is_visible_hides_nothing(text: str) -> None:
     """No control but tab and line break, no direction mark, no surrogate; always encodable."""
-    shown = visible(text)
+    shown = make_visible(text)
 
     assert shown == shown.encode().decode()
     assert not [c for c in shown if category(c) in ("Cc", "Cs") and c not in "\t\n"]
@@ -62,12 +66,12 @@ def test_joined_emoji_and_other_scripts_stay_whole() -> None:
     """Joiners and right-to-left letters are text, not tricks."""
     text = "👩‍💻 שלום नमस्ते"
 
-    assert text == visible(text)
+    assert text == make_visible(text)
 
 
 def test_a_line_break_of_any_kind_is_one() -> None:
     """CR LF is a line break; a lone CR would overwrite the line and is spelled out."""
-    assert "a\nb⟨CR⟩c" == visible("a\r\nb\rc")
+    assert "a\nb⟨CR⟩c" == make_visible("a\r\nb\rc")
 
 
 def test_markup_is_not_escaped_twice_and_text_always_once() -> None:
@@ -75,21 +79,21 @@ def test_markup_is_not_escaped_twice_and_text_always_once() -> None:
     inner = element("b", "<i>")
 
     assert "<p><b>&lt;i&gt;</b>&amp;</p>" == element("p", inner, "&")
-    assert "a&lt;b" == joined(["a", "b"], "<")
-    assert "" == safe(None)
+    assert "a&lt;b" == join_markup(["a", "b"], "<")
+    assert "" == make_safe(None)
     assert Markup("<br/>") == element("br")
 
 
 def test_a_number_keeps_its_unit() -> None:
     """A line never breaks between them; text to copy is left alone."""
-    assert "90\u00a0% in 3\u00a0s, ≥\u00a05" == safe("90 % in 3 s, ≥ 5")
-    assert "90 %" == verbatim("90 %")
+    assert "90\u00a0% in 3\u00a0s, ≥\u00a05" == make_safe("90 % in 3 s, ≥ 5")
+    assert "90 %" == quote("90 %")
 
 
 @given(st.text(max_size=300), st.integers(9, 100))
 def test_a_shortened_text_keeps_its_ends_and_counts_the_rest(text: str, limit: int) -> None:
     """Nothing is lost in silence."""
-    short = shortened(text, limit)
+    short = cut_middle(text, limit)
 
     if len(text) <= limit:
         assert text == short
@@ -119,18 +123,19 @@ def test_identities_are_given_once_and_headings_never_end() -> None:
     outline = Outline(prefix="c1-")
 
     assert ["c1-part", "c1-part-2"] == [outline.claim("<>"), outline.claim("שלום")]
-    assert "<h6>deep</h6>" == Outline(level=9).heading("deep")
+    assert "<h6>deep</h6>" == Outline(level=9).render_heading("deep")
 
 
 def test_parts_without_content_are_left_out() -> None:
     """An empty list and an empty set of facts leave nothing behind."""
-    assert "" == listed([])
-    assert "" == facts([("term", None), ("other", "")])
+    assert "" == render_block(Items(items=()), Outline())
+    assert "" == render_block(Facts(pairs=(("term", None), ("other", ""))), Outline())
 
 
 def test_a_table_scopes_its_headers_and_scrolls_where_it_is_wide() -> None:
     """The first cell of a row is its header; a wide table scrolls by keyboard too."""
-    text = table("Counts", ("a", "b"), [("x", "1")], wide=True)
+    table = Table(heading="Counts", columns=("a", "b"), rows=(Row(cells=("x", "1")),))
+    text = render_block(table, Outline())
 
     assert '<th scope="row">x</th><td class="num">1</td>' in text
     assert 'role="group"' in text
@@ -139,13 +144,13 @@ def test_a_table_scopes_its_headers_and_scrolls_where_it_is_wide() -> None:
 
 
 def test_a_softened_pass_is_hollow() -> None:
-    """A label or a sentinel's PASS does not look like evidence."""
+    """A PASS with another label, or of a smoke run, does not look like evidence."""
     from trialwise.model.verdict import Decision
 
-    assert "hollow" not in badge(Decision.PASS)
-    assert "hollow" in badge(Decision.PASS, "NO FAILURE OBSERVED")
-    assert "hollow" in badge(Decision.PASS, soft=True)
-    assert "hollow" not in badge(Decision.FAIL, soft=True)
+    assert "hollow" not in render_badge(make_badge(Decision.PASS))
+    assert "hollow" in render_badge(make_badge(Decision.PASS, "NO FAILURE OBSERVED"))
+    assert "hollow" in render_badge(make_badge(Decision.PASS, soft=True))
+    assert "hollow" not in render_badge(make_badge(Decision.FAIL, soft=True))
 
 
 # --- Colours ----------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ from tests.reporters.run_records import (
 
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
+from trialwise.pages.run_report import render_html
 from trialwise.reporters.digest import digest, facts
-from trialwise.reporters.html import render_html
 from trialwise.reporters.json_report import render_json
 from trialwise.reporters.judged import corrections_of, judged_facts, missing_for, nothing_decides
 from trialwise.reporters.junit import render_junit
@@ -153,12 +153,15 @@ def test_text_reports_show_both_corrections_and_the_labels(passed: int) -> None:
         assert f"{float(ROGAN_GLADEN):.6f}" in text
 
 
+CORRECTED = "Corrected for the judge's errors"
+
+
 def test_the_page_draws_judged_and_corrected_intervals() -> None:
     """On one scale, with their labels, and in the criterion's block what is missing."""
     record = judged()
     root = tree(record)
     strips = [words(one) for one in by_class(root, "strip")]
-    (block,) = by_class(root, "judge")
+    (block,) = (one for one in by_class(root, "part") if CORRECTED in map(words, one))
 
     assert 3 == len(strips)
     assert "500 trials" in strips[0]
@@ -169,8 +172,8 @@ def test_the_page_draws_judged_and_corrected_intervals() -> None:
         assert percent(rate) in strip
         assert strip.endswith("by 240 labels")
     # The one shows it, the other does not: that leaves it open.
-    assert 1 == len(list(by_class(root, "strip", "corrected", "pass")))
-    assert 1 == len(list(by_class(root, "strip", "corrected", "open")))
+    assert 1 == len(list(by_class(root, "strip", "dashed", "pass")))
+    assert 1 == len(list(by_class(root, "strip", "dashed", "open")))
     said = words(block)
     assert "labels240: of 211 that people pass the judge fails 3" in said
     assert f"missing{missing_for(finding(record))}" in said
@@ -187,8 +190,8 @@ def test_each_input_has_its_own_correction() -> None:
 
     assert None is found.judged is found.judged_otherwise
     assert 4 == sum(part.judged is not None for part in found.by_input)
-    assert 4 == len(list(by_class(root, "strip", "input", "corrected")))
-    assert [] == list(by_class(root, "judge"))
+    assert 4 == len(list(by_class(root, "strip", "dashed", "depth2")))
+    assert not [one for one in by_class(root, "part") if CORRECTED in map(words, one)]
     criterion_line, *inputs = digest(record)[:5]
     assert facts(criterion_line)["labels"] is None
     assert {240} == {facts(one)["labels"] for one in inputs}
@@ -220,11 +223,11 @@ def test_what_only_advises_is_marked_on_the_page_with_the_reason() -> None:
     """In the table and in its block; its PASS is hollow and no part of the run's figures."""
     record = advisory(criterion("short", at_least=0.9))
     root = tree(record)
-    (block,) = (one for one in by_class(root, "criterion") if "helpful" in one.attrib["id"])
+    (block,) = (one for one in by_class(root, "part") if "helpful" in one.attrib.get("id", ""))
     (banner,) = by_class(root, "banner")
 
     assert Decision.PASS is finding(record).decision is record.verdict.decision
-    assert 2 == sum(words(one) == "advisory" for one in by_class(root, "advisory"))
+    assert 2 == sum(words(one) == "advisory" for one in by_class(root, "pill"))
     assert f"Advisory, it takes no part in the verdict: {UNMEASURED}." in words(block)
     assert 1 == words(block).count(UNMEASURED)
     assert [True, False] == [

@@ -26,8 +26,8 @@ from trialwise.model.plan import Plan
 from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.outcomes.outcome_questions import Supplied
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes
+from trialwise.pages.run_report import render_html
 from trialwise.procedures.deciding.run_verdict import decide_run
-from trialwise.reporters.html.report import render_html
 from trialwise.runtime.outcome_scoring import Scored, measure_outcomes, score
 from trialwise.stats.sequential.design import SequentialDesign
 

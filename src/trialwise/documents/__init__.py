@@ -1,10 +1,13 @@
 """What a page is made of, before anyone decides how it is shown.
 
-    blocks    headings, badges, facts, prose, tables, charts and details; a document holds them
-    charts    one model for every chart
-    numbers   how numbers are written: rates, percents, counts, money, durations
-    printable text that fits its columns and cannot move a cursor
-    phrases   words that several pages share: stop reasons, decisions, plurals
+- `blocks`: sections, badges, facts, prose, tables and details; a document holds them
+- `charts`: one model for every chart, intervals and bars included
+- `axes`: the two sides of a chart, and round values on them
+- `cards`: one card for each of many trials, and the calls of an agent
+- `extent`: how much of a page a block takes, and texts cut to fit
+- `numbers`: how numbers are written: rates, percents, counts, money, durations
+- `phrases`: words that several pages share: stop reasons and refusals
+- `printable`: text that fits its columns and cannot move a cursor
 
 Procedures and pages build documents; renderers show them. Nothing here knows a run.
 """

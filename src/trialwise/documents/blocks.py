@@ -6,23 +6,31 @@ A block says what it shows, never how: a renderer decides on colours, widths and
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from trialwise.documents.cards import Cards, Timeline
+    from trialwise.documents.charts import Bars, Chart, Strip, Strips
 
 __all__ = [
     "Badge",
     "Block",
     "Cell",
+    "Columns",
     "Depth",
     "Details",
     "Document",
     "Facts",
     "Items",
     "Link",
+    "Name",
+    "Pairs",
     "Prose",
     "Row",
     "Section",
     "Table",
     "Tone",
+    "Value",
     "Verbatim",
 ]
 
@@ -41,6 +49,8 @@ class Badge:
     tone: Tone
     soft: bool = False
     """Whether the word says less than it seems to, such as the PASS of a smoke run."""
+    note: str = ""
+    """What is said beside the word where there is room, such as "smoke run"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,15 +61,44 @@ class Link:
     target: str
 
 
-Cell: TypeAlias = "str | Badge | Link | tuple[Cell, ...]"
-"""What a table cell or a fact may hold."""
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name that somebody else chose; a renderer keeps its writing direction to itself."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A number or a few words, with what a reader may want beside them."""
+
+    text: str
+    note: str = ""
+    """Said below, in smaller letters."""
+    hint: str = ""
+    """Said where it is pointed at."""
+    shade: float | None = None
+    """How bad it is, from 0 to 1; a renderer may colour the cell."""
+    share: float | None = None
+    """What part of a bar it fills, from 0 to 1."""
+    tone: Tone = "plain"
+    mark: str = ""
+    """What the tone means, for those who do not see it."""
+    strong: bool = False
+
+
+Cell: TypeAlias = "str | Badge | Link | Name | Value | Strip | tuple[Cell, ...]"
+"""What a table cell, a fact, an item or a paragraph may hold."""
+
+Pairs: TypeAlias = "tuple[tuple[str, Cell | None], ...]"
+"""Terms with their values; renderers leave out pairs without a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """Terms with their values. Pairs without a value are left out by the renderers."""
 
-    pairs: tuple[tuple[str, Cell | None], ...]
+    pairs: Pairs
     heading: str = ""
 
 
@@ -67,7 +106,7 @@ class Facts:
 class Prose:
     """Paragraphs."""
 
-    paragraphs: tuple[str, ...]
+    paragraphs: tuple[Cell, ...]
     heading: str = ""
     tone: Tone = "plain"
 
@@ -78,6 +117,7 @@ class Items:
 
     items: tuple[Cell, ...]
     heading: str = ""
+    tone: Tone = "plain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +126,8 @@ class Verbatim:
 
     text: str
     heading: str = ""
+    is_laid_out: bool = False
+    """Whether its line breaks and columns matter, so that no line may be folded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +143,14 @@ class Table:
     """Rows under column headings, with the notes a reader needs."""
 
     heading: str
-    columns: tuple[str, ...]
+    columns: tuple[Cell, ...]
     """A line break divides a column heading in two."""
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     words: tuple[int, ...] = (0,)
     """Columns that hold words; the others hold numbers and are set flush right."""
+    is_headed: bool = True
+    """Whether its heading is seen; otherwise something above the table says the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +158,16 @@ class Details:
     """Blocks that a reader opens on demand; a terminal leaves them out."""
 
     summary: str
+    blocks: tuple[Block, ...]
+    is_open: bool = False
+    is_printed: bool = False
+    """Whether paper shows the blocks, where nobody can open them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Blocks beside each other where there is room."""
+
     blocks: tuple[Block, ...]
 
 
@@ -128,20 +182,39 @@ class Section:
     name: str = ""
     """The target of links; renderers derive one from the heading where it is empty."""
     depth: Depth = "report"
+    badges: tuple[Badge, ...] = ()
+    """What stands out beside the heading."""
+    aside: str = ""
+    """A few words beside the heading."""
+    tone: Tone = "plain"
 
 
-Block: TypeAlias = "Facts | Prose | Items | Verbatim | Table | Details | Section"
+Block: TypeAlias = (
+    "Facts | Prose | Items | Verbatim | Table | Details | Columns | Section | Document "
+    "| Chart | Strips | Bars | Cards | Timeline"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A page: what it is about, its verdict where it has one, and its blocks."""
+    """A page: what it is about, its verdict where it has one, and its blocks.
+
+    A document inside another is one of several of its kind, such as the run of one contract.
+    """
 
     kind: str
     """What sort of page it is, such as "Run report"."""
     title: str
     blocks: tuple[Block, ...]
     badge: Badge | None = None
+    badge_label: str = "Verdict"
+    """What the badge is, for those who do not see it."""
     lead: str = ""
     """The sentence that a reader must not miss."""
-    facts: tuple[tuple[str, Cell | None], ...] = ()
+    facts: Pairs = ()
+    opening: tuple[Block, ...] = ()
+    """What belongs to the verdict and stands before all sections."""
+    dateline: tuple[str, ...] = ()
+    """When and by what it was made."""
+    name: str = ""
+    """The target of links, for a document inside another."""

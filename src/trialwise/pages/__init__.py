@@ -2,5 +2,31 @@
 
 A page chooses every sentence and every number. How they look is up to the renderers.
 
+Of one finding:
+
 - `finding_facts`: the word, the rate and the interval that stand for one finding
+- `requirements`: what a criterion asks, and why its trials ended
+- `criterion_evidence`: the rule that decided it, and by what
+- `corrected_rates`: what a judge's errors leave of its rate
+
+The report of a run and of a suite, section by section:
+
+- `run_report`: the whole document
+- `verdict_meaning`: the verdict, what it means and what it does not
+- `error_rates`: how often the rules err
+- `criterion_details`: the criteria, in a table and one by one
+- `interval_strips`: all intervals on one scale
+- `path_chart`, `counted_trials`: where the run went, between which bounds
+- `design_curves`: what the design does at every true rate
+- `latency_distribution`: how long trials took
+- `gate_details`, `reliability_decay`, `stability_scores`: gates and their evidence
+- `failure_reasons`: why trials failed
+- `input_rates`: every input against every criterion
+- `trial_selection`, `trial_cards`, `call_timeline`, `worst_trace`: trials to read
+- `run_costs`: time, tokens and money
+- `provenance`: where the numbers come from, and what qualifies them
+
+Elsewhere:
+
+- `notebook_summary`: results in a notebook
 """

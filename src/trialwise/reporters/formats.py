@@ -51,7 +51,7 @@ _GITLAB_NAME, _GITLAB_ENDING = "gl-code-quality-report.json", ".codequality.json
 _RENDERERS: dict[Format, tuple[str, str, tuple[str, ...]]] = {
     Format.JSON: ("json_report", "render_json", ("name", "exit_code", "locations")),
     Format.JUNIT: ("junit", "render_junit", ("name", "locations")),
-    Format.HTML: ("html.report", "render_html", ()),
+    Format.HTML: (".pages.run_report", "render_html", ()),
     Format.MARKDOWN: ("markdown", "render_markdown", ("name", "locations")),
     Format.TAP: ("tap", "render_tap", ()),
     Format.TRANSPARENT: ("formats", "render_analysis", ()),
@@ -120,7 +120,7 @@ def render_report(
     """
     given = {"name": name, "file": file, "exit_code": exit_code, "locations": locations}
     module, function, taken = _RENDERERS[format_]
-    render = getattr(import_module(f"trialwise.reporters.{module}"), function)
+    render = getattr(import_module(f".{module}", "trialwise.reporters"), function)
     text: str = render(records, **{key: given[key] for key in taken})
     return text
 

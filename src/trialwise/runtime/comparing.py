@@ -108,9 +108,10 @@ class Comparison:
         return comparison_frame(self, kind, library=library)
 
     def _repr_html_(self) -> str:
-        from trialwise.runtime.notebook import comparison_html
+        from trialwise.pages.notebook_summary import summarize_comparison
+        from trialwise.renderers.html.fragment import render_fragment
 
-        return comparison_html(self.verdict)
+        return render_fragment(summarize_comparison(self.verdict))
 
 
 def compare(

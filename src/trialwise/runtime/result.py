@@ -95,9 +95,10 @@ class Result:
         return run_frame([self.record], kind, library=library)
 
     def _repr_html_(self) -> str:
-        from trialwise.runtime.notebook import record_html
+        from trialwise.pages.notebook_summary import summarize_run
+        from trialwise.renderers.html.fragment import render_fragment
 
-        return record_html(self.record)
+        return render_fragment(summarize_run(self.record))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +136,10 @@ class SuiteResult:
         return run_frame(records, kind, library=library)
 
     def _repr_html_(self) -> str:
-        from trialwise.runtime.notebook import suite_html
+        from trialwise.pages.notebook_summary import summarize_suite
+        from trialwise.renderers.html.fragment import render_fragment
 
-        return suite_html([one.record for one in self.results.values()])
+        return render_fragment(summarize_suite([one.record for one in self.results.values()]))
 
 
 def _summary(verdicts: list[Verdict], stream: TextIO, path: Path | None) -> str:

@@ -1,0 +1,194 @@
+"""The criteria of a run: one table, one chart on one scale, and a section for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trialwise.documents.blocks import (
+    Badge,
+    Block,
+    Cell,
+    Columns,
+    Details,
+    Facts,
+    Items,
+    Link,
+    Prose,
+    Row,
+    Section,
+    Table,
+)
+from trialwise.documents.charts import Chart
+from trialwise.documents.numbers import as_ends, as_observed
+from trialwise.model.plan import CriterionPlan
+from trialwise.model.run import RunRecord
+from trialwise.model.verdict import Finding, Procedure
+from trialwise.pages.corrected_rates import build_correction
+from trialwise.pages.counted_trials import find_bounds, find_plan, list_outcomes
+from trialwise.pages.criterion_evidence import list_evidence
+from trialwise.pages.design_curves import chart_trials, chart_verdicts, list_behaviours
+from trialwise.pages.finding_facts import pick_interval, pick_rate
+from trialwise.pages.interval_strips import build_strips
+from trialwise.pages.path_chart import chart_path
+from trialwise.pages.requirements import write_need, write_stop
+from trialwise.pages.verdict_meaning import make_finding_badge
+
+__all__ = ["list_criteria_sections"]
+
+
+def list_criteria_sections(record: RunRecord, charted: int) -> Iterator[Section]:
+    """The overview of all criteria, then each in detail.
+
+    Args:
+        record: The run.
+        charted: How many criteria have their charts drawn.
+    """
+    findings = record.verdict.findings
+    if not findings:
+        return
+    aside = ", advisory ones aside" if any(one.advisory for one in findings) else ""
+    strips = build_strips(record)
+    yield Section(
+        heading="Criteria",
+        blocks=(_build_table(record), *(() if strips is None else (strips,))),
+        note=f"Each criterion is decided on its own; the run is the worst of them{aside}.",
+    )
+    builder = _SectionBuilder(record, charted)
+    yield Section(
+        heading="In detail",
+        blocks=tuple(builder.build(one) for one in findings),
+        note="The rule that decided, where the run went, and what the same rule does elsewhere.",
+    )
+
+
+def _build_table(record: RunRecord) -> Table:
+    rows = []
+    for one in record.verdict.findings:
+        rate, interval = pick_rate(one), pick_interval(one)
+        badges: Cell = tuple(part for badge in _list_badges(record, one) for part in (badge, " "))
+        rows.append(
+            Row(
+                cells=(
+                    Link(text=one.criterion, target=_name_section(one)),
+                    badges,
+                    "–" if rate is None else as_observed(rate),
+                    "–" if interval is None else as_ends(interval),
+                    write_need(one) or "–",
+                    f"{one.tally.trials:,}",
+                    f"{one.tally.failed:,}",
+                    write_stop(one),
+                )
+            )
+        )
+    return Table(
+        heading="Criteria",
+        columns=(
+            "criterion",
+            "verdict",
+            "rate",
+            "interval, %",
+            "needs",
+            "trials",
+            "failed",
+            "ended",
+        ),
+        rows=tuple(rows),
+        words=(0, 1, 7),
+    )
+
+
+def _name_section(finding: Finding) -> str:
+    return f"criterion {finding.criterion}"
+
+
+def _list_badges(record: RunRecord, finding: Finding) -> tuple[Badge, ...]:
+    """The decision, and whether it only advises."""
+    badge = make_finding_badge(record, finding)
+    return (badge, Badge(word="advisory", tone="quiet")) if finding.advisory else (badge,)
+
+
+class _SectionBuilder:
+    """Builds the section of each criterion, and draws no design twice."""
+
+    def __init__(self, record: RunRecord, charted: int) -> None:
+        self.record = record
+        self.drawn: dict[object, Finding] = {}
+        # What did not pass is looked at first.
+        ranked = sorted(record.verdict.findings, key=lambda one: one.decision == "PASS")
+        self.charted = {one.criterion for one in ranked[:charted]}
+
+    def build(self, finding: Finding) -> Section:
+        """One criterion: its verdict, its rule and its charts."""
+        advises = [
+            f"Advisory, it takes no part in the verdict: {reason}." for reason in finding.advisory
+        ]
+        correction, charts = build_correction(finding), tuple(self._list_charts(finding))
+        elsewhere = self._point_elsewhere(finding)
+        evidence = Facts(pairs=(*list_evidence(finding),))
+        blocks: list[Block | None] = [
+            Prose(paragraphs=tuple(advises), tone="quiet") if advises else None,
+            Prose(paragraphs=(finding.statement, finding.advice)),
+            correction,
+            Columns(blocks=charts) if charts else None,
+            Prose(paragraphs=(elsewhere,), tone="quiet") if elsewhere else None,
+            Details(summary="Rule and evidence", blocks=(evidence,)),
+            Items(items=tuple(_list_caveats(finding)), tone="quiet"),
+        ]
+        return Section(
+            heading=finding.criterion,
+            blocks=tuple(block for block in blocks if block is not None),
+            name=_name_section(finding),
+            badges=_list_badges(self.record, finding),
+        )
+
+    def _list_charts(self, finding: Finding) -> Iterator[Chart]:
+        plan = find_plan(self.record, finding)
+        if plan is None or finding.criterion not in self.charted:
+            return
+        bounds = find_bounds(plan.limits)
+        if bounds is not None and plan.procedure is not Procedure.OBSERVATIONAL:
+            # Of many paths the one that decided is worth a look: the worst input's.
+            worst = min(finding.by_input, key=_find_rate) if finding.by_input else finding
+            outcomes = list_outcomes(self.record, worst)
+            if outcomes:
+                yield chart_path(worst, bounds, outcomes)
+        key = _find_design_key(plan)
+        curve = [] if key in self.drawn else list_behaviours(self.record, plan, finding)
+        if not curve:
+            return
+        self.drawn[key] = finding
+        yield chart_verdicts(plan, finding, curve)
+        if plan.limits.design is not None or plan.limits.curtailed:
+            yield chart_trials(plan, finding, curve)
+
+    def _point_elsewhere(self, finding: Finding) -> Cell:
+        """A sentence on charts that are not here."""
+        plan = find_plan(self.record, finding)
+        if plan is None:
+            return ""
+        if finding.criterion not in self.charted:
+            return f"Charts are drawn for {len(self.charted)} criteria, what did not pass first."
+        first = self.drawn.get(_find_design_key(plan))
+        if first is None or first is finding:
+            return ""
+        link = Link(text=first.criterion, target=_name_section(first))
+        return ("The rule is the same as that of ", link, ", whose curves hold here too.")
+
+
+def _find_design_key(plan: CriterionPlan) -> tuple[object, ...]:
+    """What the curves of a criterion depend on."""
+    threshold, baseline = plan.threshold, plan.threshold.baseline
+    counts = None if baseline is None else (baseline.passed, baseline.trials)
+    return plan.limits, threshold.required_rate, threshold.alternative_rate, counts
+
+
+def _find_rate(finding: Finding) -> float:
+    return -1.0 if finding.tally.rate is None else finding.tally.rate
+
+
+def _list_caveats(finding: Finding) -> Iterator[str]:
+    """Caveats and warnings, each once; why a criterion only advises stands below its heading."""
+    found = finding.diagnostics
+    warnings = () if found is None else found.warnings
+    caveats = [one for one in finding.caveats if not one.startswith("Advisory: ")]
+    yield from dict.fromkeys((*caveats, *warnings))

@@ -1,0 +1,120 @@
+"""How often the rules of a run err: what each was allowed, and what it really does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trialwise.documents.blocks import Block, Cell, Name, Prose, Row, Section, Table, Value
+from trialwise.documents.numbers import (
+    as_count,
+    as_level,
+    as_percent,
+    as_probability,
+    is_within,
+)
+from trialwise.model.run import RunRecord
+from trialwise.model.verdict import Finding
+from trialwise.stats.compliance_cutoffs import ComplianceCutoff
+from trialwise.stats.regression_cutoffs import RegressionCutoff
+from trialwise.stats.sequential.design import SequentialDesign
+
+__all__ = ["ErrorRate", "list_error_blocks", "list_error_rates"]
+
+#: Each error of the whole run, and the field of the verdict that bounds it.
+_ENVELOPES = (
+    ("some PASS although its rate is not above the required one", "false_compliance_envelope"),
+    ("some FAIL although nothing has degraded", "false_degradation_envelope"),
+    ("some FAIL although every rate is as required", "false_rejection_envelope"),
+    ("some PASS although its rate is the margin or more below", "false_acceptance_envelope"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorRate:
+    """One way in which a rule can be wrong: how often it may be, and how often it is."""
+
+    finding: Finding
+    event: str
+    nominal: float
+    exact: float | None
+
+    @property
+    def criterion(self) -> str:
+        """The name of the criterion, and whether it decides each input on its own."""
+        name = self.finding.criterion
+        return f"{name}, each input" if self.finding.by_input else name
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether a rate corrected for a judge's errors decides instead of the observed one."""
+        parts = (self.finding, *self.finding.by_input)
+        return any(part.judged is not None for part in parts)
+
+
+def list_error_rates(record: RunRecord) -> Iterator[ErrorRate]:
+    """The error rates of every criterion's rule, nominal and exact."""
+    for finding in record.verdict.findings:
+        if finding.alpha is not None and finding.decision is not None:
+            first = finding.by_input[0] if finding.by_input else finding
+            for event, nominal, exact in _list_errors(first.design):
+                yield ErrorRate(finding=finding, event=event, nominal=nominal, exact=exact)
+
+
+def _list_errors(design: object) -> Iterator[tuple[str, float, float | None]]:
+    """What can go wrong under a design, how often it may and how often it does."""
+    if isinstance(design, ComplianceCutoff):
+        event = f"PASS at a true rate of {as_percent(design.required_rate)}"
+        yield event, design.alpha, design.achieved_size
+    elif isinstance(design, RegressionCutoff):
+        exact = design.design_false_alarm
+        size = design.achieved_size if exact is None else exact
+        yield "FAIL although nothing has changed", design.alpha, size
+    elif isinstance(design, SequentialDesign):
+        good, bad = (design.operating_characteristic(rate) for rate in (design.p0, design.p1))
+        yield f"FAIL at a true rate of {as_percent(design.p0)}", design.alpha, good.fails
+        yield f"PASS at a true rate of {as_percent(design.p1)}", design.beta, bad.passes
+
+
+def list_error_blocks(record: RunRecord) -> Iterator[Block]:
+    """The error rates as a table, and over all criteria together; nothing where no rule has one."""
+    rates = list(list_error_rates(record))
+    if not rates:
+        return
+    heading = "How often the rules err"
+    table = Table(
+        heading=heading,
+        columns=("criterion", "error", "allowed", "actual"),
+        rows=tuple(
+            Row(cells=(Name(one.criterion), one.event, as_level(one.nominal), _write_exact(one)))
+            for one in rates
+        ),
+        words=(0, 1),
+        is_headed=False,
+    )
+    together = _write_envelopes(record)
+    notes = (Prose(paragraphs=(together,), tone="quiet"),) if together else ()
+    yield Section(heading=heading, blocks=(table, *notes))
+
+
+def _write_exact(one: ErrorRate) -> Cell:
+    """How often a rule errs: exactly, or what is known of it where the corrected rate decides."""
+    if one.is_corrected:
+        return "no more, by the corrected rate"
+    if one.exact is None:
+        return "–"
+    exact = as_probability(one.exact)
+    if is_within(one.exact, one.nominal):
+        return exact
+    return Value(text=f"{exact}, more than allowed", tone="broken")
+
+
+def _write_envelopes(record: RunRecord) -> str:
+    """The same over all criteria together, where there are several of a kind."""
+    verdict = record.verdict
+    bounds = [(event, getattr(verdict, name)) for event, name in _ENVELOPES]
+    said = [f"{event}: at most {as_level(value)}" for event, value in bounds if value is not None]
+    streams = sum(max(1, len(one.by_input)) for one in verdict.findings if one.alpha is not None)
+    if streams < 2 or not said:
+        return ""
+    return f"For the {as_count(streams, 'decision')} together: {'; '.join(said)}."

@@ -1,0 +1,62 @@
+"""Why trials failed: the groups of failures of each criterion as bars."""
+
+from __future__ import annotations
+
+from trialwise.documents.blocks import Section
+from trialwise.documents.charts import Bar, Bars
+from trialwise.documents.extent import cut_middle
+from trialwise.documents.numbers import as_count, as_probability
+from trialwise.model.run import RunRecord
+from trialwise.pages.criterion_evidence import REASONS
+from trialwise.reporters.digest import Entry, FailureGroup, Kind, digest
+
+__all__ = ["build_failures_section"]
+
+#: Groups of one criterion that are drawn; the rest is counted.
+MOST = 8
+_EXPLANATION = 160
+
+
+def build_failures_section(record: RunRecord) -> Section | None:
+    """A bar for each group of failures, or None where nothing failed."""
+    failing = [one for one in digest(record) if one.kind is Kind.CRITERION and one.failures]
+    if not failing:
+        return None
+    longest = max(group.count for entry in failing for group in entry.failures)
+    return Section(
+        heading="Failures",
+        blocks=tuple(_build_bars(entry, longest) for entry in failing),
+        note=(
+            "Failures that differ in nothing but numbers and quoted text are one bar, with the "
+            "first of them as its example."
+        ),
+    )
+
+
+def _name_group(group: FailureGroup) -> str:
+    """What failed, in words: the check, or else what went wrong before one was asked."""
+    error = "" if group.error_class == "none" else group.error_class
+    parts = (group.postcondition, REASONS[group.reason], error)
+    return " · ".join(part for part in parts if part)
+
+
+def _build_bars(entry: Entry, longest: int) -> Bars:
+    total = sum(group.count for group in entry.failures)
+    failures = as_count(total, "failure")
+    bars = []
+    for group in entry.failures[:MOST]:
+        name, share = _name_group(group), as_probability(group.count / total, digits=1)
+        bars.append(
+            Bar(
+                name=name,
+                value=f"{group.count:,}",
+                share=group.count / longest,
+                note=cut_middle(group.explanation, _EXPLANATION),
+                hint=f"{name}: {group.count:,} of {failures}, {share}",
+            )
+        )
+    smaller = entry.failures[MOST:]
+    left = as_count(sum(group.count for group in smaller), "failure")
+    rest = f"{left} in {as_count(len(smaller), 'smaller group')}" if smaller else ""
+    heading = f"{entry.name} · {failures}"
+    return Bars(heading=heading, bars=tuple(bars), ink="fail", rest=rest)

@@ -1,0 +1,141 @@
+"""Inputs against criteria: where the failures are, the worst input first."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from trialwise.documents.blocks import Block, Cell, Details, Name, Prose, Row, Section, Table, Value
+from trialwise.documents.extent import cut_middle
+from trialwise.documents.numbers import as_count, as_observed, as_seconds
+from trialwise.model.plan import ExperimentPlan
+from trialwise.model.run import RunRecord
+from trialwise.model.trial import Trial
+
+__all__ = ["build_inputs_section"]
+
+#: Inputs shown at once; further ones take a click, and what is left is counted.
+FIRST, MOST = 20, 120
+_NAME = 80
+
+
+@dataclass(slots=True)
+class InputCounts:
+    """The counts of one input."""
+
+    input_id: str
+    trials: int = 0
+    passed: dict[str, int] = field(default_factory=dict)
+    latencies: list[float] = field(default_factory=list)
+    usd: float | None = None
+
+    def add(self, trial: Trial) -> None:
+        """Count one trial."""
+        self.trials += 1
+        for outcome in trial.outcomes:
+            passed = self.passed.get(outcome.criterion, 0)
+            self.passed[outcome.criterion] = passed + outcome.passed
+        if trial.latency_s is not None:
+            self.latencies.append(trial.latency_s)
+        if trial.cost_usd is not None:
+            self.usd = (self.usd or 0.0) + trial.cost_usd
+
+    def rate(self, criterion: str) -> float:
+        """The share of its trials that passed a criterion."""
+        return self.passed.get(criterion, 0) / self.trials
+
+
+def build_inputs_section(record: RunRecord, cells: int) -> Section | None:
+    """A heat map for every experiment, or None without trials.
+
+    Args:
+        record: The run.
+        cells: How many cells a heat map may have.
+    """
+    blocks = [
+        block for one in record.plan.experiments for block in _list_blocks(record, one, cells)
+    ]
+    if not blocks:
+        return None
+    return Section(
+        heading="Inputs",
+        blocks=tuple(blocks),
+        note=(
+            "Rate and failures of each input on all its trials, also those run after a criterion "
+            "was decided. Worst first; the stronger the colour, the worse."
+        ),
+    )
+
+
+def _list_blocks(record: RunRecord, experiment: ExperimentPlan, cells: int) -> Iterator[Block]:
+    criteria = [one.criterion for one in record.plan.criteria_of(experiment.name)]
+    rows = _count_inputs(record.trials, experiment.name)
+    if not rows or not criteria:
+        return
+    rows.sort(key=lambda row: (min(map(row.rate, criteria)), sum(map(row.rate, criteria))))
+    most = max(FIRST, min(MOST, cells // len(criteria)))
+    heading = f"Inputs of {experiment.identifier} by criterion"
+    yield _build_table(heading, criteria, rows[:FIRST])
+    more = rows[FIRST:most]
+    if more:
+        count = as_count(len(more), "more input")
+        yield Details(
+            summary=f"{count}, from {_find_worst(more, criteria)}",
+            blocks=(_build_table(f"{heading}, continued", criteria, more),),
+        )
+    notes = []
+    if len(rows) > most:
+        left = as_count(len(rows) - most, "further input")
+        notes.append(f"{left} not listed; none of them below {_find_worst(rows[most:], criteria)}.")
+    untried = len(experiment.input_ids) - len(rows)
+    if untried > 0:
+        notes.append(f"{as_count(untried, 'input')} not tried.")
+    if notes:
+        yield Prose(paragraphs=tuple(notes), tone="quiet")
+
+
+def _find_worst(rows: Sequence[InputCounts], criteria: Sequence[str]) -> str:
+    return as_observed(min(min(map(row.rate, criteria)) for row in rows))
+
+
+def _count_inputs(trials: Sequence[Trial], experiment: str) -> list[InputCounts]:
+    rows: dict[str, InputCounts] = {}
+    for trial in trials:
+        if trial.experiment == experiment:
+            rows.setdefault(trial.input_id, InputCounts(trial.input_id)).add(trial)
+    return list(rows.values())
+
+
+def _build_table(heading: str, criteria: Sequence[str], rows: Sequence[InputCounts]) -> Table:
+    times = any(row.latencies for row in rows)
+    most = max((row.usd for row in rows if row.usd is not None), default=None)
+    # One number of places down the column: two digits of the largest.
+    places = max(2, 1 - math.floor(math.log10(most))) if most else 2
+    columns: list[Cell] = ["input", *(Name(cut_middle(name, _NAME)) for name in criteria), "trials"]
+    columns += ["median latency"] if times else []
+    columns += ["cost"] if most is not None else []
+    body = []
+    for row in rows:
+        cells: list[Cell] = [Name(cut_middle(row.input_id, _NAME))]
+        cells += [_write_rate(row, name) for name in criteria]
+        cells.append(f"{row.trials:,}")
+        if times:
+            median = round(statistics.median(row.latencies), 3) if row.latencies else None
+            cells.append("–" if median is None else as_seconds(median))
+        if most is not None:
+            cells.append("–" if row.usd is None else f"${row.usd:,.{places}f}")
+        body.append(Row(cells=tuple(cells)))
+    return Table(heading=heading, columns=tuple(columns), rows=tuple(body), is_headed=False)
+
+
+def _write_rate(row: InputCounts, criterion: str) -> Value:
+    rate, passed = row.rate(criterion), row.passed.get(criterion, 0)
+    failed = row.trials - passed
+    return Value(
+        text=as_observed(rate),
+        note=f"{failed:,} failed" if failed else "",
+        hint=f"{passed:,} of {as_count(row.trials, 'trial')} passed",
+        shade=1 - rate,
+    )

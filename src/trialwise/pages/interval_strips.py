@@ -1,0 +1,144 @@
+"""Every criterion's interval on one scale, against what was required of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from trialwise.documents.axes import Axis
+from trialwise.documents.charts import Strip, StripRow, Strips
+from trialwise.documents.numbers import as_count, as_ends, as_observed, as_percent
+from trialwise.model.run import RunRecord
+from trialwise.model.verdict import Decision, Finding
+from trialwise.pages.finding_facts import pick_interval, pick_rate
+from trialwise.pages.path_chart import INKS
+from trialwise.pages.requirements import find_alternative, find_required
+from trialwise.pages.verdict_meaning import make_finding_badge
+from trialwise.reporters.judged import CORRECTION_NAMES, corrections_of
+from trialwise.stats.judged_decision import JudgedDecision
+from trialwise.stats.result_types import Undefined
+
+__all__ = ["build_strips", "find_scale_start", "make_strip"]
+
+#: Inputs of one criterion that are drawn, the worst first; the heat map holds the others.
+MOST_INPUTS = 16
+_ORDER = (Decision.FAIL, None, Decision.INCONCLUSIVE, Decision.PASS)
+
+
+def build_strips(record: RunRecord) -> Strips | None:
+    """The chart, or None where no trial gave a rate."""
+    findings = record.verdict.findings
+    rows = [row for finding in findings for row in _list_rows(record, finding)]
+    if not rows:
+        return None
+    low = find_scale_start(row.strip for row in rows)
+    left_out = sum(max(0, len(one.by_input) - MOST_INPUTS) for one in findings)
+    rest = f" {as_count(left_out, 'further input')} not drawn." if left_out else ""
+    if any(row.strip.dashed for row in rows):
+        rest = f" Below what a judge says: the same, corrected for the judge's errors.{rest}"
+    return Strips(
+        heading="Rates against requirements",
+        summary=(
+            "Dots are observed rates, lines their intervals, upright strokes what is required; "
+            f"dashed ones the rate it must be told from.{rest}"
+        ),
+        axis=Axis(low=low, high=1.0, label="rate", unit="rate"),
+        rows=tuple(replace(row, strip=replace(row.strip, span=(low, 1.0))) for row in rows),
+    )
+
+
+def find_scale_start(strips: Iterable[Strip]) -> float:
+    """Where the scale of several rates begins: at 0, or where nothing below it is lost."""
+    known = [
+        value
+        for strip in strips
+        for value in (strip.low, strip.value, strip.need or None, strip.other or None)
+        if value is not None
+    ]
+    least = min(known, default=0.0)
+    return 0.0 if least < 0.4 else math.floor(20 * (least - 0.02)) / 20
+
+
+def make_strip(record: RunRecord, finding: Finding, name: str) -> Strip | None:
+    """The interval of a finding on a scale from 0 to 1; None where no trial gave a rate."""
+    rate, interval = pick_rate(finding), pick_interval(finding)
+    if rate is None:
+        return None
+    low, high = (rate, rate) if interval is None else (interval.low, interval.high)
+    badge, required = make_finding_badge(record, finding), find_required(finding)
+    parts = [f"{name}: {badge.word}", f"rate {as_observed(rate)}"]
+    if interval is not None:
+        parts.append(f"interval {as_ends(interval)} %")
+    if required is not None:
+        parts.append(f"held against {as_percent(round(required, 4))}")
+    return Strip(
+        low=low,
+        value=rate,
+        high=high,
+        ink="quiet" if badge.tone == "plain" else INKS[finding.decision],
+        span=(0.0, 1.0),
+        need=required,
+        other=find_alternative(finding),
+        soft=badge.soft,
+        hint=", ".join(parts),
+    )
+
+
+def _list_rows(record: RunRecord, finding: Finding) -> Iterator[StripRow]:
+    row = _make_row(record, finding, finding.criterion)
+    if row is not None:
+        yield row
+        yield from _list_corrected(finding, row, list(corrections_of(finding)))
+    found = [(part, _make_row(record, part, part.input_id or "")) for part in finding.by_input]
+    drawn = [(part, one) for part, one in found if one is not None]
+    drawn.sort(key=lambda pair: (_ORDER.index(pair[0].decision), pair[1].strip.value))
+    for part, one in drawn[:MOST_INPUTS]:
+        yield one
+        # The correction that leaves it open, or else either: two lines for each input suffice.
+        yield from _list_corrected(part, one, [part.judged] if part.judged else [])
+
+
+def _make_row(record: RunRecord, finding: Finding, name: str) -> StripRow | None:
+    strip, interval = make_strip(record, finding, name), pick_interval(finding)
+    if strip is None:
+        return None
+    return StripRow(
+        name=name,
+        strip=strip,
+        value=as_observed(strip.value),
+        interval="" if interval is None else as_ends(interval),
+        note=f"of {as_count(finding.tally.trials, 'trial')}",
+        depth=0 if finding.input_id is None else 1,
+    )
+
+
+def _list_corrected(
+    finding: Finding, row: StripRow, corrections: Sequence[JudgedDecision]
+) -> Iterator[StripRow]:
+    """What is left of a rate that a judge gave."""
+    for one in corrections:
+        found = one.corrected
+        if isinstance(found, Undefined):
+            continue
+        name = f"corrected, {CORRECTION_NAMES[one.correction]}"
+        required, ends = find_required(finding), as_ends(found.interval)
+        held = "" if required is None else f", held against {as_percent(round(required, 4))}"
+        yield replace(
+            row,
+            name=name,
+            strip=replace(
+                row.strip,
+                low=found.interval.low,
+                value=found.rate,
+                high=found.interval.high,
+                ink=INKS[one.decision],
+                dashed=True,
+                hint=f"{name}: {one.decision}, rate {as_observed(found.rate)}, "
+                f"interval {ends} %{held}",
+            ),
+            value=as_observed(found.rate),
+            interval=ends,
+            note=f"by {as_count(found.confusion.labels, 'label')}",
+            depth=row.depth + 1,
+        )

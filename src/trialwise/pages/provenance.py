@@ -1,0 +1,223 @@
+"""Where the numbers come from and what qualifies them: guards, inputs, baselines, settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+from trialwise.documents.blocks import (
+    Block,
+    Details,
+    Facts,
+    Items,
+    Name,
+    Row,
+    Section,
+    Table,
+    Verbatim,
+)
+from trialwise.documents.numbers import as_count, as_duration, as_money, as_observed
+from trialwise.documents.phrases import STOPS
+from trialwise.model.baseline import BaselineReference
+from trialwise.model.evidence import Diagnostics, ExperimentSummary
+from trialwise.model.options import Budget
+from trialwise.model.run import RunRecord
+
+__all__ = ["build_provenance", "build_qualifications", "build_reproducibility"]
+
+
+def build_qualifications(record: RunRecord) -> Section | None:
+    """Guards, caveats and diagnostics; None where there are none of them."""
+    verdict = record.verdict
+    guarded = {guard.message for guard in verdict.guards}
+    caveats = tuple(caveat for caveat in verdict.caveats if caveat not in guarded)
+    blocks: list[Block] = [*_list_guards(record)]
+    blocks += [Items(items=caveats)] if caveats else []
+    blocks += _list_diagnostics(record)
+    if not blocks:
+        return None
+    return Section(
+        heading="Caveats and diagnostics",
+        blocks=tuple(blocks),
+        note="What qualifies the verdict without changing it, and whether the trials look alike.",
+    )
+
+
+def _list_guards(record: RunRecord) -> Iterator[Table]:
+    rows = [
+        Row(
+            cells=(
+                guard.code,
+                guard.severity.replace("-", " "),
+                Name(guard.criterion) if guard.criterion is not None else "the run",
+                guard.message,
+                "admitted by override" if guard.overridden else "",
+            )
+        )
+        for guard in record.verdict.guards
+    ]
+    if rows:
+        yield Table(
+            heading="Violated guardrails",
+            columns=("guardrail", "severity", "concerns", "why", "admitted"),
+            rows=tuple(rows),
+            words=(0, 1, 2, 3, 4),
+        )
+
+
+def _list_diagnostics(record: RunRecord) -> Iterator[Table]:
+    found = [
+        (finding.criterion, tuple(_write_signs(finding.diagnostics)))
+        for finding in record.verdict.findings
+        if finding.diagnostics is not None and finding.tally.trials
+    ]
+    if any(sign != "–" for _, signs in found for sign in signs):
+        yield Table(
+            heading="Independence and drift",
+            columns=(
+                "criterion",
+                "autocorrelation",
+                "p",
+                "first half",
+                "second half",
+                "drift p",
+                "untestable",
+            ),
+            rows=tuple(Row(cells=(Name(name), *signs)) for name, signs in found),
+        )
+
+
+def _write_signs(found: Diagnostics) -> Iterator[str]:
+    def write_number(value: float | None, form: str) -> str:
+        return "–" if value is None else format(value, form)
+
+    def write_rate(value: float | None) -> str:
+        return "–" if value is None else as_observed(value)
+
+    yield write_number(found.autocorrelation, "+.2f").replace("-", "−")
+    yield write_number(found.autocorrelation_p, ".2g")
+    yield write_rate(found.first_half_rate)
+    yield write_rate(found.second_half_rate)
+    yield write_number(found.drift_p, ".2g")
+    yield write_rate(found.untestable_share)
+
+
+def build_provenance(record: RunRecord) -> Section:
+    """What was run, on which inputs, against which baseline, under which conditions."""
+    verdict = record.verdict
+    baselines = [
+        (finding.criterion, finding.threshold.baseline)
+        for finding in verdict.findings
+        if finding.threshold is not None and finding.threshold.baseline is not None
+    ]
+    groups = (
+        ("", _list_identity(record)),
+        *((f"Sampling {one.identifier}", _list_sampling(one)) for one in verdict.experiments),
+        *((f"Baseline of {name}", _list_baseline(one)) for name, one in baselines),
+        ("Covariates", iter(verdict.covariates.items())),
+        ("Factors", iter(verdict.factors.items())),
+        ("Settings", _list_settings(record)),
+    )
+    blocks = [
+        Facts(heading=heading, pairs=tuple((term, str(value)) for term, value in pairs if value))
+        for heading, pairs in groups
+    ]
+    return Section(
+        heading="Provenance",
+        blocks=tuple(block for block in blocks if block.pairs),
+        note="Enough for a stranger to find the same inputs, baseline and conditions again.",
+    )
+
+
+def _list_identity(record: RunRecord) -> Iterator[tuple[str, str | None]]:
+    verdict, plan = record.verdict, record.plan
+    yield "contract", verdict.contract or plan.contract
+    yield "run", record.run_id
+    if verdict.started_at is not None:
+        yield "started", verdict.started_at.isoformat(sep=" ", timespec="seconds")
+    yield "seed", str(plan.seed)
+    yield "plan hash", verdict.reproducibility.plan_hash
+    yield "purpose", plan.purpose
+    yield "claim", f"{plan.claim.population}, {plan.claim.estimand}"
+    for name, fingerprint in plan.structure.items():
+        yield f"postconditions of {name}", fingerprint
+
+
+def _list_sampling(one: ExperimentSummary) -> Iterator[tuple[str, str | None]]:
+    yield "version", one.version
+    yield "role", one.role
+    yield "inputs", f"{one.inputs:,}"
+    yield "trials", f"{one.trials:,} of at most {one.planned:,}"
+    yield "drawn", f"{one.draw}, {one.sampling_mode}"
+    times = [f"{count} inputs {times} ×" for times, count in one.repetitions.items()]
+    yield "tried", ", ".join(times) if len(times) <= 6 else f"{times[0]} … {times[-1]}"
+    yield "ended", STOPS[one.stop].label
+    yield "fingerprint", one.fingerprint
+    yield "description", one.description
+
+
+def _list_baseline(one: BaselineReference) -> Iterator[tuple[str, str | None]]:
+    yield "identifier", one.identifier
+    yield "counts", f"{one.passed:,} of {one.trials:,} passed"
+    yield "created", one.created_at.isoformat(sep=" ", timespec="seconds")
+    if one.expires_at is not None:
+        yield "expires", one.expires_at.isoformat(sep=" ", timespec="seconds")
+    yield "covariates", ", ".join(f"{key} {value}" for key, value in one.covariates.items())
+    yield "match", one.covariate_match
+    yield "factors", ", ".join(f"{key} {value}" for key, value in one.factors.items())
+    yield "epoch", str(one.epoch)
+    yield "file", one.file
+
+
+def _list_settings(record: RunRecord) -> Iterator[tuple[str, str | None]]:
+    plan, options = record.plan, record.plan.options
+    yield "intent", plan.intent.lower()
+    yield "rule set", plan.rule
+    yield "analysis", plan.analysis
+    yield "concurrency", str(options.concurrency)
+    if options.rate_per_s is not None:
+        yield "pace", f"at most {options.rate_per_s:g} trials a second"
+    if options.timeout_s is not None:
+        yield "timeout", as_duration(options.timeout_s)
+    yield "retries", str(options.retries)
+    yield "budget", _write_budget(options.budget)
+    yield "stops early", "yes" if options.curtail else "no"
+    yield "overrides", ", ".join(options.overrides)
+    if options.horizon is not None:
+        yield "horizon", f"{options.horizon:,} runs"
+
+
+def _write_budget(budget: Budget) -> str:
+    parts = [f"{budget.trials:,} trials"] if budget.trials is not None else []
+    parts += [as_duration(budget.seconds)] if budget.seconds is not None else []
+    parts += [f"{budget.tokens:,} tokens"] if budget.tokens is not None else []
+    parts += [as_money(budget.usd)] if budget.usd is not None else []
+    return ", ".join(parts) or "none"
+
+
+def build_reproducibility(record: RunRecord, analysis: str) -> Section:
+    """The numerical ingredients, and the whole analysis as text."""
+    found = record.verdict.reproducibility
+    pairs = [
+        (one.name.replace("_", " "), _write_plain(getattr(found, one.name)))
+        for one in fields(found)
+    ]
+    lines = as_count(analysis.count("\n"), "line")
+    return Section(
+        heading="Reproducibility",
+        blocks=(
+            Facts(pairs=tuple(pairs)),
+            Details(
+                summary=f"The full statistical analysis, {lines} of text",
+                blocks=(Verbatim(text=analysis, heading="Full analysis", is_laid_out=True),),
+                is_printed=True,
+            ),
+        ),
+        note="The numerical ingredients, and every step of the reasoning to check by hand.",
+    )
+
+
+def _write_plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)

@@ -1,0 +1,61 @@
+"""What a criterion asks, what rate it is held against, and why its trials ended, in a few words."""
+
+from __future__ import annotations
+
+from trialwise.documents.numbers import as_percent, as_probability
+from trialwise.documents.phrases import STOPS
+from trialwise.model.evidence import StopReason, Threshold
+from trialwise.model.plan import CriterionPlan
+from trialwise.model.verdict import Finding, Procedure
+
+__all__ = [
+    "find_alternative",
+    "find_required",
+    "write_need",
+    "write_stop",
+]
+
+
+def find_required(subject: Finding | CriterionPlan) -> float | None:
+    """The rate a criterion is held against: the required one, or its baseline's."""
+    threshold: Threshold | None = subject.threshold
+    if threshold is None:
+        return None
+    if threshold.required_rate is None and threshold.baseline is not None:
+        return threshold.baseline.passed / threshold.baseline.trials
+    return threshold.required_rate
+
+
+def find_alternative(subject: Finding | CriterionPlan) -> float | None:
+    """The rate that the required one must be told from."""
+    threshold: Threshold | None = subject.threshold
+    return None if threshold is None else threshold.alternative_rate
+
+
+def write_need(finding: Finding) -> str:
+    """What is asked of the rate, in the fewest words."""
+    if finding.procedure is Procedure.OBSERVATIONAL:
+        return "no failure"
+    required, threshold = find_required(finding), finding.threshold
+    if required is None or threshold is None:
+        return ""
+    if threshold.required_rate is None:
+        return f"baseline {as_probability(required, digits=1)}"
+    return f"≥ {as_percent(required)}"
+
+
+def write_stop(finding: Finding) -> str:
+    """Why no further trial was counted."""
+    trials, planned = finding.tally.trials, finding.planned_trials
+    most = f" of at most {planned:,}" if planned is not None else ""
+    match finding.stop:
+        case None:
+            return "not run" if not trials else ""
+        case StopReason.DECIDED:
+            return "every input decided" if finding.by_input else f"decided after {trials:,}{most}"
+        case StopReason.CURTAILED:
+            return f"verdict certain after {trials:,}{most.replace(' at most', '')}"
+        case StopReason.COMPLETE:
+            return "all planned trials run"
+        case reason:
+            return f"{STOPS[reason].clause} after {trials:,}{most}"

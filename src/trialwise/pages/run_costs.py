@@ -1,0 +1,134 @@
+"""What the run took: time, tokens and money, against what it was allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import accumulate
+
+from trialwise.documents.axes import Axis, round_up, thin_out
+from trialwise.documents.blocks import Block, Facts, Section
+from trialwise.documents.charts import Bar, Bars, Chart, Line, spread_hits
+from trialwise.documents.numbers import (
+    as_count,
+    as_duration,
+    as_money,
+    as_probability,
+)
+from trialwise.model.run import RunRecord
+
+__all__ = ["build_costs_section"]
+
+#: Fewer trials make no curve worth a look.
+FEWEST = 5
+CORNERS, COLUMNS, ROWS = 200, 60, 10
+
+
+def build_costs_section(record: RunRecord) -> Section | None:
+    """Sums, budgets and the course of the run; None where nothing was run."""
+    if not record.trials:
+        return None
+    budgets, course = tuple(_list_budgets(record)), _chart_course(record)
+    blocks: list[Block] = [Facts(pairs=tuple(_list_sums(record)))]
+    blocks += [Bars(bars=budgets)] if budgets else []
+    blocks += [] if course is None else [course]
+    return Section(
+        heading="Cost and time",
+        blocks=tuple(blocks),
+        note="Of all trials, also those after a criterion was decided; preparation apart.",
+    )
+
+
+def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
+    spent, trials = record.verdict.spending, record.trials
+    passed = sum(trial.passed for trial in trials)
+    retries = spent.attempts - spent.trials
+    yield "trials", f"{len(trials):,}" + (f", {retries:,} retries" if retries > 0 else "")
+    if spent.abandoned:
+        took = _write_amounts(tokens=spent.abandoned_tokens, usd=spent.abandoned_usd)
+        cost = f", at least {took}" if took else ", at an unknown cost"
+        yield "abandoned", f"{spent.abandoned:,}, once the verdict was certain{cost}"
+    if spent.seconds:
+        rate = len(trials) / spent.seconds
+        yield "wall time", f"{as_duration(spent.seconds)}, {60 * rate:.0f} trials a minute"
+    waited = math.fsum(trial.latency_s or 0 for trial in trials)
+    if waited:
+        yield "time in the service", as_duration(waited)
+    if spent.tokens:
+        sent = sum(trial.usage.input_tokens for trial in trials if trial.usage is not None)
+        got = sum(trial.usage.output_tokens for trial in trials if trial.usage is not None)
+        yield "tokens", f"{spent.tokens:,}: {sent:,} in, {got:,} out"
+    if spent.usd is not None:
+        each = f", {as_money(spent.usd / len(trials))} a trial"
+        success = f", {as_money(spent.usd / passed)} a success" if passed else ""
+        yield "cost", f"{as_money(spent.usd)}{each}{success}"
+    yield "preparation", _write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd or None)
+    yield "judges", _write_amounts(tokens=spent.judging_tokens, usd=spent.judging_usd or None)
+
+
+def _write_amounts(seconds: float = 0, tokens: int = 0, usd: float | None = None) -> str:
+    """Time, tokens and money, as far as there are any."""
+    parts = [as_duration(seconds)] if seconds else []
+    parts += [f"{tokens:,} tokens"] if tokens else []
+    parts += [] if usd is None else [as_money(usd)]
+    return ", ".join(parts)
+
+
+def _list_budgets(record: RunRecord) -> Iterator[Bar]:
+    budget, spent = record.plan.options.budget, record.verdict.spending
+    kinds = (
+        ("trials", spent.trials, budget.trials, lambda value: f"{value:,.0f}"),
+        ("time", spent.seconds, budget.seconds, as_duration),
+        ("tokens", spent.tokens, budget.tokens, lambda value: f"{value:,.0f}"),
+        ("money", spent.usd, budget.usd, as_money),
+    )
+    for name, used, most, write in kinds:
+        if most is not None and used is not None:
+            share = min(1.0, used / most)
+            yield Bar(
+                name=f"{name} budget",
+                value=as_probability(share, digits=0),
+                share=share,
+                note=f"{write(used)} of {write(most)}",
+            )
+
+
+def _chart_course(record: RunRecord) -> Chart | None:
+    trials = sorted(record.trials, key=lambda trial: trial.started_s)
+    if len(trials) < FEWEST or trials[-1].started_s <= 0:
+        return None
+    spends = any(trial.cost_usd is not None for trial in trials)
+    sums = list(accumulate((one.cost_usd or 0.0) if spends else 1.0 for one in trials))
+    starts = [trial.started_s for trial in trials]
+    end = max(starts[-1], record.verdict.spending.seconds)
+    columns = thin_out(len(trials), COLUMNS)
+
+    def write_row(k: int) -> tuple[str, ...]:
+        row = (as_duration(starts[k]), f"{k + 1:,}")
+        return (*row, as_money(sums[k])) if spends else row
+
+    def read_out(place: int) -> str:
+        k = columns[place]
+        cost = f", {as_money(sums[k])}" if spends else ""
+        return f"after {as_duration(starts[k])}: {as_count(k + 1, 'trial')}{cost}"
+
+    in_all = f", {as_money(sums[-1])} in all" if spends else ""
+    points = tuple((starts[k], sums[k]) for k in thin_out(len(trials), CORNERS))
+    return Chart(
+        heading="Cost over the run" if spends else "Trials over the run",
+        summary=(
+            f"{as_count(len(trials), 'trial')} in {as_duration(end)}{in_all}; each counted "
+            "when it started. A flat stretch is time in which nothing could start."
+        ),
+        x=Axis(low=0, high=end, label="time since the start", unit="seconds"),
+        y=Axis(
+            low=0,
+            high=round_up(sums[-1]),
+            label="cost" if spends else "trials",
+            unit="usd" if spends else "count",
+        ),
+        lines=(Line(name="", ink="one", points=points),),
+        hits=spread_hits([starts[k] for k in columns], read_out),
+        columns=("time", "trials", "cost") if spends else ("time", "trials"),
+        rows=tuple(write_row(k) for k in thin_out(len(trials), ROWS)),
+    )

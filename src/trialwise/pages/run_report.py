@@ -1,0 +1,211 @@
+"""The report of a run, or of a suite of them, as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from trialwise.documents.blocks import Document, Link, Prose, Row, Section, Table
+from trialwise.documents.extent import estimate_size
+from trialwise.documents.numbers import (
+    as_count,
+    as_duration,
+    as_level,
+    as_money,
+)
+from trialwise.model.run import RunRecord
+from trialwise.pages.criterion_details import list_criteria_sections
+from trialwise.pages.failure_reasons import build_failures_section
+from trialwise.pages.gate_details import build_gates_section
+from trialwise.pages.input_rates import build_inputs_section
+from trialwise.pages.latency_distribution import build_latency_section
+from trialwise.pages.provenance import (
+    build_provenance,
+    build_qualifications,
+    build_reproducibility,
+)
+from trialwise.pages.run_costs import build_costs_section
+from trialwise.pages.trial_selection import build_trials_section
+from trialwise.pages.verdict_meaning import (
+    build_opening,
+    explain_meaning,
+    explain_verdict,
+    is_measured,
+    is_soft,
+    list_figures,
+    make_badge,
+    make_run_badge,
+    pick_headline,
+)
+from trialwise.reporters.suite import (
+    checked,
+    suite_decision,
+    suite_envelopes,
+    suite_spending,
+    suite_status,
+)
+from trialwise.reporters.transparent import render_transparent
+
+__all__ = ["build_report", "render_html"]
+
+
+def render_html(record: RunRecord | Sequence[RunRecord], *, title: str | None = None) -> str:
+    """The report of a run or of a suite as a complete HTML document.
+
+    Args:
+        record: What was run, one contract or several.
+        title: What the page is called; the contract's name where none is given.
+
+    Raises:
+        InvalidArgument: There is no record: what was not run is never PASS.
+    """
+    from trialwise.renderers.html.page_frame import render_document
+
+    return render_document(build_report(record, title=title))
+
+
+def build_report(record: RunRecord | Sequence[RunRecord], *, title: str | None = None) -> Document:
+    """The report of a run or of a suite.
+
+    Args:
+        record: What was run, one contract or several.
+        title: What the page is called; the contract's name where none is given.
+
+    Raises:
+        InvalidArgument: There is no record: what was not run is never PASS.
+    """
+    records = checked((record,) if isinstance(record, RunRecord) else record)
+    if len(records) == 1:
+        return _build_run(records[0], title or _pick_name(records[0]), Room())
+    return _build_suite(records, title or "Suite")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """How much of a page one run may take, so that the whole stays under a megabyte."""
+
+    size: int = 800_000
+    """In bytes; the failing trials take what the rest leaves of it."""
+    trials: int = 250
+    """Failing trials."""
+    charted: int = 12
+    """Criteria whose charts are drawn."""
+    cells: int = 1200
+    """Of the heat maps."""
+
+    def share(self, runs: int) -> Room:
+        """The room of each of several runs."""
+        return Room(
+            size=self.size // runs,
+            trials=max(5, self.trials // runs),
+            charted=max(1, self.charted // runs),
+            cells=max(60, self.cells // runs),
+        )
+
+
+def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> Document:
+    """Everything about one run, the most important first."""
+    analysis = render_transparent(record.verdict, title=_pick_name(record))
+    before = (
+        *list_criteria_sections(record, room.charted),
+        build_latency_section(record),
+        build_gates_section(record),
+        build_failures_section(record),
+        build_inputs_section(record, room.cells),
+    )
+    after = (
+        build_costs_section(record),
+        build_qualifications(record),
+        build_provenance(record),
+        build_reproducibility(record, analysis),
+    )
+    left = max(room.size - estimate_size((*before, *after)), room.size // 10)
+    trials = build_trials_section(record, room.trials, left)
+    sections: tuple[Section | None, ...] = (*before, trials, *after)
+    return Document(
+        kind="Run report",
+        title=title,
+        badge=make_run_badge(record),
+        lead=explain_verdict(record),
+        facts=tuple(list_figures(record)),
+        opening=tuple(build_opening(record)),
+        blocks=tuple(section for section in sections if section is not None),
+        dateline=tuple(_list_dateline([record])),
+        name=name,
+    )
+
+
+def _build_suite(records: Sequence[RunRecord], title: str) -> Document:
+    room, spent = Room().share(len(records)), suite_spending(records)
+    names = [f"contract {k} {_pick_name(one)}" for k, one in enumerate(records, start=1)]
+    counts = [
+        f"{sum(one.verdict.decision == value for one in records)} {value or 'refused'}"
+        for value in ("FAIL", None, "INCONCLUSIVE", "PASS")
+        if any(one.verdict.decision == value for one in records)
+    ]
+    bounds = [f"{one.meaning}: at most {as_level(one.capped)}" for one in suite_envelopes(records)]
+    together = f"Over all contracts together: {'; '.join(bounds)}."
+    contracts = as_count(len(records), "contract")
+    return Document(
+        kind="Suite report",
+        title=title,
+        badge=make_badge(suite_decision(records), suite_status(records).value),
+        badge_label="Suite verdict",
+        lead=f"{contracts}: {', '.join(counts)}. A suite is as good as the worst of them.",
+        facts=(
+            ("contracts", f"{len(records):,}"),
+            ("trials", f"{spent.trials:,}"),
+            ("time", as_duration(spent.seconds) if spent.seconds else None),
+            ("cost", None if spent.usd is None else as_money(spent.usd)),
+            ("tokens", f"{spent.tokens:,}" if spent.tokens else None),
+        ),
+        opening=(
+            _list_contracts(records, names),
+            *((Prose(paragraphs=(together,), tone="quiet"),) if bounds else ()),
+        ),
+        blocks=tuple(
+            _build_run(one, _pick_name(one), room, name=name)
+            for one, name in zip(records, names, strict=True)
+        ),
+        dateline=tuple(_list_dateline(records)),
+    )
+
+
+def _list_contracts(records: Sequence[RunRecord], names: Sequence[str]) -> Table:
+    rows = []
+    for one, name in zip(records, names, strict=True):
+        spent = one.verdict.spending
+        decision = None if is_measured(one) else one.verdict.decision
+        rows.append(
+            Row(
+                cells=(
+                    Link(text=_pick_name(one), target=name),
+                    make_badge(decision, pick_headline(one), soft=is_soft(one)),
+                    explain_meaning(one),
+                    f"{len(one.trials):,}",
+                    as_duration(spent.seconds) if spent.seconds else "–",
+                    "–" if spent.usd is None else as_money(spent.usd),
+                )
+            )
+        )
+    return Table(
+        heading="Contracts",
+        columns=("contract", "verdict", "meaning", "trials", "time", "cost"),
+        rows=tuple(rows),
+        words=(0, 1, 2),
+        is_headed=False,
+    )
+
+
+def _pick_name(record: RunRecord) -> str:
+    return record.verdict.contract or record.plan.contract
+
+
+def _list_dateline(records: Sequence[RunRecord]) -> Iterator[str]:
+    first = records[0]
+    when = first.verdict.started_at
+    if when is not None:
+        yield f"{when.day} {when:%B %Y, %H:%M %Z}".strip()
+    if len(records) == 1 and first.run_id:
+        yield f"run {first.run_id}"
+    yield f"trialwise {first.verdict.reproducibility.tool_version}".strip()

@@ -1,0 +1,322 @@
+"""What the verdict of a run means and what it does not, in plain sentences.
+
+Statements about single criteria are the procedures' own. Here is what holds for the run: whom it
+speaks of, what a PASS of its kind never claims, and what the run took in a few numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from trialwise.documents.blocks import Badge, Block, Cell, Columns, Details, Items, Section, Tone
+from trialwise.documents.numbers import (
+    as_count,
+    as_duration,
+    as_level,
+    as_money,
+)
+from trialwise.model.options import Analysis
+from trialwise.model.run import RunRecord
+from trialwise.model.verdict import Caution, Decision, Finding, Intent, Procedure, Verdict
+from trialwise.pages.error_rates import list_error_blocks
+
+__all__ = [
+    "MEASURED",
+    "build_opening",
+    "explain_meaning",
+    "explain_verdict",
+    "is_measured",
+    "is_soft",
+    "list_figures",
+    "make_badge",
+    "make_finding_badge",
+    "make_run_badge",
+    "pick_headline",
+    "pick_tone",
+]
+
+#: Criteria named in a sentence; the others are counted.
+NAMED = 3
+#: Notes that stand open; the others take a click.
+MOST_NOTES = 4
+
+MEASURED = "MEASURED"
+"""What a run is called that decided nothing on purpose."""
+
+_TONES: dict[Decision, Tone] = {
+    Decision.PASS: "pass",
+    Decision.FAIL: "fail",
+    Decision.INCONCLUSIVE: "open",
+}
+
+
+def is_measured(record: RunRecord) -> bool:
+    """Whether the run measured a baseline and decided nothing."""
+    return record.plan.purpose == "measure"
+
+
+def is_soft(record: RunRecord) -> bool:
+    """Whether a PASS of the run is that of a smoke run and no evidence."""
+    return record.verdict.intent is Intent.SMOKE
+
+
+def pick_tone(decision: Decision | None) -> Tone:
+    """How a decision stands out; a refusal has a tone of its own."""
+    return "plain" if decision is None else _TONES[decision]
+
+
+def make_badge(decision: Decision | None, label: str = "", *, soft: bool = False) -> Badge:
+    """A decision as a badge.
+
+    Args:
+        decision: None where nothing was decided.
+        label: What to say instead of the decision.
+        soft: Whether a PASS says less than it seems to.
+    """
+    word = label or ("REFUSED" if decision is None else decision.value)
+    softened = decision is Decision.PASS and (soft or word != decision.value)
+    return Badge(word=word, tone=pick_tone(decision), soft=softened)
+
+
+def make_finding_badge(record: RunRecord, finding: Finding) -> Badge:
+    """The decision that a criterion is shown with; one that only advises is soft."""
+    if is_measured(record):
+        return make_badge(None, MEASURED)
+    soft = bool(finding.advisory) or is_soft(record)
+    return make_badge(finding.decision, finding.label, soft=soft)
+
+
+def make_run_badge(record: RunRecord) -> Badge:
+    """The badge of the whole run."""
+    counting = _drop_advisory(record)
+    decision = None if is_measured(record) else record.verdict.decision
+    badge = make_badge(decision, pick_headline(counting), soft=is_soft(record))
+    return replace(badge, note="smoke run") if is_soft(record) else badge
+
+
+def pick_headline(record: RunRecord) -> str:
+    """The word a reader looks for."""
+    if is_measured(record):
+        return MEASURED
+    decision = record.verdict.decision
+    if decision is None:
+        return "REFUSED"
+    labels = {finding.label for finding in record.verdict.findings}
+    # Where every criterion is softened the same way, so is the whole.
+    if decision is Decision.PASS and len(labels) == 1 and (label := labels.pop()):
+        return label
+    return decision.value
+
+
+# --- What it means ----------------------------------------------------------------------------
+
+
+def explain_verdict(record: RunRecord) -> str:
+    """What the verdict means, and how many criteria have no part in it."""
+    from trialwise.reporters.judged import nothing_decides, only_advise
+
+    if is_measured(record):
+        return explain_meaning(record)
+    if nothing := nothing_decides(record.verdict):
+        return f"{nothing} This is neither a PASS nor a FAIL."
+    counting = _drop_advisory(record)
+    left_out = len(record.verdict.findings) - len(counting.verdict.findings)
+    if not left_out:
+        return explain_meaning(record)
+    if counting.verdict.findings or record.verdict.decision is not Decision.PASS:
+        said = explain_meaning(counting)
+    else:
+        said = "All that counts passed."  # latencies or gates: there is no criterion to speak of
+    return f"{said} {left_out} further {only_advise(left_out)}."
+
+
+def explain_meaning(record: RunRecord) -> str:
+    """What the word means, in a sentence or two."""
+    verdict = record.verdict
+    if is_measured(record):
+        trials = as_count(len(record.trials), "trial")
+        return f"{trials} were run to measure a baseline. Nothing was decided."
+    smoke = is_soft(record)
+    match verdict.decision:
+        case None:
+            return (
+                "The design could not support its claim, whatever the trials would have shown, so "
+                "nothing was run and nothing is decided."
+            )
+        case Decision.PASS:
+            return _explain_pass(verdict, smoke=smoke)
+        case Decision.FAIL:
+            triggers = _name_triggers(verdict)
+            if smoke:
+                return f"What was observed is inconsistent with the target: {triggers}."
+            return f"{_count_triggers(verdict)} failed: {triggers}."
+        case Decision.INCONCLUSIVE:
+            return (
+                f"Nothing failed, but {_count_triggers(verdict)} could not be decided: "
+                f"{_name_triggers(verdict)}. This is neither a PASS nor a FAIL."
+            )
+
+
+def _explain_pass(verdict: Verdict, *, smoke: bool) -> str:
+    total = len(verdict.findings) + len(verdict.latency)
+    if all(one.procedure is Procedure.OBSERVATIONAL for one in verdict.findings):
+        trials = max(one.tally.trials for one in verdict.findings)
+        return f"No failure was observed in {as_count(trials, 'trial')}. That is all it says."
+    if smoke:
+        return (
+            "What was observed is consistent with the targets. This is a smoke run: a first look, "
+            "not evidence."
+        )
+    few = {1: "The criterion passed", 2: "Both criteria passed"}
+    said = few.get(total, f"All {total} criteria passed")
+    gated = any(gate.decision is not None for gate in verdict.gates)
+    return f"{said}, and so did every gate." if gated else f"{said}."
+
+
+def _count_triggers(verdict: Verdict) -> str:
+    gates = [gate for gate in verdict.gates if gate.decision is not None]
+    total = len(verdict.findings) + len(verdict.latency) + len(gates)
+    if total == 1:
+        return "the criterion" if verdict.decision is Decision.INCONCLUSIVE else "The criterion"
+    return f"{len(verdict.triggers)} of {total} criteria{' and gates' if gates else ''}"
+
+
+def _name_triggers(verdict: Verdict) -> str:
+    inputs = {one.criterion: one.by_input for one in verdict.findings if one.by_input}
+    names = [
+        f"{one.kind} {one.name}"
+        if one.kind in ("latency", "gate")
+        else one.name + _name_inputs(inputs.get(one.name, ()), verdict.decision)
+        for one in verdict.triggers
+    ]
+    return _list_few(names)
+
+
+def _name_inputs(parts: Sequence[Finding], decision: Decision | None) -> str:
+    """Which inputs decided, where each is decided on its own."""
+    worst = [part.input_id or "" for part in parts if part.decision is decision]
+    return f" on {_list_few(worst)}" if worst else ""
+
+
+def _list_few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def _drop_advisory(record: RunRecord) -> RunRecord:
+    """The run without the criteria that only advise: they take no part in its verdict."""
+    verdict = record.verdict
+    counting = tuple(one for one in verdict.findings if not one.advisory)
+    if len(counting) == len(verdict.findings):
+        return record
+    return replace(record, verdict=replace(verdict, findings=counting))
+
+
+# --- Beside it --------------------------------------------------------------------------------
+
+
+def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
+    """The run in a few numbers."""
+    verdict, spent = record.verdict, record.verdict.spending
+    decides = not is_measured(record)
+    advising = [one.decision for one in verdict.findings if one.advisory]
+    decisions = [one.decision for one in verdict.findings if not one.advisory]
+    decisions += [one.decision for one in verdict.latency]
+    gates = [one.decision for one in verdict.gates if one.decision is not None]
+    if decisions and decides:
+        yield "criteria passed", f"{decisions.count(Decision.PASS)} of {len(decisions)}"
+    if advising and decides:
+        yield "advisory, passed", f"{advising.count(Decision.PASS)} of {len(advising)}"
+    if gates:
+        yield "gates passed", f"{gates.count(Decision.PASS)} of {len(gates)}"
+    yield "trials", f"{len(record.trials):,}"
+    if verdict.experiments:
+        yield "inputs", f"{sum(one.inputs for one in verdict.experiments):,}"
+    yield "time", as_duration(spent.seconds) if spent.seconds else None
+    yield "cost", None if spent.usd is None else as_money(spent.usd)
+    yield "tokens", f"{spent.tokens:,}" if spent.tokens else None
+
+
+def build_opening(record: RunRecord) -> Iterator[Block]:
+    """What needs attention, what the verdict claims and what not, and how often its rules err."""
+    from trialwise.reporters.attention import attention
+
+    notes = [] if is_measured(record) else attention(record.verdict)
+    if notes:
+        first, more = tuple(notes[:MOST_NOTES]), tuple(notes[MOST_NOTES:])
+        blocks: tuple[Block, ...] = (Items(items=first),)
+        if more:
+            rest = Details(summary=as_count(len(more), "more note"), blocks=(Items(items=more),))
+            blocks = (*blocks, rest)
+        yield Section(heading="Needs attention", blocks=blocks, tone="open")
+    yield Columns(
+        blocks=(
+            Items(heading="What it says", items=tuple(_list_claims(record))),
+            Items(heading="What it does not say", items=tuple(_list_disclaimers(record))),
+        )
+    )
+    yield from list_error_blocks(_drop_advisory(record))
+
+
+def _list_claims(record: RunRecord) -> Iterator[str]:
+    """Whom the verdict speaks of, what counted, and what it was run for."""
+    verdict = record.verdict
+    if verdict.decision is None:
+        yield "Nothing was run, so nothing is claimed."
+        return
+    for one in verdict.experiments:
+        about = verdict.claim.about(one.inputs)
+        which = f"On {one.identifier}: this is" if len(verdict.experiments) > 1 else "This is"
+        yield f"{which} {about}."
+    if verdict.claim.representativeness:
+        yield f"They are taken to represent it: {verdict.claim.representativeness}"
+    if record.plan.analysis is Analysis.PER_PROTOCOL:
+        yield "Trials in which the service had no fair chance are left out (per-protocol)."
+    else:
+        yield "Every trial counts, errors of the infrastructure included (intent-to-treat)."
+    if verdict.intent is Intent.VERIFICATION and not is_measured(record):
+        yield "It was run as evidence: a design too small for its claim is refused before it runs."
+    if verdict.horizon is not None and verdict.horizon_false_alarm is not None:
+        yield (
+            f"Over {as_count(verdict.horizon, 'run')} like this one, a false alarm in any of "
+            f"them has a probability of at most {as_level(verdict.horizon_false_alarm)}."
+        )
+
+
+def _list_disclaimers(record: RunRecord) -> Iterator[str]:
+    """What a reader might take the verdict for, and should not."""
+    verdict = record.verdict
+    findings = verdict.findings
+    passed = {one.procedure for one in findings if one.decision is Decision.PASS}
+    if verdict.decision is None:
+        yield "A refusal says nothing about the service; it is about the design."
+        return
+    if is_measured(record):
+        yield "A baseline is an observation: what it means is decided when a test is held to it."
+        return
+    if is_soft(record):
+        yield (
+            "A smoke run verifies nothing: a PASS is a direction, not a determination of "
+            "compliance; a FAIL is to be taken seriously."
+        )
+    if Procedure.REGRESSION in passed:
+        yield "No degradation signal is no proof of equivalence with the baseline."
+    if Procedure.OBSERVATIONAL in passed:
+        yield "No failure observed makes no claim about how often failures happen."
+    if any(one.caution is Caution.STRANDS_DISAGREE for one in findings):
+        yield "A FAIL although the observed rate is high enough means not shown, not disproved."
+    if findings and all(one.advisory for one in findings):
+        yield "Nothing was shown: all that was looked at only advises."
+    elif verdict.decision is Decision.INCONCLUSIVE:
+        yield "INCONCLUSIVE is not a weak PASS: with more trials it may turn out either way."
+    if any(gate.decision is not None for gate in verdict.gates):
+        yield (
+            "A gate that passes shows nothing at any confidence: it holds a number of this run "
+            "against a limit, and has no error rate."
+        )
+    if any(one.alpha is not None for one in findings):
+        yield (
+            "No error rate here is the probability that this verdict is wrong; each says how often "
+            "the rule errs in the long run, for independent and stationary trials."
+        )

@@ -1,0 +1,357 @@
+"""Blocks as HTML: one function for each kind of block, and one for the cells inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from trialwise.documents.blocks import (
+    Badge,
+    Block,
+    Cell,
+    Columns,
+    Details,
+    Facts,
+    Items,
+    Link,
+    Name,
+    Pairs,
+    Prose,
+    Row,
+    Section,
+    Table,
+    Value,
+    Verbatim,
+)
+from trialwise.documents.cards import Card, Cards, Choice, Timeline
+from trialwise.documents.charts import Bars, Chart, Strip, Strips
+from trialwise.documents.numbers import as_count
+from trialwise.renderers.html.chart_frames import render_chart
+from trialwise.renderers.html.figures import (
+    draw_strip,
+    render_bars,
+    render_strips,
+    render_timeline,
+)
+from trialwise.renderers.html.glyphs import draw_glyph, pick_shade, render_badge
+from trialwise.renderers.html.markup import Markup, element, join_markup, make_safe, quote
+from trialwise.renderers.html.outline import Outline
+
+__all__ = ["render_block", "render_blocks", "render_cell", "render_facts", "render_under"]
+
+#: Shares of failures at which a shade grows darker.
+_STEPS = (0.0, 0.02, 0.10, 0.25, 0.50, 0.75)
+#: Facts whose values are no longer than this stand in two columns.
+_SHORT = 64
+
+
+def render_blocks(blocks: Iterable[Block], outline: Outline) -> Markup:
+    """Blocks one after the other."""
+    return join_markup(render_block(block, outline) for block in blocks)
+
+
+def render_block(block: Block, outline: Outline) -> Markup:
+    """A block below a heading of the outline's level."""
+    return _BLOCKS[type(block)](block, outline)
+
+
+def render_under(heading: str, block: Block, outline: Outline) -> Markup:
+    """A block below a heading, which it does not repeat where its own is the same."""
+    if getattr(block, "heading", "") != heading:
+        return render_block(block, outline)
+    match block:
+        case Table():
+            return _render_table(replace(block, is_headed=False), outline)
+        case Facts() | Prose() | Items():
+            return render_block(replace(block, heading=""), outline)
+        case Chart():
+            return render_chart(block, None, _render_values(block, outline))
+        case _:
+            return render_block(block, outline)
+
+
+def _render_chart(chart: Chart, outline: Outline) -> Markup:
+    return render_chart(chart, outline, _render_values(chart, outline))
+
+
+def _render_values(chart: Chart, outline: Outline) -> Markup:
+    rows = tuple(Row(cells=row) for row in chart.rows)
+    table = Table(heading=chart.heading, columns=chart.columns, rows=rows, is_headed=False)
+    return _render_table(table, outline)
+
+
+def render_cell(cell: Cell, outline: Outline) -> Markup:
+    """What a table, a list or a paragraph holds."""
+    return make_safe(cell) if isinstance(cell, str) else _CELLS[type(cell)](cell, outline)
+
+
+def render_facts(pairs: Pairs, outline: Outline, class_: str = "") -> Markup:
+    """Terms with what they are; pairs without a value are left out."""
+    known = [(term, value) for term, value in pairs if value not in (None, "")]
+    if not known:
+        return Markup("")
+    if not class_:
+        short = all(len(value) <= _SHORT for _, value in known if isinstance(value, str))
+        class_ = "facts two" if short and len(known) > 2 else "facts"
+    rows = [
+        element(
+            "div",
+            element("dt", element("bdi", term)),
+            element("dd", element("bdi", render_cell(value or "", outline))),
+        )
+        for term, value in known
+    ]
+    return element("dl", *rows, class_=class_)
+
+
+# --- Words ------------------------------------------------------------------------------------
+
+
+def _render_facts_block(block: Facts, outline: Outline) -> Markup:
+    return _render_headed(block.heading, render_facts(block.pairs, outline), outline)
+
+
+def _render_columns(block: Columns, outline: Outline) -> Markup:
+    if all(isinstance(one, Chart) for one in block.blocks):
+        return element("div", render_blocks(block.blocks, outline), class_="plots")
+    inside = (element("div", render_block(one, outline)) for one in block.blocks)
+    return element("div", *inside, class_="columns")
+
+
+def _render_headed(heading: str, content: Markup, outline: Outline) -> Markup:
+    if not heading or not content:
+        return content
+    return element("div", outline.render_heading(element("bdi", heading)), content)
+
+
+def _render_prose(block: Prose, outline: Outline) -> Markup:
+    kind = {"plain": None, "quiet": "note"}.get(block.tone, block.tone)
+    paragraphs = [
+        element("p", render_cell(one, outline), class_=kind, dir="auto" if kind == "fail" else None)
+        for one in block.paragraphs
+        if one
+    ]
+    return _render_headed(block.heading, join_markup(paragraphs), outline)
+
+
+def _render_items(block: Items, outline: Outline) -> Markup:
+    if not block.items and not block.heading:
+        return Markup("")
+    entries = [element("li", render_cell(item, outline)) for item in block.items]
+    kind = None if block.tone == "plain" else f"tone-{block.tone}"
+    items = element("ul", *entries, class_=kind) if entries else Markup("")
+    heading = outline.render_heading(block.heading) if block.heading else None
+    return join_markup([heading, items])
+
+
+def _render_verbatim(block: Verbatim, _: Outline) -> Markup:
+    if block.is_laid_out:
+        return element(
+            "pre",
+            quote(block.text),
+            class_="report",
+            tabindex="0",
+            role="group",
+            aria_label=block.heading or None,
+        )
+    label = element("p", block.heading, class_="label") if block.heading else None
+    return element("div", label, element("pre", quote(block.text), dir="auto"), class_="quoted")
+
+
+def _render_details(block: Details, outline: Outline) -> Markup:
+    return element(
+        "details",
+        element("summary", block.summary),
+        render_blocks(block.blocks, outline),
+        open=block.is_open,
+        class_="whole" if block.is_printed else None,
+    )
+
+
+def _render_part(block: Section, outline: Outline) -> Markup:
+    """A section inside another: one of several under a heading of its own."""
+    identity = outline.find(block.name) if block.name else None
+    badges = [part for badge in block.badges for part in (" ", render_badge(badge))]
+    aside = (" ", element("small", block.aside)) if block.aside else ()
+    heading = outline.render_heading(
+        element("bdi", block.heading), *badges, *aside, id=f"{identity}-h" if identity else None
+    )
+    note = element("p", block.note, class_="note") if block.note else None
+    return element(
+        "article" if identity else "div",
+        heading,
+        render_blocks(block.blocks, outline.below),
+        note,
+        id=identity,
+        class_="part" if block.tone == "plain" else f"part tone-{block.tone}",
+        aria_labelledby=f"{identity}-h" if identity else None,
+    )
+
+
+# --- Tables -----------------------------------------------------------------------------------
+
+
+def _render_table(table: Table, outline: Outline) -> Markup:
+    numeric = [None if place in table.words else "num" for place in range(len(table.columns))]
+    heads = [
+        element("th", render_cell(column, outline), scope="col", class_=kind)
+        for column, kind in zip(table.columns, numeric, strict=True)
+    ]
+    made = element(
+        "table",
+        element("caption", table.heading, class_=None if table.is_headed else "heard"),
+        element("thead", element("tr", *heads)),
+        element("tbody", *(_render_row(row, numeric, outline) for row in table.rows)),
+        class_=_pick_table_class(table),
+    )
+    # A group and no region: the page has enough landmarks.
+    scroll = element(
+        "div", made, class_="scroll", role="group", aria_label=table.heading, tabindex="0"
+    )
+    return join_markup([scroll, *(element("p", note, class_="note") for note in table.notes)])
+
+
+def _pick_table_class(table: Table) -> str | None:
+    cells = [cell for row in table.rows for cell in row.cells if isinstance(cell, Value)]
+    if any(cell.shade is not None for cell in cells):
+        return "heat"
+    if any(cell.share is not None for cell in cells):
+        return "scores"
+    return "compact" if len(table.columns) <= 4 else None
+
+
+def _render_row(row: Row, numeric: Sequence[str | None], outline: Outline) -> Markup:
+    name, *values = zip(row.cells, numeric, strict=True)
+    first = element("th", render_cell(name[0], outline), scope="row", class_=name[1])
+    cells = [_render_table_cell(cell, kind, outline) for cell, kind in values]
+    return element("tr", first, *cells, class_=None if row.tone == "plain" else row.tone)
+
+
+def _render_table_cell(cell: Cell, kind: str | None, outline: Outline) -> Markup:
+    if not isinstance(cell, Value) or cell.shade is None:
+        return element("td", render_cell(cell, outline), class_=kind)
+    return element(
+        "td",
+        cell.text,
+        element("small", cell.note),
+        class_=f"{kind or ''} step{_pick_step(cell.shade)} hit".strip(),
+        title=cell.hint or None,
+    )
+
+
+def _pick_step(shade: float) -> int:
+    """How dark a cell is.
+
+    >>> [_pick_step(share) for share in (0.0, 0.01, 0.1, 1.0)]
+    [0, 1, 2, 5]
+    """
+    return sum(shade > bound for bound in _STEPS[:-1]) if shade < 0.75 else len(_STEPS) - 1
+
+
+def _render_value(value: Value, _: Outline) -> Markup:
+    text: object = element("b", element("bdi", value.text)) if value.strong else value.text
+    parts: list[object] = [text]
+    if value.tone in ("pass", "fail", "open"):
+        heard = element("span", f"{value.mark} ", class_="heard") if value.mark else None
+        flag = element("span", draw_glyph(value.tone), heard, class_=pick_shade(value.tone))
+        parts.insert(0, flag)
+    if value.share is not None:
+        filled = element("span", style=f"width:{100 * min(1.0, max(0.0, value.share)):.1f}%")
+        parts.append(element("span", filled, class_="spark", aria_hidden="true"))
+    if value.note:
+        parts.append(element("small", value.note))
+    if value.hint:
+        return element("span", *parts, title=value.hint)
+    alarm = value.tone == "broken"
+    return element("b", *parts, class_="alarm") if alarm else join_markup(parts)
+
+
+# --- Cards ------------------------------------------------------------------------------------
+
+
+def _render_cards(block: Cards, outline: Outline) -> Markup:
+    cards = [_render_card(card, outline) for card in block.cards]
+    filtered = any(card.tags for card in block.cards)
+    form = _render_filter(block) if block.choices else None
+    listed = element("div", *cards, class_="trials", data_trials=filtered or None)
+    return join_markup([form, listed])
+
+
+def _render_filter(block: Cards) -> Markup:
+    """Choices that a script makes work; without one they stay hidden and all cards are shown."""
+    return element(
+        "form",
+        *(element("label", f"{one.label} ", _render_choice(one)) for one in block.choices),
+        element("output", f"{as_count(len(block.cards), block.noun)} shown", aria_live="polite"),
+        class_="filter",
+        hidden=True,
+        data_filter=block.noun,
+    )
+
+
+def _render_choice(choice: Choice) -> Markup:
+    options = [element("option", text, value=value) for value, text in choice.options]
+    everything = element("option", choice.everything, value="")
+    return element("select", everything, *options, name=choice.name)
+
+
+def _render_card(card: Card, outline: Outline) -> Markup:
+    chips = [
+        element("span", element("bdi", badge.word), class_=f"chip tone-{badge.tone}")
+        for badge in card.badges
+    ]
+    tags = {f"data_{name}": " ".join(values) for name, values in card.tags.items()}
+    return element(
+        "details",
+        element(
+            "summary",
+            element("span", card.label, class_="index"),
+            element("span", element("bdi", card.name), class_="input"),
+            element("span", *chips, class_="chips") if chips else None,
+            element("span", card.text, class_="why", dir="auto") if card.text else None,
+        ),
+        element("div", *(_render_in_card(one, outline) for one in card.blocks), class_="inside"),
+        open=card.is_open,
+        class_="trial",
+        **tags,
+    )
+
+
+def _render_in_card(block: Block, outline: Outline) -> Markup:
+    if isinstance(block, Facts):
+        return render_facts(block.pairs, outline, "facts meta")
+    return element("div", render_block(block, outline))
+
+
+def _render_timeline(block: Timeline, outline: Outline) -> Markup:
+    return render_timeline(block, lambda details: _render_details(details, outline))
+
+
+def _render_link(link: Link, outline: Outline) -> Markup:
+    return element("a", element("bdi", link.text), href=f"#{outline.find(link.target)}")
+
+
+_BLOCKS: Mapping[type, Callable[[Any, Outline], Markup]] = {
+    Facts: _render_facts_block,
+    Prose: _render_prose,
+    Items: _render_items,
+    Verbatim: _render_verbatim,
+    Table: _render_table,
+    Details: _render_details,
+    Columns: _render_columns,
+    Section: _render_part,
+    Chart: _render_chart,
+    Strips: render_strips,
+    Bars: render_bars,
+    Cards: _render_cards,
+    Timeline: _render_timeline,
+}
+_CELLS: Mapping[type, Callable[[Any, Outline], Markup]] = {
+    Name: lambda name, _: element("bdi", name.text),
+    Link: _render_link,
+    Badge: lambda badge, _: render_badge(badge),
+    Value: _render_value,
+    Strip: lambda strip, _: element("span", draw_strip(strip), class_="picture"),
+    tuple: lambda cells, outline: join_markup(render_cell(one, outline) for one in cells),
+}

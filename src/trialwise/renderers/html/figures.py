@@ -1,0 +1,183 @@
+"""Figures without two axes: intervals on one scale, bars, and the calls of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from trialwise.documents.axes import find_share
+from trialwise.documents.blocks import Details
+from trialwise.documents.cards import Call, Excerpt, Timeline
+from trialwise.documents.charts import Bar, Bars, Strip, StripRow, Strips
+from trialwise.renderers.html.glyphs import draw_glyph, draw_shape, pick_shade
+from trialwise.renderers.html.markup import Markup, element, join_markup, quote
+from trialwise.renderers.html.outline import Outline
+
+__all__ = ["draw_strip", "render_bars", "render_strips", "render_timeline"]
+
+HEIGHT, _MIDDLE = 30, 15
+
+
+def render_strips(strips: Strips, outline: Outline) -> Markup:
+    """A line for each interval, over the ticks of their scale."""
+    ticks = [(strips.axis.place(value), text) for value, text in strips.axis.list_ticks(most=6)]
+    rows = [_render_strip_row(row, [share for share, _ in ticks]) for row in strips.rows]
+    rows.append(_render_ticks(ticks))
+    return element(
+        "figure",
+        element("figcaption", outline.render_heading(strips.heading), element("p", strips.summary)),
+        element("ol", *rows, class_="strips"),
+        class_="figure",
+    )
+
+
+def _render_ticks(ticks: list[tuple[float, str]]) -> Markup:
+    # A label at an end of the scale keeps within it.
+    spans = [
+        element(
+            "span",
+            text,
+            class_="start" if share < 0.04 else "end" if share > 0.96 else None,
+            style=f"left:{100 * share:.2f}%",
+        )
+        for share, text in ticks
+    ]
+    return element(
+        "li", element("span", *spans, class_="xticks"), class_="axis", aria_hidden="true"
+    )
+
+
+def _render_strip_row(row: StripRow, grid: list[float]) -> Markup:
+    strip = row.strip
+    soft = " hollow" if strip.soft and strip.ink == "pass" else ""
+    dashed = " dashed" if strip.dashed else ""
+    return element(
+        "li",
+        element("span", element("bdi", row.name), class_="name"),
+        element("span", draw_strip(strip, grid), class_="picture"),
+        element(
+            "span",
+            element("b", row.value),
+            f" {row.interval}" if row.interval else None,
+            element("span", f" {row.note}", class_="of") if row.note else None,
+            class_="value",
+        ),
+        class_=f"strip {pick_shade(strip.ink)}{soft}{dashed} depth{row.depth}",
+    )
+
+
+def draw_strip(strip: Strip, grid: list[float] | None = None) -> Markup:
+    """An interval with its estimate; words beside it say the same.
+
+    Args:
+        strip: What to draw.
+        grid: Shares of the scale that have a tick.
+    """
+    shade = pick_shade(strip.ink)
+    low, value, high = (_write_share(strip, one) for one in (strip.low, strip.value, strip.high))
+    marks = [
+        _draw_upright(_write_share(strip, one), top, class_=name)
+        for one, top, name in ((strip.other, 4, "other"), (strip.need, 2, "need"))
+        if one is not None
+    ]
+    if strip.high > strip.low:
+        line = {"x1": low, "x2": high, "y1": _MIDDLE, "y2": _MIDDLE}
+        marks.append(element("line", **line, class_="whisker"))
+        marks += [_draw_upright(end, 10, class_="whisker cap") for end in (low, high)]
+    dot = element("g", draw_shape(shade), transform="translate(-6.8 -6.8) scale(.85)")
+    return element(
+        "svg",
+        element("title", strip.hint) if strip.hint else None,
+        *(_draw_upright(f"{100 * share:.2f}%", 0, class_="grid") for share in grid or ()),
+        *marks,
+        element("svg", dot, x=value, y=_MIDDLE, class_="point"),
+        width="100%",
+        height=HEIGHT,
+        class_=f"hit {shade}",
+        aria_hidden="true",
+        focusable="false",
+    )
+
+
+def _draw_upright(x: str, top: int, class_: str) -> Markup:
+    return element("line", x1=x, x2=x, y1=top, y2=HEIGHT - top, class_=class_)
+
+
+def _write_share(strip: Strip, value: float) -> str:
+    return f"{100 * find_share(value, *strip.span):.2f}%"
+
+
+def render_bars(bars: Bars, outline: Outline) -> Markup:
+    """A bar for each amount, with its number and its words."""
+    rows = [_render_bar(bar) for bar in bars.bars]
+    if bars.rest:
+        rows.append(element("li", element("span", bars.rest, class_="what"), class_="rest"))
+    heading = outline.render_heading(element("bdi", bars.heading)) if bars.heading else None
+    return element(
+        "div", heading, element("ol", *rows, class_=f"bars ink-{bars.ink}"), class_="barred"
+    )
+
+
+def _render_bar(bar: Bar) -> Markup:
+    filled = element("span", style=f"width:{100 * bar.share:.1f}%")
+    return element(
+        "li",
+        element("span", bar.name, class_="what"),
+        element("span", bar.value, class_="count"),
+        element("span", filled, class_="bar", aria_hidden="true"),
+        element("span", bar.note, class_="why", dir="auto") if bar.note else None,
+        title=bar.hint or None,
+        class_="hit" if bar.hint else None,
+    )
+
+
+def render_timeline(timeline: Timeline, render_details: Callable[[Details], Markup]) -> Markup:
+    """The calls in their order, under how many there were.
+
+    Args:
+        timeline: What to show.
+        render_details: How the rest of a long text is shown.
+    """
+    rows = [_render_ticks(list(timeline.ticks))] if timeline.ticks else []
+    for call in timeline.calls:
+        if isinstance(call, str):
+            rows.append(element("li", element("p", call, class_="note"), class_="gap"))
+        else:
+            rows.append(_render_call(call, render_details))
+    calls = element("ol", *rows, class_="calls") if rows else None
+    return element("div", element("p", timeline.heading, class_="label"), calls, class_="quoted")
+
+
+def _render_call(call: Call, render_details: Callable[[Details], Markup]) -> Markup:
+    texts = [join_markup(_list_excerpt(one, render_details)) for one in call.texts]
+    return element(
+        "li",
+        element("span", call.place, class_="place"),
+        element("span", element("b", element("bdi", call.name)), call.about, class_="who"),
+        element("span", call.when, class_="when"),
+        _draw_lane(call),
+        element("div", *(element("div", text) for text in texts), class_="said"),
+        class_="failing" if call.tone == "fail" else None,
+    )
+
+
+def _draw_lane(call: Call) -> Markup:
+    """Where the call stood in the session: decoration, the words beside it say the same."""
+    if call.start is None:
+        return Markup("")
+    place = f"left:{100 * call.start:.2f}%;width:{100 * call.width:.2f}%"
+    bar = element("span", style=place, class_="endless" if call.is_endless else None)
+    return element("span", bar, class_="lane", aria_hidden="true")
+
+
+def _list_excerpt(
+    excerpt: Excerpt, render_details: Callable[[Details], Markup]
+) -> Iterator[object]:
+    if excerpt.tone == "fail":
+        yield draw_glyph("fail")
+    if excerpt.label:
+        yield element("span", excerpt.label, class_="label")
+        yield " "
+    if excerpt.text:
+        yield element("code", quote(excerpt.text), dir="auto")
+    if excerpt.rest is not None:
+        yield render_details(excerpt.rest)

@@ -1,0 +1,99 @@
+"""Markup that is safe by construction: only what was made here is markup, all else is text.
+
+A service may answer anything, and a report shows it. Text is escaped where it enters an element,
+and characters that would hide, reorder or break it are shown by name instead of obeyed.
+
+A template library would do the escaping too, but it would be the only dependency of a page and
+load more code than the pages themselves; a dozen functions that build elements are enough here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import escape as escape_markup
+
+__all__ = ["Markup", "element", "escape", "join_markup", "make_safe", "make_visible", "quote"]
+
+#: Controls, soft hyphen, bidirectional and zero-width marks, line separators, lone surrogates,
+#: noncharacters and the invisible tag characters. Joiners stay: scripts and emoji need them.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
+)
+#: Controls whose names are known to more people, and to more fonts, than their numbers.
+_CONTROLS = {0x00: "NUL", 0x07: "BEL", 0x08: "BS", 0x0D: "CR", 0x1B: "ESC", 0x7F: "DEL"}
+#: The space between a number and its unit, and after a sign of its own.
+_UNIT = re.compile(r"(?<=\d) (?=%|(?:ms|s|min|h)\b)|(?<=[±≥≤]) (?=\d)")
+_VOID = frozenset({"br", "hr", "input", "link", "meta"})
+
+
+class Markup(str):
+    """A piece of a page: text that needs no further escaping."""
+
+    __slots__ = ()
+
+
+def make_visible(text: str) -> str:
+    """The text with every character shown that would hide or reorder others.
+
+    >>> make_visible("\\x1b[31mred\\u202egnp.exe")
+    '⟨ESC⟩[31mred⟨U+202E⟩gnp.exe'
+    """
+    return _HIDDEN.sub(_name_character, text.replace("\r\n", "\n"))
+
+
+def _name_character(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return f"⟨{_CONTROLS.get(code) or f'U+{code:04X}'}⟩"
+
+
+def escape(text: str, *, quotes: bool = False) -> str:
+    """Text without markup, as content or, with `quotes`, as the value of an attribute.
+
+    >>> escape("</script>"), escape('"', quotes=True)
+    ('&lt;/script&gt;', '&quot;')
+    """
+    return escape_markup(make_visible(text), quote=quotes)
+
+
+def make_safe(value: object) -> Markup:
+    """Markup as it is, nothing for None, anything else as escaped text.
+
+    A number and its unit are not parted at the end of a line.
+    """
+    if isinstance(value, Markup):
+        return value
+    return Markup("" if value is None else _UNIT.sub("\u00a0", escape(str(value))))
+
+
+def quote(text: str) -> Markup:
+    """Text that somebody may copy: escaped, and otherwise as it is."""
+    return Markup(escape(text))
+
+
+def join_markup(parts: Iterable[object], between: str = "") -> Markup:
+    """Pieces one after the other."""
+    return Markup(escape(between).join(make_safe(part) for part in parts))
+
+
+def element(name: str, /, *content: object, **attributes: object) -> Markup:
+    """An element with its content; a trailing underscore of an attribute is dropped.
+
+    Attributes that are None or False are left out, True is an empty value.
+
+    >>> element("a", "R&D", href="#x", class_="quiet", aria_label="Department")
+    '<a href="#x" class="quiet" aria-label="Department">R&amp;D</a>'
+    """
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_write_attribute(value)}"'
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    if name in _VOID:
+        return Markup(f"<{name}{given}/>")
+    return Markup(f"<{name}{given}>{join_markup(content)}</{name}>")
+
+
+def _write_attribute(value: object) -> str:
+    return "" if value is True else escape(str(value), quotes=True)

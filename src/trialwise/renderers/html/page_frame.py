@@ -1,0 +1,190 @@
+"""A document as one page: nothing is fetched, nothing runs but one small script.
+
+The page forbids itself every network request and every script but its own, so that whatever a
+service answered cannot become more than text.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from importlib.resources import files
+
+from trialwise.documents.blocks import Document, Section
+from trialwise.renderers.html.block_markup import render_block, render_facts, render_under
+from trialwise.renderers.html.glyphs import draw_glyph, write_badge_class
+from trialwise.renderers.html.markup import Markup, element, join_markup
+from trialwise.renderers.html.outline import Outline
+from trialwise.renderers.html.palette import palette_css
+
+__all__ = ["render_document"]
+
+#: Facts whose values are all as short as this are shown as large figures.
+_FIGURE = 16
+_FOOTER = (
+    "Made by trialwise. Probabilities are computed, not simulated; this page holds everything it "
+    "shows and asks the network for nothing."
+)
+
+
+def render_document(document: Document) -> str:
+    """The document as a complete HTML file.
+
+    Args:
+        document: What to show.
+    """
+    outline = Outline(level=1)
+    title = document.title
+    if document.badge is not None:
+        title = f"{document.badge.word} · {title}"
+    header = _render_masthead(document, outline)
+    return _render_file(title, header, _render_body(document, outline.below))
+
+
+def _render_body(document: Document, outline: Outline) -> Markup:
+    """The verdict, then the list of what else there is, then all of it."""
+    sections = [(one, outline.find(one.name or one.heading)) for one in _list_sections(document)]
+    several = [one for one in document.blocks if isinstance(one, Document)]
+    return join_markup(
+        [
+            _render_verdict(document, outline),
+            _render_contents(sections) if sections else None,
+            *(_render_section(one, identity, outline) for one, identity in sections),
+            *(_render_article(one, k, outline) for k, one in enumerate(several, start=1)),
+        ]
+    )
+
+
+def _list_sections(document: Document) -> Iterator[Section]:
+    """The sections of a document; a block outside of any is one of its own."""
+    for block in document.blocks:
+        if isinstance(block, Section):
+            yield block
+        elif not isinstance(block, Document):
+            heading = getattr(block, "heading", "") or getattr(block, "summary", "")
+            yield Section(heading=heading, blocks=(block,))
+
+
+def _render_article(document: Document, number: int, outline: Outline) -> Markup:
+    """One of several documents."""
+    identity = outline.find(document.name)
+    inner = outline.nest(f"c{number}-")
+    sections = [(one, inner.find(one.name or one.heading)) for one in _list_sections(document)]
+    return element(
+        "article",
+        outline.render_heading(element("bdi", document.title), id=f"{identity}-h"),
+        _render_verdict(document, inner),
+        *(_render_section(one, name, inner) for one, name in sections),
+        class_="contract",
+        id=identity,
+        aria_labelledby=f"{identity}-h",
+    )
+
+
+def _render_verdict(document: Document, outline: Outline) -> Markup:
+    """Badge, lead and key figures, and below them what belongs to the verdict."""
+    identity = outline.find("verdict")
+    badge, heading, glyph = document.badge, None, None
+    if badge is not None:
+        glyph = draw_glyph(badge.tone)
+        heading = outline.render_heading(
+            element("span", f"{document.badge_label}: ", class_="heard"),
+            badge.word,
+            element("span", f" {badge.note}", class_="intent") if badge.note else None,
+            id=f"{identity}-h",
+        )
+    lead = element("p", document.lead, class_="meaning") if document.lead else None
+    kind = "plain" if badge is None else write_badge_class(badge)
+    values = [value for _, value in document.facts if isinstance(value, str)]
+    figures = "figures" if all(len(value) <= _FIGURE for value in values) else "facts"
+    named = badge is not None and outline.is_alone
+    return element(
+        "section",
+        element(
+            "div", glyph, element("div", heading, lead, class_="say"), class_=f"decision {kind}"
+        ),
+        render_facts(document.facts, outline, figures),
+        *(
+            element("div", render_block(block, outline.below), class_="framed")
+            for block in document.opening
+        ),
+        class_="banner",
+        id=identity,
+        aria_labelledby=f"{identity}-h" if named else None,
+        aria_label=None if badge is not None or not outline.is_alone else document.kind,
+    )
+
+
+def _render_section(section: Section, identity: str, outline: Outline) -> Markup:
+    """A section of the page under its heading, with a word on how to read it."""
+    note = element("p", section.note, class_="note") if section.note else None
+    heading = outline.render_heading(section.heading, id=f"{identity}-h")
+    blocks = (render_under(section.heading, one, outline.below) for one in section.blocks)
+    return element(
+        "section",
+        element("div", heading, note, class_="side"),
+        element("div", *blocks, class_="body"),
+        id=identity,
+        aria_labelledby=f"{identity}-h" if outline.is_alone else None,
+    )
+
+
+def _render_masthead(document: Document, outline: Outline) -> Markup:
+    toggle = element(
+        "button",
+        "Theme: system",
+        type="button",
+        class_="theme",
+        hidden=True,
+        data_theme_toggle=True,
+    )
+    lines = [element("span", element("bdi", part)) for part in document.dateline]
+    return element(
+        "header",
+        element("div", element("p", document.kind, class_="eyebrow"), toggle, class_="bar"),
+        outline.render_heading(element("bdi", document.title)),
+        element("p", *lines, class_="dateline") if lines else None,
+        class_="masthead",
+    )
+
+
+def _render_contents(sections: Sequence[tuple[Section, str]]) -> Markup:
+    """Links to the sections in the order in which they stand."""
+    links = [
+        element("li", element("a", section.heading, href=f"#{identity}"))
+        for section, identity in sections
+    ]
+    return element("nav", element("ol", *links), aria_label="Sections", class_="contents")
+
+
+def _render_file(title: str, header: Markup, content: Markup) -> str:
+    style, script = palette_css() + _read_asset("page.css"), _read_asset("page.js")
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    head = [
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="generator", content="trialwise"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("link", rel="icon", href="data:,"),
+        element("title", title),
+        Markup(f"<style>{style}</style>"),
+    ]
+    body = [
+        element("a", "Skip to the verdict", href="#verdict-start", class_="skip"),
+        header,
+        element("main", content, id="verdict-start", tabindex="-1"),
+        element("footer", element("p", _FOOTER)),
+        Markup(f"<script>{script}</script>"),
+    ]
+    page = element("html", element("head", *head), element("body", *body), lang="en")
+    return f"<!DOCTYPE html>\n{page}\n"
+
+
+def _read_asset(name: str) -> str:
+    return files("trialwise.renderers.html").joinpath(name).read_text("utf-8")
