@@ -142,9 +142,9 @@ def _rendered(plan: Plan, kind: str, *, unicode: bool = True) -> str:
 
     page = page_of(plan)
     if kind == ".svg":
-        from trialwise.reporters.plan.svg import render_svg_file
+        from trialwise.renderers.html.chart_file import render_chart_file
 
-        return render_svg_file(page.charts)
+        return render_chart_file(page.charts)
     if kind in (".html", ".htm"):
         from trialwise.reporters.plan.html import render_plan_html
 

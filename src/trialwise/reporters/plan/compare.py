@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines
 from trialwise.documents.numbers import as_mean_trials, as_percent, as_points, as_probability
 from trialwise.procedures.sizing.comparison_sizing import ComparePlan, PairedSize
-from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
 from trialwise.reporters.plan.page import Page, Row, Table, format_cost
 
 __all__ = ["compare_page"]
@@ -112,44 +112,24 @@ def _paired_row(size: PairedSize) -> Row:
 
 
 def _compare_chart(plan: ComparePlan) -> Chart:
-    series = [
-        Series(
+    lines = [
+        Line(
             name=_KINDS[size.kind],
             ink=_INKS[i],
-            points=tuple(
-                Point(
-                    x=float(point.pairs),
-                    y=point.paired[i],
-                    label=f"{_KINDS[size.kind]}, {point.pairs} pairs: "
-                    f"{as_probability(point.paired[i])}",
-                )
-                for point in plan.curve
-            ),
+            points=tuple((float(point.pairs), point.paired[i]) for point in plan.curve),
         )
         for i, size in enumerate(plan.paired)
     ]
-    series.append(
-        Series(
-            name="separate inputs",
-            ink="four",
-            points=tuple(
-                Point(
-                    x=float(point.pairs),
-                    y=point.unpaired,
-                    label=f"separate inputs, {point.pairs} each: {as_probability(point.unpaired)}",
-                )
-                for point in plan.curve
-            ),
-        )
-    )
+    apart = tuple((float(point.pairs), point.unpaired) for point in plan.curve)
     power = plan.question.power
-    return Chart(
-        heading="Power, by inputs",
-        description="How likely the drop is found, by pairs or by inputs for each variant.",
-        kind="lines",
-        x_label="pairs, or inputs for each",
-        y_label="power",
-        x_unit="count",
-        series=tuple(series),
+    return chart_lines(
+        "Power, by inputs",
+        "How likely the drop is found, by pairs or by inputs for each variant.",
+        "pairs, or inputs for each",
+        "power",
+        [*lines, Line(name="separate inputs", ink="four", points=apart)],
         guides=(Guide(value=power, label=as_percent(power), axis="y"),),
+        x_unit="count",
+        y_unit="rate",
+        y_high=1.0,
     )

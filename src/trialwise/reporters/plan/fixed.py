@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines
 from trialwise.documents.numbers import as_percent, as_probability, is_within
 from trialwise.procedures.sizing.fixed_sizing import (
     CompliancePlan,
@@ -12,7 +13,6 @@ from trialwise.procedures.sizing.fixed_sizing import (
     RuleAt,
     RuleSize,
 )
-from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
 from trialwise.reporters.plan.page import REFUSALS, Block, Page, Row, Table, format_cost
 from trialwise.stats.result_types import Undefined
 
@@ -158,34 +158,23 @@ def _compliance_notes(plan: CompliancePlan) -> Iterator[str]:
 
 
 def _compliance_chart(plan: CompliancePlan) -> Chart:
-    question = plan.question
-    series = tuple(
-        Series(
-            name=f"{design.rule}, {design.trials} trials",
-            ink=_INKS[i],
-            points=tuple(
-                Point(
-                    x=point.rate,
-                    y=point.passes[i],
-                    label=(
-                        f"{design.rule} at {as_percent(round(point.rate, 6))}: "
-                        f"PASS in {as_probability(point.passes[i])}"
-                    ),
-                )
-                for point in plan.curve
-            ),
-        )
-        for i, design in enumerate(plan.drawn)
-    )
-    rates = question.required_rate, question.better_rate
-    return Chart(
-        heading="P(PASS), by true rate",
-        description="How often each rule passes a service of a given true rate.",
-        kind="lines",
-        x_label="true rate",
-        y_label="P(PASS)",
-        series=series,
+    rates = plan.question.required_rate, plan.question.better_rate
+    return chart_lines(
+        "P(PASS), by true rate",
+        "How often each rule passes a service of a given true rate.",
+        "true rate",
+        "P(PASS)",
+        [
+            Line(
+                name=f"{design.rule}, {design.trials} trials",
+                ink=_INKS[i],
+                points=tuple((point.rate, point.passes[i]) for point in plan.curve),
+            )
+            for i, design in enumerate(plan.drawn)
+        ],
         guides=tuple(Guide(value=rate, label=as_percent(rate)) for rate in rates),
+        y_unit="rate",
+        y_high=1.0,
     )
 
 
@@ -257,32 +246,18 @@ def _precision_row(plan: PrecisionPlan, row: PrecisionRow) -> Row:
 
 
 def _precision_chart(plan: PrecisionPlan) -> Chart:
-    return Chart(
-        heading="Mean half-width of the Wilson interval, by trials",
-        description="How the interval narrows with the number of trials.",
-        kind="lines",
-        x_label="trials",
-        y_label="half-width",
-        x_unit="count",
-        y_unit="rate",
-        series=(
-            Series(
-                name="wilson",
-                ink="one",
-                points=tuple(
-                    Point(
-                        x=float(point.trials),
-                        y=point.half_width,
-                        label=f"{point.trials} trials: ± {as_probability(point.half_width)}",
-                    )
-                    for point in plan.curve
-                ),
-            ),
-        ),
+    points = tuple((float(point.trials), point.half_width) for point in plan.curve)
+    margin = plan.question.margin
+    return chart_lines(
+        "Mean half-width of the Wilson interval, by trials",
+        "How the interval narrows with the number of trials.",
+        "trials",
+        "half-width",
+        [Line(name="wilson", ink="one", points=points)],
         guides=(
             Guide(value=float(plan.wilson.trials), label=str(plan.wilson.trials)),
-            Guide(
-                value=plan.question.margin, label=f"± {as_percent(plan.question.margin)}", axis="y"
-            ),
+            Guide(value=margin, label=f"± {as_percent(margin)}", axis="y"),
         ),
+        x_unit="count",
+        y_unit="rate",
     )

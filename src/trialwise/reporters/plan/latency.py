@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines
 from trialwise.documents.numbers import as_duration, as_percent, as_probability
 from trialwise.procedures.sizing.latency_sizing import LatencyPlan, LatencyQuestion, LatencyRow
-from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
 from trialwise.reporters.plan.page import Block, Page, Row, Table, format_cost
 from trialwise.stats.result_types import Undefined
 
@@ -190,36 +190,26 @@ def _limit_table(plan: LatencyPlan) -> Table:
 
 
 def _latency_chart(plan: LatencyPlan) -> Chart:
-    series = tuple(
-        Series(
-            name=_level(row.percentile),
-            ink=_INKS[i % len(_INKS)],
-            points=tuple(
-                Point(
-                    x=float(point.trials),
-                    y=point.bounded[i],
-                    label=f"{_level(row.percentile)}, {point.trials} trials: "
-                    f"{as_probability(point.bounded[i])}",
-                )
-                for point in plan.curve
-            ),
-        )
-        for i, row in enumerate(plan.rows)
-    )
     level = plan.question.confidence
-    return Chart(
-        heading="P(some latency lies above the true percentile)",
-        description="How likely the largest latency of a run bounds the percentile, by trials.",
-        kind="lines",
-        x_label="successful trials",
-        y_label="probability",
-        x_unit="count",
-        series=series,
+    existence = [row.existence_minimum for row in plan.rows]
+    return chart_lines(
+        "P(some latency lies above the true percentile)",
+        "How likely the largest latency of a run bounds the percentile, by trials.",
+        "successful trials",
+        "probability",
+        [
+            Line(
+                name=_level(row.percentile),
+                ink=_INKS[i % len(_INKS)],
+                points=tuple((float(point.trials), point.bounded[i]) for point in plan.curve),
+            )
+            for i, row in enumerate(plan.rows)
+        ],
         guides=(
-            *(
-                Guide(value=float(row.existence_minimum), label=str(row.existence_minimum))
-                for row in plan.rows
-            ),
+            *(Guide(value=float(trials), label=str(trials)) for trials in existence),
             Guide(value=level, label=as_percent(level), axis="y"),
         ),
+        x_unit="count",
+        y_unit="rate",
+        y_high=1.0,
     )

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from trialwise.documents.charts import Chart
 from trialwise.documents.numbers import as_duration, as_money
 from trialwise.procedures.sizing.trial_costs import Prices
-from trialwise.reporters.plan.charts import Chart
 from trialwise.stats.refusal import Refusal
 
 __all__ = ["REFUSALS", "Block", "Page", "Prose", "Row", "Table", "Tone", "format_cost"]

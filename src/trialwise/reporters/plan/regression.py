@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines
 from trialwise.documents.numbers import as_percent, as_points, as_probability
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
 from trialwise.procedures.sizing.regression_sizing import RegressionPlan, RegressionRow
-from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
 from trialwise.reporters.plan.page import REFUSALS, Block, Page, Prose, Row, Table, format_cost
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.result_types import Undefined
@@ -160,35 +160,28 @@ def _regression_notes(plan: RegressionPlan) -> Iterator[str]:
 
 
 def _regression_chart(plan: RegressionPlan, row: RegressionRow) -> Chart:
-    curves: list[tuple[str, Ink, list[float | None]]] = [
-        ("exact", "one", [point.exact for point in plan.curve]),
-        ("wilson", "two", [point.wilson for point in plan.curve]),
+    exact = [(point.rate, point.exact) for point in plan.curve]
+    wilson = [(point.rate, point.wilson) for point in plan.curve]
+    curves: list[tuple[str, Ink, list[tuple[float, float | None]]]] = [
+        ("exact", "one", exact),
+        ("wilson", "two", wilson),
     ]
-    rates = [point.rate for point in plan.curve]
-    series = tuple(
-        Series(
-            name=f"{name}, {row.trials} trials",
-            ink=ink,
-            points=tuple(
-                Point(
-                    x=x,
-                    y=y,
-                    label=f"{name} at {as_percent(round(x, 6))}: FAIL in {as_probability(y)}",
-                )
-                for x, y in zip(rates, values, strict=True)
-                if y is not None
-            ),
-        )
-        for name, ink, values in curves
-        if values[0] is not None
-    )
     guides = (max(0.0, plan.question.alternative_rate), plan.question.baseline_rate)
-    return Chart(
-        heading="P(FAIL), by true rate",
-        description="How often each rule signals a degradation at a given true rate.",
-        kind="lines",
-        x_label="true rate",
-        y_label="P(FAIL)",
-        series=series,
+    return chart_lines(
+        "P(FAIL), by true rate",
+        "How often each rule signals a degradation at a given true rate.",
+        "true rate",
+        "P(FAIL)",
+        [
+            Line(
+                name=f"{name}, {row.trials} trials",
+                ink=ink,
+                points=tuple((rate, value) for rate, value in points if value is not None),
+            )
+            for name, ink, points in curves
+            if points[0][1] is not None
+        ],
         guides=tuple(Guide(value=rate, label=as_percent(round(rate, 4))) for rate in guides),
+        y_unit="rate",
+        y_high=1.0,
     )

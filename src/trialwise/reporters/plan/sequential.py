@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.charts import Chart, Guide, Ink, Line, Mark, chart_lines, chart_shares
 from trialwise.documents.numbers import (
     as_duration,
     as_level,
@@ -14,7 +15,6 @@ from trialwise.documents.numbers import (
 )
 from trialwise.procedures.sizing.sequential_sizing import Expectation, SequentialPlan
 from trialwise.procedures.sizing.sizing_questions import Correction, SequentialQuestion
-from trialwise.reporters.plan.charts import Chart, Guide, Ink, Point, Series
 from trialwise.reporters.plan.page import Block, Page, Prose
 from trialwise.reporters.plan.rule import rule_in_counts
 from trialwise.reporters.plan.tables import NAMES, method_tables
@@ -154,82 +154,47 @@ def _guides(question: SequentialQuestion) -> tuple[Guide, ...]:
 
 def _verdict_chart(plan: SequentialPlan) -> Chart:
     best = plan.recommendation
-    bands: list[tuple[str, Ink, list[float]]] = [
-        ("PASS", "pass", [point.passes for point in best.curve]),
-        ("INCONCLUSIVE", "open", [point.inconclusive for point in best.curve]),
-        ("FAIL", "fail", [point.fails for point in best.curve]),
-    ]
-    rates = [point.rate for point in best.curve]
-    name = NAMES[best.method]
     low, high = as_percent(plan.question.alternative_rate), as_percent(plan.question.required_rate)
-    return Chart(
-        heading=f"Verdicts of the {name} design, by true rate",
-        description=(
-            f"Shares of runs that end PASS, INCONCLUSIVE and FAIL, stacked. At {high} "
-            f"{as_probability(best.false_fail)} FAIL; at {low} "
-            f"{as_probability(best.false_pass)} PASS."
-        ),
-        kind="shares",
-        x_label="true rate",
-        y_label="share of runs",
-        series=tuple(
-            Series(
-                name=band,
-                ink=ink,
-                points=tuple(Point(x=x, y=y) for x, y in zip(rates, shares, strict=True)),
-            )
-            for band, ink, shares in bands
+    return chart_shares(
+        f"Verdicts of the {NAMES[best.method]} design, by true rate",
+        f"Shares of runs that end PASS, INCONCLUSIVE and FAIL, stacked. At {high} "
+        f"{as_probability(best.false_fail)} FAIL; at {low} {as_probability(best.false_pass)} PASS.",
+        "true rate",
+        "share of runs",
+        rates=[point.rate for point in best.curve],
+        bands=(
+            ("PASS", "pass", [point.passes for point in best.curve]),
+            ("INCONCLUSIVE", "open", [point.inconclusive for point in best.curve]),
+            ("FAIL", "fail", [point.fails for point in best.curve]),
         ),
         guides=_guides(plan.question),
     )
 
 
 def _trials_chart(plan: SequentialPlan) -> Chart:
-    series = [
-        Series(
+    lines = [
+        Line(
             name=NAMES[method.method],
             ink=_INKS[method.method],
-            points=tuple(
-                Point(
-                    x=point.rate,
-                    y=point.mean_trials,
-                    label=(
-                        f"{NAMES[method.method]} at {as_percent(round(point.rate, 6))}: "
-                        f"{as_mean_trials(point.mean_trials)} trials"
-                    ),
-                )
-                for point in method.curve
-            ),
+            points=tuple((point.rate, point.mean_trials) for point in method.curve),
         )
         for method in plan.methods
         if method.method in _INKS
     ]
     low, high = plan.recommendation.curve[0].rate, plan.recommendation.curve[-1].rate
-    bound = Series(
-        name="any test, at least",
-        ink="bound",
-        connected=False,
-        points=tuple(
-            Point(
-                x=bound.rate,
-                y=bound.trials,
-                label=f"any test at {as_percent(bound.rate)}: at least "
-                f"{as_mean_trials(bound.trials)}",
-            )
-            for bound in plan.bounds
-            if low <= bound.rate <= high
-        ),
-    )
     # Where runs may end open, designs may lie below what deciding takes.
-    limits = (bound,) if plan.shortfall is None else ()
+    bounds = plan.bounds if plan.shortfall is None else ()
     one = " of one criterion" if plan.question.criteria > 1 else ""
-    return Chart(
-        heading=f"Mean trials{one}, by true rate",
-        description="How many trials each method takes on average.",
-        kind="lines",
-        x_label="true rate",
-        y_label="mean trials",
-        y_unit="count",
-        series=(*series, *limits),
+    return chart_lines(
+        f"Mean trials{one}, by true rate",
+        "How many trials each method takes on average.",
+        "true rate",
+        "mean trials",
+        lines,
+        marks=[
+            Mark(x=bound.rate, y=bound.trials, name="any test, at least", ink="bound")
+            for bound in bounds
+            if low <= bound.rate <= high
+        ],
         guides=_guides(plan.question),
     )

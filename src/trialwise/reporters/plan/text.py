@@ -8,7 +8,8 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import Any
 
-from trialwise.reporters.plan.charts import Chart, render_terminal
+from trialwise.documents.charts import Chart
+from trialwise.renderers.character_charts import render_chart_characters
 from trialwise.reporters.plan.page import Page, Prose, Table
 
 __all__ = ["render_plan_text"]
@@ -75,7 +76,7 @@ def _prose(block: Prose) -> Iterator[str]:
 
 
 def _chart(chart: Chart, unicode: bool) -> Iterator[str]:
-    heading, *rest = render_terminal(chart, unicode=unicode)
+    heading, *rest = render_chart_characters(chart, unicode=unicode)
     yield heading.upper()
     yield from rest
 

@@ -1,1 +1,0 @@
-"""What every page of a report shares: safe markup, axes and colours."""
