@@ -186,7 +186,11 @@ studies:
         (16, "`type` must be one of code, judge, got `vote`"),
         (
             17,
-            "`assert` at character 22: `('a').length > 2`: the method `split` is not carried over",
+            (
+                "`assert` at character 16: `.split('a').length > 2`: the method `split` is not "
+                "carried over here. Write this check as a Python function, and name it: "
+                "`python: module:function`"
+            ),
         ),
         (18, "a contract needs `name`"),
         (18, "a contract needs `assert`"),

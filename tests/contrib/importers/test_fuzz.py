@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from trialwise.contrib.importers import Imported, ImportRefused, import_suite, render_yaml
-from trialwise.contrib.importers.cerberus.assertions import read_assertion
-from trialwise.contrib.importers.cerberus.regexes import to_re2
-from trialwise.contrib.importers.cerberus.tokens import NotCarried
+from trialwise.contrib.importers.cerberus.assertion_idioms import read_assertion
+from trialwise.contrib.importers.cerberus.assertion_patterns import translate_pattern
+from trialwise.contrib.importers.cerberus.assertion_syntax import NotCarried
 from trialwise.contrib.importers.mavai.xpath import XPathProblem, parse_xpath
 
 CERBERUS = """\
@@ -131,7 +131,7 @@ def test_expressions(source: str) -> None:
     """Of JavaScript, of patterns, of XPath: read or refused, and never run."""
     for read in (
         lambda: read_assertion(source, {"input": "x"}),
-        lambda: to_re2(source, "", 0),
+        lambda: translate_pattern(source, "", 0),
         lambda: parse_xpath(source),
     ):
         with suppress(NotCarried, XPathProblem):

@@ -1,1 +1,8 @@
-"""Suites of cerberus: a command, scenarios, and assertions in JavaScript decided by Wald's test."""
+"""Suites of cerberus.
+
+- `cerberus_suite`: the file, its adapter and its studies
+- `cerberus_criteria`: one contract of a study as a criterion
+- `assertion_idioms`: an assertion in JavaScript as checks, and the list of what is converted
+- `assertion_syntax`, `assertion_parts`, `assertion_patterns`: the parser, the parts of an output,
+  and regular expressions
+"""

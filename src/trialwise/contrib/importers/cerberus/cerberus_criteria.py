@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trialwise.contrib.importers.cerberus.assertions import read_assertion
-from trialwise.contrib.importers.cerberus.tokens import NotCarried
+from trialwise.contrib.importers.cerberus.assertion_idioms import read_assertion
+from trialwise.contrib.importers.cerberus.assertion_syntax import NotCarried
 from trialwise.contrib.importers.yaml_mappings import Keys
 from trialwise.decimals import complement
 from trialwise.stats.sequential.design import SequentialDesign
@@ -23,6 +23,7 @@ _THRESHOLD, _CONFIDENCE, _TRIALS = 0.90, 0.95, 50
 _BETA = 0.20
 #: The longest design that is planned here.
 _MOST_TRIALS = 20_000
+_REMEDY = "Write this check as a Python function, and name it: `python: module:function`"
 _JUDGES = "judge contracts cannot be carried over yet"
 _CODE = ("name", "type", "assert", "threshold", "confidence", "trials")
 _JUDGE = (
@@ -97,7 +98,7 @@ def _postconditions(
         read = read_assertion(source, scenario)
     except NotCarried as error:
         place = f" at character {error.at + 1}: {_around(source, error.at)}" if error.at else ""
-        keys.refuse("assert", f"`assert`{place}: {error.reason}")
+        keys.refuse("assert", f"`assert`{place}: {error.reason}. {_REMEDY}")
         return {}, ()
     notes = tuple(f"Line {keys.line('assert')}: {note}." for note in read.notes)
     if len(read.postconditions) == 1:
