@@ -13,7 +13,7 @@ from trialwise.contrib.importers import Imported, ImportRefused, import_suite, r
 from trialwise.contrib.importers.cerberus.assertion_idioms import read_assertion
 from trialwise.contrib.importers.cerberus.assertion_patterns import translate_pattern
 from trialwise.contrib.importers.cerberus.assertion_syntax import NotCarried
-from trialwise.contrib.importers.mavai.xpath import XPathProblem, parse_xpath
+from trialwise.contrib.importers.mavai.xpath_selection import XPathProblem, parse_xpath
 
 CERBERUS = """\
 adapter: {command: "agent --scenario {{scenario}}", timeout: 100}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trialwise.contrib.importers.mavai.form_comparison import Mismatch
-from trialwise.contrib.importers.mavai.xpath import XPathProblem, parse_xpath
+from trialwise.contrib.importers.mavai.xpath_selection import XPathProblem, parse_xpath
 from trialwise.errors import InvalidArgument
 
 __all__ = ["STOCK", "View", "check_selection", "select_values", "view_of"]
@@ -62,7 +62,7 @@ def check_selection(path: str, kind: str) -> str:
     except InvalidArgument as error:
         return f"must {error.allowed}"
     except XPathProblem as problem:
-        return f"must be an XPath of the part that is read ({problem})"
+        return f"must be an XPath ({problem})"
     return ""
 
 
