@@ -312,8 +312,8 @@ def test_an_agent_has_a_model_and_servers(load: Load, tmp_path: Path) -> None:
             "`max_turns` must be at most 1000",
         ),
         ("{replay: missing.jsonl}", "the recording cannot be read"),
-        ("{python: 'm:f', http: 'http://h/'}", "`python` and `http` exclude one another"),
-        ("{}", "`service` lacks one of `python`, `command`, `http`, `chat`, `agent`"),
+        ("{python: 'm:f', http: 'http://h/'}", "`http` and `python` exclude one another"),
+        ("{}", "`service` lacks one of `agent`, `chat`, `command`, `http`, `python`"),
         ("[a]", "must be a service, or the name of one, got a list"),
     ],
 )

@@ -19,6 +19,7 @@ from trialwise.declarations.written import (
 )
 
 __all__ = [
+    "MISSING",
     "Choice",
     "Count",
     "Data",
@@ -41,6 +42,9 @@ Schema: TypeAlias = dict[str, Any]
 Mode: TypeAlias = Literal["refused", "read", "template", "kept"]
 """What `${NAME}` means in a text: an error, since it is written into records; a value of the
 environment; the same, resolved by the service at each call; or just these characters."""
+
+#: No value at all, where None is one.
+MISSING: Any = object()
 
 _ENVIRONMENT: Schema = {
     "description": "A value of the environment: ${NAME}, or ${NAME:-default}.",
@@ -81,6 +85,18 @@ class Kind:
     def schema(self, defs: dict[str, Schema]) -> Schema:
         """As JSON Schema; what it refers to is put into `defs`."""
         raise NotImplementedError
+
+    def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:  # noqa: ARG002
+        """What a constructor is given for a value that was read, when the whole is built."""
+        return value
+
+    def supply(self, reader: Reader) -> Any:  # noqa: ARG002
+        """What a constructor is given where nothing was written."""
+        return MISSING
+
+    def label(self, written: str) -> str:
+        """What something is called that is known by this value alone."""
+        return written
 
     def refuse(self, node: Written, label: str, reader: Reader, hint: str = "") -> Invalid:
         """Report that a node is something else."""
@@ -173,8 +189,7 @@ class Text(Kind):
         """The text."""
         text = node.value
         if not isinstance(text, str) or not text.strip():
-            hint = f'put quotes around it, "{node.value}"' if is_number(node.value) else ""
-            return self.refuse(node, label, reader, hint)
+            return self.refuse(node, label, reader, _quotes(node))
         if self._environment == "kept" or "${" not in text:
             return text
         if self._environment == "refused":
@@ -376,6 +391,17 @@ class Choice(Scalar):
         """An enumeration, or a reference to the environment."""
         defs["environment"] = _ENVIRONMENT
         return {"anyOf": [{"enum": list(self.words)}, {"$ref": "#/$defs/environment"}]}
+
+
+def _quotes(node: Written) -> str:
+    """Advise to quote what YAML takes for something else: a number, or `{input}`."""
+    if is_number(node.value):
+        return f'put quotes around it, "{node.value}"'
+    if node.is_mapping and len(node.entries) == 1:
+        ((name, (_, value)),) = node.entries.items()
+        if value.value is None:
+            return f'put quotes around it, "{{{name}}}"'
+    return ""
 
 
 def _alternatives(words: tuple[str, ...]) -> str:

@@ -23,6 +23,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from trialwise.declarations.quantities import Duration, Money, Rate
 from trialwise.declarations.scalars import (
+    MISSING,
     Choice,
     Count,
     Data,
@@ -34,7 +35,7 @@ from trialwise.declarations.scalars import (
     Text,
     Whole,
 )
-from trialwise.declarations.structures import Either, Key, Listing, MapOf, Record
+from trialwise.declarations.structures import Either, Key, Listing, MapOf
 
 __all__ = [
     "Arg",
@@ -44,7 +45,6 @@ __all__ = [
     "Seconds",
     "Share",
     "derive_keys",
-    "derive_record",
     "read_arguments",
     "summarise",
 ]
@@ -52,7 +52,7 @@ __all__ = [
 #: Shorter words that stand for an argument wherever it occurs.
 _ALIASES = {"minimum": ("min",), "maximum": ("max",)}
 #: Arguments that the program passes in, and nobody writes.
-_PROGRAM = frozenset({"self", "clock", "environment"})
+_PROGRAM = frozenset({"self", "clock", "contract", "environment"})
 _LISTS = (Sequence, Collection, list, tuple)
 
 
@@ -65,12 +65,15 @@ class Arg:
         key: What it is called, where the argument has another name.
         aliases: Other ways to write the key.
         default: What holds without it, in words.
+        otherwise: What the constructor is given where a suite leaves the key out; the key is then
+            not required.
     """
 
     kind: Kind | None = None
     key: str = ""
     aliases: tuple[str, ...] = ()
     default: str | None = None
+    otherwise: Any = MISSING
 
 
 Natural = Annotated[int, Arg(kind=Count(0))]
@@ -105,20 +108,6 @@ def derive_keys(constructor: Callable[..., Any], *, texts: Mode = "kept") -> tup
     )
 
 
-def derive_record(
-    name: str,
-    constructor: Callable[..., Any],
-    *,
-    texts: Mode = "kept",
-    one_of: tuple[tuple[str, ...], ...] = (),
-    doc: str = "",
-) -> Record:
-    """Return the record of a constructor's arguments; those without a default are required."""
-    keys = derive_keys(constructor, texts=texts)
-    required = tuple(key.name for key in keys if key.is_required)
-    return Record(name, keys, required=required, one_of=one_of, doc=doc or summarise(constructor))
-
-
 def summarise(constructor: Callable[..., Any]) -> str:
     """Return the first paragraph of a docstring on one line."""
     text = inspect.getdoc(constructor) or ""
@@ -145,9 +134,10 @@ def read_arguments(constructor: Callable[..., Any]) -> dict[str, str]:
 def _derive_key(parameter: inspect.Parameter, annotation: Any, described: str, texts: Mode) -> Key:
     kind, arg = _kind_of(annotation, texts)
     name = arg.key or parameter.name
-    if not arg.key and isinstance(kind, Duration):
-        name = name.removesuffix("_s")
-    required = parameter.default is inspect.Parameter.empty
+    if not arg.key and isinstance(kind, Duration | Money):
+        # A suite writes the unit beside the number.
+        name = name.removesuffix("_s").removesuffix("_usd")
+    required = parameter.default is inspect.Parameter.empty and arg.otherwise is MISSING
     default = arg.default if arg.default is not None else _show_default(parameter.default, kind)
     return Key(
         name,
@@ -159,6 +149,8 @@ def _derive_key(parameter: inspect.Parameter, annotation: Any, described: str, t
         required=required,
         # In Python the first argument may be given by its place alone.
         positional=parameter.kind is not inspect.Parameter.KEYWORD_ONLY,
+        fallback=parameter.default,
+        otherwise=arg.otherwise,
     )
 
 
@@ -220,6 +212,8 @@ def _show_default(value: object, kind: Kind) -> str:
     """Return a default as the reference shows it; None says that there is nothing to show."""
     if value is inspect.Parameter.empty or value is None or value == ():
         return ""
+    if not isinstance(value, str | int | float):
+        return ""  # the factory of a dataclass, or a set that `Arg` puts into words
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(kind, Duration):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from trialwise.declarations.scalars import Kind, Schema
+from trialwise.declarations.scalars import MISSING, Kind, Schema
 from trialwise.declarations.written import INVALID, Invalid, Reader, Written, find_nearest
 from trialwise.errors import TrialwiseError
 
 __all__ = [
+    "OTHERS",
     "Definitions",
     "Either",
     "Fields",
@@ -104,17 +105,21 @@ class Key:
         field: What the constructor calls the argument.
         required: Whether the constructor has no default for it.
         positional: Whether the constructor takes it by its place.
+        fallback: The constructor's own default.
+        otherwise: What the constructor is given where the key is left out.
     """
 
     __slots__ = (
         "aliases",
         "default",
         "elsewhere",
+        "fallback",
         "field",
         "is_positional",
         "is_required",
         "kind",
         "name",
+        "otherwise",
         "said",
     )
 
@@ -130,6 +135,8 @@ class Key:
         field: str = "",
         required: bool = False,
         positional: bool = False,
+        fallback: Any = MISSING,
+        otherwise: Any = MISSING,
     ) -> None:
         self.name = name
         self.kind = kind
@@ -140,6 +147,8 @@ class Key:
         self.field = field or name
         self.is_required = required
         self.is_positional = positional
+        self.fallback = fallback
+        self.otherwise = otherwise
 
     @property
     def doc(self) -> str:
@@ -265,6 +274,16 @@ class MapOf(Kind):
             return reader.refuse(node, f"{label} must be {self.expected}, it is empty")
         fields.sound = reader.problem_count == before
         return fields
+
+    def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:  # noqa: ARG002
+        """A plain mapping of the values."""
+        if not isinstance(value, Fields):
+            return value
+        made = {
+            name: self.kind.finish(one, value.at(name), f"`{name}`", reader)
+            for name, one in value.values.items()
+        }
+        return INVALID if INVALID in made.values() else made
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
         """An object without fixed keys."""

@@ -99,6 +99,13 @@ class Reader(Protocol):
     def homes(self, key: str) -> Sequence[str]:
         """Return the records in which a key of this name belongs."""
 
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The variables of the environment."""
+
+    def import_function(self, node: Any, path: str) -> Any:
+        """Import a function that is named as `module:name`."""
+
     def file(self, text: str) -> Path:
         """Return a path from the folder of the suite."""
 

@@ -10,8 +10,12 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from trialwise.declarations.resources import CommandLine, Folder, Url
+from trialwise.declarations.scalars import Text
+from trialwise.declarations.signatures import Arg
+from trialwise.declarations.structures import Listing
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import ErrorClass
@@ -19,7 +23,7 @@ from trialwise.services._exchange import check_url
 from trialwise.services._mcp_pipe import PipedServer
 from trialwise.services._templates import to_json
 from trialwise.services._toolbox import Toolbox
-from trialwise.services.secret_headers import check_headers, resolve
+from trialwise.services.secret_headers import Headers, Variables, check_headers, resolve
 
 if TYPE_CHECKING:
     from mcp import ClientSession
@@ -33,6 +37,7 @@ _MOST_TOOLS, _MOST_PAGES = 1_000, 100
 _MISCONFIGURED = frozenset({401, 403, 404, 405})
 _TOO_MANY = 429
 _ERROR_STATUS, _SERVER_ERROR = 400, 500
+_TOOLS = Listing(Text(), "a list of tools")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,22 +47,26 @@ class McpServer:
     A command sees `TRIALWISE_INDEX` and `TRIALWISE_SEED`, what `env` adds, and of our own
     environment only what every program needs, such as PATH and HOME.
 
+    Args:
+        command: The program and its arguments, started for each trial; no shell reads them.
+        url: The streamable HTTP endpoint of one that runs.
+        env: Variables to add.
+        inherit_env: Whether a command sees our whole environment.
+        cwd: Where a command runs.
+        headers: For the URL; secrets by reference, as in `Bearer ${API_KEY}`.
+        tools: Those that are offered to the model.
+
     >>> McpServer(command=["python", "tools.py"], tools=["find", "book"]).command
     ('python', 'tools.py')
     """
 
-    command: Sequence[str] = ()
-    """The program and its arguments; no shell reads them."""
-    url: str | None = None
-    """Of its streamable HTTP endpoint."""
-    env: Mapping[str, str] = field(default_factory=dict, hash=False)
+    command: Annotated[Sequence[str], Arg(kind=CommandLine())] = ()
+    url: Annotated[str | None, Arg(kind=Url())] = None
+    env: Variables = field(default_factory=dict, hash=False)
     inherit_env: bool = False
-    """Whether a command sees our whole environment."""
-    cwd: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """For the URL; secrets by reference, as in `Bearer ${API_KEY}`."""
-    tools: Sequence[str] = ()
-    """Those that are offered to the model; all where none is named."""
+    cwd: Annotated[str | None, Arg(kind=Folder(), default="the suite's folder")] = None
+    headers: Headers = field(default_factory=dict, hash=False)
+    tools: Annotated[Sequence[str], Arg(kind=_TOOLS, default="all")] = ()
 
     def __post_init__(self) -> None:
         if bool(self.command) is (self.url is not None):

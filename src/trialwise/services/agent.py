@@ -5,15 +5,25 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from trialwise.declarations.building import Made
+from trialwise.declarations.signatures import (
+    Arg,
+    Natural,
+    Positive,
+    Seconds,
+    derive_keys,
+    summarise,
+)
+from trialwise.declarations.structures import MapOf
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.services._mcp import McpServer, open_toolbox
 from trialwise.services._tool_loop import Bounds, Model, Session
 from trialwise.services._toolbox import Toolbox
-from trialwise.services.openai_chat import Prices
+from trialwise.services.openai_chat import BaseUrl, KeyName, PricesArgument
 from trialwise.services.secret_headers import check_set
 from trialwise.validation import require_count, require_positive, require_text
 
@@ -21,10 +31,20 @@ __all__ = ["AgentService", "McpServer"]
 
 #: As many as a trace keeps.
 _MOST = 1_000
+_SERVER = Made(
+    "server",
+    McpServer,
+    derive_keys(McpServer, texts="read"),
+    one_of=(("command", "url"),),
+    doc=summarise(McpServer),
+)
+
+Servers = Annotated[Mapping[str, McpServer], Arg(kind=MapOf(_SERVER, "MCP servers by name"))]
+"""MCP servers by the names that traces show."""
 
 
 class AgentService:
-    """A model that may call tools until it answers.
+    """A chat model that may call the tools of MCP servers until it answers (extra `mcp`).
 
     Each trial is a session of its own: servers with a command are started for it and ended after
     it with everything they started, servers with a URL get a new session. The model is sent the
@@ -52,13 +72,13 @@ class AgentService:
         base_url: Up to but not including `/chat/completions`.
         model: Which model.
         servers: The MCP servers, by the names that traces show.
-        api_key_env: The environment variable that holds the key; None where none is needed.
+        api_key_env: The environment variable that holds the key; null or None for none.
         system: The system message, before every conversation.
         temperature: As the endpoint defines it.
         max_tokens: The longest answer of one turn.
         extra: Further fields of the request.
         send_seed: Whether each trial's seed goes along, for endpoints that know one.
-        prices: What tokens cost.
+        prices: What tokens cost; without them money is unknown, not zero.
         max_turns: How often the model may speak.
         max_tool_calls: How many calls may be made.
         tool_timeout_s: For one call of a tool.
@@ -75,25 +95,25 @@ class AgentService:
 
     def __init__(
         self,
-        base_url: str,
+        base_url: BaseUrl,
         model: str,
         *,
-        servers: Mapping[str, McpServer],
-        api_key_env: str | None = "OPENAI_API_KEY",
+        servers: Servers,
+        api_key_env: KeyName = "OPENAI_API_KEY",
         system: str | None = None,
         temperature: float | None = None,
-        max_tokens: int | None = None,
+        max_tokens: Positive | None = None,
         extra: Mapping[str, Any] | None = None,
         send_seed: bool = False,
-        prices: Prices | None = None,
-        max_turns: int = 20,
-        max_tool_calls: int = 50,
-        tool_timeout_s: float = 30.0,
-        start_timeout_s: float = 30.0,
-        result_limit: int = 50_000,
-        timeout_s: float | None = None,
-        connect_timeout_s: float = 10.0,
-        response_limit: int = 2**22,
+        prices: PricesArgument | None = None,
+        max_turns: Positive = 20,
+        max_tool_calls: Natural = 50,
+        tool_timeout_s: Seconds = 30.0,
+        start_timeout_s: Seconds = 30.0,
+        result_limit: Positive = 50_000,
+        timeout_s: Seconds | None = None,
+        connect_timeout_s: Seconds = 10.0,
+        response_limit: Positive = 2**22,
         environment: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from trialwise.declarations.resources import Url
+from trialwise.declarations.scalars import Count, Text
+from trialwise.declarations.signatures import Arg, Positive, Seconds
+from trialwise.declarations.structures import Listing
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
@@ -14,13 +18,19 @@ from trialwise.services._exchange import Answer, Exchange, Request, check_url
 from trialwise.services._json_value import check_pointer, find, parse_json
 from trialwise.services._templates import encode, fill_json, fill_text, quote_url, to_json
 from trialwise.services.failures import HttpFailure, MalformedReply
-from trialwise.services.secret_headers import check_headers, check_set, resolve, scrub
+from trialwise.services.secret_headers import Headers, check_headers, check_set, resolve, scrub
 
 __all__ = ["HttpService"]
 
 #: Too many requests, and whatever a server says of itself: not an answer to the input.
 _INFRASTRUCTURE = frozenset({429, *range(500, 600)})
 _WITH_BODY = ("POST", "PUT", "PATCH")
+
+Statuses = Annotated[
+    Collection[int],
+    Arg(kind=Listing(Count(100), "a list of HTTP statuses"), default="429 and 5xx"),
+]
+"""Statuses of HTTP."""
 
 
 class HttpService:
@@ -39,9 +49,9 @@ class HttpService:
     HttpService('http://localhost:8000/ask', method='POST')
 
     Args:
-        url: Where to.
-        method: How.
-        headers: With references for what is secret.
+        url: Where to; `{input}`, `{index}` and `{seed}` are replaced.
+        method: The method of the request.
+        headers: Headers of the request; secrets by reference, as in `Bearer ${API_KEY}`.
         body: A JSON structure, or text; by default `{"input": "{input}"}` where there is a body.
         extract: The JSON Pointer (RFC 6901) to the reply's value in the response; the whole text
             without one. It applies to 2xx responses.
@@ -57,16 +67,16 @@ class HttpService:
 
     def __init__(
         self,
-        url: str,
+        url: Annotated[str, Arg(kind=Url())],
         *,
         method: str = "POST",
-        headers: Mapping[str, str] | None = None,
-        body: Any = None,
-        extract: str | None = None,
-        infrastructure_statuses: Collection[int] = _INFRASTRUCTURE,
-        timeout_s: float | None = None,
-        connect_timeout_s: float = 10.0,
-        response_limit: int = 2**20,
+        headers: Headers | None = None,
+        body: Annotated[Any, Arg(default='`{input: "{input}"}`')] = None,
+        extract: Annotated[str | None, Arg(kind=Text(environment="kept"))] = None,
+        infrastructure_statuses: Statuses = _INFRASTRUCTURE,
+        timeout_s: Seconds | None = None,
+        connect_timeout_s: Seconds = 10.0,
+        response_limit: Positive = 2**20,
         environment: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:

@@ -7,8 +7,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from trialwise.declarations.building import Made
+from trialwise.declarations.resources import SecretName
+from trialwise.declarations.scalars import Data
+from trialwise.declarations.signatures import Arg, Dollars, Positive, Seconds, derive_keys
+from trialwise.declarations.structures import Listing
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import ErrorClass
@@ -33,12 +38,16 @@ _OWN_FIELDS = ("messages", "model", "stream")
 class Prices:
     """What a million tokens cost, in US dollars.
 
+    Args:
+        input_usd: The price of a million input tokens.
+        output_usd: The price of a million output tokens.
+
     >>> Prices(input_usd=2.5, output_usd=10.0).cost(Usage(input_tokens=1000, output_tokens=200))
     0.0045
     """
 
-    input_usd: float
-    output_usd: float
+    input_usd: Dollars
+    output_usd: Dollars
 
     def __post_init__(self) -> None:
         for name in ("input_usd", "output_usd"):
@@ -49,6 +58,21 @@ class Prices:
         """What a reply cost."""
         dollars = usage.input_tokens * self.input_usd + usage.output_tokens * self.output_usd
         return dollars / 1_000_000
+
+
+BaseUrl = Annotated[
+    str,
+    Arg(otherwise="https://api.openai.com/v1", default="https://api.openai.com/v1"),
+]
+"""The beginning of the addresses of an endpoint."""
+KeyName = Annotated[str | None, Arg(kind=SecretName())]
+"""The environment variable that holds a key."""
+Tools = Annotated[Sequence[Mapping[str, Any]], Arg(kind=Listing(Data("read"), "a list of tools"))]
+"""Definitions of tools."""
+PricesArgument = Annotated[
+    Prices, Arg(kind=Made("prices", Prices, derive_keys(Prices), doc="What tokens cost."))
+]
+"""Prices, which a suite writes as a mapping."""
 
 
 class ChatService:
@@ -69,14 +93,14 @@ class ChatService:
     Args:
         base_url: Up to but not including `/chat/completions`.
         model: Which model.
-        api_key_env: The environment variable that holds the key; None where none is needed.
+        api_key_env: The environment variable that holds the key; null or None for none.
         system: The system message, before every conversation.
         temperature: As the endpoint defines it.
         max_tokens: The longest answer.
         tools: Tool definitions, as the endpoint defines them.
         extra: Further fields of the request.
         send_seed: Whether each trial's seed goes along, for endpoints that know one.
-        prices: What tokens cost.
+        prices: What tokens cost; without them money is unknown, not zero.
         timeout_s: For the whole exchange, beside whatever limit a trial has.
         connect_timeout_s: For the connection alone.
         response_limit: Bytes of response that may come.
@@ -88,20 +112,20 @@ class ChatService:
 
     def __init__(
         self,
-        base_url: str,
+        base_url: BaseUrl,
         model: str,
         *,
-        api_key_env: str | None = "OPENAI_API_KEY",
+        api_key_env: KeyName = "OPENAI_API_KEY",
         system: str | None = None,
         temperature: float | None = None,
-        max_tokens: int | None = None,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        max_tokens: Positive | None = None,
+        tools: Tools | None = None,
         extra: Mapping[str, Any] | None = None,
         send_seed: bool = False,
-        prices: Prices | None = None,
-        timeout_s: float | None = None,
-        connect_timeout_s: float = 10.0,
-        response_limit: int = 2**22,
+        prices: PricesArgument | None = None,
+        timeout_s: Seconds | None = None,
+        connect_timeout_s: Seconds = 10.0,
+        response_limit: Positive = 2**22,
         environment: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
+from trialwise.declarations.resources import CommandLine, Folder
+from trialwise.declarations.signatures import Arg, Natural, Positive, Seconds
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import ErrorClass
@@ -16,11 +19,8 @@ from trialwise.services._json_value import parse_json
 from trialwise.services._process import Finished, Limits, finish_process, start_process
 from trialwise.services._templates import encode, fill_text, input_text, placeholders, to_json
 from trialwise.services.failures import ReplyTooLarge
+from trialwise.services.secret_headers import Variables
 from trialwise.validation import require_choice, require_count, require_real
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 __all__ = ["CommandService", "InputVia"]
 
@@ -51,7 +51,7 @@ class CommandService:
     'a b|it\\'s "here"|'
 
     Args:
-        argv: The program and its arguments.
+        argv: The program and its arguments; no shell reads them.
         input_via: How the input gets to it: in an argument with `{input}`, on standard input, in
             the file named by `{scenario_file}`, or as `TRIALWISE_INPUT` in the environment.
         parse_json: Whether output that is JSON is offered as its value; other output stays text
@@ -70,25 +70,31 @@ class CommandService:
 
     def __init__(
         self,
-        argv: Sequence[str],
+        argv: Annotated[Sequence[str], Arg(kind=CommandLine(), key="run")],
         *,
-        input_via: InputVia = "argument",
+        input_via: Annotated[
+            InputVia | None, Arg(default="argument, or file where `{scenario_file}` stands")
+        ] = None,
         parse_json: bool = False,
         strip_newline: bool = True,
-        cwd: str | Path | None = None,
-        env: Mapping[str, str] | None = None,
+        cwd: Annotated[str | Path | None, Arg(kind=Folder(), default="the suite's folder")] = None,
+        env: Variables | None = None,
         inherit_env: bool = True,
-        output_limit: int = 2**20,
-        stderr_limit: int = 2**16,
-        grace_s: float = 5.0,
+        output_limit: Positive = 2**20,
+        stderr_limit: Natural = 2**16,
+        grace_s: Seconds = 5.0,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._argv = _check_argv(argv)
-        self._input_via = require_choice("input_via", input_via, get_args(InputVia))
         found = placeholders(self._argv)
+        if input_via is None:
+            input_via = "file" if "scenario_file" in found else "argument"
+        self._input_via = require_choice("input_via", input_via, get_args(InputVia))
         needed = _NEEDED.get(input_via)
         if needed is not None and needed not in found:
             allowed = f"hold {{{needed}}} in an argument when input_via is {input_via!r}"
+            if needed == "input":
+                allowed = 'hold "{input}" in an argument, or say `input_via: stdin`'
             raise InvalidArgument("argv", list(argv), allowed)
         self._wants_file = "scenario_file" in found
         self._parse_json = parse_json

@@ -10,8 +10,10 @@ from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
 from types import CoroutineType
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from trialwise.declarations.resources import PythonFunction
+from trialwise.declarations.signatures import Arg
 from trialwise.engine.cancellation import is_unasked
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
@@ -53,7 +55,7 @@ class CallableService:
     'why? 7'
 
     Args:
-        function: What is under test.
+        function: The function that is under test.
         abandon_on_cancel: Whether cancelling a sync function returns at once.
         in_thread: Whether a sync function gets a thread. Without one nothing else runs meanwhile
             and nothing can cancel it; it may start an event loop of its own.
@@ -64,7 +66,7 @@ class CallableService:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Annotated[Callable[..., Any], Arg(kind=PythonFunction())],
         *,
         abandon_on_cancel: bool = True,
         in_thread: bool = True,

@@ -7,8 +7,10 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from trialwise.declarations.resources import File
+from trialwise.declarations.signatures import Arg
 from trialwise.engine.ports import Service, ServiceError, TrialContext
 from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply
@@ -104,7 +106,7 @@ class RecordingService:
 
 
 class ReplayService:
-    """A recording as a service.
+    """A recording, played back as a service.
 
     A trial gets the reply that was recorded for its input and index; where there is none (left),
     the next unused one for its input, in the order of their indices. Several attempts at one trial
@@ -112,7 +114,7 @@ class ReplayService:
     the trial was completed later. Closing starts the recording over.
 
     Args:
-        source: A file, or its lines.
+        source: The file of the recording, or its lines.
         contract: Whose replies alone are played, with those of lines that name no contract; None
             plays every line.
     """
@@ -120,7 +122,10 @@ class ReplayService:
     spelling: ClassVar[str] = "replay"
 
     def __init__(
-        self, source: str | Path | Iterable[bytes], *, contract: str | None = None
+        self,
+        source: Annotated[str | Path | Iterable[bytes], Arg(kind=File())],
+        *,
+        contract: str | None = None,
     ) -> None:
         self._name = os.fspath(source) if isinstance(source, (str, Path)) else "the lines given"
         lines = _read(Path(source)) if isinstance(source, (str, Path)) else source

@@ -8,11 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
+from trialwise.declarations.scalars import Text
+from trialwise.declarations.signatures import Arg
+from trialwise.declarations.structures import MapOf
 from trialwise.engine.ports import ServiceError
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import ErrorClass
+
+Headers = Annotated[
+    Mapping[str, str],
+    Arg(kind=MapOf(Text(environment="template"), "headers by name")),
+]
+"""Headers whose secrets are references to the environment."""
+Variables = Annotated[
+    Mapping[str, str], Arg(kind=MapOf(Text(environment="read"), "variables by name"))
+]
+"""Variables of a command's environment."""
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 #: Headers whose value is a secret whoever sends it.

@@ -30,7 +30,7 @@ from trialwise.stats.sequential.trial_order import DRAWS
 from trialwise.suite.check_keys import CHECK_KINDS, MORE_CHECKS, POSTCONDITIONS, check_keys
 from trialwise.suite.gate_keys import METRICS, RELIABILITY, STABILITY
 from trialwise.suite.input_keys import INPUT_LIST, INPUTS, SAMPLING
-from trialwise.suite.service_keys import SERVICE
+from trialwise.suite.service_keys import SERVICE, DeclaredService
 
 __all__ = ["CONTRACT", "CRITERION", "SUITE", "homes", "records"]
 
@@ -402,6 +402,8 @@ def records() -> list[Record]:
             yield kind.kind
         elif isinstance(kind, Short):
             yield kind.record
+        elif isinstance(kind, DeclaredService):
+            yield kind.kind
 
     waiting: list[Kind] = [SUITE]
     while waiting:

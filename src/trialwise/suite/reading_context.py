@@ -83,6 +83,17 @@ class Context:
         """A text that holds a value of the environment."""
         return EnvironmentText(text, written)
 
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The variables of the environment."""
+        return self.environment.variables
+
+    def import_function(self, node: Node, path: str) -> Any:
+        """A function of the user's own modules, or of any that are installed."""
+        from trialwise.suite.function_imports import import_function
+
+        return import_function(node, path, self)
+
     def read_json_file(self, node: Node, path: Path) -> Any:
         """A JSON document that the suite names."""
         from trialwise.suite.input_building import read_json_file

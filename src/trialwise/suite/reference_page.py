@@ -6,6 +6,7 @@ import sys
 
 from trialwise.declarations.scalars import Kind
 from trialwise.declarations.structures import (
+    OTHERS,
     Definitions,
     Either,
     Key,
@@ -16,6 +17,7 @@ from trialwise.declarations.structures import (
 )
 from trialwise.suite.check_keys import CHECK_KINDS, MORE_CHECKS, DeclaredCheck
 from trialwise.suite.keys import records
+from trialwise.suite.service_keys import DeclaredService
 
 __all__ = ["suite_reference"]
 
@@ -124,7 +126,7 @@ def _rules(record: Record) -> str:
 
 
 def _names(names: tuple[str, ...]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+    return ", ".join(f"`{name}`" for name in names if name != OTHERS)
 
 
 def _table(keys: tuple[Key, ...]) -> str:
@@ -157,6 +159,8 @@ def _postconditions(installed: bool) -> str:
 
 def _value(kind: Kind) -> str:
     """What a key may hold, with a link where that has a section of its own."""
+    if isinstance(kind, DeclaredService):
+        kind = kind.kind
     if isinstance(kind, Record):
         return f"[{kind.name}](#{kind.name})"
     if isinstance(kind, Short):
