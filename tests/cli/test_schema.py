@@ -14,7 +14,7 @@ from trialwise.cli import schema_command as schema
 
 SHIPPED = {
     "suite": ("trialwise.suite", "trialwise.schema.json"),
-    "report": ("trialwise.reporters", "verdict.schema.json"),
+    "report": ("trialwise.pages", "verdict.schema.json"),
 }
 
 

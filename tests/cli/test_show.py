@@ -195,12 +195,12 @@ def test_json_is_the_report(stored: tw.Result) -> None:
     """Valid under its schema, and nothing else on standard output."""
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-    from trialwise.reporters.json_report import report_schema
+    from trialwise.pages.json_report import read_report_schema
 
     done = do_show("--json")
     report = json.loads(done.stdout)
 
-    assert [] == [*Draft202012Validator(report_schema()).iter_errors(report)]
+    assert [] == [*Draft202012Validator(read_report_schema()).iter_errors(report)]
     assert stored.record.run_id == report["runs"][0]["run_id"]
     assert ".trialwise/runs" in report["runs"][0]["record"]
     assert "" == done.stderr

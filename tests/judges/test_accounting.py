@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from scipy.stats import beta
+from tests.reporters.short_reports import render_summary
 
 import trialwise as tw
 from trialwise.checks.criterion_scopes import criterion_structure
@@ -19,12 +20,11 @@ from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
+from trialwise.pages.suite_totals import bound_suite_errors
 from trialwise.procedures.compliance import decide_rate
 from trialwise.procedures.deciding.judge_corrections import correct
 from trialwise.procedures.deciding.trial_rows import Row
 from trialwise.renderers.capabilities import Capabilities
-from trialwise.reporters.suite import suite_envelopes
-from trialwise.reporters.summary import render_summary
 from trialwise.runtime.verifying import verify
 from trialwise.stats import Confusion, decide_judged
 from trialwise.stats.judged_decision import CORRECTIONS
@@ -376,7 +376,7 @@ def test_only_unproven_judges_are_no_pass(juror: Start, says: Says) -> None:
     result = tw.run(contract, trials=20, seed=3, store=None, progress=False)
 
     verdict = result.verdict
-    assert () == suite_envelopes([result.record])
+    assert () == bound_suite_errors([result.verdict])
     assert Decision.PASS is verdict.findings[0].decision
     assert Decision.INCONCLUSIVE is verdict.decision
     plain = Capabilities(unicode=True)

@@ -81,7 +81,7 @@ OTHERS = (
         "trialwise.services.http_endpoint",
         "trialwise.services.replay",
     ),
-    *("trialwise.engine.run_events", "trialwise.renderers.html*", "trialwise.reporters.progress"),
+    *("trialwise.engine.run_events", "trialwise.renderers.html*", "trialwise.renderers.progress"),
     *("trialwise.pages.run_report", "trialwise.documents.charts"),
     *("trialwise.model.baseline", "trialwise.procedures.claimed", "trialwise.stats.c*sequences"),
     *("trialwise.procedures.latency", "trialwise.stats.latency*"),
@@ -133,5 +133,5 @@ def test_a_check_loads_no_event_loop(tmp_path: Path) -> None:
     """Nothing is called, so nothing has to wait."""
     modules = modules_of(tmp_path, "check", "--trials", "25")
 
-    assert "trialwise.reporters.rules" in modules
+    assert "trialwise.pages.run_rules" in modules
     assert set() == among(modules, (*OTHERS, *SEQUENTIAL, *EVENT_LOOP))

@@ -10,11 +10,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reporters.short_reports import render_github, render_gitlab
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
-from trialwise.reporters.annotations import MOST_ANNOTATIONS, render_github, render_gitlab
+from trialwise.renderers.annotations import MOST_ANNOTATIONS
 
 Made = Callable[[str], list[RunRecord]]
 Runs = dict[str, RunRecord]

@@ -7,14 +7,16 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reporters.short_reports import result_lines, totals_of
 
+from trialwise.documents.results import LineKind, Status
 from trialwise.model.evidence import Guard, Severity, Spending
 from trialwise.model.outcome import CheckResult
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Dimension, LatencyFinding
+from trialwise.pages.results import list_run_notes
+from trialwise.pages.suite_totals import pick_suite_status, sum_spending
 from trialwise.procedures.composite import compose
-from trialwise.reporters.digest import Kind, digest, failure_lines, run_notes, suite_line
-from trialwise.reporters.suite import Status, suite_spending, suite_status
 
 Runs = dict[str, RunRecord]
 DECISIONS = st.sampled_from(Decision)
@@ -47,7 +49,7 @@ def test_a_line_is_red_exactly_where_the_verdict_is_no_pass(
         for i, decision in enumerate(timing)
     ]
     verdict = compose(findings, latency, advisory=advisory)
-    entries = digest(replace(record, verdict=verdict))
+    entries = result_lines(replace(record, verdict=verdict))
 
     assert any(entry.is_red for entry in entries) is (verdict.decision is not Decision.PASS)
     assert len(functional) + len(timing) == len(entries)
@@ -55,10 +57,10 @@ def test_a_line_is_red_exactly_where_the_verdict_is_no_pass(
 
 def test_lines_stand_in_the_contracts_order(runs: Runs) -> None:
     """A criterion, then its inputs; latency last."""
-    kinds = [entry.kind for entry in digest(runs["inputs"])]
+    kinds = [entry.kind for entry in result_lines(runs["inputs"])]
 
-    assert [Kind.CRITERION, Kind.INPUT, Kind.INPUT, Kind.INPUT] == kinds
-    assert Kind.LATENCY is digest(runs["fail"])[-1].kind
+    assert [LineKind.CRITERION, LineKind.INPUT, LineKind.INPUT, LineKind.INPUT] == kinds
+    assert LineKind.LATENCY is result_lines(runs["fail"])[-1].kind
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_failures_are_grouped_by_what_they_say(
     for place, explanation in enumerate(said):
         outcome = replace(trials[place].outcomes[0], result=CheckResult.fail(explanation))
         trials[place] = replace(trials[place], outcomes=(outcome,))
-    (entry,) = digest(replace(record, trials=tuple(trials)))
+    (entry,) = result_lines(replace(record, trials=tuple(trials)))
 
     assert groups == [group.count for group in entry.failures]
 
@@ -92,15 +94,15 @@ def test_many_reasons_are_counted_beyond_the_first_five(runs: Runs) -> None:
     for place, letter in enumerate("abcdefg"):
         outcome = replace(trials[place].outcomes[0], result=CheckResult.fail(f"says {letter}"))
         trials[place] = replace(trials[place], outcomes=(outcome,))
-    (entry,) = digest(replace(record, trials=tuple(trials)))
+    (entry,) = result_lines(replace(record, trials=tuple(trials)))
 
-    assert 11 == len(failure_lines(entry))
-    assert "2 x other reasons" == failure_lines(entry)[-1]
+    assert 11 == len(entry.failure_lines)
+    assert "2 x other reasons" == entry.failure_lines[-1]
 
 
 def test_a_refused_line_claims_nothing(runs: Runs) -> None:
     """Nothing was decided, so there is nobody it speaks of."""
-    (entry,) = digest(runs["refused"])
+    (entry,) = result_lines(runs["refused"])
 
     assert (Status.REFUSED, "") == (entry.status, entry.claim)
 
@@ -117,20 +119,20 @@ def test_notes_of_a_run_are_said_once(runs: Runs) -> None:
         aborted="Stopped.",
     )
 
-    assert ("Stopped.", "whole (major-caveat, overridden)", "else") == run_notes(verdict)
-    assert "part" in digest(replace(runs["fail"], verdict=verdict))[1].notes
+    assert ("Stopped.", "whole (major-caveat, overridden)", "else") == list_run_notes(verdict)
+    assert "part" in result_lines(replace(runs["fail"], verdict=verdict))[1].notes
 
 
 def test_a_suite_in_figures(suite: list[RunRecord]) -> None:
     """An advisory breach is counted apart; inputs are part of their criterion."""
     expected = "2 PASS, 2 FAIL, 1 REFUSED, 1 advisory FAIL, 3 contracts, 120 trials, 51 s, $0.61"
 
-    assert expected == suite_line(suite)
-    assert Status.FAIL is suite_status(suite)
+    assert expected == totals_of(suite)
+    assert Status.FAIL is pick_suite_status(one.verdict for one in suite)
 
 
 def test_money_is_known_where_some_run_knows_it(runs: Runs) -> None:
     """$0.41 and nothing said are $0.41; nothing said twice is nothing."""
-    assert 0.41 == suite_spending([runs["fail"], runs["pass"]]).usd
-    assert suite_spending([runs["pass"], runs["pass"]]).usd is None
-    assert Spending() == suite_spending([runs["refused"]])
+    assert 0.41 == sum_spending([runs["fail"].verdict, runs["pass"].verdict]).usd
+    assert sum_spending([runs["pass"].verdict, runs["pass"].verdict]).usd is None
+    assert Spending() == sum_spending([runs["refused"].verdict])

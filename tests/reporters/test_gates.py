@@ -11,24 +11,28 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from tap.parser import Parser  # type: ignore[import-untyped]
+from tests.reporters.short_reports import (
+    render_github,
+    render_gitlab,
+    render_junit,
+    render_markdown,
+    render_summary,
+    render_tap,
+    result_lines,
+)
 from xmlschema import XMLSchema
 
 import trialwise as tw
+from trialwise.documents.results import LineKind
 from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
 from trialwise.model.matcher import NumberSchema
 from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Input, Sampling
+from trialwise.pages.attention import list_attention
+from trialwise.pages.json_report import describe_report, read_report_schema
 from trialwise.pages.run_report import render_html
-from trialwise.reporters.annotations import render_github, render_gitlab
-from trialwise.reporters.attention import attention
-from trialwise.reporters.digest import Kind, digest, facts
-from trialwise.reporters.json_report import report_of, report_schema
-from trialwise.reporters.junit import render_junit
-from trialwise.reporters.markdown import render_markdown
-from trialwise.reporters.rules import render_rules
-from trialwise.reporters.suite import exit_code_of
-from trialwise.reporters.summary import render_summary
-from trialwise.reporters.tap import render_tap
+from trialwise.pages.run_rules import render_rules
+from trialwise.pages.suite_totals import pick_exit_code
 from trialwise.reporters.transparent import render_transparent
 
 HOSTILE = "</script><img src=x onerror=alert(1)> |@all \x1b[31m"
@@ -80,8 +84,8 @@ def test_one_line_for_each_gate_of_each_cell() -> None:
     lines = [
         (entry.contract, entry.name, entry.status.value)
         for record in suite()
-        for entry in digest(record)
-        if entry.kind is Kind.GATE
+        for entry in result_lines(record)
+        if entry.kind is LineKind.GATE
     ]
 
     assert [
@@ -94,7 +98,7 @@ def test_one_line_for_each_gate_of_each_cell() -> None:
 
 def test_the_heuristics_are_named_in_a_note() -> None:
     """A count is none."""
-    (gate, _) = [entry for entry in digest(suite()[0]) if entry.kind is Kind.GATE]
+    (gate, _) = [entry for entry in result_lines(suite()[0]) if entry.kind is LineKind.GATE]
 
     assert "no error rate" in gate.notes[0]
     assert gate.notes[0].endswith("Heuristic: reliability.graceful_degradation.")
@@ -102,7 +106,7 @@ def test_the_heuristics_are_named_in_a_note() -> None:
 
 def test_the_numbers_have_the_names_of_their_targets() -> None:
     """With the ends of their intervals, where there are any."""
-    found = [facts(entry) for entry in digest(suite()[1]) if entry.kind is Kind.GATE]
+    found = [entry.facts for entry in result_lines(suite()[1]) if entry.kind is LineKind.GATE]
 
     assert 6 == found[0]["reliability.runs"] == found[0]["runs"]
     assert {"reliability.graceful_degradation.low", "reliability.graceful_degradation.high"} <= (
@@ -118,13 +122,13 @@ def test_a_failed_gate_is_exit_code_1() -> None:
     record = cell("looping", 4)
 
     assert "PASS" == record.verdict.functional_decision
-    assert 1 == exit_code_of([record])
+    assert 1 == pick_exit_code([record.verdict])
 
 
 def test_the_json_report_is_valid() -> None:
     """And holds the evidence in full, under the verdict."""
-    report = report_of(suite())
-    errors = [one.message for one in Draft202012Validator(report_schema()).iter_errors(report)]
+    report = describe_report(suite())
+    errors = [one.message for one in Draft202012Validator(read_report_schema()).iter_errors(report)]
     gates = report["runs"][0]["verdict"]["gates"]
 
     assert [] == errors
@@ -193,7 +197,7 @@ def test_one_contract_counts_its_gates() -> None:
 
 def test_what_failed_needs_attention() -> None:
     """And what its interval does not support."""
-    notes = attention(cell("looping", 4).verdict)
+    notes = list_attention(cell("looping", 4).verdict)
 
     assert any("stability.weakest_score 0.25 misses at least 0.5" in one for one in notes)
 

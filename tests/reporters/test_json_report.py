@@ -17,8 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from tests.reporters.short_reports import render_json
 
-import trialwise.reporters
+import trialwise.pages
 from trialwise import stats
 from trialwise.errors import InvalidArgument
 from trialwise.model.baseline import BaselineReference
@@ -27,15 +28,15 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.metrics import GateFinding
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Design, Verdict
-from trialwise.reporters.json_report import SCHEMA, render_json, report_of, report_schema
+from trialwise.pages.json_report import SCHEMA, describe_report, read_report_schema
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.design import SequentialDesign
 
 Made = Callable[[str], list[RunRecord]]
 Runs = dict[str, RunRecord]
 
-SHIPPED = Path(trialwise.reporters.__file__).parent / "verdict.schema.json"
-VALIDATOR = Draft202012Validator(report_schema())
+SHIPPED = Path(trialwise.pages.__file__).parent / "verdict.schema.json"
+VALIDATOR = Draft202012Validator(read_report_schema())
 HOSTILE = ["\x1b[2J", "\ud800", "\udc00", "\u202e", "\u2028", "\\u0041", '"', "\U000e0041"]
 TEXTS = st.text(st.characters(), max_size=40) | st.lists(st.sampled_from(HOSTILE)).map("".join)
 
@@ -147,7 +148,7 @@ def test_the_shipped_schema_describes_the_model_as_it_is() -> None:
     """
     made = Definitions()
     made.of(Verdict)
-    shipped = report_schema()
+    shipped = read_report_schema()
     own = {name: one for name, one in shipped["$defs"].items() if name[0].islower()}
     expected = shipped | {"$defs": own | {name: made[name] for name in sorted(made)}}
     if os.environ.get("TRIALWISE_GOLDEN") == "write":
@@ -158,7 +159,7 @@ def test_the_shipped_schema_describes_the_model_as_it_is() -> None:
 
 def test_the_schema_is_one() -> None:
     """It is valid itself, names the version, and leaves no object of ours open."""
-    schema = report_schema()
+    schema = read_report_schema()
     Draft202012Validator.check_schema(schema)
     objects = [schema, *schema["$defs"].values()]
     closed = [one["additionalProperties"] for one in objects if "properties" in one]
@@ -239,8 +240,8 @@ def test_inconclusive_beats_pass_and_a_refusal_beats_it(runs: Runs) -> None:
     record = runs["pass"]
     undecided = replace(record, verdict=replace(record.verdict, decision=Decision.INCONCLUSIVE))
 
-    assert 3 == report_of([record, undecided])["exit_code"]
-    assert 2 == report_of([undecided, runs["refused"]])["exit_code"]
+    assert 3 == describe_report([record, undecided])["exit_code"]
+    assert 2 == describe_report([undecided, runs["refused"]])["exit_code"]
 
 
 def test_an_interrupted_run_and_a_given_code(runs: Runs) -> None:
@@ -248,13 +249,13 @@ def test_an_interrupted_run_and_a_given_code(runs: Runs) -> None:
     record = runs["fail"]
     stopped = replace(record, verdict=replace(record.verdict, stop=StopReason.INTERRUPTED))
 
-    assert 130 == report_of([stopped])["exit_code"]
-    assert 4 == report_of([stopped], exit_code=4)["exit_code"]
+    assert 130 == describe_report([stopped])["exit_code"]
+    assert 4 == describe_report([stopped], exit_code=4)["exit_code"]
 
 
 def test_the_envelopes_add_up_by_kind(suite: list[RunRecord]) -> None:
     """Two compliance criteria at 0.05, three inputs judged at 0.05 and 0.2, a refusal at none."""
-    found = {one["error"]: one for one in report_of(suite)["envelopes"]}
+    found = {one["error"]: one for one in describe_report(suite)["envelopes"]}
 
     assert ["false-compliance", "false-rejection", "false-acceptance"] == list(found)
     assert (2, 0.1) == (found["false-compliance"]["levels"], found["false-compliance"]["raw"])
@@ -264,7 +265,7 @@ def test_the_envelopes_add_up_by_kind(suite: list[RunRecord]) -> None:
 
 def test_an_envelope_is_capped(runs: Runs) -> None:
     """Twenty-one compliance criteria at 0.05 bound nothing."""
-    (found,) = report_of([runs["pass"]] * 21)["envelopes"]
+    (found,) = describe_report([runs["pass"]] * 21)["envelopes"]
 
     assert found["raw"] == pytest.approx(1.05)
     assert 1.0 == found["capped"]
@@ -272,7 +273,7 @@ def test_an_envelope_is_capped(runs: Runs) -> None:
 
 def test_failures_are_told_by_reason(runs: Runs) -> None:
     """Ten wrong amounts differ in their numbers only; two trials timed out."""
-    (_, grounded, *_) = report_of([runs["fail"]])["runs"][0]["results"]
+    (_, grounded, *_) = describe_report([runs["fail"]])["runs"][0]["results"]
     found = [(one["count"], one["reason"], one["trial"]) for one in grounded["failures"]]
 
     assert [(10, "condition", 3), (2, "no-value", 61)] == found
@@ -282,7 +283,7 @@ def test_failures_are_told_by_reason(runs: Runs) -> None:
 
 def test_inputs_are_counted_criterion_by_criterion(runs: Runs) -> None:
     """Failures of odd trials belong to the second input, of even ones to the first."""
-    rows = report_of([runs["fail"]])["runs"][0]["inputs"]
+    rows = describe_report([runs["fail"]])["runs"][0]["inputs"]
 
     assert ["refund", "hours"] == [row["input"] for row in rows]
     assert [50, 50] == [row["trials"] for row in rows]
@@ -297,7 +298,7 @@ def test_trials_after_a_decision_are_not_counted(runs: Runs) -> None:
     first, second, *rest = record.verdict.findings
     settled = replace(second, tally=replace(second.tally, trials=40, passed=36))
     verdict = replace(record.verdict, findings=(first, settled, *rest))
-    run = report_of([replace(record, verdict=verdict)])["runs"][0]
+    run = describe_report([replace(record, verdict=verdict)])["runs"][0]
 
     assert [4] == [one["count"] for one in run["results"][1]["failures"]]
     assert 40 == sum(row["criteria"]["grounded"]["trials"] for row in run["inputs"])

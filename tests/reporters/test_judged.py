@@ -18,16 +18,23 @@ from tests.reporters.run_records import (
     judged,
     regression_inconclusive,
 )
+from tests.reporters.short_reports import (
+    render_json,
+    render_junit,
+    render_markdown,
+    render_tap,
+    result_lines,
+)
 
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
+from trialwise.pages.judge_facts import (
+    collect_judge_facts,
+    explain_advisory_run,
+    list_corrections,
+    name_missing,
+)
 from trialwise.pages.run_report import render_html
-from trialwise.reporters.digest import digest, facts
-from trialwise.reporters.json_report import render_json
-from trialwise.reporters.judged import corrections_of, judged_facts, missing_for, nothing_decides
-from trialwise.reporters.junit import render_junit
-from trialwise.reporters.markdown import render_markdown
-from trialwise.reporters.tap import render_tap
 from trialwise.reporters.transparent import render_transparent
 from trialwise.stats.judged_decision import decide_judged
 from trialwise.stats.result_types import Undefined
@@ -65,7 +72,7 @@ def percent(rate: Fraction) -> str:
 
 def test_both_corrections_are_kept_and_named() -> None:
     """The rectifier's first, each with the rate that its formula gives by hand."""
-    first, second = corrections_of(finding(judged()))
+    first, second = list_corrections(finding(judged()))
 
     assert ("rectifier", "rogan-gladen") == (first.correction, second.correction)
     for one, rate in ((first, RECTIFIED), (second, ROGAN_GLADEN)):
@@ -112,8 +119,8 @@ def test_the_numbers_of_a_correction_are_facts() -> None:
         "labels_needed": 240,
         "trials_needed": one.trials_needed,
     }
-    entry, *_ = digest(record)
-    assert expected.items() <= facts(entry).items()
+    entry, *_ = result_lines(record)
+    assert expected.items() <= entry.facts.items()
     told = json.loads(render_json([record]))["runs"][0]["results"][0]["facts"]
     assert expected.items() <= told.items()
     properties = {
@@ -126,7 +133,9 @@ def test_the_numbers_of_a_correction_are_facts() -> None:
 
 def test_without_a_judge_there_are_no_such_facts() -> None:
     """The names are there, so that every line has the same."""
-    assert {None} == set(judged_facts(regression_inconclusive().verdict.findings[0]).values())
+    assert {None} == set(
+        collect_judge_facts(regression_inconclusive().verdict.findings[0]).values()
+    )
 
 
 @pytest.mark.parametrize("passed", [420, 495])
@@ -176,7 +185,7 @@ def test_the_page_draws_judged_and_corrected_intervals() -> None:
     assert 1 == len(list(by_class(root, "strip", "dashed", "open")))
     said = words(block)
     assert "labels240: of 211 that people pass the judge fails 3" in said
-    assert f"missing{missing_for(finding(record))}" in said
+    assert f"missing{name_missing(finding(record))}" in said
     assert "INCONCLUSIVE at 75 %" in said
     assert "the judge's errors leave it open" in words(root)
     assert "no more, by the corrected rate" in words(root)
@@ -192,9 +201,9 @@ def test_each_input_has_its_own_correction() -> None:
     assert 4 == sum(part.judged is not None for part in found.by_input)
     assert 4 == len(list(by_class(root, "strip", "dashed", "depth2")))
     assert not [one for one in by_class(root, "part") if CORRECTED in map(words, one)]
-    criterion_line, *inputs = digest(record)[:5]
-    assert facts(criterion_line)["labels"] is None
-    assert {240} == {facts(one)["labels"] for one in inputs}
+    criterion_line, *inputs = result_lines(record)[:5]
+    assert criterion_line.facts["labels"] is None
+    assert {240} == {one.facts["labels"] for one in inputs}
 
 
 def test_what_is_missing_is_said_of_every_end() -> None:
@@ -205,7 +214,7 @@ def test_what_is_missing_is_said_of_every_end() -> None:
     unknown = Undefined("nobody knows")
 
     def said(**changes: object) -> str:
-        return missing_for(replace(found, judged=replace(one, **changes)))  # type: ignore[arg-type]
+        return name_missing(replace(found, judged=replace(one, **changes)))  # type: ignore[arg-type]
 
     assert "about 700 trials in all" == said(trials_needed=700)
     assert "more trials" == said(trials_needed=unknown)
@@ -213,7 +222,7 @@ def test_what_is_missing_is_said_of_every_end() -> None:
     assert "about 900 labels in all: trials alone would not do" == labels
     assert "neither labels nor trials" in said(open_because="labels", labels_needed=unknown)
     assert "contradict each other" in said(open_because="nothing")
-    assert "" == said(decision=Decision.PASS) == missing_for(replace(found, judged=None))
+    assert "" == said(decision=Decision.PASS) == name_missing(replace(found, judged=None))
 
 
 # --- What only advises ------------------------------------------------------------------------
@@ -246,13 +255,13 @@ def test_a_run_in_which_nothing_decides_says_so() -> None:
     record = advisory()
     said = "Nothing decides: 1 criterion only advises."
 
-    assert said == nothing_decides(record.verdict)
+    assert said == explain_advisory_run(record.verdict)
     assert said in render_markdown([record])
     assert said in render_tap([record])
     assert said in render_junit([record])
     assert said in words(tree(record))
-    assert "" == nothing_decides(judged().verdict)
-    assert "" == nothing_decides(advisory(criterion("short", at_least=0.9)).verdict)
+    assert "" == explain_advisory_run(judged().verdict)
+    assert "" == explain_advisory_run(advisory(criterion("short", at_least=0.9)).verdict)
 
 
 def test_text_reports_say_what_only_advises_and_why() -> None:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml
+from tests.reporters.short_reports import render_junit
 from xmlschema import XMLSchema
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Dimension
-from trialwise.reporters.junit import render_junit
 
 Made = Callable[[str], list[RunRecord]]
 Runs = dict[str, RunRecord]

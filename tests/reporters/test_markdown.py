@@ -12,12 +12,13 @@ from cmarkgfm import github_flavored_markdown_to_html  # type: ignore[import-unt
 from cmarkgfm.cmark import Options  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reporters.short_reports import render_markdown
 
 from trialwise.documents.printable import make_visible
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult
 from trialwise.model.run import RunRecord
-from trialwise.reporters.markdown import MOST_BYTES, escape, marker, render_markdown
+from trialwise.renderers.markdown_results import MOST_BYTES, escape, marker
 
 Made = Callable[[str], list[RunRecord]]
 Runs = dict[str, RunRecord]

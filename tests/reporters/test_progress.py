@@ -47,8 +47,8 @@ from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.streams import Stream
 from trialwise.renderers.capabilities import Capabilities
-from trialwise.reporters.progress import LineProgress, TerminalProgress, open_progress
-from trialwise.reporters.status import Snapshot, open_end, status_block
+from trialwise.renderers.progress import LineProgress, TerminalProgress, open_progress
+from trialwise.renderers.progress_status import Snapshot, open_end, status_block
 
 SHOWN, HIDDEN = "\x1b[?25h", "\x1b[?25l"
 HOSTILE = "evil\x1b[2J\x1b[?25l\n\u202ename\x07"

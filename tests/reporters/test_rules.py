@@ -9,7 +9,7 @@ import pytest
 
 import trialwise as tw
 from trialwise.model.plan import Plan
-from trialwise.reporters.rules import render_rules
+from trialwise.pages.run_rules import render_rules
 from trialwise.stats import Confusion
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reporters.short_reports import render_summary
 
 from trialwise.documents.printable import count_cells
 from trialwise.errors import InvalidArgument
@@ -31,7 +32,6 @@ from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
 from trialwise.procedures.sequential import decide_sequential
 from trialwise.renderers.capabilities import Capabilities
-from trialwise.reporters.summary import render_summary
 from trialwise.stats.finite import exact_corpus_rate
 from trialwise.stats.sequential.design import SequentialDesign
 

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from tap.parser import Parser  # type: ignore[import-untyped]
+from tests.reporters.short_reports import render_tap
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.run import RunRecord
-from trialwise.reporters.tap import render_tap
 
 Made = Callable[[str], list[RunRecord]]
 Runs = dict[str, RunRecord]

@@ -37,8 +37,8 @@ def command(
     from trialwise.cli.planning import prepare_all
     from trialwise.cli.printing import near
     from trialwise.model.codec import to_plain
+    from trialwise.pages.run_rules import render_rules
     from trialwise.procedures.forecast import forecast
-    from trialwise.reporters.rules import render_rules
     from trialwise.runtime.expected_expense import expense_of
     from trialwise.runtime.workspace import Workspace
 

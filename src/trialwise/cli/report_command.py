@@ -9,11 +9,23 @@ import click
 
 from trialwise.cli.exits import ExitCode
 from trialwise.cli.stored import chosen_runs, find_places, run_choice
+from trialwise.errors import InvalidArgument
+from trialwise.reports.formats import (
+    BUILT_IN,
+    ReportFormat,
+    find_format,
+    list_endings,
+    match_format,
+)
 
 __all__ = ["command"]
 
-#: `trialwise.reporters.formats.Format`, which a help page need not import.
-_FORMATS = ("json", "junit", "html", "markdown", "tap", "transparent", "gitlab")
+
+def _choose_format(_: click.Context, __: click.Parameter, name: str | None) -> ReportFormat | None:
+    try:
+        return None if name is None else find_format(name.lower())
+    except InvalidArgument as error:
+        raise click.BadParameter(str(error)) from error
 
 
 @click.command("report")
@@ -24,12 +36,13 @@ _FORMATS = ("json", "junit", "html", "markdown", "tap", "transparent", "gitlab")
     "outputs",
     multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a report, by extension: .html .json .junit.xml .md .tap .txt; may be repeated.",
+    help=f"Write a report, by extension: {' '.join(list_endings())}; may be repeated.",
 )
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(_FORMATS, case_sensitive=False),
+    callback=_choose_format,
+    metavar=f"[{'|'.join(BUILT_IN)}]",
     help="Print this report on standard output; markdown where neither it nor -o is given.",
 )
 def command(
@@ -37,7 +50,7 @@ def command(
     every: bool,
     store: Path | None,
     outputs: tuple[Path, ...],
-    format_: str | None,
+    format_: ReportFormat | None,
 ) -> int:
     """Write reports of stored runs; of the latest where none is named.
 
@@ -52,11 +65,11 @@ def command(
       trialwise report support-agent -o gl-code-quality-report.json
     """
     from trialwise.cli.printing import near, say, say_json
-    from trialwise.reporters.formats import Format, format_of, render_report, write_report
+    from trialwise.reports.report_files import render_report, write_report
 
     # A name that asks for no report is told before anything is read.
     for path in outputs:
-        format_of(path)
+        match_format(path)
     stored = chosen_runs(names, store, every=every)
     records = [one.record() for one in stored]
     suite = find_places().suite
@@ -66,7 +79,7 @@ def command(
     for path in outputs:
         click.echo(f"wrote {write_report(path, records, **known)}", err=True)
     if format_ is not None or not outputs:
-        kind = Format((format_ or "markdown").lower())
-        text = render_report(records, kind, **known)
-        (say_json if kind in (Format.JSON, Format.GITLAB) else say)(text)
+        chosen = format_ or BUILT_IN["markdown"]
+        text = render_report(records, chosen.name, **known)
+        (say_json if chosen.is_json else say)(text)
     return ExitCode.PASS

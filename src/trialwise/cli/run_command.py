@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trialwise.model.run import RunRecord
     from trialwise.runtime.workspace import Workspace
     from trialwise.suite import Suite
+from trialwise.reports.formats import list_endings
 
 __all__ = ["command"]
 
@@ -42,7 +43,7 @@ __all__ = ["command"]
     "outputs",
     multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a report, by extension: .html .json .junit.xml .md .tap .txt; may be repeated.",
+    help=f"Write a report, by extension: {' '.join(list_endings())}; may be repeated.",
 )
 @click.option("--html", type=click.Path(path_type=Path), help="Write the HTML report there.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML there.")
@@ -86,10 +87,10 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
 def _check_outputs(paths: Sequence[Path]) -> None:
     """Tell of a name that asks for no report before anything is run."""
     if paths:
-        from trialwise.reporters.formats import format_of
+        from trialwise.reports.formats import match_format
 
         for path in paths:
-            format_of(path)
+            match_format(path)
 
 
 def _workspace(suite: Suite, given: dict[str, Any]) -> Workspace:
@@ -107,14 +108,14 @@ def _workspace(suite: Suite, given: dict[str, Any]) -> Workspace:
 
 def _progress() -> tuple[Listener, ...]:
     from trialwise.renderers.capabilities import read_capabilities
-    from trialwise.reporters.progress import open_progress
+    from trialwise.renderers.progress import open_progress
 
     shown = open_progress(sys.stderr, capabilities=read_capabilities(sys.stderr))
     return () if shown is None else (shown,)
 
 
 def _announce(suite: Suite, prepared: Sequence[Prepared]) -> None:
-    from trialwise.reporters.rules import render_rules
+    from trialwise.pages.run_rules import render_rules
     from trialwise.runtime.expected_expense import expense_of
 
     for one in prepared:
@@ -188,11 +189,11 @@ def _with_recording(one: Prepared, given: dict[str, Any]) -> Any:
 
 def _exit_code(records: Sequence[RunRecord], interrupted: bool, *, strict: bool) -> int:
     from trialwise.model.evidence import StopReason
-    from trialwise.reporters.suite import exit_code_of
+    from trialwise.pages.suite_totals import pick_exit_code
 
     if interrupted or not records:
         return ExitCode.INTERRUPTED
-    code = exit_code_of(records)
+    code = pick_exit_code([record.verdict for record in records])
     broken = any(record.verdict.stop is StopReason.SERVICE for record in records)
     if code == ExitCode.INCONCLUSIVE and broken:
         return ExitCode.ERROR
@@ -204,7 +205,7 @@ def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code:
     if not records:
         return []
     from trialwise.cli.printing import near
-    from trialwise.reporters.formats import Format, ReportNotWritten, render_report, write_report
+    from trialwise.reports.report_files import ReportNotWritten, render_report, write_report
 
     locations = {
         record.run_id: near(suite.runs_folder / "runs" / record.run_id) for record in records
@@ -215,13 +216,9 @@ def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code:
         "exit_code": code,
         "locations": locations,
     }
-    wanted: list[tuple[Path, Format | None]] = [
-        (report.path, Format.MARKDOWN if report.format == "md" else Format(report.format))
-        for report in suite.reports
-    ]
-    wanted += [(path, None) for path in given["outputs"]]
-    named = ((given["html"], Format.HTML), (given["junit"], Format.JUNIT))
-    wanted += [(path, kind) for path, kind in named if path is not None]
+    wanted: list[tuple[Path, str]] = [(report.path, report.format) for report in suite.reports]
+    wanted += [(path, "") for path in given["outputs"]]
+    wanted += [(given[kind], kind) for kind in ("html", "junit") if given[kind] is not None]
     written: list[str] = []
     troubles: list[str] = []
     for path, kind in wanted:
@@ -232,16 +229,17 @@ def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code:
     if given["summary"] is not None:
         try:
             with given["summary"].open("a", encoding="utf-8") as stream:
-                stream.write(render_report(records, Format.MARKDOWN, **known))
+                stream.write(render_report(records, "markdown", **known))
         except OSError as error:
             why = error.strerror or str(error)
             troubles.append(str(ReportNotWritten(given["summary"], why)))
     if given["annotations"] == "github":
-        from trialwise.reporters.annotations import render_github
+        from trialwise.pages.results import describe_suite
+        from trialwise.renderers.annotations import render_github
 
-        click.echo(render_github(records, file=suite.path.name), nl=False)
+        click.echo(render_github(describe_suite(records), file=suite.path.name), nl=False)
     if given["as_json"]:
-        click.echo(render_report(records, Format.JSON, **known), nl=False)
+        click.echo(render_report(records, "json", **known), nl=False)
         return troubles
     _print_summary(records, written or [*locations.values()], transparent=given["transparent"])
     return troubles
@@ -250,12 +248,14 @@ def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code:
 def _print_summary(
     records: Sequence[RunRecord], reports: Sequence[str], *, transparent: bool
 ) -> None:
+    from trialwise.pages.results import describe_verdicts
     from trialwise.renderers.capabilities import read_capabilities
-    from trialwise.reporters.formats import render_analysis
-    from trialwise.reporters.summary import render_summary
+    from trialwise.renderers.results_text import render_results
 
     if transparent:
-        click.echo(render_analysis(records))
-    verdicts = [record.verdict for record in records]
+        from trialwise.reports.report_files import render_report
+
+        click.echo(render_report(records, "transparent"))
+    results = describe_verdicts([record.verdict for record in records])
     able = read_capabilities(sys.stdout)
-    click.echo(render_summary(verdicts, capabilities=able, reports=reports), nl=False)
+    click.echo(render_results(results, capabilities=able, reports=reports), nl=False)

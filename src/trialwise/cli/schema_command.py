@@ -58,6 +58,6 @@ def _schema(what: str) -> str:
         return written_schema(installed=True)
     import json
 
-    from trialwise.reporters.json_report import report_schema
+    from trialwise.pages.json_report import read_report_schema
 
-    return json.dumps(report_schema(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(read_report_schema(), indent=2, ensure_ascii=False) + "\n"

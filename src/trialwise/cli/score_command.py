@@ -133,12 +133,13 @@ def _rates(texts: tuple[str, ...]) -> float | dict[str, float] | None:
 
 
 def _report(scored: Scored, given: dict[str, Any]) -> int:
-    from trialwise.reporters.formats import format_of, write_report
-    from trialwise.reporters.suite import exit_code_of
+    from trialwise.pages.suite_totals import pick_exit_code
+    from trialwise.reports.formats import match_format
+    from trialwise.reports.report_files import write_report
 
     for path in given["outputs"]:
-        format_of(path)
-    code = exit_code_of([scored.result.record])
+        match_format(path)
+    code = pick_exit_code([scored.result.verdict])
     if given["as_json"]:
         click.echo(json.dumps(scored.to_dict(), indent=2))
     else:

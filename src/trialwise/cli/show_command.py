@@ -64,9 +64,9 @@ def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], given: dict
     if given["as_json"] and lists:
         say_json(trials_data(records, limit=limit, failing=failing))
     elif given["as_json"]:
-        from trialwise.reporters.json_report import render_json
+        from trialwise.reports.report_files import render_report
 
-        say_json(render_json(records, locations=folders))
+        say_json(render_report(records, "json", locations=folders))
     else:
         able = output_of(ascii_only=given["ascii_only"])
         say(_rendered(records, [*folders.values()], able, transparent=given["transparent"]))
@@ -90,10 +90,11 @@ def _rendered(
             )
             for record in records
         )
-    from trialwise.reporters.summary import render_summary
+    from trialwise.pages.results import describe_verdicts
+    from trialwise.renderers.results_text import render_results
 
-    verdicts = [record.verdict for record in records]
-    return render_summary(verdicts, capabilities=able, reports=folders)
+    results = describe_verdicts([record.verdict for record in records])
+    return render_results(results, capabilities=able, reports=folders)
 
 
 def _verify(stored: Sequence[StoredRun], given: dict[str, Any]) -> int:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from trialwise.documents.blocks import Facts, Section
 from trialwise.documents.numbers import as_count, as_observed, as_percent
 from trialwise.model.verdict import Finding
-from trialwise.reporters.judged import (
+from trialwise.pages.judge_facts import (
     CORRECTION_NAMES,
-    corrected_text,
-    corrections_of,
-    labels_of,
-    labels_text,
-    missing_for,
+    as_corrected,
+    describe_labels,
+    find_labels,
+    list_corrections,
+    name_missing,
 )
 from trialwise.stats.result_types import Undefined
 
@@ -27,24 +27,24 @@ _NOTE = (
 
 def build_correction(finding: Finding) -> Section | None:
     """The judge's rate beside the corrected ones; None where no judge was measured."""
-    if labels_of(finding) is None:
+    if find_labels(finding) is None:
         return None
     facts = Facts(pairs=tuple(_list_rates(finding)))
     return Section(heading="Corrected for the judge's errors", blocks=(facts,), note=_NOTE)
 
 
 def _list_rates(finding: Finding) -> Iterator[tuple[str, str | None]]:
-    labels = labels_of(finding)
+    labels = find_labels(finding)
     assert labels is not None
     if finding.tally.rate is not None:
         of = as_count(finding.tally.trials, "trial")
         yield "judged", f"{as_observed(finding.tally.rate)} of {of}"
-    for one in corrections_of(finding):
-        said = corrected_text(one)
+    for one in list_corrections(finding):
+        said = as_corrected(one)
         if not isinstance(one.corrected, Undefined):
             confidence = one.corrected.interval.confidence
             level = "" if confidence is None else f" at {as_percent(confidence)}"
             said = f"{said}{level}: {one.decision} at {as_percent(one.required_rate)}"
         yield CORRECTION_NAMES[one.correction], said
-    yield "labels", labels_text(labels)
-    yield "missing", missing_for(finding)
+    yield "labels", describe_labels(labels)
+    yield "missing", name_missing(finding)

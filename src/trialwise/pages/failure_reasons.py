@@ -6,9 +6,10 @@ from trialwise.documents.blocks import Section
 from trialwise.documents.charts import Bar, Bars
 from trialwise.documents.extent import cut_middle
 from trialwise.documents.numbers import as_count, as_probability
+from trialwise.documents.results import FailureGroup, LineKind, ResultLine
 from trialwise.model.run import RunRecord
 from trialwise.pages.criterion_evidence import REASONS
-from trialwise.reporters.digest import Entry, FailureGroup, Kind, digest
+from trialwise.pages.result_lines import describe_lines
 
 __all__ = ["build_failures_section"]
 
@@ -19,7 +20,11 @@ _EXPLANATION = 160
 
 def build_failures_section(record: RunRecord) -> Section | None:
     """A bar for each group of failures, or None where nothing failed."""
-    failing = [one for one in digest(record) if one.kind is Kind.CRITERION and one.failures]
+    failing = [
+        one
+        for one in describe_lines(record.verdict, record)
+        if one.kind is LineKind.CRITERION and one.failures
+    ]
     if not failing:
         return None
     longest = max(group.count for entry in failing for group in entry.failures)
@@ -40,7 +45,7 @@ def _name_group(group: FailureGroup) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _build_bars(entry: Entry, longest: int) -> Bars:
+def _build_bars(entry: ResultLine, longest: int) -> Bars:
     total = sum(group.count for group in entry.failures)
     failures = as_count(total, "failure")
     bars = []

@@ -13,23 +13,21 @@ from trialwise.model.verdict import (
     Procedure,
     Verdict,
 )
-from trialwise.renderers.capabilities import Style
 from trialwise.stats.rate_intervals import wilson_interval
 from trialwise.stats.result_types import Interval
 
 __all__ = [
+    "claims_rate",
     "list_latency_marks",
     "pick_badge",
     "pick_interval",
     "pick_rate",
-    "pick_style",
 ]
 
-_STYLES = {
-    Decision.PASS: Style.GOOD,
-    Decision.FAIL: Style.BAD,
-    Decision.INCONCLUSIVE: Style.OPEN,
-}
+
+def claims_rate(finding: Finding) -> bool:
+    """Whether the criterion makes a claim about a rate, and not only about the observed trials."""
+    return finding.procedure is not Procedure.OBSERVATIONAL
 
 
 def pick_badge(finding: Finding | LatencyFinding | Verdict) -> str:
@@ -39,11 +37,6 @@ def pick_badge(finding: Finding | LatencyFinding | Verdict) -> str:
     if finding.decision is not None:
         return finding.decision.value
     return REFUSED if finding.refusals else Decision.INCONCLUSIVE.value
-
-
-def pick_style(decision: Decision | None) -> Style:
-    """How a decision stands out; a refusal like an open end."""
-    return Style.OPEN if decision is None else _STYLES[decision]
 
 
 def pick_rate(finding: Finding) -> float | None:

@@ -16,10 +16,10 @@ from trialwise.model.metrics import (
     StabilityEvidence,
 )
 from trialwise.model.run import RunRecord
+from trialwise.pages.gate_facts import HELD, count_runs, list_gate_notes, list_unlimited
 from trialwise.pages.reliability_decay import chart_decay
 from trialwise.pages.stability_scores import list_stability_blocks
 from trialwise.pages.verdict_meaning import make_badge
-from trialwise.reporters.gates import HELD, gate_notes, runs_of, unasked
 from trialwise.stats.result_types import Interval, Undefined
 
 __all__ = ["build_gates_section"]
@@ -45,11 +45,11 @@ def build_gates_section(record: RunRecord) -> Section | None:
 
 def _build_gate(record: RunRecord, gate: GateFinding) -> Section:
     word = gate.decision.value if gate.decision else "REPORTED"
-    notes = (*gate_notes(gate), *gate.caveats)
+    notes = (*list_gate_notes(gate), *gate.caveats)
     return Section(
         heading=gate.gate,
         badges=(make_badge(gate.decision, word),),
-        aside=runs_of(gate),
+        aside=count_runs(gate),
         blocks=(
             *_list_numbers(gate),
             *((Prose(paragraphs=notes, tone="quiet"),) if notes else ()),
@@ -84,7 +84,7 @@ def _list_numbers(gate: GateFinding) -> Iterator[Table]:
                 one.basis,
             )
         )
-        for one in unasked(gate)
+        for one in list_unlimited(gate)
     ]
     if rows:
         yield Table(

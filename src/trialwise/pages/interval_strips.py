@@ -12,10 +12,10 @@ from trialwise.documents.numbers import as_count, as_ends, as_observed, as_perce
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
 from trialwise.pages.finding_facts import pick_interval, pick_rate
+from trialwise.pages.judge_facts import CORRECTION_NAMES, list_corrections
 from trialwise.pages.path_chart import INKS
 from trialwise.pages.requirements import find_alternative, find_required
 from trialwise.pages.verdict_meaning import make_finding_badge
-from trialwise.reporters.judged import CORRECTION_NAMES, corrections_of
 from trialwise.stats.judged_decision import JudgedDecision
 from trialwise.stats.result_types import Undefined
 
@@ -89,7 +89,7 @@ def _list_rows(record: RunRecord, finding: Finding) -> Iterator[StripRow]:
     row = _make_row(record, finding, finding.criterion)
     if row is not None:
         yield row
-        yield from _list_corrected(finding, row, list(corrections_of(finding)))
+        yield from _list_corrected(finding, row, list(list_corrections(finding)))
     found = [(part, _make_row(record, part, part.input_id or "")) for part in finding.by_input]
     drawn = [(part, one) for part, one in found if one is not None]
     drawn.sort(key=lambda pair: (_ORDER.index(pair[0].decision), pair[1].strip.value))

@@ -29,10 +29,23 @@ from trialwise.documents.numbers import (
 )
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
+from trialwise.pages.attention import list_attention
+from trialwise.pages.comparison import (
+    amount_words,
+    comparison_title,
+    difference_words,
+    notes_of,
+    pairing_words,
+    probability_words,
+    setup_words,
+    won_words,
+)
 from trialwise.pages.finding_facts import pick_interval, pick_rate
 from trialwise.pages.interval_strips import find_scale_start, make_strip
 from trialwise.pages.path_chart import INKS
 from trialwise.pages.requirements import find_required
+from trialwise.pages.result_lines import describe_lines
+from trialwise.pages.suite_totals import decide_suite, pick_suite_status, require_runs
 from trialwise.pages.verdict_meaning import (
     explain_meaning,
     is_measured,
@@ -46,19 +59,6 @@ from trialwise.procedures.comparing.comparison_findings import (
     ComparisonVerdict,
     Contrast,
 )
-from trialwise.reporters.attention import attention
-from trialwise.reporters.comparison import (
-    amount_words,
-    comparison_title,
-    difference_words,
-    notes_of,
-    pairing_words,
-    probability_words,
-    setup_words,
-    won_words,
-)
-from trialwise.reporters.digest import digest
-from trialwise.reporters.suite import checked, suite_decision, suite_status
 
 __all__ = ["summarize_comparison", "summarize_run", "summarize_suite"]
 
@@ -76,7 +76,7 @@ def summarize_run(record: RunRecord) -> Document:
     verdict = record.verdict
     about = [("", verdict.claim.about(one.inputs)) for one in verdict.experiments]
     decision = None if is_measured(record) else verdict.decision
-    notes = [] if is_measured(record) else attention(verdict)
+    notes = [] if is_measured(record) else list_attention(verdict)
     return Document(
         kind="Run",
         title=verdict.contract,
@@ -93,7 +93,8 @@ def summarize_run(record: RunRecord) -> Document:
 
 def summarize_suite(records: Sequence[RunRecord]) -> Document:
     """Several runs: a row for each contract."""
-    several = checked(records)
+    several = require_runs(records)
+    verdicts = [one.verdict for one in several]
     rows = [
         Row(
             cells=(
@@ -106,13 +107,13 @@ def summarize_suite(records: Sequence[RunRecord]) -> Document:
         for one in several
     ]
     notes = [
-        f"{one.verdict.contract}: {note}" for one in several for note in attention(one.verdict)
+        f"{one.verdict.contract}: {note}" for one in several for note in list_attention(one.verdict)
     ]
     columns = ("contract", "verdict", "meaning", "trials")
     return Document(
         kind="Suite",
         title="suite",
-        badge=make_badge(suite_decision(several), suite_status(several).value),
+        badge=make_badge(decide_suite(verdicts), pick_suite_status(verdicts).value),
         lead=f"{as_count(len(several), 'contract')}, as good as the worst of them",
         facts=tuple(_list_spent(several)),
         blocks=(
@@ -242,7 +243,7 @@ def _list_spent(records: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
 
 def _list_failures(record: RunRecord) -> Iterator[str]:
     """The most frequent reasons of what did not pass, each with one example."""
-    for entry in digest(record):
+    for entry in describe_lines(record.verdict, record):
         for group in entry.failures[:3] if entry.is_red else ():
             example = f": {group.explanation}" if group.explanation else ""
             yield f"{entry.name}: {group.count:,} × {group.title}{example} (input {group.input_id})"

@@ -25,6 +25,13 @@ from trialwise.pages.provenance import (
     build_reproducibility,
 )
 from trialwise.pages.run_costs import build_costs_section
+from trialwise.pages.suite_totals import (
+    bound_suite_errors,
+    decide_suite,
+    pick_suite_status,
+    require_runs,
+    sum_spending,
+)
 from trialwise.pages.trial_selection import build_trials_section
 from trialwise.pages.verdict_meaning import (
     build_opening,
@@ -36,13 +43,6 @@ from trialwise.pages.verdict_meaning import (
     make_badge,
     make_run_badge,
     pick_headline,
-)
-from trialwise.reporters.suite import (
-    checked,
-    suite_decision,
-    suite_envelopes,
-    suite_spending,
-    suite_status,
 )
 from trialwise.reporters.transparent import render_transparent
 
@@ -74,7 +74,7 @@ def build_report(record: RunRecord | Sequence[RunRecord], *, title: str | None =
     Raises:
         InvalidArgument: There is no record: what was not run is never PASS.
     """
-    records = checked((record,) if isinstance(record, RunRecord) else record)
+    records = require_runs((record,) if isinstance(record, RunRecord) else record)
     if len(records) == 1:
         return _build_run(records[0], title or _pick_name(records[0]), Room())
     return _build_suite(records, title or "Suite")
@@ -136,20 +136,23 @@ def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> 
 
 
 def _build_suite(records: Sequence[RunRecord], title: str) -> Document:
-    room, spent = Room().share(len(records)), suite_spending(records)
+    verdicts = [one.verdict for one in records]
+    room, spent = Room().share(len(records)), sum_spending(verdicts)
     names = [f"contract {k} {_pick_name(one)}" for k, one in enumerate(records, start=1)]
     counts = [
         f"{sum(one.verdict.decision == value for one in records)} {value or 'refused'}"
         for value in ("FAIL", None, "INCONCLUSIVE", "PASS")
         if any(one.verdict.decision == value for one in records)
     ]
-    bounds = [f"{one.meaning}: at most {as_level(one.capped)}" for one in suite_envelopes(records)]
+    bounds = [
+        f"{one.meaning}: at most {as_level(one.capped)}" for one in bound_suite_errors(verdicts)
+    ]
     together = f"Over all contracts together: {'; '.join(bounds)}."
     contracts = as_count(len(records), "contract")
     return Document(
         kind="Suite report",
         title=title,
-        badge=make_badge(suite_decision(records), suite_status(records).value),
+        badge=make_badge(decide_suite(verdicts), pick_suite_status(verdicts).value),
         badge_label="Suite verdict",
         lead=f"{contracts}: {', '.join(counts)}. A suite is as good as the worst of them.",
         facts=(

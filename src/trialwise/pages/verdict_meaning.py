@@ -114,11 +114,11 @@ def pick_headline(record: RunRecord) -> str:
 
 def explain_verdict(record: RunRecord) -> str:
     """What the verdict means, and how many criteria have no part in it."""
-    from trialwise.reporters.judged import nothing_decides, only_advise
+    from trialwise.pages.judge_facts import explain_advisory_run, only_advises
 
     if is_measured(record):
         return explain_meaning(record)
-    if nothing := nothing_decides(record.verdict):
+    if nothing := explain_advisory_run(record.verdict):
         return f"{nothing} This is neither a PASS nor a FAIL."
     counting = _drop_advisory(record)
     left_out = len(record.verdict.findings) - len(counting.verdict.findings)
@@ -128,7 +128,7 @@ def explain_verdict(record: RunRecord) -> str:
         said = explain_meaning(counting)
     else:
         said = "All that counts passed."  # latencies or gates: there is no criterion to speak of
-    return f"{said} {left_out} further {only_advise(left_out)}."
+    return f"{said} {left_out} further {only_advises(left_out)}."
 
 
 def explain_meaning(record: RunRecord) -> str:
@@ -240,9 +240,9 @@ def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
 
 def build_opening(record: RunRecord) -> Iterator[Block]:
     """What needs attention, what the verdict claims and what not, and how often its rules err."""
-    from trialwise.reporters.attention import attention
+    from trialwise.pages.attention import list_attention
 
-    notes = [] if is_measured(record) else attention(record.verdict)
+    notes = [] if is_measured(record) else list_attention(record.verdict)
     if notes:
         first, more = tuple(notes[:MOST_NOTES]), tuple(notes[MOST_NOTES:])
         blocks: tuple[Block, ...] = (Items(items=first),)

@@ -26,11 +26,11 @@ from trialwise.model.outcome import Outcome
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Finding, Verdict
+from trialwise.pages.attention import list_attention
 from trialwise.pages.finding_facts import pick_badge, pick_interval, pick_rate
 from trialwise.plugin.marker import BODY
 from trialwise.plugin.reasons import Reason, Reasons
 from trialwise.procedures.forecast import forecast
-from trialwise.reporters.attention import attention
 
 __all__ = ["Judged", "headline", "outcome_text", "properties_of", "verdict_repr"]
 
@@ -154,7 +154,7 @@ def _facts(record: RunRecord, path: str) -> Iterator[str]:
         interval = pick_interval(finding)
         if interval is not None and interval.confidence is not None:
             yield f"interval{name}: {100 * interval.confidence:g} %, {interval.method}"
-    for note in attention(verdict):
+    for note in list_attention(verdict):
         yield note.removeprefix(f"{BODY}: ")
     inputs = len(record.plan.experiments[0].input_ids)
     about = f"{verdict.claim.about(inputs)}; " if inputs > 1 else ""

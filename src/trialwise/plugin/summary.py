@@ -1,4 +1,4 @@
-"""The end of a session: every judged test, what the verdicts cost in certainty together, reports.
+"""The end of a session: every decided test, how often all may be wrong together, reports.
 
 A worker of pytest-xdist sends what a test came to as plain values; the summary is made of those
 alone, so that it is the same with workers and without.
@@ -7,32 +7,24 @@ alone, so that it is the same with workers and without.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trialwise.documents.numbers import (
-    as_count,
-    as_duration,
-    as_ends,
-    as_money,
-    as_observed,
-    as_seconds,
-)
-from trialwise.documents.phrases import STOPS
+from trialwise.documents.numbers import as_count, as_duration, as_money
 from trialwise.documents.printable import count_cells, pad, wrap_text
+from trialwise.documents.results import LineKind, ResultLine, RunResults
 from trialwise.errors import TrialwiseError
 from trialwise.model.codec import from_plain
 from trialwise.model.plan import Plan
-from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.pages.finding_facts import pick_badge, pick_interval, pick_rate, pick_style
+from trialwise.model.verdict import Decision, Verdict
+from trialwise.pages.attention import list_attention
+from trialwise.pages.results import describe_verdicts
+from trialwise.pages.suite_totals import bound_suite_errors, sum_spending
 from trialwise.plugin import other_plugins
 from trialwise.plugin.marker import BODY
 from trialwise.plugin.settings import Settings
-from trialwise.renderers.capabilities import Capabilities, Style
-from trialwise.reporters.attention import attention
-from trialwise.reporters.suite import suite_envelopes, suite_spending
+from trialwise.renderers.capabilities import Capabilities, pick_style
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -40,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["write_plans", "write_summary"]
 
 _GAP = "  "
+#: What has a line: a criterion speaks for its inputs.
+_SHOWN = (LineKind.CRITERION, LineKind.LATENCY)
 
 
 def write_summary(
@@ -54,29 +48,21 @@ def write_summary(
     if hasattr(config.option, "tx") and config.option.tx:
         # Workers finish in any order.
         results = sorted(results, key=lambda one: str(one["contract"]))
-    judged = [one for one in results if "verdict" in one]
-    # The reports of a suite read nothing of a record but its verdict.
-    records = [
-        RunRecord(
-            run_id=one["run_id"],
-            plan=cast(Plan, None),
-            trials=(),
-            verdict=from_plain(Verdict, one["verdict"]),
-        )
-        for one in judged
-    ]
-    for line in _lines([record.verdict for record in records], able):
+    decided = [one for one in results if "verdict" in one]
+    verdicts = [from_plain(Verdict, one["verdict"]) for one in decided]
+    runs = describe_verdicts(verdicts).runs if verdicts else ()
+    for line in _lines(runs, able):
         terminal.write_line(line)
     for one in results:
         if "baseline" in one:
             rates = ", ".join(_rate(name, rate) for name, rate in one["rates"].items())
             terminal.write_line(f"measured {rates}{_GAP}{one['contract']}")
             terminal.write_line(f"{_GAP}{one['baseline']}")
-    for text in (*_totals(records, able), *_notes(results, records, config)):
+    for text in (*_totals(verdicts, able), *_notes(results, verdicts, config)):
         indent = " " * (len(text) - len(text.lstrip()))
         for line in wrap_text(able.shown(text.strip()), able.width - len(indent)):
             terminal.write_line(f"{indent}{line}")
-    for line in _written(judged, settings):
+    for line in _written(decided, settings):
         terminal.write_line(line)
 
 
@@ -90,82 +76,55 @@ def _able(terminal: TerminalReporter) -> Capabilities:
     )
 
 
-class _Row(NamedTuple):
-    """A criterion of a test."""
-
-    word: str
-    style: Style
-    figures: tuple[str, ...]
-    name: str
-
-
-def _lines(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[str]:
+def _lines(runs: Sequence[RunResults], able: Capabilities) -> Iterator[str]:
     """A line a criterion: verdict and figures first, since a test's name may be long."""
-    rows = [row for verdict in verdicts for row in _rows(verdict)]
-    table = [row.figures for row in rows if len(row.figures) > 1]
+    lines = [line for run in runs for line in run.lines if line.kind in _SHOWN]
+    figures = [_figures(line) for line in lines]
+    table = [columns for columns in figures if len(columns) > 1]
     widths = [max(map(count_cells, column)) for column in zip(*table, strict=True)]
-    word = max((count_cells(row.word) for row in rows), default=0)
+    word = max((count_cells(line.label) for line in lines), default=0)
     whole = sum(widths) + len(_GAP) * max(0, len(widths) - 1)
-    whole = max([whole, *(count_cells(row.figures[0]) for row in rows if len(row.figures) == 1)])
-    for row in rows:
-        if len(row.figures) == 1:
-            figures = pad(row.figures[0], whole)
+    whole = max([whole, *(count_cells(columns[0]) for columns in figures if len(columns) == 1)])
+    for line, columns in zip(lines, figures, strict=True):
+        if len(columns) == 1:
+            text = pad(columns[0], whole)
         else:
-            columns = zip(row.figures, widths, strict=True)
-            drawn = [pad(text, width, right=n in (0, 2)) for n, (text, width) in enumerate(columns)]
-            figures = pad(_GAP.join(drawn), whole)
-        space = " " * (word - count_cells(row.word))
-        mark = able.painted(able.shown(row.word), row.style)
-        yield f"{mark}{space}{_GAP}{able.shown(figures)}{_GAP}{able.shown(row.name)}".rstrip()
+            sized = enumerate(zip(columns, widths, strict=True))
+            cells = [pad(cell, width, right=n in (0, 2)) for n, (cell, width) in sized]
+            text = pad(_GAP.join(cells), whole)
+        space = " " * (word - count_cells(line.label))
+        mark = able.painted(able.shown(line.label), pick_style(line.status.tone))
+        yield f"{mark}{space}{_GAP}{able.shown(text)}{_GAP}{able.shown(_name(line))}".rstrip()
 
 
-def _rows(verdict: Verdict) -> Iterator[_Row]:
-    for finding in verdict.findings:
-        name = "" if finding.criterion == BODY else f" {finding.criterion}"
-        yield _Row(
-            pick_badge(finding),
-            pick_style(finding.decision),
-            _figures(finding, verdict),
-            f"{verdict.contract}{name}",
-        )
-    for one in verdict.latency:
-        observed = "" if one.observed is None else as_seconds(one.observed)
-        limit = "" if one.threshold is None else f"limit {as_seconds(one.threshold)}"
-        figures = ", ".join(filter(None, (f"{one.constraint} {observed}".strip(), limit)))
-        yield _Row(
-            pick_badge(one), pick_style(one.decision), (figures,), f"{verdict.contract} latency"
-        )
+def _name(line: ResultLine) -> str:
+    return line.contract if line.name == BODY else f"{line.contract} {line.name}"
 
 
-def _figures(finding: Finding, verdict: Verdict) -> tuple[str, ...]:
-    tally, rate, interval = finding.tally, pick_rate(finding), pick_interval(finding)
-    trials = as_count(tally.trials, "trial")
-    if finding.by_input:
-        passing = sum(one.decision is Decision.PASS for one in finding.by_input)
-        return (f"{passing} of {as_count(len(finding.by_input), 'input')}, {trials}",)
-    if interval is None or rate is None:
-        failed = f"{tally.failed} of {trials} failed" if tally.trials else "no trial"
-        return (failed,)
-    stop = finding.stop or verdict.stop
-    return (as_observed(rate), as_ends(interval), trials, STOPS[stop].label)
+def _figures(line: ResultLine) -> tuple[str, ...]:
+    """The columns of a line; a single one is a sentence."""
+    figures = line.figures
+    if figures is None or line.sentence:
+        return (line.sentence,)
+    return figures.columns[:4]
 
 
 def _rate(name: str, rate: str) -> str:
     return rate if name == BODY else f"{name} {rate}"
 
 
-def _totals(records: Sequence[RunRecord], able: Capabilities) -> Iterator[str]:
+def _totals(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[str]:
     """How many, what they took, and what may be wrong about all of them together."""
-    if not records:
+    if not verdicts:
         return
-    decisions = [record.verdict.decision for record in records]
-    told = [f"{decisions.count(which)} {which.value}" for which in Decision if which in decisions]
-    spent = suite_spending(records)
+    decisions = [verdict.decision for verdict in verdicts]
+    counts = [f"{decisions.count(which)} {which.value}" for which in Decision if which in decisions]
+    spent = sum_spending(verdicts)
     cost = [] if spent.usd is None else [as_money(spent.usd)]
     took = [as_count(spent.trials, "trial"), as_duration(spent.seconds), *cost]
-    yield able.dot.join((f"{as_count(len(records), 'verdict')}: {', '.join(told)}", *took))
+    yield able.dot.join((f"{as_count(len(verdicts), 'verdict')}: {', '.join(counts)}", *took))
     # Of one decision its own level says it all.
-    envelopes = [one for one in suite_envelopes(records) if one.levels > 1]
+    envelopes = [one for one in bound_suite_errors(verdicts) if one.levels > 1]
     if envelopes:
         yield "all of them together are wrong with a chance of at most"
     for one in envelopes:
@@ -174,39 +133,38 @@ def _totals(records: Sequence[RunRecord], able: Capabilities) -> Iterator[str]:
 
 
 def _notes(
-    results: Sequence[dict[str, Any]], records: Sequence[RunRecord], config: pytest.Config
+    results: Sequence[dict[str, Any]], verdicts: Sequence[Verdict], config: pytest.Config
 ) -> Iterator[str]:
     """What a reader would otherwise miss; what failed has said so above."""
-    unfinished = [one for one in records if one.verdict.stop.is_premature]
-    if any(one.verdict.decision is Decision.INCONCLUSIVE for one in unfinished):
+    unfinished = [one for one in verdicts if one.stop.is_premature]
+    if any(one.decision is Decision.INCONCLUSIVE for one in unfinished):
         yield "unfinished tests go on with --trialwise-resume; their trials are kept"
     if other_plugins.reruns_of(config):
-        yield ("judged tests were not rerun: running one again until it passes would bias its rate")
+        yield "decided tests were not rerun: running one again until it passes would bias its rate"
     for one in results:
         if one.get("note"):
             yield f"{one['contract']}: {one['note']}"
-    for record in records:
-        verdict = record.verdict
+    for verdict in verdicts:
         if verdict.decision is Decision.PASS:
-            for note in attention(verdict):
+            for note in list_attention(verdict):
                 yield f"{verdict.contract}: {note.removeprefix(f'{BODY}: ')}"
 
 
-def _written(judged: Sequence[dict[str, Any]], settings: Settings) -> Iterator[str]:
+def _written(decided: Sequence[dict[str, Any]], settings: Settings) -> Iterator[str]:
     """The reports that were asked for, and where they are."""
-    if not judged or (settings.html is None and settings.summary is None):
+    if not decided or (settings.html is None and settings.summary is None):
         return
-    from trialwise.reporters.formats import Format, render_report, write_report
+    from trialwise.reports.report_files import render_report, write_report
     from trialwise.stores.runs import RunStore
 
     runs = RunStore(settings.store)
-    locations = {one["run_id"]: one["run"] for one in judged}
+    locations = {one["run_id"]: one["run"] for one in decided}
     try:
-        records = [runs.load(one["run_id"]) for one in judged]
+        records = [runs.load(one["run_id"]) for one in decided]
         if settings.html is not None:
             yield f"report: {write_report(settings.html, records, name='pytest')}"
         if settings.summary is not None:
-            text = render_report(records, Format.MARKDOWN, name="pytest", locations=locations)
+            text = render_report(records, "markdown", name="pytest", locations=locations)
             with settings.summary.open("a", encoding="utf-8") as stream:
                 stream.write(text)
             yield f"summary: {settings.summary}"
@@ -216,7 +174,7 @@ def _written(judged: Sequence[dict[str, Any]], settings: Settings) -> Iterator[s
 
 def write_plans(config: pytest.Config, plans: Sequence[Plan], settings: Settings) -> None:
     """Print plans instead of running them."""
-    from trialwise.reporters.rules import render_rules
+    from trialwise.pages.run_rules import render_rules
     from trialwise.runtime.expected_expense import expense_of
 
     terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
@@ -228,4 +186,4 @@ def write_plans(config: pytest.Config, plans: Sequence[Plan], settings: Settings
         terminal.write(render_rules(plan, expense=expense, width=terminal._tw.fullwidth))
         terminal.write_line("")
     most = as_count(sum(plan.max_trials for plan in plans), "trial")
-    terminal.write_line(f"{as_count(len(plans), 'judged test')}, at most {most}; nothing was run")
+    terminal.write_line(f"{as_count(len(plans), 'decided test')}, at most {most}; nothing was run")

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TextIO
 
+from trialwise.documents.blocks import Tone
 from trialwise.documents.printable import shorten, spell
 
-__all__ = ["Capabilities", "Style", "read_capabilities", "read_size"]
+__all__ = ["Capabilities", "Style", "pick_style", "read_capabilities", "read_size"]
 
 #: What a stream without a size of its own is taken for: a log, or an old terminal.
 COLUMNS, ROWS = 80, 24
@@ -29,6 +30,23 @@ class Style(StrEnum):
     OPEN = "33"
     FAINT = "2"
     STRONG = "1"
+
+
+_TONES: dict[Tone, Style | None] = {
+    "plain": None,
+    "pass": Style.GOOD,
+    "fail": Style.BAD,
+    "broken": Style.BAD,
+    "open": Style.OPEN,
+    "quiet": Style.FAINT,
+    "limit": Style.FAINT,
+    "chosen": Style.STRONG,
+}
+
+
+def pick_style(tone: Tone) -> Style | None:
+    """How a tone stands out on a terminal."""
+    return _TONES[tone]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

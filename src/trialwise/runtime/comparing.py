@@ -77,8 +77,8 @@ class Comparison:
 
     def show(self, *, stream: TextIO | None = None) -> None:
         """Print what the comparison concluded."""
+        from trialwise.pages.comparison import render_comparison
         from trialwise.renderers.capabilities import read_capabilities
-        from trialwise.reporters.comparison import render_comparison
 
         out = sys.stdout if stream is None else stream
         kept = tuple(str(path) for path in self.paths if path is not None)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trialwise.errors import TrialwiseError
 from trialwise.model.plan import Plan
-from trialwise.reporters.rules import Expense
+from trialwise.pages.run_rules import Expense
 from trialwise.stores.runs import RunStore
 
 __all__ = ["expense_of"]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Verdict
+from trialwise.pages.suite_totals import SuiteEnvelope, bound_suite_errors
 from trialwise.procedures.composite import combine
-from trialwise.reporters.suite import SuiteEnvelope, suite_envelopes
 
 if TYPE_CHECKING:
     from trialwise.runtime._tables import Library
@@ -117,7 +117,7 @@ class SuiteResult:
     @property
     def envelopes(self) -> tuple[SuiteEnvelope, ...]:
         """The across-suite bounds on a wrong verdict, by kind of error (companion §7.3)."""
-        return suite_envelopes(one.record for one in self.results.values())
+        return bound_suite_errors(one.verdict for one in self.results.values())
 
     def show(self, *, stream: TextIO | None = None) -> None:
         """Print the summary of every contract and of the suite."""
@@ -143,8 +143,10 @@ class SuiteResult:
 
 
 def _summary(verdicts: list[Verdict], stream: TextIO, path: Path | None) -> str:
+    from trialwise.pages.results import describe_verdicts
     from trialwise.renderers.capabilities import read_capabilities
-    from trialwise.reporters.summary import render_summary
+    from trialwise.renderers.results_text import render_results
 
     reports = () if path is None else (str(path),)
-    return render_summary(verdicts, capabilities=read_capabilities(stream), reports=reports)
+    results = describe_verdicts(verdicts)
+    return render_results(results, capabilities=read_capabilities(stream), reports=reports)

@@ -71,7 +71,7 @@ class Workspace:
             progress = sys.stderr is not None and sys.stderr.isatty()
         if progress:
             from trialwise.renderers.capabilities import read_capabilities
-            from trialwise.reporters.progress import open_progress
+            from trialwise.renderers.progress import open_progress
 
             able = read_capabilities(sys.stderr)
             shown = open_progress(sys.stderr, quiet=False, capabilities=able)

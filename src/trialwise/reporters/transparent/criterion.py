@@ -11,12 +11,12 @@ from trialwise.model.evidence import Breakdown, Diagnostics
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding, Procedure, Verdict
 from trialwise.pages.finding_facts import pick_badge
-from trialwise.reporters.judged import (
+from trialwise.pages.judge_facts import (
     CORRECTION_NAMES,
-    corrections_of,
-    labels_of,
-    labels_text,
-    missing_for,
+    describe_labels,
+    find_labels,
+    list_corrections,
+    name_missing,
 )
 from trialwise.reporters.transparent.contract import mode_of
 from trialwise.reporters.transparent.guardrail import guardrail_sections
@@ -70,7 +70,7 @@ def criterion_sections(finding: Finding, verdict: Verdict, place: int) -> Iterat
     if finding.by_input:
         yield Section("BY INPUT", _by_input(finding))
     yield from inference_sections(finding)
-    if labels_of(finding) is not None:
+    if find_labels(finding) is not None:
         yield Section("JUDGE", _judge(finding))
     yield from guardrail_sections(finding)
     yield Section("VERDICT", _verdict(finding))
@@ -232,10 +232,10 @@ def _by_input(finding: Finding) -> Rows:
 
 def _judge(finding: Finding) -> Rows:
     """What the judge's errors leave of its rate; both corrections have to agree."""
-    labels = labels_of(finding)
+    labels = find_labels(finding)
     assert labels is not None
-    rows = [("Labels", labels_text(labels))]
-    for one in corrections_of(finding):
+    rows = [("Labels", describe_labels(labels))]
+    for one in list_corrections(finding):
         found = one.corrected
         if isinstance(found, Undefined):
             shown = found.reason
@@ -247,7 +247,7 @@ def _judge(finding: Finding) -> Rows:
         rows.append((f"Corrected, {CORRECTION_NAMES[one.correction]}", shown))
     judged = finding.judged
     if judged is not None and judged.decision is Decision.INCONCLUSIVE:
-        rows += [("Open because of", judged.open_because), ("Missing", missing_for(finding))]
+        rows += [("Open because of", judged.open_because), ("Missing", name_missing(finding))]
     return rows
 
 

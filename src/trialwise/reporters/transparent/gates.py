@@ -15,7 +15,7 @@ from trialwise.model.metrics import (
     StabilityEvidence,
 )
 from trialwise.model.verdict import Verdict
-from trialwise.reporters.gates import HELD, outward, runs_of, unasked
+from trialwise.pages.gate_facts import HELD, as_outward, count_runs, list_unlimited
 from trialwise.reporters.transparent.sheet import Rows, Section
 from trialwise.stats.result_types import Interval, Undefined
 
@@ -35,10 +35,10 @@ def gate_sections(verdict: Verdict) -> Iterator[Section]:
         rows: Rows = [("Decision", decided)]
         if gate.checks:
             rows.append(("Error rate", _NONE))
-        rows.append(("Runs", runs_of(gate)))
+        rows.append(("Runs", count_runs(gate)))
         for check in gate.checks:
             rows += _check(check)
-        rows += [(_name(one.target), _told(one)) for one in unasked(gate)]
+        rows += [(_name(one.target), _told(one)) for one in list_unlimited(gate)]
         rows += _evidence(gate)
         rows += [("Caveat", caveat) for caveat in gate.caveats]
         yield Section(f"GATE: {gate.gate}", rows)
@@ -49,7 +49,7 @@ def _check(check: GateCheck) -> Rows:
     rows = [(_name(check.target), said), ("  basis", check.basis.value)]
     if isinstance(check.interval, Interval):
         level = f" at {check.interval.confidence:g}" if check.interval.confidence else ""
-        rows.append(("  interval", f"{outward(check.interval)}{level}, {check.interval.method}"))
+        rows.append(("  interval", f"{as_outward(check.interval)}{level}, {check.interval.method}"))
     else:
         rows.append(("  interval", f"none: {check.interval.reason}"))
     return rows
@@ -151,4 +151,4 @@ def _figure(value: float | Undefined, interval: Interval | Undefined | None = No
     shown = "undefined" if isinstance(value, Undefined) else f"{value:.4g}"
     if not isinstance(interval, Interval):
         return shown
-    return f"{shown} {outward(interval)}"
+    return f"{shown} {as_outward(interval)}"

@@ -20,35 +20,36 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CORRECTION_NAMES",
-    "corrected_text",
-    "corrections_of",
-    "judged_facts",
-    "labels_of",
-    "labels_text",
-    "missing_for",
-    "nothing_decides",
-    "only_advise",
+    "as_corrected",
+    "collect_judge_facts",
+    "describe_corrections",
+    "describe_labels",
+    "explain_advisory_run",
+    "find_labels",
+    "list_corrections",
+    "name_missing",
+    "only_advises",
 ]
 
 CORRECTION_NAMES = {"rectifier": "rectifier", "rogan-gladen": "Rogan–Gladen"}
 """How reports call the two corrections."""
 
 
-def corrections_of(finding: Finding) -> Iterator[JudgedDecision]:
+def list_corrections(finding: Finding) -> Iterator[JudgedDecision]:
     """What was decided by each correction that was made, the rectifier's first."""
     made = [one for one in (finding.judged, finding.judged_otherwise) if one is not None]
     return iter(sorted(made, key=lambda one: one.correction != "rectifier"))
 
 
-def labels_of(finding: Finding) -> Confusion | None:
+def find_labels(finding: Finding) -> Confusion | None:
     """The judge's verdicts beside the labels of people, where its errors were measured."""
-    for one in corrections_of(finding):
+    for one in list_corrections(finding):
         if not isinstance(one.corrected, Undefined):
             return one.corrected.confusion
     return None
 
 
-def labels_text(labels: Confusion) -> str:
+def describe_labels(labels: Confusion) -> str:
     """How many labels there are, and how often the judge differs from them."""
     return (
         f"{labels.labels:,}: of {labels.good:,} that people pass the judge fails "
@@ -56,7 +57,7 @@ def labels_text(labels: Confusion) -> str:
     )
 
 
-def corrected_text(judged: JudgedDecision) -> str:
+def as_corrected(judged: JudgedDecision) -> str:
     """A corrected rate with its interval in percent, or why there is none."""
     found = judged.corrected
     if isinstance(found, Undefined):
@@ -64,7 +65,21 @@ def corrected_text(judged: JudgedDecision) -> str:
     return f"{as_observed(found.rate)} {as_ends(found.interval)}"
 
 
-def missing_for(finding: Finding) -> str:
+def describe_corrections(finding: Finding) -> Iterator[str]:
+    """What a judge's errors leave of the rate, and what is missing to say more."""
+    labels = find_labels(finding)
+    if labels is None:
+        return
+    rates = [
+        f"{as_corrected(one)} ({CORRECTION_NAMES[one.correction]})"
+        for one in list_corrections(finding)
+    ]
+    yield f"corrected by {as_count(labels.labels, 'label')}: {' and '.join(rates)}"
+    if missing := name_missing(finding):
+        yield f"missing: {missing}"
+
+
+def name_missing(finding: Finding) -> str:
     """What would close a decision that the judge's errors leave open: labels or trials."""
     judged = finding.judged
     if judged is None or judged.decision is not Decision.INCONCLUSIVE:
@@ -84,23 +99,23 @@ def missing_for(finding: Finding) -> str:
             return "labels drawn as the trials were: the two corrections contradict each other"
 
 
-def nothing_decides(verdict: Verdict) -> str:
+def explain_advisory_run(verdict: Verdict) -> str:
     """Why a run shows nothing, where all that was asked of it only advises."""
     gates = [one for one in verdict.gates if one.decision is not None]
     advising = [one for one in verdict.findings if one.advisory]
     if not advising or len(advising) < len(verdict.findings) or verdict.latency or gates:
         return ""
-    return f"Nothing decides: {len(advising)} {only_advise(len(advising))}."
+    return f"Nothing decides: {len(advising)} {only_advises(len(advising))}."
 
 
-def only_advise(criteria: int) -> str:
+def only_advises(criteria: int) -> str:
     """What is to be said of so many criteria that have no part in the verdict."""
     return "criterion only advises" if criteria == 1 else "criteria only advise"
 
 
-def judged_facts(finding: Finding) -> dict[str, str | int | float | bool | None]:
+def collect_judge_facts(finding: Finding) -> dict[str, str | int | float | bool | None]:
     """The numbers of the correction that decides, under the names of machine-readable reports."""
-    judged, labels = finding.judged, labels_of(finding)
+    judged, labels = finding.judged, find_labels(finding)
     found = None if judged is None else judged.corrected
     corrected = None if isinstance(found, Undefined) else found
     return {

@@ -5,72 +5,64 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import TypeVar
 
+from trialwise.documents.results import Status
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Spending, StopReason
-from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Decision, Procedure
+from trialwise.model.verdict import Decision, Procedure, Verdict
 from trialwise.procedures.composite import combine
 from trialwise.stats.error_envelopes import Envelope, envelope
 
 __all__ = [
-    "Status",
     "SuiteEnvelope",
-    "checked",
-    "exit_code_of",
-    "status_of",
-    "suite_decision",
-    "suite_envelopes",
-    "suite_spending",
-    "suite_status",
+    "bound_suite_errors",
+    "decide_suite",
+    "pick_exit_code",
+    "pick_status",
+    "pick_suite_status",
+    "require_runs",
+    "sum_spending",
 ]
 
-
-class Status(StrEnum):
-    """What a line shows: a decision, or that there is none because the design was refused."""
-
-    PASS = "PASS"
-    FAIL = "FAIL"
-    INCONCLUSIVE = "INCONCLUSIVE"
-    REFUSED = "REFUSED"
+T = TypeVar("T")
 
 
-def checked(records: Sequence[RunRecord]) -> tuple[RunRecord, ...]:
-    """The records of a suite: at least one, since what was not run is never PASS."""
-    if not records:
+def require_runs(runs: Sequence[T]) -> tuple[T, ...]:
+    """The runs of a suite: at least one, since what was not run is never PASS."""
+    if not runs:
         raise InvalidArgument("records", [], "hold a run: what was not run is never PASS")
-    return tuple(records)
+    return tuple(runs)
 
 
-def suite_status(records: Iterable[RunRecord]) -> Status:
+def pick_suite_status(verdicts: Iterable[Verdict]) -> Status:
     """FAIL beats refused beats INCONCLUSIVE beats PASS.
 
     A failure was shown whatever else could not be run; without one, a contract that was not run
     leaves the suite without a decision.
     """
-    found = {status_of(record.verdict.decision) for record in records}
+    found = {pick_status(one.decision) for one in verdicts}
     decided = combine(Decision(status) for status in found if status is not Status.REFUSED)
     if Status.REFUSED in found and decided is not Decision.FAIL:
         return Status.REFUSED
-    return status_of(decided)
+    return pick_status(decided)
 
 
-def suite_decision(records: Iterable[RunRecord]) -> Decision | None:
+def decide_suite(verdicts: Iterable[Verdict]) -> Decision | None:
     """The suite's decision, or None where a contract was refused and none FAILs."""
-    status = suite_status(records)
+    status = pick_suite_status(verdicts)
     return None if status is Status.REFUSED else Decision(status)
 
 
-def exit_code_of(records: Sequence[RunRecord]) -> int:
+def pick_exit_code(verdicts: Sequence[Verdict]) -> int:
     """The code a process ends with after these runs: one code, one meaning."""
-    if any(record.verdict.stop is StopReason.INTERRUPTED for record in records):
+    if any(one.stop is StopReason.INTERRUPTED for one in verdicts):
         return 130
     codes = {Status.PASS: 0, Status.FAIL: 1, Status.REFUSED: 2, Status.INCONCLUSIVE: 3}
-    return codes[suite_status(records)]
+    return codes[pick_suite_status(verdicts)]
 
 
-def status_of(decision: Decision | None) -> Status:
+def pick_status(decision: Decision | None) -> Status:
     """What is shown for a decision."""
     return Status.REFUSED if decision is None else Status(decision.value)
 
@@ -117,16 +109,16 @@ _ERRORS: tuple[tuple[str, str, Procedure, str], ...] = (
 )
 
 
-def suite_envelopes(records: Iterable[RunRecord]) -> tuple[SuiteEnvelope, ...]:
+def bound_suite_errors(verdicts: Iterable[Verdict]) -> tuple[SuiteEnvelope, ...]:
     """The envelopes of all contracts together, by kind of error and never added up across kinds.
 
     A refused contract decided nothing and adds nothing; neither does what only advises.
     """
     findings = [
         part
-        for record in records
-        if record.verdict.decision is not None
-        for finding in record.verdict.findings
+        for verdict in verdicts
+        if verdict.decision is not None
+        for finding in verdict.findings
         if not finding.advisory
         for part in finding.by_input or (finding,)
     ]
@@ -147,9 +139,9 @@ def suite_envelopes(records: Iterable[RunRecord]) -> tuple[SuiteEnvelope, ...]:
     return tuple(found)
 
 
-def suite_spending(records: Sequence[RunRecord]) -> Spending:
+def sum_spending(verdicts: Sequence[Verdict]) -> Spending:
     """What all runs took together; money is known only where some run knows it."""
-    spent = [record.verdict.spending for record in records]
+    spent = [verdict.spending for verdict in verdicts]
     return Spending(
         trials=sum(one.trials for one in spent),
         attempts=sum(one.attempts for one in spent),

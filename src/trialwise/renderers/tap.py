@@ -8,20 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from trialwise.documents.printable import make_visible
-from trialwise.model.run import RunRecord
-from trialwise.reporters.digest import (
-    MOST_GROUPS,
-    Entry,
-    FailureGroup,
-    digest,
-    facts,
-    run_notes,
-    suite_line,
-)
-from trialwise.reporters.suite import checked, suite_status
+from trialwise.documents.results import MOST_GROUPS, FailureGroup, ResultLine, SuiteResults
 
 __all__ = ["render_tap"]
 
@@ -29,36 +19,30 @@ __all__ = ["render_tap"]
 _DIRECTIVE = re.compile(r"#(?=\s*(?:skip|todo))", re.IGNORECASE)
 
 
-def render_tap(records: Sequence[RunRecord]) -> str:
-    """The runs of a suite as TAP.
-
-    Args:
-        records: One run for each contract.
-    """
-    runs = [(record, digest(record)) for record in checked(records)]
-    lines = ["TAP version 14", f"1..{sum(len(entries) for _, entries in runs)}"]
+def render_tap(suite: SuiteResults) -> str:
+    """The results of a suite as TAP."""
+    lines = ["TAP version 14", f"1..{len(suite.results)}"]
     number = 0
-    for record, entries in runs:
-        for entry in entries:
+    for run in suite.runs:
+        for line in run.results:
             number += 1
-            lines += _point(number, entry)
-        for note in run_notes(record.verdict):
-            lines.append(f"# note: {_description(note)}")
-    lines.append(f"# suite: {suite_status(records)} ({suite_line(records)})")
+            lines += _point(number, line)
+        lines += [f"# note: {_description(note)}" for note in run.notes]
+    lines.append(f"# suite: {suite.status} ({suite.totals})")
     return "\n".join(lines) + "\n"
 
 
-def _point(number: int, entry: Entry) -> Iterator[str]:
-    yield f"{'not ok' if entry.is_red else 'ok'} {number} - {_description(entry.title)}"
+def _point(number: int, line: ResultLine) -> Iterator[str]:
+    yield f"{'not ok' if line.is_red else 'ok'} {number} - {_description(line.title)}"
     yield "  ---"
-    yield f"  message: {_scalar(entry.statement)}"
-    for key, value in facts(entry).items():
+    yield f"  message: {_scalar(line.statement)}"
+    for key, value in line.facts.items():
         if value is not None:
             yield f"  {key}: {_scalar(value)}"
-    if entry.advice:
-        yield f"  advice: {_scalar(entry.advice)}"
-    yield from _sequence("notes", [_scalar(note) for note in entry.notes])
-    yield from _sequence("failures", [_group(one) for one in entry.failures[:MOST_GROUPS]])
+    if line.advice:
+        yield f"  advice: {_scalar(line.advice)}"
+    yield from _sequence("notes", [_scalar(note) for note in line.notes])
+    yield from _sequence("failures", [_group(one) for one in line.failures[:MOST_GROUPS]])
     yield "  ..."
 
 

@@ -12,13 +12,13 @@ from trialwise.documents.phrases import STOPS
 from trialwise.model.evidence import Guard
 from trialwise.model.verdict import Decision, Finding, Verdict
 
-__all__ = ["attention"]
+__all__ = ["list_attention"]
 
 #: Criteria named before one note; the others are counted.
 _NAMED = 3
 
 
-def attention(verdict: Verdict) -> list[str]:
+def list_attention(verdict: Verdict) -> list[str]:
     """Sentences about what stopped a run, what did not pass and why, and what qualifies the rest.
 
     A note that concerns several criteria is given once, with their names.

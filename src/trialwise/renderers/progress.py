@@ -27,7 +27,7 @@ from trialwise.model.options import Budget
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Intent, Procedure
 from trialwise.renderers.capabilities import Capabilities, read_capabilities, read_size
-from trialwise.reporters.status import Snapshot, headline, status_block
+from trialwise.renderers.progress_status import Snapshot, headline, status_block
 
 __all__ = ["LineProgress", "Progress", "TerminalProgress", "open_progress"]
 

@@ -1,18 +1,16 @@
 """Annotations that a code host shows beside a change: GitHub's commands, GitLab's report.
 
 Both hosts read lines or files that others write too, so nothing a service said may look like a
-command or an entry of its own.
+command or an line of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import StrEnum
 
 from trialwise.documents.printable import make_visible
-from trialwise.model.run import RunRecord
-from trialwise.reporters.digest import Entry, Kind, digest, failure_lines, run_notes, suite_line
-from trialwise.reporters.suite import Status, checked, suite_status
+from trialwise.documents.results import LineKind, ResultLine, Status, SuiteResults
 
 __all__ = ["Level", "render_github", "render_gitlab"]
 
@@ -32,21 +30,21 @@ class Level(StrEnum):
 _SEVERITIES = {Level.ERROR: "critical", Level.WARNING: "major", Level.NOTICE: "info"}
 
 
-def render_github(records: Sequence[RunRecord], *, file: str = "") -> str:
-    """The runs of a suite as GitHub workflow commands, one a line.
+def render_github(suite: SuiteResults, *, file: str = "") -> str:
+    """The results of a suite as GitHub workflow commands, one a line.
 
     A FAIL and a refused design are errors, INCONCLUSIVE and whatever qualifies a verdict are
     warnings, a breach of something advisory is a warning, and the suite's line is a notice. Where
     a level has more than GitHub shows, its last annotation counts the rest.
 
     Args:
-        records: One run for each contract.
+        suite: The results.
         file: The suite file, for the annotations to stand beside.
     """
     found: dict[Level, list[tuple[str, str]]] = {level: [] for level in Level}
-    for level, title, message in _annotations(checked(records)):
+    for level, title, message in _annotations(suite):
         found[level].append((title, message))
-    found[Level.NOTICE].insert(0, (f"trialwise: {suite_status(records)}", suite_line(records)))
+    found[Level.NOTICE].insert(0, (f"trialwise: {suite.status}", suite.totals))
     lines = [
         _command(level, title, message, file)
         for level, annotations in found.items()
@@ -55,14 +53,14 @@ def render_github(records: Sequence[RunRecord], *, file: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-def render_gitlab(records: Sequence[RunRecord], *, file: str = "trialwise.yaml") -> str:
-    """The runs of a suite as a GitLab code quality report.
+def render_gitlab(suite: SuiteResults, *, file: str = "trialwise.yaml") -> str:
+    """The results of a suite as a GitLab code quality report.
 
-    An entry keeps its fingerprint from run to run as long as the same thing is wrong with the
+    An line keeps its fingerprint from run to run as long as the same thing is wrong with the
     same line, so that a merge request shows what it brought about and what was there before.
 
     Args:
-        records: One run for each contract.
+        suite: The results.
         file: The suite file, where GitLab shows the entries.
     """
     import json
@@ -70,19 +68,19 @@ def render_gitlab(records: Sequence[RunRecord], *, file: str = "trialwise.yaml")
 
     seen: dict[str, int] = {}
     entries = []
-    for entry in _lines(checked(records)):
-        level = _level(entry)
+    for line in _lines(suite):
+        level = _level(line)
         if level is None:
             continue
-        identity = json.dumps([entry.contract, entry.kind, entry.name, entry.status])
+        identity = json.dumps([line.contract, line.kind, line.name, line.status])
         # A contract that was run twice has two entries, and a fingerprint must be unique.
         again = seen[identity] = seen.get(identity, -1) + 1
         fingerprint = sha256(f"{identity}{again or ''}".encode()).hexdigest()
         entries.append(
             {
                 "type": "issue",
-                "check_name": f"trialwise/{entry.kind}",
-                "description": make_visible(f"{entry.title} is {_word(entry)}: {entry.statement}"),
+                "check_name": f"trialwise/{line.kind}",
+                "description": make_visible(f"{line.title} is {line.word}: {line.statement}"),
                 "categories": ["Bug Risk"],
                 "severity": _SEVERITIES[level],
                 "fingerprint": fingerprint,
@@ -92,39 +90,33 @@ def render_gitlab(records: Sequence[RunRecord], *, file: str = "trialwise.yaml")
     return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
 
 
-def _lines(records: Sequence[RunRecord]) -> Iterator[Entry]:
+def _lines(suite: SuiteResults) -> Iterator[ResultLine]:
     """Every line; inputs after everything else, since their criterion speaks for them."""
-    entries = [entry for record in records for entry in digest(record)]
-    yield from (entry for entry in entries if entry.kind is not Kind.INPUT)
-    yield from (entry for entry in entries if entry.kind is Kind.INPUT)
+    yield from (line for line in suite.results if line.kind is not LineKind.INPUT)
+    yield from (line for line in suite.results if line.kind is LineKind.INPUT)
 
 
-def _annotations(records: Sequence[RunRecord]) -> Iterator[tuple[Level, str, str]]:
-    entries = list(_lines(records))
-    for entry in entries:
-        level = _level(entry)
+def _annotations(suite: SuiteResults) -> Iterator[tuple[Level, str, str]]:
+    for line in _lines(suite):
+        level = _level(line)
         if level is not None:
-            lines = [entry.statement, entry.advice, *failure_lines(entry)]
-            yield level, f"{entry.title} is {_word(entry)}", "\n".join(filter(None, lines))
-    for record in records:
-        for note in run_notes(record.verdict):
-            yield Level.WARNING, record.verdict.contract or record.plan.contract, note
-    for entry in entries:
-        if entry.notes and entry.kind is not Kind.INPUT:
-            yield Level.WARNING, entry.title, "\n".join(entry.notes)
+            texts = [line.statement, line.advice, *map(make_visible, line.failure_lines)]
+            yield level, f"{line.title} is {line.word}", "\n".join(filter(None, texts))
+    for run in suite.runs:
+        for note in run.notes:
+            yield Level.WARNING, run.contract, note
+    for line in _lines(suite):
+        if line.notes and line.kind is not LineKind.INPUT:
+            yield Level.WARNING, line.title, "\n".join(line.notes)
 
 
-def _level(entry: Entry) -> Level | None:
+def _level(line: ResultLine) -> Level | None:
     """How urgent a line is, or None where there is nothing to say."""
-    if entry.status is Status.PASS:
+    if line.status is Status.PASS:
         return None
-    if entry.advisory:
-        return Level.WARNING if entry.status is Status.FAIL else Level.NOTICE
-    return Level.WARNING if entry.status is Status.INCONCLUSIVE else Level.ERROR
-
-
-def _word(entry: Entry) -> str:
-    return f"{entry.label} (advisory)" if entry.advisory else entry.label
+    if line.advisory:
+        return Level.WARNING if line.status is Status.FAIL else Level.NOTICE
+    return Level.WARNING if line.status is Status.INCONCLUSIVE else Level.ERROR
 
 
 def _shown(annotations: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from trialwise.documents.numbers import as_duration, as_ends, as_money, as_observed
 from trialwise.documents.printable import clip, count_cells, pad
+from trialwise.documents.results import Status
 from trialwise.engine.run_events import (
     CriterionDecided,
     CriterionStanding,
@@ -22,8 +23,7 @@ from trialwise.engine.run_events import (
 from trialwise.model.evidence import Spending
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Decision
-from trialwise.pages.finding_facts import pick_style
-from trialwise.renderers.capabilities import Capabilities, Style
+from trialwise.renderers.capabilities import Capabilities, Style, pick_style
 from trialwise.stats.rate_intervals import wilson_interval
 
 __all__ = ["Snapshot", "headline", "open_end", "status_block"]
@@ -52,7 +52,7 @@ class _Row:
     name: str
     verdict: str
     """So far."""
-    style: Style
+    style: Style | None
     rate: str
     interval: str
     count: str
@@ -250,7 +250,7 @@ def _row(plan: CriterionPlan | None, standing: CriterionStanding, able: Capabili
     return _Row(
         name=able.shown(standing.criterion),
         verdict=waiting if decision is None else decision.value,
-        style=Style.FAINT if decision is None else pick_style(decision),
+        style=Style.FAINT if decision is None else pick_style(Status(decision).tone),
         rate=as_observed(passed / trials) if trials else "",
         interval=as_ends(wilson_interval(passed, trials)) if described else "",
         count=f"{passed:,}/{trials:,}" if trials else "",

@@ -12,13 +12,21 @@ if TYPE_CHECKING:
     # Few runs have gates, and every report comes by here.
     from trialwise.model.metrics import GateFinding, GateNumber
 
-__all__ = ["HELD", "gate_facts", "gate_notes", "outward", "reported", "runs_of", "unasked"]
+__all__ = [
+    "HELD",
+    "as_outward",
+    "collect_gate_facts",
+    "count_runs",
+    "list_gate_notes",
+    "list_unlimited",
+    "sum_up_gate",
+]
 
 HELD = {True: "holds", False: "does not hold", None: "undecided"}
 """How an expectation is said to have fared."""
 
 
-def gate_notes(gate: GateFinding) -> tuple[str, ...]:
+def list_gate_notes(gate: GateFinding) -> tuple[str, ...]:
     """What a reader must know of a gate's decision: that it has no error rate, and on what."""
     if not gate.checks:
         return ()
@@ -27,7 +35,7 @@ def gate_notes(gate: GateFinding) -> tuple[str, ...]:
     return (f"A gate holds a number against a limit and has no error rate.{heuristic}",)
 
 
-def gate_facts(gate: GateFinding) -> dict[str, str | int | float | None]:
+def collect_gate_facts(gate: GateFinding) -> dict[str, str | int | float | None]:
     """Every number under the name of its target, with the ends of its interval."""
     values: dict[str, float | None] = {}
     for one in gate.checks:
@@ -43,36 +51,36 @@ def gate_facts(gate: GateFinding) -> dict[str, str | int | float | None]:
     }
 
 
-def outward(interval: Interval) -> str:
+def as_outward(interval: Interval) -> str:
     """Both ends, rounded away from one another: 99.99998 to 100 is no certainty.
 
-    >>> outward(Interval(0.28, 0.99999))
+    >>> as_outward(Interval(0.28, 0.99999))
     '[0.280, 1.000]'
-    >>> outward(Interval(99.99998, 100.0))
+    >>> as_outward(Interval(99.99998, 100.0))
     '[99.999, 100.000]'
     """
     low, high = math.floor(1000 * interval.low), math.ceil(1000 * interval.high)
     return f"[{low / 1000:.3f}, {high / 1000:.3f}]"
 
 
-def runs_of(gate: GateFinding) -> str:
+def count_runs(gate: GateFinding) -> str:
     """How many runs a gate is about."""
     runs = as_count(gate.runs, "run")
     return runs if gate.inputs == 1 else f"{runs} of each of {as_count(gate.inputs, 'input')}"
 
 
-def unasked(gate: GateFinding) -> list[GateNumber]:
+def list_unlimited(gate: GateFinding) -> list[GateNumber]:
     """The numbers of a block that nothing was asked of."""
     asked = {one.target for one in gate.checks}
     return [one for one in gate.numbers if one.target not in asked]
 
 
-def reported(gate: GateFinding) -> str:
+def sum_up_gate(gate: GateFinding) -> str:
     """The numbers of a block that nothing was asked of, in a line."""
     from trialwise.model.metrics import MetricsEvidence, ReliabilityEvidence
 
     evidence = gate.evidence
-    each = runs_of(gate)
+    each = count_runs(gate)
     if isinstance(evidence, ReliabilityEvidence):
         every = sum(all(one.summary.outcomes) for one in evidence.inputs)
         some = sum(any(one.summary.outcomes) for one in evidence.inputs)

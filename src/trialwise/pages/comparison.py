@@ -16,15 +16,14 @@ from trialwise.documents.numbers import (
     as_seconds,
 )
 from trialwise.documents.printable import count_cells, pad, wrap_text
-from trialwise.model.verdict import Decision
-from trialwise.pages.finding_facts import pick_style
+from trialwise.documents.results import Status
 from trialwise.procedures.comparing.comparison_findings import (
     AmountDifference,
     ComparisonFinding,
     ComparisonVerdict,
     Contrast,
 )
-from trialwise.renderers.capabilities import Capabilities, Style
+from trialwise.renderers.capabilities import Capabilities, Style, pick_style
 
 __all__ = [
     "amount_words",
@@ -233,7 +232,7 @@ def _conclusion(verdict: ComparisonVerdict, able: Capabilities, width: int) -> l
     facts.append(as_count(sum(one.trials for one in spent), "trial"))
     known = [one.usd for one in spent if one.usd is not None]
     facts += [as_money(sum(known))] if known else []
-    mark = able.painted(word, pick_style(Decision(word)))
+    mark = able.painted(word, pick_style(Status(word).tone))
     first, *rest = wrap_text(able.shown(able.dot.join(facts)), width - len(word) - len(_GAP))
     space = " " * (len(word) + len(_GAP))
     return [f"{mark}{_GAP}{first}", *(f"{space}{line}" for line in rest)]

@@ -1,0 +1,86 @@
+"""Which trials a finding counts, and why those that failed did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from trialwise.documents.results import FailureGroup
+from trialwise.model.run import RunRecord
+from trialwise.model.trial import Trial
+from trialwise.model.verdict import Finding
+
+__all__ = ["TrialIndex", "group_failures"]
+
+#: What varies between two reports of the same failure: quoted pieces and numbers.
+_VARIABLE = re.compile(r"(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"|\d+")
+
+
+@dataclass(slots=True)
+class TrialIndex:
+    """The trials of a record by experiment and input, in the order of inputs."""
+
+    record: RunRecord
+    _by_experiment: dict[str, list[Trial]] = field(default_factory=dict)
+    _by_input: dict[tuple[str, str], list[Trial]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for trial in sorted(self.record.trials, key=lambda one: one.index):
+            self._by_experiment.setdefault(trial.experiment, []).append(trial)
+            self._by_input.setdefault((trial.experiment, trial.input_id), []).append(trial)
+
+    def count_inputs(self, finding: Finding) -> int:
+        """How many inputs a criterion was tried on."""
+        name = self._experiment(finding)
+        plans = self.record.plan.experiments
+        return next((len(one.input_ids) for one in plans if one.name == name), 0)
+
+    def list_counted(self, finding: Finding) -> Iterator[Trial]:
+        """The trials that a finding rests on: those before its decision."""
+        name = self._experiment(finding)
+        if finding.by_input:
+            for part in finding.by_input:
+                yield from self.list_counted(part)
+            return
+        if finding.input_id is None:
+            trials = self._by_experiment.get(name, [])
+        else:
+            trials = self._by_input.get((name, finding.input_id), [])
+        # Excused trials stand among the counted ones, whether or not they decide.
+        yield from trials[: (finding.intent_to_treat or finding.tally).trials]
+
+    def _experiment(self, finding: Finding) -> str:
+        if finding.experiment:
+            return finding.experiment
+        plans = self.record.plan.criteria
+        return next((p.experiment for p in plans if p.criterion == finding.criterion), "")
+
+
+def group_failures(criterion: str, trials: Iterable[Trial]) -> tuple[FailureGroup, ...]:
+    """The failures of a criterion in groups, the most frequent first."""
+    counts: dict[tuple[str, ...], int] = {}
+    examples: dict[tuple[str, ...], FailureGroup] = {}
+    for trial in trials:
+        for outcome in trial.outcomes:
+            result = outcome.result
+            if outcome.criterion != criterion or result.reason is None:
+                continue
+            explanation = result.explanation or trial.error
+            parts = (result.reason.value, trial.error_class.value, outcome.postcondition or "")
+            key = (*parts, _VARIABLE.sub("", explanation))
+            counts[key] = counts.get(key, 0) + 1
+            if key not in examples:
+                examples[key] = FailureGroup(
+                    count=0,
+                    reason=parts[0],
+                    error_class=parts[1],
+                    postcondition=parts[2],
+                    explanation=explanation,
+                    evidence=result.evidence,
+                    input_id=trial.input_id,
+                    trial=trial.index,
+                    seed=trial.seed,
+                )
+    ranked = sorted(counts, key=lambda key: -counts[key])  # stable: ties in order of appearance
+    return tuple(replace(examples[key], count=counts[key]) for key in ranked)

@@ -1,0 +1,319 @@
+"""The lines of a run: which there are, what each says, and on which numbers it rests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from trialwise.documents.numbers import (
+    as_count,
+    as_ends,
+    as_money,
+    as_observed,
+    as_percent,
+    as_seconds,
+)
+from trialwise.documents.phrases import STOPS
+from trialwise.documents.results import Fact, Figures, LineKind, ResultLine, Status
+from trialwise.model.run import RunRecord
+from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
+from trialwise.pages.failure_groups import TrialIndex, group_failures
+from trialwise.pages.finding_facts import claims_rate, list_latency_marks, pick_interval, pick_rate
+from trialwise.pages.gate_facts import collect_gate_facts, count_runs, list_gate_notes, sum_up_gate
+from trialwise.pages.judge_facts import (
+    collect_judge_facts,
+    describe_corrections,
+    explain_advisory_run,
+)
+from trialwise.pages.suite_totals import pick_status
+
+if TYPE_CHECKING:
+    # Few runs have gates, and every report comes through here.
+    from trialwise.model.metrics import GateFinding
+
+__all__ = ["describe_lines"]
+
+#: Inputs named on a line; the others are counted.
+_NAMED_INPUTS = 3
+
+
+def describe_lines(verdict: Verdict, record: RunRecord | None = None) -> tuple[ResultLine, ...]:
+    """The lines of a run: criteria, their inputs where each is decided, latency limits, gates.
+
+    A run that does not PASS has a red line: its own, where the others have none.
+
+    Args:
+        verdict: What was decided.
+        record: The run, which adds the inputs, the claims and the failures of the trials.
+    """
+    if record is not None and not verdict.contract:
+        verdict = replace(verdict, contract=record.plan.contract)
+    trials = None if record is None else TrialIndex(record)
+    lines = [line for finding in verdict.findings for line in _criterion(verdict, finding, trials)]
+    lines += [_latency(verdict, finding) for finding in verdict.latency]
+    lines += [_gate(verdict, gate) for gate in verdict.gates]
+    if verdict.decision is not Decision.PASS and not any(line.is_red for line in lines):
+        lines.append(_run(verdict))
+    return tuple(lines)
+
+
+def _criterion(
+    verdict: Verdict, finding: Finding, trials: TrialIndex | None
+) -> Iterator[ResultLine]:
+    advisory = Dimension.FUNCTIONAL in verdict.advisory or bool(finding.advisory)
+    guards = tuple(
+        guard.message for guard in verdict.guards if guard.criterion == finding.criterion
+    )
+    for one in (finding, *finding.by_input):
+        is_input = one.input_id is not None
+        status = _finding_status(one.decision, bool(one.refusals))
+        claim = failures = None
+        if trials is not None:
+            claim = _claim(one, status, verdict, 1 if is_input else trials.count_inputs(one))
+            failures = group_failures(one.criterion, trials.list_counted(one))
+        label = one.label or status.value
+        figures = _figures(one, verdict)
+        yield ResultLine(
+            kind=LineKind.INPUT if is_input else LineKind.CRITERION,
+            contract=verdict.contract,
+            name=f"{one.criterion} [{one.input_id}]" if is_input else one.criterion,
+            status=status,
+            label=label,
+            advisory=advisory,
+            figures=figures,
+            sentence="" if figures else _sentence(one),
+            reason=_reason(one),
+            statement=one.statement,
+            advice=one.advice,
+            notes=_notes(one, () if is_input else guards),
+            claim=claim or "",
+            facts=_criterion_facts(one, label, advisory=advisory, claim=claim or ""),
+            failures=failures or (),
+        )
+
+
+def _claim(finding: Finding, status: Status, verdict: Verdict, inputs: int) -> str:
+    if status is Status.REFUSED:
+        return ""
+    if not claims_rate(finding):
+        return "about the trials of this run and nothing else"
+    return verdict.claim.about(inputs)
+
+
+def _notes(finding: Finding, guards: tuple[str, ...]) -> tuple[str, ...]:
+    warnings = finding.diagnostics.warnings if finding.diagnostics is not None else ()
+    return tuple(dict.fromkeys((*guards, *finding.caveats, *warnings)))
+
+
+def _figures(finding: Finding, verdict: Verdict) -> Figures | None:
+    """The numbers of a criterion that makes a claim about one rate."""
+    if finding.by_input or finding.decision is None or not claims_rate(finding):
+        return None
+    rate, interval = pick_rate(finding), pick_interval(finding)
+    ended = {one.name: one.stop for one in verdict.experiments}
+    stop = finding.stop or ended.get(finding.experiment, verdict.stop)
+    return Figures(
+        rate="" if rate is None else as_observed(rate),
+        interval=_known_rate(finding) if interval is None else as_ends(interval),
+        trials=finding.tally.trials,
+        stop=STOPS[stop].label,
+        cost=_cost(finding, verdict),
+    )
+
+
+def _known_rate(finding: Finding) -> str:
+    """What stands for the interval of a corpus that was tried whole."""
+    from trialwise.stats.finite import ExactCorpusRate
+
+    return "known" if isinstance(finding.design, ExactCorpusRate) else ""
+
+
+def _cost(finding: Finding, verdict: Verdict) -> str:
+    """What its trials cost: criteria share them, so a part of them is priced at the mean."""
+    spent, trials = verdict.spending, finding.tally.trials
+    if spent.usd is None or not spent.trials:
+        return ""
+    exact = trials == spent.trials
+    return f"{'' if exact else '~'}{as_money(spent.usd / spent.trials * trials)}"
+
+
+def _sentence(finding: Finding) -> str:
+    tally = finding.tally
+    if finding.by_input:
+        return _inputs(finding)
+    if finding.decision is None:
+        return ", ".join(finding.refusals) or finding.statement
+    if not tally.trials:
+        return "no trial was available"
+    if tally.failed:
+        return f"{tally.failed:,} of {tally.trials:,} failed"
+    failed = "" if finding.label else " failed"
+    return f"0 of {tally.trials:,}{failed} (no claim about the population)"
+
+
+def _inputs(finding: Finding) -> str:
+    """How many inputs pass, and which do not, worst first."""
+    parts = finding.by_input
+    passing = sum(part.decision is Decision.PASS for part in parts)
+    text = f"{passing:,} of {as_count(len(parts), 'input')} PASS"
+    for decision in (Decision.FAIL, Decision.INCONCLUSIVE):
+        left = [part for part in parts if (part.decision or Decision.INCONCLUSIVE) is decision]
+        left.sort(key=lambda part: (part.tally.rate or 0.0, -part.tally.trials))
+        named = [
+            f"{part.input_id or '?'} ({part.tally.passed}/{part.tally.trials})"
+            for part in left[:_NAMED_INPUTS]
+        ]
+        if len(left) > _NAMED_INPUTS:
+            named.append(f"{len(left) - _NAMED_INPUTS:,} more")
+        if named:
+            text += f"; {decision}: {', '.join(named)}"
+    return text
+
+
+def _reason(finding: Finding) -> str:
+    """How the run ended, what was refused, and what the rate was held against."""
+    threshold = finding.threshold
+    parts = [] if finding.stop is None else [STOPS[finding.stop].label]
+    parts += [refusal.replace("_", " ").lower() for refusal in finding.refusals]
+    if threshold is not None and threshold.required_rate is not None:
+        parts.append(f"at least {as_percent(threshold.required_rate)}")
+    if threshold is not None and threshold.baseline is not None:
+        baseline = threshold.baseline
+        parts.append(f"baseline {baseline.passed:,} of {baseline.trials:,}")
+    if finding.cutoff is not None:
+        parts.append(f"{finding.cutoff:,} needed")
+    return ", ".join([*parts, *describe_corrections(finding)])
+
+
+def _criterion_facts(
+    finding: Finding, label: str, *, advisory: bool, claim: str
+) -> dict[str, Fact]:
+    interval, threshold = finding.interval, finding.threshold
+    baseline = threshold.baseline if threshold is not None else None
+    return {
+        "decision": finding.decision,
+        "label": label,
+        "advisory": advisory,
+        "procedure": finding.procedure,
+        "rule": finding.decision_rule,
+        "claim": claim,
+        "trials": finding.tally.trials,
+        "passed": finding.tally.passed,
+        "planned_trials": finding.planned_trials,
+        "stop": finding.stop,
+        "rate": finding.tally.rate,
+        "estimate": finding.estimate,
+        "interval_low": interval.low if interval is not None else None,
+        "interval_high": interval.high if interval is not None else None,
+        "interval_confidence": interval.confidence if interval is not None else None,
+        "interval_method": interval.method if interval is not None else None,
+        "required_rate": threshold.required_rate if threshold is not None else None,
+        "baseline": baseline.identifier if baseline is not None else None,
+        "cutoff": finding.cutoff,
+        "alpha": finding.alpha,
+        "beta": finding.beta,
+        "p_value": finding.p_value.value if finding.p_value is not None else None,
+        "lower_bound": finding.lower_bound,
+        **collect_judge_facts(finding),
+    }
+
+
+def _latency(verdict: Verdict, finding: LatencyFinding) -> ResultLine:
+    status = _finding_status(finding.decision, bool(finding.refusals))
+    advisory = Dimension.LATENCY in verdict.advisory
+    claim = "about the latencies of successful trials"
+    observed = "" if finding.observed is None else as_seconds(finding.observed)
+    limit = "" if finding.threshold is None else f"limit {as_seconds(finding.threshold)}"
+    successes = as_count(finding.trials, "success", "successes")
+    marks = ", ".join(list_latency_marks(finding, verdict))
+    return ResultLine(
+        kind=LineKind.LATENCY,
+        contract=verdict.contract,
+        name=f"latency {finding.constraint}",
+        status=status,
+        label=status.value,
+        advisory=advisory,
+        figures=Figures(rate=observed, interval=limit, trials=finding.trials),
+        sentence=", ".join(filter(None, (observed, limit, successes)))
+        + (f" ({marks})" if marks else ""),
+        statement=finding.statement,
+        claim=claim,
+        facts={
+            "decision": finding.decision,
+            "label": status.value,
+            "advisory": advisory,
+            "rule": finding.decision_rule,
+            "claim": claim,
+            "trials": finding.trials,
+            "percentile": finding.percentile,
+            "observed_s": finding.observed,
+            "threshold_s": finding.threshold,
+            "alpha": finding.alpha,
+        },
+    )
+
+
+def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
+    """Its numbers and their limits; of numbers without limits, the means."""
+    if gate.decision is None:
+        return ResultLine(
+            kind=LineKind.REPORTED,
+            contract=verdict.contract,
+            name=gate.gate,
+            status=Status.PASS,
+            label="REPORTED",
+            sentence=sum_up_gate(gate),
+        )
+    status, claim = pick_status(gate.decision), f"about {count_runs(gate)}"
+    numbers = "; ".join(
+        f"{one.target.partition('.')[2]} {one.shown}, {one.matcher}" for one in gate.checks
+    )
+    kind = "heuristic" if len(gate.heuristics) == len(gate.checks) else "no error rate"
+    notes = list_gate_notes(gate)
+    return ResultLine(
+        kind=LineKind.GATE,
+        contract=verdict.contract,
+        name=gate.gate,
+        status=status,
+        label=status.value,
+        figures=Figures(trials=gate.inputs * gate.runs),
+        sentence=f"{numbers} ({count_runs(gate)}, {kind})" if numbers else sum_up_gate(gate),
+        reason=" ".join((gate.statement, *notes)),
+        statement=gate.statement,
+        notes=(*notes, *gate.caveats),
+        claim=claim,
+        facts={
+            "decision": status.value,
+            "label": status.value,
+            "advisory": False,
+            "claim": claim,
+            **collect_gate_facts(gate),
+        },
+    )
+
+
+def _run(verdict: Verdict) -> ResultLine:
+    status = pick_status(verdict.decision)
+    refused = f"Refused: {', '.join(verdict.refusals)}." if verdict.refusals else ""
+    advises = explain_advisory_run(verdict)
+    return ResultLine(
+        kind=LineKind.RUN,
+        contract=verdict.contract,
+        name="verdict",
+        status=status,
+        label=status.value,
+        statement=verdict.aborted or refused or advises or f"The run is {status}.",
+        facts={
+            "decision": None if status is Status.REFUSED else status.value,
+            "label": status.value,
+            "advisory": False,
+        },
+    )
+
+
+def _finding_status(decision: Decision | None, refused: bool) -> Status:
+    """A part without a decision counts as INCONCLUSIVE unless its design was refused."""
+    if decision is None:
+        return Status.REFUSED if refused else Status.INCONCLUSIVE
+    return pick_status(decision)

@@ -1,0 +1,206 @@
+"""The results of a run and of a suite, as every short format shows them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from trialwise.documents.numbers import as_count, as_duration, as_money, as_probability
+from trialwise.documents.results import Fact, LineKind, RunResults, Status, SuiteResults
+from trialwise.model.run import RunRecord
+from trialwise.model.verdict import Intent, Verdict
+from trialwise.pages.attention import list_attention
+from trialwise.pages.result_lines import describe_lines
+from trialwise.pages.suite_totals import (
+    bound_suite_errors,
+    pick_status,
+    pick_suite_status,
+    require_runs,
+    sum_spending,
+)
+
+__all__ = ["describe_run", "describe_suite", "describe_verdicts", "list_run_notes"]
+
+
+def describe_suite(
+    records: Sequence[RunRecord],
+    *,
+    name: str = "trialwise",
+    locations: Mapping[str, str] | None = None,
+) -> SuiteResults:
+    """The results of the runs of a suite.
+
+    Args:
+        records: One run for each contract.
+        name: The suite's.
+        locations: Where each run's record is kept, by run id.
+    """
+    known = locations or {}
+    runs = [describe_run(one, location=known.get(one.run_id, "")) for one in require_runs(records)]
+    bounds = [
+        (
+            f"at most {as_probability(one.capped)}",
+            f"over {as_count(one.levels, 'decision')}: the chance of {one.meaning}",
+        )
+        for one in bound_suite_errors(one.verdict for one in records)
+    ]
+    return _describe(runs, [one.verdict for one in records], name=name, bounds=bounds)
+
+
+def describe_verdicts(verdicts: Sequence[Verdict], *, name: str = "trialwise") -> SuiteResults:
+    """The results of verdicts whose trials are not at hand: without failures and claims."""
+    runs = [_describe_verdict(verdict) for verdict in require_runs(verdicts)]
+    return _describe(runs, verdicts, name=name)
+
+
+def describe_run(record: RunRecord, *, location: str = "") -> RunResults:
+    """The results of one run.
+
+    Args:
+        record: The run.
+        location: Where the record is kept.
+    """
+    return _describe_verdict(record.verdict, record, location)
+
+
+def list_run_notes(verdict: Verdict) -> tuple[str, ...]:
+    """What a reader should know of a run beside its findings: its end, its guardrails."""
+    guards = [
+        f"{guard.message} ({guard.severity}{', overridden' if guard.overridden else ''})"
+        for guard in verdict.guards
+        if guard.criterion is None
+    ]
+    known = {guard.message for guard in verdict.guards}
+    rest = [caveat for caveat in verdict.caveats if caveat not in known]
+    return (*((verdict.aborted,) if verdict.aborted else ()), *guards, *rest)
+
+
+def _describe_verdict(
+    verdict: Verdict, record: RunRecord | None = None, location: str = ""
+) -> RunResults:
+    return RunResults(
+        contract=verdict.contract or ("" if record is None else record.plan.contract),
+        status=pick_status(verdict.decision),
+        lines=describe_lines(verdict, record),
+        headings=tuple(_headings(verdict)),
+        attention=tuple(list_attention(verdict)),
+        notes=list_run_notes(verdict),
+        facts={} if record is None else _run_facts(record, location),
+        run_id=verdict.run_id if record is None else record.run_id,
+        seed=None if record is None else record.plan.seed,
+        location=location,
+        started_at=verdict.started_at,
+        seconds=verdict.spending.seconds,
+    )
+
+
+def _headings(verdict: Verdict) -> Iterator[str]:
+    if verdict.intent is Intent.SMOKE:
+        yield "smoke: a sentinel, not evidence"
+    if len(verdict.experiments) == 1:
+        yield verdict.claim.about(verdict.experiments[0].inputs)
+    if verdict.analysis != "intent-to-treat":
+        yield f"decided {verdict.analysis}"
+
+
+def _run_facts(record: RunRecord, location: str) -> dict[str, Fact]:
+    verdict, plan = record.verdict, record.plan
+    spent = verdict.spending
+    return {
+        "decision": verdict.decision or "none: the design was refused",
+        "run_id": record.run_id,
+        "record": location or None,
+        "intent": verdict.intent,
+        "analysis": verdict.analysis,
+        "rule": plan.rule,
+        "seed": plan.seed,
+        "stop": verdict.stop,
+        "trials": spent.trials,
+        "attempts": spent.attempts,
+        "tokens": spent.tokens,
+        "usd": spent.usd,
+        "false_compliance_envelope": verdict.false_compliance_envelope,
+        "false_degradation_envelope": verdict.false_degradation_envelope,
+        "false_rejection_envelope": verdict.false_rejection_envelope,
+        "false_acceptance_envelope": verdict.false_acceptance_envelope,
+    }
+
+
+def _describe(
+    runs: Sequence[RunResults],
+    verdicts: Sequence[Verdict],
+    *,
+    name: str,
+    bounds: Sequence[tuple[str, str]] = (),
+) -> SuiteResults:
+    spent = sum_spending(verdicts)
+    money = [] if spent.usd is None else [as_money(spent.usd)]
+    return SuiteResults(
+        name=name,
+        status=pick_suite_status(verdicts),
+        runs=tuple(runs),
+        totals=", ".join(
+            [
+                *_count_by_status(runs),
+                as_count(len(runs), "contract"),
+                as_count(spent.trials, "trial"),
+                as_duration(spent.seconds),
+                *money,
+            ]
+        ),
+        outcome=(_sum_up(runs), *_list_spending(verdicts)),
+        bounds=tuple(bounds),
+        seconds=spent.seconds,
+    )
+
+
+def _count_by_status(runs: Sequence[RunResults]) -> list[str]:
+    quiet = (LineKind.INPUT, LineKind.REPORTED)
+    lines = [line for run in runs for line in run.lines if line.kind not in quiet]
+    found = Counter(line.status for line in lines if not line.advisory)
+    breaches = sum(line.advisory and line.status is Status.FAIL for line in lines)
+    parts = [f"{found[status]} {status}" for status in Status if found[status]]
+    return parts + ([as_count(breaches, "advisory FAIL")] if breaches else [])
+
+
+def _sum_up(runs: Sequence[RunResults]) -> str:
+    """How many contracts, or lines of the only one, did not pass."""
+    statuses = [run.status for run in runs]
+    noun = " contracts"
+    if len(runs) == 1:
+        quiet = (LineKind.INPUT, LineKind.REPORTED, LineKind.RUN)
+        lines = [line for line in runs[0].lines if line.kind not in quiet]
+        deciding = [line for line in lines if not line.advisory]
+        if not deciding:
+            advising = sum(line.kind is LineKind.CRITERION for line in lines)
+            noun = "criterion advises" if advising == 1 else "criteria advise"
+            return f"nothing decides: {advising} {noun}"
+        statuses = [line.status for line in deciding]
+        only_criteria = all(line.kind is LineKind.CRITERION for line in deciding)
+        plural = " criterion" if len(deciding) == 1 else " criteria"
+        noun = plural if only_criteria else ""
+    total = f"{len(statuses)}{noun}"
+    words = {
+        Status.FAIL: "failed",
+        Status.INCONCLUSIVE: "undecided",
+        Status.REFUSED: "refused",
+    }
+    counts = [(statuses.count(one), word) for one, word in words.items() if one in statuses]
+    if not counts:
+        return f"{'all ' if len(statuses) > 1 else ''}{total} passed"
+    (count, word), *rest = counts
+    return ", ".join([f"{count} of {total} {word}", *(f"{n} {word}" for n, word in rest)])
+
+
+def _list_spending(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    spent = sum_spending(verdicts)
+    most = max((one.tally.trials for verdict in verdicts for one in verdict.findings), default=0)
+    yield as_count(spent.trials or most, "trial")
+    if spent.seconds > 0:
+        yield as_duration(spent.seconds)
+    if spent.usd is not None:
+        yield as_money(spent.usd)
+    if spent.setup_usd:
+        yield f"{as_money(spent.setup_usd)} setup"
+    if spent.judging_usd:
+        yield f"{as_money(spent.judging_usd)} judges"

@@ -1,0 +1,194 @@
+"""What a run concluded, for a terminal or a log: a line a criterion, the suite, what needs a look.
+
+Words carry every meaning; colour only repeats it. At 80 columns a criterion keeps its line; on a
+narrower terminal the line loses its last columns, never its verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from trialwise.documents.printable import count_cells, pad, wrap_text
+from trialwise.documents.results import LineKind, ResultLine, RunResults, SuiteResults
+from trialwise.renderers.capabilities import Capabilities, Style, pick_style
+
+__all__ = ["render_results"]
+
+_INDENT, _GAP = "  ", "  "
+#: A terminal narrower than this wraps by itself.
+_NARROWEST = 40
+#: A name is not shortened below this.
+_NAME = 10
+#: A name longer than this makes room for the numbers.
+_LONGEST_NAME = 28
+#: What needs attention beyond this many lines is read in the report.
+_MOST_NOTES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line as the stream can show it: its badge, and its figures or a sentence."""
+
+    name: str
+    badge: str
+    style: Style | None
+    figures: tuple[str, ...]
+    sentence: str
+
+
+def render_results(
+    suite: SuiteResults,
+    *,
+    capabilities: Capabilities | None = None,
+    reports: Sequence[str] = (),
+) -> str:
+    """The results of a suite as text.
+
+    Args:
+        suite: What to show.
+        capabilities: What the stream can do; plain ASCII of 80 columns where not given.
+        reports: Where the reports are; a path is never shortened.
+    """
+    able = capabilities or Capabilities()
+    page = _Page(able, max(_NARROWEST, able.width))
+    lines = [*page.lines(suite.runs), *page.outcome(suite, reports), *page.notes(suite)]
+    return "\n".join(lines) + "\n"
+
+
+def _summary_lines(run: RunResults) -> list[ResultLine]:
+    """The lines worth showing: a criterion speaks for its inputs, the last line for the run."""
+    return [line for line in run.lines if line.kind not in (LineKind.INPUT, LineKind.RUN)]
+
+
+class _Page:
+    """The lines of a summary, measured and painted for one stream."""
+
+    def __init__(self, able: Capabilities, width: int) -> None:
+        self.able = able
+        self.width = width
+
+    # --- Criteria -----------------------------------------------------------------------------
+
+    def lines(self, runs: Sequence[RunResults]) -> list[str]:
+        """Every contract's heading and lines, in one alignment."""
+        blocks = [(self._heading(run), [*map(self._shown, _summary_lines(run))]) for run in runs]
+        every = [line for _, lines in blocks for line in lines]
+        table = [line for line in every if line.figures]
+        marks = max((count_cells(line.badge) for line in table), default=4)
+        columns = zip(*(line.figures for line in table), strict=True)
+        widths = [max(map(count_cells, column)) for column in columns]
+        # A label may be longer than the verdicts of the table, but has to fit beside a name too.
+        longest = max((count_cells(line.badge) for line in every), default=0)
+        room = self.width - len(_INDENT) - len(_GAP) - longest
+        name = min(max((count_cells(line.name) for line in every), default=0), _LONGEST_NAME, room)
+        name, widths = self._fitted(name, marks, widths)
+        return [
+            text
+            for heading, lines in blocks
+            for part in (heading, *(self._drawn(line, name, marks, widths) for line in lines))
+            for text in part
+        ]
+
+    def _heading(self, run: RunResults) -> list[str]:
+        name = self.able.shown(run.contract or "contract", self.width)
+        rest = self.able.shown(self.able.dot.join(["", *run.headings]))
+        if count_cells(name) + count_cells(rest) <= self.width:
+            faint = self.able.painted(rest, Style.FAINT)
+            return [f"{self.able.painted(name, Style.STRONG)}{faint}"]
+        facts = [
+            f"{_INDENT}{line}" for fact in run.headings for line in self._wrapped(fact, _INDENT)
+        ]
+        return [self.able.painted(name, Style.STRONG), *facts]
+
+    def _shown(self, line: ResultLine) -> _Line:
+        word = line.word if line.kind is LineKind.CRITERION else line.label
+        figures = () if line.sentence or line.figures is None else line.figures.columns
+        return _Line(
+            name=self.able.shown(line.name),
+            badge=self.able.shown(word),
+            style=pick_style(line.tone),
+            figures=tuple(map(self.able.shown, figures)),
+            sentence=self.able.shown(line.sentence),
+        )
+
+    def _fitted(self, name: int, marks: int, widths: list[int]) -> tuple[int, list[int]]:
+        """Widths that fit: names give way first, then the last columns."""
+        fixed = len(_INDENT) + len(_GAP) + marks
+        widths = list(widths)
+
+        def excess() -> int:
+            taken = sum(len(_GAP) + width for width in widths if width)
+            return fixed + name + taken - self.width
+
+        name = min(name, max(_NAME, name - excess()))
+        while widths and excess() > 0:
+            widths.pop()
+        return name, widths
+
+    def _drawn(self, line: _Line, name: int, marks: int, widths: Sequence[int]) -> list[str]:
+        shown = pad(self.able.shown(line.name, name), name)
+        mark = self.able.painted(line.badge, line.style)
+        start = f"{_INDENT}{shown}{_GAP}{mark}"
+        space = " " * (marks - count_cells(line.badge))
+        if line.figures:
+            columns = [
+                pad(figure, width, right=place in (0, 2))
+                for place, (figure, width) in enumerate(zip(line.figures, widths, strict=False))
+                if width
+            ]
+            return [f"{start}{space}{_GAP}{_GAP.join(columns)}".rstrip()]
+        column = len(_INDENT) + name + len(_GAP) + max(marks, count_cells(line.badge)) + len(_GAP)
+        if self.width - column < _NARROWEST // 2:
+            column = 2 * len(_INDENT)
+            return [start, *(" " * column + text for text in self._lines(line.sentence, column))]
+        first, *rest = self._lines(line.sentence, column)
+        return [f"{start}{space}{_GAP}{first}".rstrip(), *(" " * column + text for text in rest)]
+
+    # --- Suite --------------------------------------------------------------------------------
+
+    def outcome(self, suite: SuiteResults, reports: Sequence[str]) -> list[str]:
+        """The one line that says how it went, and where to read more."""
+        word = suite.status.value
+        mark = self.able.painted(word, pick_style(suite.status.tone))
+        first, *rest = self._joined(suite.outcome, len(word) + len(_GAP))
+        lines = [f"{mark}{_GAP}{first}", *(" " * (len(word) + len(_GAP)) + one for one in rest)]
+        # On lines of their own: how long the run took must not decide where a path is found.
+        return lines + [self.able.shown(f"report: {path}") for path in reports]
+
+    def _joined(self, facts: Iterable[str], column: int) -> list[str]:
+        """Facts with dots between them, broken there as long as each fits a line."""
+        lines: list[str] = []
+        for fact in map(self.able.shown, facts):
+            longer = f"{lines[-1]}{self.able.dot}{fact}" if lines else fact
+            if lines and column + count_cells(longer) <= self.width:
+                lines[-1] = longer
+            else:
+                lines += self._lines(fact, column)
+        return lines
+
+    # --- Notes --------------------------------------------------------------------------------
+
+    def notes(self, suite: SuiteResults) -> list[str]:
+        """What needs attention, and nothing where nothing does."""
+        several = len(suite.runs) > 1
+        notes = [
+            f"{run.contract}: {note}" if several and run.contract else note
+            for run in suite.runs
+            for note in run.attention
+        ]
+        if not notes:
+            return []
+        lines = ["", self.able.painted("Needs attention", Style.STRONG)]
+        for note in notes[:_MOST_NOTES]:
+            first, *rest = self._wrapped(note, f"{_INDENT}- ")
+            lines += [f"{_INDENT}- {first}", *(f"{_INDENT}  {line}" for line in rest)]
+        if len(notes) > _MOST_NOTES:
+            lines.append(f"{_INDENT}- and {len(notes) - _MOST_NOTES} more, in the report")
+        return lines
+
+    def _wrapped(self, text: str, indent: str) -> list[str]:
+        return self._lines(self.able.shown(text), len(indent))
+
+    def _lines(self, shown: str, column: int) -> list[str]:
+        return wrap_text(shown, self.width - column)

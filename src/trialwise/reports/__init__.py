@@ -1,0 +1,9 @@
+"""Reports: the files that a user asks for, each in a declared format.
+
+    formats        every format, declared once; formats of other distributions by entry point
+    report_files   render a report, and write it whole or not at all
+
+To add a format, write a function from `ReportSource` to text and declare it with `report_format`:
+in `formats` for a built-in, or in any distribution under the entry point group
+`trialwise.reporters`. The suite key `reports`, `-o`, `--format` and their help derive from it.
+"""

@@ -1,0 +1,217 @@
+"""Every format of a report, declared once.
+
+A format imports what it needs when it is rendered: a run wants one of them, rarely two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from trialwise.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from trialwise.documents.results import SuiteResults
+    from trialwise.model.run import RunRecord
+
+__all__ = [
+    "BUILT_IN",
+    "ReportFormat",
+    "ReportSource",
+    "find_format",
+    "list_endings",
+    "match_format",
+    "report_format",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportSource:
+    """What a format may show: the runs of a suite, and what is known of the suite."""
+
+    records: Sequence[RunRecord]
+    """One run for each contract."""
+    name: str = "trialwise"
+    """The suite's."""
+    file: str = "trialwise.yaml"
+    """The suite file, which annotations point at."""
+    exit_code: int | None = None
+    """What the process ends with; what the verdicts alone say where not given."""
+    locations: Mapping[str, str] = field(default_factory=dict)
+    """Where each run's record is kept, by run id."""
+
+    @cached_property
+    def results(self) -> SuiteResults:
+        """The result lines of all runs, which most formats show."""
+        from trialwise.pages.results import describe_suite
+
+        return describe_suite(self.records, name=self.name, locations=self.locations)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportFormat:
+    """A format of a report."""
+
+    name: str
+    endings: tuple[str, ...]
+    """Endings of file names that ask for it, or whole names; the usual one first."""
+    summary: str
+    """What it holds and for whom, as the rest of a sentence."""
+    render: Callable[[ReportSource], str]
+    key: str
+    """What a suite file calls it."""
+    is_json: bool = False
+
+    def matches(self, file_name: str) -> bool:
+        """Whether a file name, in lower case, asks for this format."""
+        return any(
+            file_name.endswith(one) and file_name != one
+            if one.startswith(".")
+            else file_name == one
+            for one in self.endings
+        )
+
+
+def report_format(
+    name: str, *endings: str, summary: str, key: str = "", is_json: bool = False
+) -> Callable[[Callable[[ReportSource], str]], ReportFormat]:
+    """Declare a function as the renderer of a format.
+
+    Args:
+        name: What users call the format.
+        endings: Endings of file names that ask for it, such as `.csv`; the usual one first.
+        summary: What it holds and for whom, as the rest of a sentence.
+        key: What a suite file calls it; its name where not given.
+        is_json: Whether its text is JSON.
+    """
+    return lambda render: ReportFormat(
+        name=name, endings=endings, summary=summary, render=render, key=key or name, is_json=is_json
+    )
+
+
+@report_format("html", ".html", ".htm", summary="a page to look at")
+def _html(source: ReportSource) -> str:
+    from trialwise.pages.run_report import render_html
+
+    return render_html(source.records)
+
+
+@report_format(
+    "gitlab",
+    "gl-code-quality-report.json",
+    ".codequality.json",
+    summary="GitLab's code quality report",
+    is_json=True,
+)
+def _gitlab(source: ReportSource) -> str:
+    from trialwise.renderers.annotations import render_gitlab
+
+    return render_gitlab(source.results, file=source.file)
+
+
+@report_format("json", ".json", summary="everything, for programs", is_json=True)
+def _json(source: ReportSource) -> str:
+    from trialwise.pages.json_report import describe_report
+    from trialwise.renderers.json_text import render_json
+
+    return render_json(
+        describe_report(
+            source.records,
+            name=source.name,
+            exit_code=source.exit_code,
+            locations=source.locations,
+        )
+    )
+
+
+@report_format("junit", ".xml", summary="JUnit XML, for CI servers")
+def _junit(source: ReportSource) -> str:
+    from trialwise.renderers.junit import render_junit
+
+    return render_junit(source.results)
+
+
+@report_format("markdown", ".md", summary="Markdown, for a pull request", key="md")
+def _markdown(source: ReportSource) -> str:
+    from trialwise.renderers.markdown_results import render_markdown
+
+    return render_markdown(source.results)
+
+
+@report_format("tap", ".tap", summary="the Test Anything Protocol")
+def _tap(source: ReportSource) -> str:
+    from trialwise.renderers.tap import render_tap
+
+    return render_tap(source.results)
+
+
+@report_format("transparent", ".txt", summary="the full statistical analysis as text")
+def _transparent(source: ReportSource) -> str:
+    from trialwise.pages.suite_totals import require_runs
+    from trialwise.reporters.transparent import render_transparent
+
+    return "\n".join(
+        render_transparent(record.verdict, title=record.verdict.contract or record.plan.contract)
+        for record in require_runs(source.records)
+    )
+
+
+#: By name. A file name is held against them in this order, so that longer endings come first.
+BUILT_IN: Mapping[str, ReportFormat] = {
+    one.name: one for one in (_gitlab, _json, _junit, _html, _markdown, _tap, _transparent)
+}
+
+
+def list_endings(formats: Sequence[ReportFormat] = tuple(BUILT_IN.values())) -> list[str]:
+    """The usual ending of each format that has one."""
+    return [one.endings[0] for one in formats if one.endings and one.endings[0].startswith(".")]
+
+
+def find_format(name: str) -> ReportFormat:
+    """The format of a name, or of the key that a suite file calls it by.
+
+    Raises:
+        InvalidArgument: There is none, neither here nor in another distribution.
+    """
+    for one in BUILT_IN.values():
+        if name in (one.name, one.key):
+            return one
+    from trialwise.extensions import REPORTERS, extension_names, find_extension
+
+    found = find_extension(REPORTERS, name, _accept)
+    if found is None:
+        known = ", ".join((*BUILT_IN, *extension_names(REPORTERS)))
+        raise InvalidArgument("format", name, f"be one of {known}")
+    return found
+
+
+def match_format(path: str | PurePath) -> ReportFormat:
+    """The format that a file name asks for by its ending.
+
+    >>> match_format("out/report.junit.xml").name, match_format("REPORT.MD").name
+    ('junit', 'markdown')
+    >>> match_format("report.pdf")
+    Traceback (most recent call last):
+        ...
+    trialwise.errors.InvalidArgument: output must end with .json, .xml, .html, .md, .tap or .txt,
+    got 'report.pdf'
+    """
+    name = PurePath(path).name.lower()
+    for one in BUILT_IN.values():
+        if one.matches(name):
+            return one
+    from trialwise.extensions import REPORTERS, load_extensions
+
+    others = load_extensions(REPORTERS, _accept)
+    for one in others.values():
+        if one.matches(name):
+            return one
+    *some, last = list_endings((*BUILT_IN.values(), *others.values()))
+    raise InvalidArgument("output", str(path), f"end with {', '.join(some)} or {last}")
+
+
+def _accept(loaded: object) -> ReportFormat | None:
+    return loaded if isinstance(loaded, ReportFormat) else None

@@ -1,0 +1,120 @@
+"""Reports on disk: rendered from stored or fresh runs, and written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from secrets import token_hex
+
+from trialwise.errors import TrialwiseError
+from trialwise.model.run import RunRecord
+from trialwise.reports.formats import ReportSource, find_format, match_format
+
+__all__ = ["ReportNotWritten", "render_report", "write_report"]
+
+
+class ReportNotWritten(TrialwiseError):
+    """A report could not be written where it was asked for.
+
+    Args:
+        path: Where.
+        why: What the operating system said.
+    """
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"{path}: the report could not be written ({why}). The run is kept; write the report "
+            "again to a place that can be written to."
+        )
+        self.path = path
+        self.why = why
+
+    def __reduce__(self) -> tuple[type[ReportNotWritten], tuple[Path, str]]:
+        return type(self), (self.path, self.why)
+
+
+def render_report(
+    records: Sequence[RunRecord],
+    format_: str,
+    *,
+    name: str = "trialwise",
+    file: str = "trialwise.yaml",
+    exit_code: int | None = None,
+    locations: Mapping[str, str] | None = None,
+) -> str:
+    """The runs of a suite in a format, as text.
+
+    Args:
+        records: One run for each contract.
+        format_: The name of the format.
+        name: The suite's.
+        file: The suite file, which annotations point at.
+        exit_code: What the process ends with, for the JSON report.
+        locations: Where each run's record is kept, by run id.
+    """
+    source = ReportSource(
+        records=records, name=name, file=file, exit_code=exit_code, locations=locations or {}
+    )
+    return find_format(format_).render(source)
+
+
+def write_report(
+    path: str | Path,
+    records: Sequence[RunRecord],
+    *,
+    format_: str = "",
+    name: str = "trialwise",
+    file: str = "trialwise.yaml",
+    exit_code: int | None = None,
+    locations: Mapping[str, str] | None = None,
+) -> Path:
+    """Write the report that a file name asks for, whole or not at all.
+
+    Folders are made as needed. The text is written beside its place and moved there, so that a
+    reader never sees half of it and an earlier report stays until the new one is complete.
+
+    Args:
+        path: Where.
+        records: One run for each contract.
+        format_: The name of the format, where the file's ending does not say it.
+        name: The suite's.
+        file: The suite file, which annotations point at.
+        exit_code: What the process ends with, for the JSON report.
+        locations: Where each run's record is kept, by run id.
+
+    Raises:
+        InvalidArgument: No report has such an ending.
+        ReportNotWritten: The file system refused to write it.
+    """
+    place = Path(path)
+    chosen = find_format(format_) if format_ else match_format(place)
+    source = ReportSource(
+        records=records, name=name, file=file, exit_code=exit_code, locations=locations or {}
+    )
+    text = chosen.render(source)
+    try:
+        # No character that a service may have sent is worth a report.
+        _replace(place, text.encode(errors="backslashreplace"))
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else None
+        raise ReportNotWritten(place, why or str(error)) from error
+    return place
+
+
+def _replace(place: Path, data: bytes) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.exists() and not place.is_file():
+        # A pipe or a device, such as /dev/stdout, is written to and never moved over.
+        place.write_bytes(data)
+        return
+    # Through a link, so that what it points at is replaced and the link stays.
+    place = place.resolve()
+    part = place.with_name(f".{place.name[:40]}.{token_hex(4)}.part")
+    try:
+        part.write_bytes(data)
+        if place.exists():
+            part.chmod(place.stat().st_mode & 0o777)
+        part.replace(place)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
