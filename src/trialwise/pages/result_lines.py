@@ -73,7 +73,6 @@ def _criterion(
             claim = _claim(one, status, verdict, 1 if is_input else trials.count_inputs(one))
             failures = group_failures(one.criterion, trials.list_counted(one))
         label = one.label or status.value
-        figures = _figures(one, verdict)
         yield ResultLine(
             kind=LineKind.INPUT if is_input else LineKind.CRITERION,
             contract=verdict.contract,
@@ -81,8 +80,8 @@ def _criterion(
             status=status,
             label=label,
             advisory=advisory,
-            figures=figures,
-            sentence="" if figures else _sentence(one),
+            figures=_figures(one, verdict),
+            sentence=_sentence(one),
             reason=_reason(one),
             statement=one.statement,
             advice=one.advice,
@@ -106,10 +105,7 @@ def _notes(finding: Finding, guards: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*guards, *finding.caveats, *warnings)))
 
 
-def _figures(finding: Finding, verdict: Verdict) -> Figures | None:
-    """The numbers of a criterion that makes a claim about one rate."""
-    if finding.by_input or finding.decision is None or not claims_rate(finding):
-        return None
+def _figures(finding: Finding, verdict: Verdict) -> Figures:
     rate, interval = pick_rate(finding), pick_interval(finding)
     ended = {one.name: one.stop for one in verdict.experiments}
     stop = finding.stop or ended.get(finding.experiment, verdict.stop)
@@ -139,11 +135,14 @@ def _cost(finding: Finding, verdict: Verdict) -> str:
 
 
 def _sentence(finding: Finding) -> str:
+    """What stands in for the figures where they do not make up a claim about one rate."""
     tally = finding.tally
     if finding.by_input:
         return _inputs(finding)
     if finding.decision is None:
         return ", ".join(finding.refusals) or finding.statement
+    if claims_rate(finding):
+        return ""
     if not tally.trials:
         return "no trial was available"
     if tally.failed:
