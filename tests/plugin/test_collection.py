@@ -115,7 +115,7 @@ def test_smoke_intent_runs_what_verification_refuses(project: Project) -> None:
 
 
 def test_two_markers_and_a_marker_for_reruns_are_refused(project: Project) -> None:
-    """One test, one question; and a judged test is not to be run until it passes."""
+    """One test, one question; and a decided test is not to be run until it passes."""
     project.write(
         """
         import pytest

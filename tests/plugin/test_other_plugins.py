@@ -110,7 +110,7 @@ def test_a_judged_test_is_not_rerun(project: Project) -> None:
 
     result.assert_outcomes(failed=2)
     assert {"judged": 6, "plain": 3} == Counter(project.notes())
-    result.stdout.fnmatch_lines(["judged tests were not rerun: *"])
+    result.stdout.fnmatch_lines(["decided tests were not rerun: *"])
     assert 1 == len(project.records())
 
 

@@ -299,7 +299,7 @@ def test_a_plan_is_printed_and_nothing_is_run(project: Project) -> None:
             "  What a trial costs is unknown. No budget is set.",
             "test_it.py::test_other: at most 60 trials, seed *",
             "*Budget: $3.00.",
-            "2 judged tests, at most 110 trials; nothing was run",
+            "2 decided tests, at most 110 trials; nothing was run",
         ]
     )
     assert [] == project.notes()

@@ -254,7 +254,7 @@ def test_the_summary_names_every_judged_test_and_what_they_may_be_wrong_about(
             "PASS  100.0 %  *test_it.py::test_fixed",
             "PASS  100.0 %  * 13 trials  decided *test_it.py::test_sequential",
             "FAIL    0.0 %  *test_it.py::test_another",
-            "PASS  0 of 7 trials failed *test_it.py::TestNever::test_it",
+            "PASS  0 of 7 failed (no claim about the population) *test_it.py::TestNever::test_it",
             f"4 verdicts: 3 PASS, 1 FAIL · {sum(trials.values())} trials *",
         ]
     )
@@ -270,7 +270,7 @@ def test_the_summary_names_every_judged_test_and_what_they_may_be_wrong_about(
 
 
 def test_the_first_failure_can_end_the_session(project: Project) -> None:
-    """`-x` and `--maxfail` count a judged test as one."""
+    """`-x` and `--maxfail` count a decided test as one."""
     project.write(
         """
         import pytest

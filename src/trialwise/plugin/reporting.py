@@ -53,7 +53,7 @@ class Judged(Failed):
 
 
 def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: str) -> Any:
-    """The failure of a judged test.
+    """The failure of a decided test.
 
     Args:
         record: What was run.
