@@ -35,6 +35,7 @@ from trialwise.declarations.scalars import (
     Text,
     Whole,
 )
+from trialwise.declarations.settings import show_default
 from trialwise.declarations.structures import Either, Key, Listing, MapOf
 
 __all__ = [
@@ -138,7 +139,7 @@ def _derive_key(parameter: inspect.Parameter, annotation: Any, described: str, t
         # A suite writes the unit beside the number.
         name = name.removesuffix("_s").removesuffix("_usd")
     required = parameter.default is inspect.Parameter.empty and arg.otherwise is MISSING
-    default = arg.default if arg.default is not None else _show_default(parameter.default, kind)
+    default = arg.default if arg.default is not None else show_default(parameter.default, kind)
     return Key(
         name,
         kind,
@@ -206,16 +207,3 @@ def _plain_kind(annotation: Any, texts: Mode) -> Kind:
             return Listing(item, f"{number} {item.plural}", minimum=size, maximum=size)
         return Listing(item, f"a list of {item.plural}")
     raise TypeError(f"{annotation} is no kind of value: say which with Arg(kind=...)")
-
-
-def _show_default(value: object, kind: Kind) -> str:
-    """Return a default as the reference shows it; None says that there is nothing to show."""
-    if value is inspect.Parameter.empty or value is None or value == ():
-        return ""
-    if not isinstance(value, str | int | float):
-        return ""  # the factory of a dataclass, or a set that `Arg` puts into words
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(kind, Duration):
-        return f"{value:g}s"
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -237,6 +237,12 @@ class Either(Kind):
         """The kinds there are."""
         return [kind for kind in self._kinds if kind is not None]
 
+    def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:
+        """What the kind of its shape makes of a value."""
+        place = 2 if isinstance(value, Fields | dict) else 1 if isinstance(value, list) else 0
+        kind = self._kinds[place]
+        return value if kind is None else kind.finish(value, node, label, reader)
+
     def read(self, node: Written, label: str, reader: Reader) -> Any:
         """The value by the kind of its shape."""
         kind = self._kinds[1 if node.is_list else 2 if node.is_mapping else 0]

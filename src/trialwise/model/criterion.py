@@ -7,6 +7,9 @@ from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from trialwise.declarations.quantities import Rate
+from trialwise.declarations.scalars import Choice, Count, Flag, Text
+from trialwise.declarations.settings import setting
 from trialwise.errors import InvalidArgument
 from trialwise.model.postcondition import Postcondition
 from trialwise.validation import require_choice, require_count, require_open_rate, require_text
@@ -54,34 +57,85 @@ class Criterion:
     postconditions: Check | Sequence[Check]
     """One or several, all of which must hold for a trial to pass; see `checks`."""
     _: KW_ONLY
-    at_least: float | None = None
-    """The required rate, strictly between 0 and 1."""
-    no_worse_than: str | None = None
-    """"baseline" for the one that fits, or a baseline's identifier."""
-    never_fails: bool = False
-    """Was any failure observed? No claim about a population."""
-    trials: int | None = None
-    """A fixed number of trials for this criterion (per input with `each_input`)."""
-    max_trials: int | None = None
-    """The most trials of a sequential decision (per input with `each_input`)."""
-    method: str = METHODS[0]
-    """How that decision finds its boundaries; the others are for comparison and compatibility."""
-    margin: float = 0.10
-    """How far below the required or the baseline's rate counts as bad."""
-    confidence: float = 0.95
-    power: float = 0.80
-    origin: Origin | str | None = None
-    """None: EMPIRICAL against a baseline, else UNSPECIFIED."""
-    contract_ref: str = ""
-    """Where the threshold is written down, such as "SLA v2.1 §4.3"."""
-    category: str = ""
-    """The class of failure it guards against, such as CORRECTNESS or SAFETY."""
-    sampling: str | None = None
-    """Which of the contract's samplings it runs over; None where there is only one."""
-    each_input: bool = False
-    """Whether every input is judged on its own, so that no pooled rate hides one."""
-    min_probes: int | None = None
-    """Below so many trials an observational PASS is shown as NO FAILURE OBSERVED."""
+    at_least: float | None = setting(
+        Rate(),
+        "The rate that is required, strictly between 0 and 1.",
+        default=None,
+        elsewhere="threshold pass_rate min_pass_rate pass_threshold min_rate required_rate",
+    )
+    no_worse_than: str | None = setting(
+        Text("`baseline` or a baseline's identifier"),
+        "A measured rate to hold: `baseline` for the one that fits, or an identifier.",
+        default=None,
+    )
+    never_fails: bool = setting(
+        Flag(),
+        "Whether any failure counts; no claim about a population.",
+        default=False,
+        words="",
+    )
+    trials: int | None = setting(
+        Count(), "A fixed number of trials (of each input with `each_input`).", default=None
+    )
+    max_trials: int | None = setting(
+        Count(),
+        "Upper limit on trials of a decision that may stop early (of each input with "
+        "`each_input`).",
+        default=None,
+    )
+    method: str = setting(
+        Choice(*METHODS),
+        "How such a decision finds its boundaries; the others are for comparison.",
+        default=METHODS[0],
+    )
+    margin: float = setting(
+        Rate(), "How far below the required or the baseline's rate counts as bad.", default=0.10
+    )
+    confidence: float = setting(
+        Rate(),
+        "1 − the chance of a wrong PASS with fixed trials; of a wrong FAIL against a baseline or "
+        "decided early.",
+        default=0.95,
+    )
+    power: float = setting(
+        Rate(),
+        "1 − the chance that a service worse by the margin passes, where that is planned for.",
+        default=0.80,
+    )
+    origin: Origin | str | None = setting(
+        Choice(*Origin),
+        "Who set the threshold.",
+        default=None,
+        words="EMPIRICAL against a baseline, else UNSPECIFIED",
+    )
+    contract_ref: str = setting(
+        Text(),
+        'Where the threshold is written down, such as "SLA v2.1 §4.3".',
+        default="",
+        key="ref",
+    )
+    category: str = setting(
+        Text(),
+        "The class of failure it guards against, such as CORRECTNESS or SAFETY.",
+        default="",
+        key="class",
+    )
+    sampling: str | None = setting(
+        Text(),
+        "Which of the contract's samplings it runs over.",
+        default=None,
+        words="the only one",
+    )
+    each_input: bool = setting(
+        Flag(),
+        "Whether every input is decided on its own, so that no pooled rate hides one.",
+        default=False,
+    )
+    min_probes: int | None = setting(
+        Count(),
+        "Below so many trials `never_fails` is shown as NO FAILURE OBSERVED.",
+        default=None,
+    )
 
     def __post_init__(self) -> None:
         put = object.__setattr__

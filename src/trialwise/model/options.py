@@ -1,6 +1,8 @@
 """How a run is made: its size, its pace, its limits and what it is for.
 
-Apart from the contract because the promise does not change with the machine that checks it.
+Apart from the contract because the promise does not change with the machine that checks it. Each
+field declares everything about its setting: the suite's key, the option and the marker's argument
+follow from it.
 """
 
 from __future__ import annotations
@@ -8,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
+from trialwise.declarations.building import Made
+from trialwise.declarations.quantities import Duration, Money, Pace, Rate
+from trialwise.declarations.scalars import Choice, Count, Flag, Text, Whole
+from trialwise.declarations.settings import Names, setting, setting_keys
+from trialwise.declarations.structures import Either, MapOf
 from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import Intent
 from trialwise.stats.result_types import RULES, Rule
@@ -31,10 +39,26 @@ class Analysis(StrEnum):
 class Budget:
     """Limits that stop a run cleanly and keep every result."""
 
-    trials: int | None = None
-    seconds: float | None = None
-    tokens: int | None = None
-    usd: float | None = None
+    trials: int | None = setting(Count(), "The most trials.", default=None, option="")
+    seconds: float | None = setting(
+        Duration(),
+        "The longest time; every result is kept.",
+        default=None,
+        key="time",
+        option="max-seconds",
+        elsewhere="seconds duration timeout",
+        in_pytest=False,
+    )
+    tokens: int | None = setting(Count(), "The most tokens.", default=None, option="")
+    usd: float | None = setting(
+        Money(),
+        "The most money; every result is kept.",
+        default=None,
+        key="money",
+        option="max-usd",
+        elsewhere="usd cost dollars max_cost max_usd",
+        in_pytest=False,
+    )
 
     def __post_init__(self) -> None:
         for name in ("trials", "tokens"):
@@ -45,16 +69,32 @@ class Budget:
                 require_positive(name, getattr(self, name))
 
 
+class _Ending(Choice):
+    """What an abort makes of the criteria; the model keeps whether they FAIL."""
+
+    def finish(self, value: Any, node: Any, label: str, reader: Any) -> bool:  # noqa: ARG002
+        """Whether they FAIL."""
+        return value is True or value == "fail"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbortRule:
     """When so many trials never reached the service that going on would waste them."""
 
-    max_error_rate: float = 0.5
-    """Stop above this share of infrastructure, pre-validation and empty-run errors; 1 for never."""
-    after: int = 10
-    """Trials before which nothing is concluded."""
-    to_fail: bool = False
-    """Whether an abort FAILs instead of leaving the criteria INCONCLUSIVE; never PASS."""
+    max_error_rate: float = setting(
+        Rate(),
+        "Stop above this share of infrastructure, pre-validation and empty-run errors; 1 for "
+        "never.",
+        default=0.5,
+    )
+    after: int = setting(Count(), "Trials before which nothing is concluded.", default=10)
+    to_fail: bool = setting(
+        _Ending("inconclusive", "fail"),
+        "What the criteria are after an abort; never PASS.",
+        default=False,
+        key="to",
+        words="inconclusive",
+    )
 
     def __post_init__(self) -> None:
         require_rate("max_error_rate", self.max_error_rate)
@@ -65,35 +105,95 @@ class AbortRule:
 class RunOptions:
     """Everything about a run that the contract does not say."""
 
-    trials: int | Mapping[str, int] | None = None
-    """A fixed number of trials for every criterion, or by sampling; None: decided criterion by
-    criterion."""
-    max_trials: int | None = None
-    """The most trials of a sequential decision."""
-    intent: Intent = Intent.VERIFICATION
-    rule: Rule = "wilson"
-    analysis: Analysis = Analysis.INTENT_TO_TREAT
-    seed: int | None = None
-    """None: drawn once and recorded."""
-    draw: Draw | None = None
-    """How inputs are chosen; None: what keeps each procedure's error rates exact."""
-    concurrency: int = 1
-    rate_per_s: float | None = None
-    """The most trials started in a second."""
-    timeout_s: float | None = None
-    """Of one attempt."""
-    retries: int = 0
-    """Further attempts after an infrastructure error; disclosed on the verdict."""
-    budget: Budget = Budget()
-    abort: AbortRule = AbortRule()
-    curtail: bool = True
-    """Whether a fixed design stops once its verdict can no longer change."""
-    overrides: tuple[str, ...] = ()
-    """Major caveats admitted under verification, by code; recorded on the verdict."""
-    baseline: str | None = None
-    """A baseline's identifier, where it should not be chosen by its index."""
-    horizon: int | None = None
-    """Runs of a recurring monitor within which false alarms are bounded (§8.5)."""
+    trials: int | Mapping[str, int] | None = setting(
+        Either(
+            "a whole number of at least 1, or one for each sampling",
+            scalar=Count(),
+            mapping=MapOf(Count(), "a number of trials for each sampling"),
+        ),
+        "A fixed number of trials for every criterion, or one for each sampling.",
+        default=None,
+        elsewhere="runs n samples repeat repeats repetitions iterations epochs attempts num_trials",
+    )
+    max_trials: int | None = setting(
+        Count(), "Upper limit on trials for criteria that may stop early.", default=None
+    )
+    intent: Intent = setting(
+        Choice(*(one.lower() for one in Intent)),
+        "Whether the run is evidence, or a cheap smoke test.",
+        default=Intent.VERIFICATION,
+    )
+    rule: Rule = setting(
+        Choice(*RULES), "The rule set that every criterion is decided by.", default="wilson"
+    )
+    analysis: Analysis = setting(
+        Choice(*Analysis), "Which trials decide.", default=Analysis.INTENT_TO_TREAT
+    )
+    seed: int | None = setting(
+        Whole(),
+        "The seed of the order of inputs and of every trial.",
+        default=None,
+        words="drawn and recorded",
+    )
+    draw: Draw | None = setting(
+        Choice(*DRAWS),
+        "How inputs are chosen.",
+        default=None,
+        words="what keeps the error rates exact",
+    )
+    concurrency: int = setting(
+        Count(),
+        "How many trials run at a time.",
+        default=1,
+        elsewhere="parallel parallelism workers threads jobs max_concurrency max_connections",
+    )
+    rate_per_s: float | None = setting(
+        Pace(),
+        "The most trials that start in a unit of time.",
+        default=None,
+        key="rate",
+        in_pytest=False,
+    )
+    timeout_s: float | None = setting(
+        Duration(), "The longest time of one attempt.", default=None, key="timeout", in_pytest=False
+    )
+    retries: int = setting(
+        Count(0),
+        "Further attempts after an infrastructure error; the verdict discloses them.",
+        default=0,
+        in_pytest=False,
+    )
+    budget: Budget = setting(
+        Made("budget", Budget, setting_keys(Budget), doc=str(Budget.__doc__)),
+        "Limits of the run.",
+        default=Budget(),
+    )
+    abort: AbortRule = setting(
+        Made("abort", AbortRule, setting_keys(AbortRule), doc=str(AbortRule.__doc__)),
+        "When to give up.",
+        default=AbortRule(),
+        in_pytest=False,
+    )
+    curtail: bool = setting(
+        Flag(), "Whether a fixed design stops once its verdict cannot change.", default=True
+    )
+    overrides: tuple[str, ...] = setting(
+        Names(),
+        "Major caveats that are admitted under verification, by code.",
+        default=(),
+        option="override",
+    )
+    baseline: str | None = setting(
+        Text(),
+        "The identifier of the baseline to compare with.",
+        default=None,
+        words="the one that fits",
+    )
+    horizon: int | None = setting(
+        Count(),
+        "Runs of a recurring monitor within which false alarms are bounded (§8.5).",
+        default=None,
+    )
 
     def __post_init__(self) -> None:
         put = object.__setattr__

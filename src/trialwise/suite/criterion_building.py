@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from trialwise.declarations.settings import setting_keys
 from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import INVALID, Invalid, find_nearest
 from trialwise.model.criterion import Criterion
@@ -16,19 +17,6 @@ from trialwise.suite.reading_context import Context
 __all__ = ["build_criteria", "build_samplings", "check_sampling"]
 
 _QUESTIONS = ("at_least", "no_worse_than", "never_fails")
-_SAME = (
-    *_QUESTIONS,
-    "trials",
-    "max_trials",
-    "method",
-    "margin",
-    "confidence",
-    "power",
-    "origin",
-    "sampling",
-    "each_input",
-    "min_probes",
-)
 
 
 def build_samplings(fields: Fields, context: Context) -> dict[str, Sampling] | Invalid:
@@ -119,12 +107,12 @@ def _criterion(fields: Fields, context: Context) -> Criterion | Invalid:
     specs = [one for one in fields.values.values() if isinstance(one, CheckSpec)]
     specs += fields.get("postconditions", [])
     checks = [spec.build(context) for spec in specs]
-    values = fields.given(*_SAME)
-    if any(name in fields.nodes and name not in values for name in _SAME):
+    keys = setting_keys(Criterion)
+    if any(key.name in fields.nodes and key.name not in fields for key in keys):
         return INVALID
+    values = {key.field: fields[key.name] for key in keys if key.name in fields}
     if sum(name in values and values[name] is not False for name in _QUESTIONS) != 1:
         return INVALID
-    values |= {"contract_ref": fields.get("ref", ""), "category": fields.get("class", "")}
     # Whatever is wrong with its postconditions, what is wrong with its numbers is said, too.
     sound = [check for check in checks if check is not INVALID] or [_passes]
     criterion = made(lambda: Criterion(fields.get("name", "?"), sound, **values), fields, context)

@@ -7,26 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialwise.declarations.quantities import Duration, Money, Pace, Rate
+from trialwise.declarations.quantities import Duration, Rate
 from trialwise.declarations.scalars import (
     Choice,
-    Count,
     Flag,
     Kind,
     Label,
     PythonPath,
     Text,
-    Whole,
 )
+from trialwise.declarations.settings import Names, setting_keys
 from trialwise.declarations.structures import Either, Key, Listing, MapOf, Record, Short
 from trialwise.model.claim import Estimator, PopulationClaim, TargetEstimand
 from trialwise.model.contract import PERCENTILES
 from trialwise.model.covariate import CovariateKind
-from trialwise.model.criterion import METHODS, Origin
-from trialwise.model.options import Analysis
-from trialwise.model.verdict import Intent
-from trialwise.stats.result_types import RULES
-from trialwise.stats.sequential.trial_order import DRAWS
+from trialwise.model.criterion import Criterion
+from trialwise.model.options import RunOptions
 from trialwise.suite.check_keys import CHECK_KINDS, MORE_CHECKS, POSTCONDITIONS, check_keys
 from trialwise.suite.gate_keys import METRICS, RELIABILITY, STABILITY
 from trialwise.suite.input_keys import INPUT_LIST, INPUTS, SAMPLING
@@ -37,8 +33,7 @@ __all__ = ["CONTRACT", "CRITERION", "SUITE", "homes", "records"]
 #: The clock gives their values, so that their kind says all.
 _BY_CLOCK = (CovariateKind.WEEKDAY, CovariateKind.TIME_OF_DAY)
 _PATH = Text("a path", environment="read")
-_TEXTS = Listing(Text(), "a list of texts")
-_NAMES = Either("a name or a list of names", scalar=Text(), listing=_TEXTS)
+_NAMES = Names()
 
 # --- What a criterion may say ------------------------------------------------
 
@@ -46,59 +41,11 @@ CRITERION = Record(
     "criterion",
     (
         Key("name", Text(), "How reports call it."),
-        Key(
-            "at_least",
-            Rate(),
-            "The rate that is required, below 1.",
-            elsewhere="threshold pass_rate min_pass_rate pass_threshold min_rate required_rate",
-        ),
-        Key(
-            "no_worse_than",
-            Text("`baseline` or a baseline's identifier"),
-            "A measured rate to hold: `baseline` for the one that fits, or an identifier.",
-        ),
-        Key("never_fails", Flag(), "Whether any failure counts; no claim about a population."),
+        *setting_keys(Criterion),
         Key(
             "postconditions",
             POSTCONDITIONS,
             "What a reply must satisfy, all of it; or written directly, by name.",
-        ),
-        Key("trials", Count(), "A fixed number of trials (of each input with `each_input`)."),
-        Key("max_trials", Count(), "The most trials of a decision that may stop early."),
-        Key(
-            "method",
-            Choice(*METHODS),
-            "How such a decision finds its boundaries.",
-            default="optimal",
-        ),
-        Key("margin", Rate(), "How far below the rate counts as bad.", default="10%"),
-        Key(
-            "confidence",
-            Rate(),
-            "1 − the chance of a wrong PASS with fixed trials; of a wrong FAIL against a baseline "
-            "or decided early.",
-            default="95%",
-        ),
-        Key(
-            "power",
-            Rate(),
-            "1 − the chance that a service worse by the margin passes, where that is planned for.",
-            default="80%",
-        ),
-        Key(
-            "origin",
-            Choice(*Origin),
-            "Who set the threshold.",
-            default="EMPIRICAL against a baseline, else UNSPECIFIED",
-        ),
-        Key("ref", Text(), "Where the threshold is written down."),
-        Key("class", Text(), "The class of failure it guards against, such as SAFETY."),
-        Key("sampling", Text(), "Which of the contract's samplings it runs over."),
-        Key("each_input", Flag(), "Judge every input on its own.", default="false"),
-        Key(
-            "min_probes",
-            Count(),
-            "Below so many trials `never_fails` is shown as NO FAILURE OBSERVED.",
         ),
         *check_keys(),
     ),
@@ -111,35 +58,6 @@ CRITERION = Record(
 
 # --- How a run is made -------------------------------------------------------
 
-BUDGET = Record(
-    "budget",
-    (
-        Key("trials", Count(), "The most trials."),
-        Key("time", Duration(), "The longest time.", elsewhere="seconds duration timeout"),
-        Key("tokens", Count(), "The most tokens."),
-        Key("money", Money(), "The most money.", elsewhere="usd cost dollars max_cost max_usd"),
-    ),
-    doc="Limits that stop a run cleanly and keep every result.",
-)
-ABORT = Record(
-    "abort",
-    (
-        Key(
-            "max_error_rate",
-            Rate(),
-            "Stop above this share of trials without a fair chance; 1 for never.",
-            default="50%",
-        ),
-        Key("after", Count(), "Trials before which nothing is concluded.", default="10"),
-        Key(
-            "to",
-            Choice("inconclusive", "fail"),
-            "What the criteria are then.",
-            default="inconclusive",
-        ),
-    ),
-    doc="When going on would waste trials.",
-)
 LATENCY = Record(
     "latency",
     (
@@ -234,12 +152,6 @@ _FACTORS = MapOf(
 _SAMPLINGS = MapOf(
     Either("inputs or a sampling", listing=INPUT_LIST, mapping=SAMPLING), "samplings by name"
 )
-_TRIALS = Either(
-    "a whole number of at least 1, or one for each sampling",
-    scalar=Count(),
-    mapping=MapOf(Count(), "a number of trials for each sampling"),
-)
-
 _SHARED = (
     Key(
         "service",
@@ -262,51 +174,7 @@ _SHARED = (
         "What is promised.",
         elsewhere="assert asserts assertions checks scorers evaluators expect expectations",
     ),
-    Key(
-        "intent",
-        Choice(*(one.lower() for one in Intent)),
-        "Whether the run is evidence or a sentinel.",
-        default="verification",
-    ),
-    Key("rule", Choice(*RULES), "The rule set of every decision.", default="wilson"),
-    Key(
-        "trials",
-        _TRIALS,
-        "A fixed number of trials for every criterion.",
-        elsewhere="runs n samples repeat repeats repetitions iterations epochs attempts num_trials",
-    ),
-    Key("max_trials", Count(), "The most trials of a decision that may stop early."),
-    Key("seed", Whole(), "Of the whole run.", default="drawn and recorded"),
-    Key(
-        "draw",
-        Choice(*DRAWS),
-        "How inputs are chosen.",
-        default="what keeps the error rates exact",
-    ),
-    Key(
-        "concurrency",
-        Count(),
-        "Trials at a time.",
-        default="1",
-        elsewhere="parallel parallelism workers threads jobs max_concurrency max_connections",
-    ),
-    Key("rate", Pace(), "The most trials started in a unit of time."),
-    Key("timeout", Duration(), "Of one attempt."),
-    Key("retries", Count(0), "Further attempts after an infrastructure error.", default="0"),
-    Key("budget", BUDGET, "Limits of the run."),
-    Key("abort", ABORT, "When to give up."),
-    Key(
-        "curtail",
-        Flag(),
-        "Whether a fixed design stops once its verdict cannot change.",
-        default="true",
-    ),
-    Key(
-        "analysis",
-        Choice(*Analysis),
-        "Whose trials decide.",
-        default="intent-to-treat",
-    ),
+    *setting_keys(RunOptions),
     Key("claim", CLAIM, "What the verdict is about.", default="these inputs"),
     Key("covariates", _COVARIATES, "Conditions that may move the rate."),
     Key("factors", _FACTORS, "What was under test, for the record: model, temperature …"),
@@ -321,9 +189,6 @@ _SHARED = (
     ),
     Key("activity", PythonPath(), "A function that says whether a reply shows any work."),
     Key("prevalence", PREVALENCE, "Of harmful content before a guardrail."),
-    Key("baseline", Text(), "A baseline's identifier, where it is not to be chosen."),
-    Key("overrides", _NAMES, "Major caveats admitted under verification, by code."),
-    Key("horizon", Count(), "Runs of a monitor within which false alarms are bounded."),
     Key("tags", _NAMES, "To select contracts by."),
 )
 _OWN = (

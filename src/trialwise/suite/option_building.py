@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
+from trialwise.declarations.building import build_declared
+from trialwise.declarations.settings import setting_keys
 from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import Invalid
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim
 from trialwise.model.contract import PERCENTILES, Latency, LatencyConstraint
 from trialwise.model.covariate import Covariate
-from trialwise.model.options import AbortRule, Budget, RunOptions
-from trialwise.suite.model_making import made, part
+from trialwise.model.options import RunOptions
+from trialwise.suite.model_making import made
 from trialwise.suite.reading_context import Context
 
 __all__ = [
@@ -23,20 +24,6 @@ __all__ = [
     "build_options",
     "names_of",
 ]
-
-_SAME = (
-    "max_trials",
-    "intent",
-    "rule",
-    "analysis",
-    "seed",
-    "draw",
-    "concurrency",
-    "retries",
-    "curtail",
-    "baseline",
-    "horizon",
-)
 
 
 def build_options(
@@ -49,42 +36,18 @@ def build_options(
         samplings: Its samplings, where they are known.
         context: The suite being read.
     """
-    values: dict[str, Any] = fields.given(*_SAME)
-    if "trials" in fields:
-        values["trials"] = _trials(fields["trials"], samplings, context)
-    for name, field in (("rate", "rate_per_s"), ("timeout", "timeout_s")):
-        if name in fields:
-            values[field] = fields[name]
-    values["overrides"] = names_of(fields, "overrides")
-    values["budget"] = part(fields, "budget", _budget, Budget(), context)
-    values["abort"] = part(fields, "abort", _abort, AbortRule(), context)
-    if any(isinstance(value, Invalid) for value in values.values()):
-        return made(RunOptions, fields, context)
-    return made(lambda: RunOptions(**values), fields, context)
+    sizes = fields.get("trials")
+    for name, key in sizes.keys.items() if isinstance(sizes, Fields) else ():
+        if samplings is not None and name not in samplings:
+            context.refuse(key, f"there is no sampling `{name}`")
+    keys = setting_keys(RunOptions)
+    return made(lambda: build_declared(RunOptions, keys, fields, context), fields, context)
 
 
 def names_of(fields: Fields, key: str) -> tuple[str, ...]:
     """One name or several, as several."""
     given = fields.get(key, ())
     return (given,) if isinstance(given, str) else tuple(given)
-
-
-def _trials(given: Any, samplings: list[str] | None, context: Context) -> Any:
-    if not isinstance(given, Fields):
-        return given
-    for name, key in given.keys.items():
-        if samplings is not None and name not in samplings:
-            context.refuse(key, f"there is no sampling `{name}`")
-    return dict(given.values)
-
-
-def _budget(given: Fields) -> Budget:
-    names = {"time": "seconds", "money": "usd"}
-    return Budget(**{names.get(name, name): value for name, value in given.values.items()})
-
-
-def _abort(given: Fields) -> AbortRule:
-    return AbortRule(**given.given("max_error_rate", "after"), to_fail=given.get("to") == "fail")
 
 
 def build_claim(given: Fields) -> Claim:
