@@ -48,9 +48,9 @@ _MODULES = {
     "model.trace": "ToolCall Trace Turn",
     "model.trial": "Trial",
     "model.verdict": "Decision Finding Intent Procedure Verdict",
-    "outcomes.problems": "OutcomesUnreadable",
-    "outcomes.reading": "read_outcomes",
-    "outcomes.rows": "OutcomeRow Outcomes",
+    "outcomes.outcome_problems": "OutcomesUnreadable",
+    "outcomes.outcome_reading": "read_outcomes",
+    "outcomes.outcome_rows": "OutcomeRow Outcomes",
     "procedures.comparing.comparison_findings": "ComparisonFinding ComparisonVerdict Contrast",
     "services": (
         "AgentService CallableService ChatService CommandService HttpService McpServer Prices "
