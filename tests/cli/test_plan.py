@@ -364,7 +364,6 @@ def test_a_shipped_design_is_planned_without_numpy() -> None:
     assert done.returncode == 0
     assert "trialwise.procedures.sizing.sizing_plans" in names
     assert not {name for name in names if name.split(".")[0] in ("numpy", "scipy")}
-    assert "trialwise.reporters.plan.html" not in names
     assert not {name for name in names if name.startswith("trialwise.renderers.html")}
 
 
@@ -373,7 +372,13 @@ def test_help_loads_none_of_the_statistics(arguments: tuple[str, ...]) -> None:
     """Nor any procedure or reporter; the front page not even the command."""
     names = imported(process(*arguments))
 
-    parts = ("trialwise.stats", "trialwise.procedures", "trialwise.reporters", "trialwise.stores")
+    parts = (
+        "trialwise.stats",
+        "trialwise.procedures",
+        "trialwise.pages",
+        "trialwise.renderers",
+        "trialwise.stores",
+    )
     assert not {name for name in names if name.startswith(parts)}
     assert ("trialwise.cli.plan.plan_command" in names) == (arguments != ("--help",))
 

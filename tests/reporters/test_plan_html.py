@@ -11,7 +11,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from trialwise.documents.charts import Guide, Line, Mark, chart_lines
+from trialwise.documents.blocks import Document, Row, Table
+from trialwise.documents.charts import Chart, Guide, Line, Mark, chart_lines
+from trialwise.pages.sizing import build_sizing_page
+from trialwise.pages.sizing_words import make_prose
 from trialwise.procedures.sizing.sizing_plans import (
     CompareQuestion,
     ComplianceQuestion,
@@ -28,9 +31,7 @@ from trialwise.procedures.sizing.sizing_plans import (
     plan_regression,
     plan_sequential,
 )
-from trialwise.reporters.plan.html import render_plan_html
-from trialwise.reporters.plan.page import Page, Prose, Row, Table
-from trialwise.reporters.plan.pages import page_of
+from trialwise.renderers.html.page_frame import render_document as render_plan_html
 
 NASTY = "<script>alert('x')</script> & \"quoted\""
 
@@ -63,9 +64,13 @@ FORMS: list[tuple[str, Callable[[], Plan]]] = [
 
 
 @pytest.fixture(params=FORMS, ids=[name for name, _ in FORMS], scope="module")
-def page(request: pytest.FixtureRequest) -> Page:
+def page(request: pytest.FixtureRequest) -> Document:
     make: Callable[[], Plan] = request.param[1]
-    return page_of(make())
+    return build_sizing_page(make())
+
+
+def charts_of(page: Document) -> list[Chart]:
+    return [block for block in page.blocks if isinstance(block, Chart)]
 
 
 def tree(page: str) -> ET.Element:
@@ -93,7 +98,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_is_well_formed(page: Page) -> None:
+def test_the_page_is_well_formed(page: Document) -> None:
     """Both a strict XML parser and an HTML parser read it, and every tag is closed."""
     text = render_plan_html(page)
 
@@ -103,7 +108,7 @@ def test_the_page_is_well_formed(page: Page) -> None:
     assert tags.open == []
 
 
-def test_the_page_fetches_nothing(page: Page) -> None:
+def test_the_page_fetches_nothing(page: Document) -> None:
     """No address of any kind, no script but its own, no import, no image."""
     text = render_plan_html(page)
     own = text.partition("<script>")[2].partition("</script>")[0]
@@ -118,7 +123,7 @@ def test_the_page_fetches_nothing(page: Page) -> None:
     assert not re.search(r"<[^>]*\son\w+=", text)
 
 
-def test_the_page_can_be_read_by_everyone(page: Page) -> None:
+def test_the_page_can_be_read_by_everyone(page: Document) -> None:
     """A language, a title, one main heading, captions, scoped headers, named charts."""
     root = tree(render_plan_html(page))
 
@@ -128,18 +133,18 @@ def test_the_page_can_be_read_by_everyone(page: Page) -> None:
     tables = list(root.iter("table"))
     # Every table of the page, and the values of every chart.
     listed = sum(isinstance(block, Table) for block in page.blocks)
-    assert len(tables) == listed + len(page.charts)
+    assert len(tables) == listed + len(charts_of(page))
     assert all(table.find("caption") is not None for table in tables)
     assert all("scope" in cell.attrib for cell in root.iter("th"))
     charts = [one for one in root.iter() if one.attrib.get("role") == "img"]
-    assert len(charts) == len(page.charts) >= 1
-    for shown, chart in zip(charts, page.charts, strict=True):
+    assert len(charts) == len(charts_of(page)) >= 1
+    for shown, chart in zip(charts, charts_of(page), strict=True):
         assert f"{chart.heading}. {chart.summary}" == shown.attrib["aria-label"]
     identities = [e.attrib["id"] for e in root.iter() if "id" in e.attrib]
     assert len(identities) == len(set(identities))
 
 
-def test_the_page_follows_the_readers_colours_and_prints(page: Page) -> None:
+def test_the_page_follows_the_readers_colours_and_prints(page: Document) -> None:
     """Light, dark and paper."""
     text = render_plan_html(page)
 
@@ -148,7 +153,7 @@ def test_the_page_follows_the_readers_colours_and_prints(page: Page) -> None:
     assert "@media print" in text
 
 
-def test_every_cell_of_every_table_is_on_the_page(page: Page) -> None:
+def test_every_cell_of_every_table_is_on_the_page(page: Document) -> None:
     """The page says what the terminal says, number for number."""
     root = tree(render_plan_html(page))
 
@@ -178,12 +183,13 @@ def test_markup_in_words_is_shown_not_obeyed() -> None:
     table = Table(
         heading=NASTY, columns=(NASTY, NASTY), rows=(Row(cells=(NASTY, NASTY)),), notes=(NASTY,)
     )
-    prose = Prose(heading=NASTY, paragraphs=(NASTY,), details=(NASTY,), details_heading=NASTY)
+    prose = make_prose(NASTY, (NASTY,), details=(NASTY,), details_heading=NASTY)
     text = render_plan_html(
-        Page(
+        Document(
+            kind="Plan",
             title=NASTY,
             facts=((NASTY, NASTY),),
-            recommendation=NASTY,
+            lead=NASTY,
             blocks=(table, prose, chart),
         )
     )
@@ -202,7 +208,7 @@ def test_markup_in_words_is_shown_not_obeyed() -> None:
 
 def test_a_broken_promise_stands_out() -> None:
     """Wald's row is marked in the table, the recommended row too."""
-    root = tree(render_plan_html(page_of(sequential())))
+    root = tree(render_plan_html(build_sizing_page(sequential())))
 
     marked = {
         (row.attrib["class"], row.findtext("th"))

@@ -7,7 +7,14 @@ from textwrap import dedent
 
 import pytest
 
+from trialwise.documents.blocks import Details, Document, Prose, Row, Section, Table
 from trialwise.documents.numbers import as_duration, as_mean_trials, as_money, as_probability
+from trialwise.pages.sizing import build_sizing_page
+from trialwise.procedures.rule_in_counts import (
+    describe_rule,
+    list_failing_steps,
+    list_passing_steps,
+)
 from trialwise.procedures.sizing.sizing_plans import (
     CompareQuestion,
     ComplianceQuestion,
@@ -25,18 +32,28 @@ from trialwise.procedures.sizing.sizing_plans import (
     plan_regression,
     plan_sequential,
 )
-from trialwise.reporters.plan.page import Page, Prose, Row, Table
-from trialwise.reporters.plan.pages import page_of
-from trialwise.reporters.plan.rule import failing_steps, passing_steps, rule_in_counts
-from trialwise.reporters.plan.text import render_plan_text
+from trialwise.renderers.capabilities import Capabilities
+from trialwise.renderers.document_text import render_document_text
 from trialwise.stats.sequential import SequentialDesign
 
-HAND_MADE = Page(
+
+def render_plan_text(page: Document, *, unicode: bool = True) -> str:
+    return render_document_text(page, Capabilities(unicode=unicode))
+
+
+HAND_MADE = Document(
+    kind="Plan",
     title="Plan: is it so?",
     facts=(("good", "at least 90 %"), ("a trial", "$0.02")),
-    recommendation="Use the first: " + "it is short and it is good, " * 4 + "as 5 % says.",
+    lead="Use the first: " + "it is short and it is good, " * 4 + "as 5 % says.",
     blocks=(
-        Prose(heading="The rule", paragraphs=("PASS early.", "FAIL late."), details=("all",)),
+        Section(
+            heading="The rule",
+            blocks=(
+                Prose(paragraphs=("PASS early.", "FAIL late.")),
+                Details(summary="more", blocks=(Prose(paragraphs=("all",)),)),
+            ),
+        ),
         Table(
             heading="Trials",
             columns=("method", "P(FAIL)\nat 90 %", "most"),
@@ -91,10 +108,11 @@ def test_a_table_too_wide_is_cut_into_strips() -> None:
     rows = tuple(
         Row(cells=(name, *(f"{name}-{i}" for i in range(8)))) for name in ("first", "second")
     )
-    page = Page(
+    page = Document(
+        kind="Plan",
         title="t",
         facts=(("a", "b"),),
-        recommendation="r",
+        lead="r",
         blocks=(Table(heading="wide", columns=columns, rows=rows),),
     )
     text = render_plan_text(page)
@@ -235,13 +253,13 @@ ADVICE = {
 @pytest.mark.parametrize("name", ADVICE)
 def test_the_advice_is_one_sentence_with_numbers(name: str) -> None:
     """Word for word."""
-    assert page_of(plans()[name]).recommendation == ADVICE[name]
+    assert build_sizing_page(plans()[name]).lead == ADVICE[name]
 
 
 @pytest.mark.parametrize("name", plans())
 def test_a_plan_fits_in_eighty_columns(name: str) -> None:
     """In Unicode and in ASCII, whatever the numbers."""
-    page = page_of(plans()[name])
+    page = build_sizing_page(plans()[name])
 
     text, plain = render_plan_text(page), render_plan_text(page, unicode=False)
     assert max(map(len, text.splitlines())) <= 80
@@ -253,14 +271,14 @@ def test_a_plan_fits_in_eighty_columns(name: str) -> None:
 @pytest.mark.parametrize("name", plans())
 def test_no_value_is_missing_or_not_a_number(name: str) -> None:
     """Nothing says None, nan or inf."""
-    words = set(render_plan_text(page_of(plans()[name])).replace("(", " ").split())
+    words = set(render_plan_text(build_sizing_page(plans()[name])).replace("(", " ").split())
 
     assert set() == words & {"None", "nan", "inf", "Undefined"}
 
 
 def test_a_broken_promise_is_marked_and_explained() -> None:
     """Wald cut at 50 trials: 49.55 % FAIL at the bad rate where 80 % are promised."""
-    text = " ".join(render_plan_text(page_of(plans()["fifty"])).split())
+    text = " ".join(render_plan_text(build_sizing_page(plans()["fifty"])).split())
 
     assert "Wald, cut !" in text
     assert (
@@ -272,7 +290,7 @@ def test_a_broken_promise_is_marked_and_explained() -> None:
 
 def test_what_the_trials_cannot_do_is_said() -> None:
     """The Neyman–Pearson limits, and the number that would do."""
-    text = " ".join(render_plan_text(page_of(plans()["fifty"])).split())
+    text = " ".join(render_plan_text(build_sizing_page(plans()["fifty"])).split())
 
     assert (
         "at least 6.7 % of runs at 90 % and 14.0 % at 80 % end INCONCLUSIVE. The smallest number "
@@ -282,8 +300,8 @@ def test_what_the_trials_cannot_do_is_said() -> None:
 
 def test_criteria_share_their_trials() -> None:
     """The level of each, what that means for a run, and that the sum is not paid."""
-    shared = " ".join(render_plan_text(page_of(plans()["many"])).split())
-    alone = " ".join(render_plan_text(page_of(plans()["uncorrected"])).split())
+    shared = " ".join(render_plan_text(build_sizing_page(plans()["many"])).split())
+    alone = " ".join(render_plan_text(build_sizing_page(plans()["uncorrected"])).split())
 
     assert "each at 1.67 % (bonferroni)" in shared
     assert "FAILs at most 5 % of the time" in shared
@@ -305,7 +323,7 @@ DESIGNS = {
 def test_the_steps_say_all_that_the_boundaries_say(name: str) -> None:
     """Following the steps gives the verdict of the design after every run it can have."""
     design = DESIGNS[name]
-    passing, failing = list(passing_steps(design)), list(failing_steps(design))
+    passing, failing = list(list_passing_steps(design)), list(list_failing_steps(design))
     states = {0}
     for n in range(1, design.cap + 1):
         states = {f + more for f in states for more in (0, 1)}
@@ -323,24 +341,31 @@ def test_the_steps_say_all_that_the_boundaries_say(name: str) -> None:
 
 def test_the_rule_of_the_fifty_trial_design() -> None:
     """The counts a person would apply."""
-    prose = rule_in_counts(DESIGNS["optimal"], "optimal")
+    passing, failing, rest = describe_rule(DESIGNS["optimal"])
 
     first = dedent(
         """\
         PASS with 0 failures after 13 trials, 1 after 20, 2 after 26, 3 after 33, 4 after 39,
         5 after 44, 6 after 50."""
     )
-    assert prose.paragraphs[0] == " ".join(first.split())
-    assert prose.paragraphs[1].startswith("FAIL with 4 failures within 6 trials, 5 within ")
-    assert prose.paragraphs[2] == "What is open after 50 trials is INCONCLUSIVE."
+    assert passing == " ".join(first.split())
+    assert failing.startswith("FAIL with 4 failures within 6 trials, 5 within ")
+    assert rest == "What is open after 50 trials is INCONCLUSIVE."
 
 
 def test_a_long_rule_is_shortened_and_kept_whole_for_a_browser() -> None:
     """The beginning and the end in the terminal, all of it in the details."""
-    prose = rule_in_counts(SequentialDesign.optimal(0.9, 0.8), "optimal")
+    question = SequentialQuestion(required_rate=0.9, alternative_rate=0.8)
+    rule, *_ = build_sizing_page(plan_sequential(question)).blocks
 
-    assert "…" in prose.paragraphs[0]
-    assert prose.details[0].count("after") > prose.paragraphs[0].count("after")
+    assert isinstance(rule, Section)
+    prose, details = rule.blocks
+    assert isinstance(prose, Prose)
+    assert isinstance(details, Details)
+    (whole,) = details.blocks
+    assert isinstance(whole, Prose)
+    assert "…" in str(prose.paragraphs[0])
+    assert str(whole.paragraphs[0]).count("after") > str(prose.paragraphs[0]).count("after")
 
 
 # --- Figures ----------------------------------------------------------------------------------

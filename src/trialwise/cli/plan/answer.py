@@ -138,20 +138,23 @@ def _rendered(plan: Plan, kind: str, *, unicode: bool = True) -> str:
         from trialwise.procedures.sizing.sizing_plans import plan_data
 
         return json.dumps(plan_data(plan), indent=2, ensure_ascii=not unicode) + "\n"
-    from trialwise.reporters.plan.pages import page_of
+    from trialwise.pages.sizing import build_sizing_page
 
-    page = page_of(plan)
+    page = build_sizing_page(plan)
     if kind == ".svg":
+        from trialwise.documents.charts import Chart
         from trialwise.renderers.html.chart_file import render_chart_file
 
-        return render_chart_file(page.charts)
+        charts = [block for block in page.blocks if isinstance(block, Chart)]
+        return render_chart_file(charts)
     if kind in (".html", ".htm"):
-        from trialwise.reporters.plan.html import render_plan_html
+        from trialwise.renderers.html.page_frame import render_document
 
-        return render_plan_html(page)
-    from trialwise.reporters.plan.text import render_plan_text
+        return render_document(page)
+    from trialwise.renderers.capabilities import Capabilities
+    from trialwise.renderers.document_text import render_document_text
 
-    return render_plan_text(page, unicode=unicode)
+    return render_document_text(page, Capabilities(unicode=unicode))
 
 
 def _write(path: Path, plan: Plan, kind: str) -> None:

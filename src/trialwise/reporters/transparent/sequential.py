@@ -5,7 +5,7 @@ from __future__ import annotations
 from trialwise.documents.numbers import as_computed, as_count
 from trialwise.documents.phrases import STOPS
 from trialwise.model.verdict import Finding
-from trialwise.reporters.plan.rule import rule_in_counts
+from trialwise.procedures.rule_in_counts import describe_rule
 from trialwise.reporters.transparent.sheet import Rows
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.design import SequentialDesign
@@ -17,7 +17,7 @@ def sequential_rows(finding: Finding, design: SequentialDesign) -> Rows:
     """The design, what it does at its two rates, the stop, and the exact inference after it."""
     looks = f"every {design.batch} trials" if design.batch > 1 else "after every trial"
     rows = [("Design", f"{design.method}, at most {design.cap} trials, looks {looks}")]
-    paragraphs = rule_in_counts(design, design.method.value).paragraphs
+    paragraphs = describe_rule(design)
     rows += [("Boundaries" if place == 0 else "", text) for place, text in enumerate(paragraphs)]
     rows += _errors(design)
     if not isinstance(design.certificate, Undefined):

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.blocks import Block, Document, Row, Table
 from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines
 from trialwise.documents.numbers import as_percent, as_points, as_probability
+from trialwise.pages.sizing_words import REFUSALS, format_cost, make_prose
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
 from trialwise.procedures.sizing.regression_sizing import RegressionPlan, RegressionRow
-from trialwise.reporters.plan.page import REFUSALS, Block, Page, Prose, Row, Table, format_cost
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.result_types import Undefined
 
-__all__ = ["regression_page"]
+__all__ = ["build_regression_page"]
 
 
-def regression_page(plan: RegressionPlan) -> Page:
+def build_regression_page(plan: RegressionPlan) -> Document:
     """The regression plan as a page."""
     question = plan.question
     k, nb = question.baseline_successes, question.baseline_trials
     alternative = as_percent(round(max(0.0, question.alternative_rate), 6))
     rate = as_percent(round(question.baseline_rate, 6))
     seen = f"FAIL in at least {as_percent(question.power)} of runs"
-    return Page(
+    return Document(
+        kind="Plan",
         title=f"Plan: has the rate dropped from {rate}?",
         facts=(
             ("baseline", f"{k} of {nb} ({rate})"),
             ("no change", f"FAIL in at most {as_percent(question.alpha)} of runs"),
             ("a drop of", f"{as_points(question.drop)}, to {alternative}: {seen}"),
         ),
-        recommendation=_regression_recommendation(plan),
+        lead=_regression_recommendation(plan),
         blocks=tuple(_regression_blocks(plan)),
     )
 
@@ -78,7 +80,7 @@ def _remedy(plan: RegressionPlan) -> str:
 def _regression_blocks(plan: RegressionPlan) -> Iterator[Block]:
     question = plan.question
     lower = as_percent(round(max(0.0, question.alternative_rate), 4))
-    yield Prose(heading="Sizes", paragraphs=tuple(_regression_sizes(plan)))
+    yield make_prose("Sizes", tuple(_regression_sizes(plan)))
     yield Table(
         heading="Fewest successes that PASS, true false alarm, power",
         columns=(

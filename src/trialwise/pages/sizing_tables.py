@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from trialwise.documents.blocks import Row, Table, Tone
 from trialwise.documents.numbers import (
     as_duration,
     as_duration_spread,
@@ -21,10 +22,9 @@ from trialwise.procedures.sizing.sequential_sizing import (
     SequentialPlan,
 )
 from trialwise.procedures.sizing.trial_costs import Spread
-from trialwise.reporters.plan.page import Row, Table, Tone
 from trialwise.stats.sequential.design import Method
 
-__all__ = ["NAMES", "method_tables"]
+__all__ = ["NAMES", "list_method_tables"]
 
 #: What each method is called.
 NAMES = {
@@ -40,7 +40,7 @@ _SHARED = (
 )
 
 
-def method_tables(plan: SequentialPlan) -> Iterator[Table]:
+def list_method_tables(plan: SequentialPlan) -> Iterator[Table]:
     """Every table of the plan, in the order in which they are read."""
     yield _errors(plan)
     yield _trials(plan)

@@ -8,40 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialwise.reporters.plan.page import Prose
 from trialwise.stats.sequential.design import SequentialDesign
 
-__all__ = ["failing_steps", "passing_steps", "rule_in_counts"]
+__all__ = ["MOST_STEPS", "describe_rule", "join_steps", "list_failing_steps", "list_passing_steps"]
 
 #: A rule with more steps than this is shown by its beginning and its end.
 MOST_STEPS, FIRST_STEPS, LAST_STEPS = 12, 7, 2
 
 
-def rule_in_counts(design: SequentialDesign, name: str) -> Prose:
-    """When a design says what, in trials and failures."""
-    passing, failing = list(passing_steps(design)), list(failing_steps(design))
+def describe_rule(design: SequentialDesign) -> tuple[str, str, str]:
+    """When a design says PASS and FAIL, in trials and failures, and what is left in the end."""
+    passing, failing = list(list_passing_steps(design)), list(list_failing_steps(design))
     looks = f"Looking every {design.batch} trials: " if design.batch > 1 else ""
-    passes = _steps(passing, "after") or "never"
-    fails = _steps(failing, "within") or "never"
+    passes = _shorten_steps(passing, "after") or "never"
+    fails = _shorten_steps(failing, "within") or "never"
     rest = (
         f"By trial {max(n for n, *_ in _reached(design))} every run has its verdict."
         if design.always_decides
         else f"What is open after {design.cap} trials is INCONCLUSIVE."
     )
-    long = max(len(passing), len(failing)) > MOST_STEPS
-    whole = (
-        f"PASS: {_listed(passing, 'after')}.",
-        f"FAIL: {_listed(failing, 'within')}.",
-    )
-    return Prose(
-        heading=f"The rule ({name})",
-        paragraphs=(f"{looks}PASS {passes}.", f"FAIL {fails}.", rest),
-        details=whole if long else (),
-        details_heading="The whole rule",
-    )
+    return f"{looks}PASS {passes}.", f"FAIL {fails}.", rest
 
 
-def passing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:
+def list_passing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:
     """(failures, trials): the first look at which so many failures PASS, where a run can be."""
     shown = -1
     for n, low, _ in _reached(design):
@@ -51,7 +40,7 @@ def passing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:
             shown = most
 
 
-def failing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:
+def list_failing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:
     """(failures, trials): the last look at which so many failures FAIL, where a run can be."""
     last: tuple[int, int] | None = None
     for n, _, high in _reached(design):
@@ -76,7 +65,7 @@ def _reached(design: SequentialDesign) -> Iterator[tuple[int, int, int]]:
             return
 
 
-def _steps(steps: list[tuple[int, int]], word: str) -> str:
+def _shorten_steps(steps: list[tuple[int, int]], word: str) -> str:
     if not steps:
         return ""
     (failures, trials), *rest = steps
@@ -90,5 +79,6 @@ def _steps(steps: list[tuple[int, int]], word: str) -> str:
     return ", ".join(listed)
 
 
-def _listed(steps: list[tuple[int, int]], word: str) -> str:
+def join_steps(steps: list[tuple[int, int]], word: str) -> str:
+    """All steps in one line."""
     return ", ".join(f"{f} {word} {n}" for f, n in steps) or "never"

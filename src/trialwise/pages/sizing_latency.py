@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.blocks import Block, Document, Row, Table
 from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines
 from trialwise.documents.numbers import as_duration, as_percent, as_probability
+from trialwise.pages.sizing_words import format_cost
 from trialwise.procedures.sizing.latency_sizing import LatencyPlan, LatencyQuestion, LatencyRow
-from trialwise.reporters.plan.page import Block, Page, Row, Table, format_cost
 from trialwise.stats.result_types import Undefined
 
-__all__ = ["latency_page"]
+__all__ = ["build_latency_page"]
 
 _INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
 _SHOW_NOTE = (
@@ -19,14 +20,15 @@ _SHOW_NOTE = (
 )
 
 
-def latency_page(plan: LatencyPlan) -> Page:
+def build_latency_page(plan: LatencyPlan) -> Document:
     """The latency plan as a page."""
     question = plan.question
     names = ", ".join(_level(row.percentile) for row in plan.rows)
-    return Page(
+    return Document(
+        kind="Plan",
         title=f"Plan: latency at {names}",
         facts=tuple(_latency_facts(question)),
-        recommendation=_latency_recommendation(plan),
+        lead=_latency_recommendation(plan),
         blocks=tuple(_latency_blocks(plan)),
     )
 

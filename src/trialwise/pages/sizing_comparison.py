@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.blocks import Document, Row, Table
 from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines
 from trialwise.documents.numbers import as_mean_trials, as_percent, as_points, as_probability
+from trialwise.pages.sizing_words import format_cost
 from trialwise.procedures.sizing.comparison_sizing import ComparePlan, PairedSize
-from trialwise.reporters.plan.page import Page, Row, Table, format_cost
 
-__all__ = ["compare_page"]
+__all__ = ["build_comparison_page"]
 
 _INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
 _KINDS = {
@@ -21,20 +22,21 @@ _KINDS = {
 _SWEEP = "even if all of them favour A"
 
 
-def compare_page(plan: ComparePlan) -> Page:
+def build_comparison_page(plan: ComparePlan) -> Document:
     """The A/B plan as a page."""
     question = plan.question
     a, b = as_percent(question.rate), as_percent(question.worse_rate)
     called = "they are called different" if question.two_sided else "B is called worse"
     found = f"at least {as_percent(question.power)} of runs"
-    return Page(
+    return Document(
+        kind="Plan",
         title=f"Plan: is B, at {b}, worse than A, at {a}?",
         facts=(
             ("no drop", f"{called} in at most {as_percent(question.alpha)} of runs"),
             ("a drop", f"of {as_points(question.drop)}: B is called worse in {found}"),
             *((("pairs", str(question.pairs)),) if question.pairs is not None else ()),
         ),
-        recommendation=_compare_recommendation(plan),
+        lead=_compare_recommendation(plan),
         blocks=(*_compare_tables(plan), _compare_chart(plan)),
     )
 

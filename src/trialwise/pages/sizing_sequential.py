@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.blocks import Block, Document, Section
 from trialwise.documents.charts import Chart, Guide, Ink, Line, Mark, chart_lines, chart_shares
 from trialwise.documents.numbers import (
     as_duration,
@@ -13,25 +14,32 @@ from trialwise.documents.numbers import (
     as_percent,
     as_probability,
 )
+from trialwise.pages.sizing_tables import NAMES, list_method_tables
+from trialwise.pages.sizing_words import make_prose
+from trialwise.procedures.rule_in_counts import (
+    MOST_STEPS,
+    describe_rule,
+    join_steps,
+    list_failing_steps,
+    list_passing_steps,
+)
 from trialwise.procedures.sizing.sequential_sizing import Expectation, SequentialPlan
 from trialwise.procedures.sizing.sizing_questions import Correction, SequentialQuestion
-from trialwise.reporters.plan.page import Block, Page, Prose
-from trialwise.reporters.plan.rule import rule_in_counts
-from trialwise.reporters.plan.tables import NAMES, method_tables
-from trialwise.stats.sequential.design import Method
+from trialwise.stats.sequential.design import Method, SequentialDesign
 
-__all__ = ["sequential_page"]
+__all__ = ["build_sequential_page"]
 
 _INKS: dict[Method, Ink] = {Method.OPTIMAL: "one", Method.WALD: "two", Method.FIXED: "three"}
 
 
-def sequential_page(plan: SequentialPlan) -> Page:
+def build_sequential_page(plan: SequentialPlan) -> Document:
     """The plan as a page of words, tables and charts."""
     question = plan.question
-    return Page(
+    return Document(
+        kind="Plan",
         title=f"Plan: is the rate at least {as_percent(question.required_rate)}?",
         facts=tuple(_facts(plan)),
-        recommendation=_recommendation(plan),
+        lead=_recommendation(plan),
         blocks=tuple(_blocks(plan)),
     )
 
@@ -115,14 +123,29 @@ def _mean_costs(high: Expectation, low: Expectation) -> str:
 
 def _blocks(plan: SequentialPlan) -> Iterator[Block]:
     best = plan.recommendation.design
-    yield rule_in_counts(best, NAMES[best.method])
-    yield from method_tables(plan)
+    yield _rule(best)
+    yield from list_method_tables(plan)
     yield _limits(plan)
     yield _verdict_chart(plan)
     yield _trials_chart(plan)
 
 
-def _limits(plan: SequentialPlan) -> Prose:
+def _rule(design: SequentialDesign) -> Section:
+    """The rule in counts; a browser shows the whole of a long one."""
+    passing, failing = list(list_passing_steps(design)), list(list_failing_steps(design))
+    whole = (
+        f"PASS: {join_steps(passing, 'after')}.",
+        f"FAIL: {join_steps(failing, 'within')}.",
+    )
+    return make_prose(
+        f"The rule ({NAMES[design.method]})",
+        describe_rule(design),
+        details=whole if max(len(passing), len(failing)) > MOST_STEPS else (),
+        details_heading="The whole rule",
+    )
+
+
+def _limits(plan: SequentialPlan) -> Section:
     question = plan.question
     paragraphs = []
     if plan.shortfall is not None:
@@ -144,7 +167,7 @@ def _limits(plan: SequentialPlan) -> Prose:
             f"The optimal design's mean trials over the two rates{counted} lie {excess} above the "
             f"least that any test with at most {plan.max_trials} trials can have."
         )
-    return Prose(heading="What no design can beat", paragraphs=tuple(paragraphs))
+    return make_prose("What no design can beat", tuple(paragraphs))
 
 
 def _guides(question: SequentialQuestion) -> tuple[Guide, ...]:

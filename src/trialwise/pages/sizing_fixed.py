@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.blocks import Block, Document, Row, Table
 from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines
 from trialwise.documents.numbers import as_percent, as_probability, is_within
+from trialwise.pages.sizing_words import REFUSALS, format_cost
 from trialwise.procedures.sizing.fixed_sizing import (
     CompliancePlan,
     PrecisionPlan,
@@ -13,17 +15,16 @@ from trialwise.procedures.sizing.fixed_sizing import (
     RuleAt,
     RuleSize,
 )
-from trialwise.reporters.plan.page import REFUSALS, Block, Page, Row, Table, format_cost
 from trialwise.stats.result_types import Undefined
 
-__all__ = ["compliance_page", "precision_page"]
+__all__ = ["build_compliance_page", "build_precision_page"]
 
 _INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
 
 # --- Compliance -------------------------------------------------------------------------------
 
 
-def compliance_page(plan: CompliancePlan) -> Page:
+def build_compliance_page(plan: CompliancePlan) -> Document:
     """The compliance plan as a page."""
     question = plan.question
     required, better = as_percent(question.required_rate), as_percent(question.better_rate)
@@ -35,10 +36,11 @@ def compliance_page(plan: CompliancePlan) -> Page:
         facts.append(
             ("trials", f"{question.trials}{format_cost(question.prices, question.trials)}")
         )
-    return Page(
+    return Document(
+        kind="Plan",
         title=f"Plan: show that the rate is above {required}",
         facts=tuple(facts),
-        recommendation=_compliance_recommendation(plan),
+        lead=_compliance_recommendation(plan),
         blocks=tuple(_compliance_blocks(plan)),
     )
 
@@ -183,7 +185,7 @@ def _compliance_chart(plan: CompliancePlan) -> Chart:
 _INTERVAL_NAMES = {"wald": "textbook", "wilson": "wilson", "clopper-pearson": "exact"}
 
 
-def precision_page(plan: PrecisionPlan) -> Page:
+def build_precision_page(plan: PrecisionPlan) -> Document:
     """The precision plan as a page."""
     question = plan.question
     level, margin = as_percent(question.confidence), as_percent(question.margin)
@@ -216,13 +218,14 @@ def precision_page(plan: PrecisionPlan) -> Page:
                 rows=tuple(_precision_row(plan, row) for row in plan.given),
             )
         )
-    return Page(
+    return Document(
+        kind="Plan",
         title=f"Plan: estimate a rate of about {as_percent(question.rate)} to ± {margin}",
         facts=(
             ("confidence", f"{level}, two-sided"),
             ("rate", f"{as_percent(question.rate)} or so"),
         ),
-        recommendation=(
+        lead=(
             f"Run {chosen.trials} trials{format_cost(question.prices, chosen.trials)}: at a "
             f"rate of {as_percent(question.rate)} the {level} Wilson interval is then "
             f"± {as_probability(chosen.half_width)} wide on average and holds the true rate in "

@@ -1,0 +1,205 @@
+"""A document as text for a terminal or a log, in as many columns as the stream has.
+
+What a reader opens on demand stays out, and so do pictures that characters cannot draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from trialwise.documents.blocks import (
+    Badge,
+    Block,
+    Cell,
+    Columns,
+    Document,
+    Facts,
+    Items,
+    Link,
+    Name,
+    Prose,
+    Section,
+    Table,
+    Value,
+    Verbatim,
+)
+from trialwise.documents.charts import Chart
+from trialwise.documents.printable import count_cells, pad, wrap_text
+from trialwise.renderers.capabilities import Capabilities, Style, pick_style
+
+__all__ = ["render_document_text"]
+
+_INDENT, _GAP = "  ", "  "
+#: The column of terms; a longer term is shortened, so that values stay aligned.
+_TERM = 26
+#: A terminal narrower than this wraps by itself.
+_NARROWEST = 40
+
+
+def render_document_text(document: Document, able: Capabilities | None = None) -> str:
+    """A document as text.
+
+    Args:
+        document: What to show.
+        able: What the stream can do; plain ASCII of 80 columns where not given.
+    """
+    writer = _Writer(able or Capabilities())
+    return "\n".join(line.rstrip() for line in writer.document(document)).rstrip() + "\n"
+
+
+class _Writer:
+    """Writes blocks as lines for one stream."""
+
+    def __init__(self, able: Capabilities) -> None:
+        self.able = able
+        self.width = max(_NARROWEST, able.width)
+
+    def document(self, document: Document) -> Iterator[str]:
+        badge = "" if document.badge is None else f"{self.text(document.badge)}{_GAP}"
+        yield from self.filled(document.title, lead=badge, style=self.heading_style)
+        yield ""
+        if document.facts:
+            yield from self.aligned(document.facts)
+            yield ""
+        if document.lead:
+            yield from self.filled(document.lead)
+            yield ""
+        for block in (*document.opening, *document.blocks):
+            lines = [*self.block(block)]
+            if lines:
+                yield from lines
+                yield ""
+
+    @property
+    def heading_style(self) -> Style | None:
+        return Style.STRONG if self.able.colour else None
+
+    def block(self, block: Block) -> Iterator[str]:
+        match block:
+            case Section():
+                yield from self.section(block)
+            case Document():
+                yield from self.document(block)
+            case Columns():
+                for one in block.blocks:
+                    yield from self.block(one)
+            case Facts():
+                yield from self.headed(block.heading, self.facts(block))
+            case Prose():
+                lines = (x for one in block.paragraphs for x in self.filled(one, indent=_INDENT))
+                yield from self.headed(block.heading, lines)
+            case Items():
+                lines = (x for one in block.items for x in self.filled(one, lead=f"{_INDENT}- "))
+                yield from self.headed(block.heading, lines)
+            case Verbatim():
+                lines = (self.able.shown(line) for line in block.text.split("\n"))
+                yield from self.headed(block.heading, (f"{_INDENT}{line}" for line in lines))
+            case Table():
+                yield from self.headed(block.heading, self.table(block))
+            case Chart():
+                yield from self.chart(block)
+            case _:
+                # Details are for those who ask; strips, bars and cards are for a browser.
+                return
+
+    def section(self, section: Section) -> Iterator[str]:
+        # Headings of the analysis hold names, whose letters must stay as they are.
+        is_verbatim = section.depth == "analysis"
+        heading = section.heading if is_verbatim else section.heading.upper()
+        yield from self.filled(heading, style=self.heading_style)
+        for block in section.blocks:
+            yield from self.block(block)
+        if section.note:
+            yield from self.filled(section.note, indent=_INDENT)
+
+    def headed(self, heading: str, lines: Iterable[str]) -> Iterator[str]:
+        if heading:
+            yield from self.filled(heading.upper(), style=self.heading_style)
+        yield from lines
+
+    def chart(self, chart: Chart) -> Iterator[str]:
+        # Few pages have charts.
+        from trialwise.renderers.character_charts import render_chart_characters
+
+        heading, *rest = render_chart_characters(chart, unicode=self.able.unicode)
+        yield self.able.shown(heading.upper())
+        yield from map(self.able.shown, rest)
+
+    # --- Terms and values ---------------------------------------------------------------------
+
+    def aligned(self, pairs: Iterable[tuple[str, Cell | None]]) -> Iterator[str]:
+        """Terms in a column as wide as the longest of them."""
+        given = [(self.able.shown(term), value) for term, value in pairs if value is not None]
+        width = max(count_cells(term) for term, _ in given) + len(_GAP)
+        for term, value in given:
+            yield from self.filled(value, lead=f"{_INDENT}{pad(term, width)}")
+
+    def facts(self, facts: Facts) -> Iterator[str]:
+        """Terms with a colon, in one column through the whole document."""
+        for term, value in facts.pairs:
+            if value is not None:
+                shown = f"{self.able.shown(term, _TERM - 1)}:" if term else ""
+                yield from self.filled(value, lead=f"{_INDENT}{pad(shown, _TERM)} ")
+
+    # --- Tables -------------------------------------------------------------------------------
+
+    def table(self, table: Table) -> Iterator[str]:
+        """The rows, in as many strips of columns as the width asks for, and the notes."""
+        titles = [self.text(column, lines=True).split("\n") for column in table.columns]
+        depth = max(map(len, titles)) if table.is_headed else 0
+        padded = [[""] * (depth - len(title)) + title for title in titles] if depth else []
+        heads = [tuple(title[place] for title in padded) for place in range(depth)]
+        rows = [tuple(map(self.text, row.cells)) for row in table.rows]
+        tones = [*("plain" for _ in heads), *(row.tone for row in table.rows)]
+        cells = [*heads, *rows]
+        widths = [max(count_cells(row[i]) for row in cells) for i in range(len(titles))]
+        for strip in self.strips(widths):
+            for row, tone in zip(cells, tones, strict=True):
+                parts = [
+                    pad(row[i], widths[i], right=i not in table.words and i > 0) for i in strip
+                ]
+                plain = tone not in ("pass", "fail", "open", "quiet")
+                style = None if plain else pick_style(tone)  # type: ignore[arg-type]
+                yield _INDENT + self.able.painted(_GAP.join(parts), style)
+        for note in table.notes:
+            yield from self.filled(note, indent=_INDENT)
+
+    def strips(self, widths: Sequence[int]) -> Iterator[list[int]]:
+        """The first column with as many of the others as fit beside it, again and again."""
+        room = self.width - len(_INDENT) - widths[0]
+        cuts, used = [1], 0
+        for place in range(1, len(widths)):
+            used += widths[place] + len(_GAP)
+            if used > room and place > cuts[-1]:
+                cuts.append(place)
+                used = widths[place] + len(_GAP)
+        for start, end in pairwise([*cuts, len(widths)]):
+            yield [0, *range(start, end)]
+
+    # --- Text ---------------------------------------------------------------------------------
+
+    def filled(
+        self, cell: Cell, *, indent: str = "", lead: str = "", style: Style | None = None
+    ) -> Iterator[str]:
+        """A text in lines; the first begins with the lead, and the others stand below its end."""
+        start = indent + lead
+        first, *rest = wrap_text(self.text(cell), self.width - count_cells(start))
+        yield start + self.able.painted(first, style)
+        for line in rest:
+            yield " " * count_cells(start) + self.able.painted(line, style)
+
+    def text(self, cell: Cell, *, lines: bool = False) -> str:
+        """A cell as the stream can show it, on one line unless its line breaks count."""
+        match cell:
+            case str():
+                parts = cell.split("\n") if lines else [cell]
+                return "\n".join(map(self.able.shown, parts))
+            case Badge():
+                return self.able.shown(cell.word)
+            case Link() | Name() | Value():
+                return self.able.shown(cell.text)
+            case tuple():
+                return " ".join(self.text(one) for one in cell)
+            case _:  # a strip is a picture, and its numbers stand beside it
+                return ""

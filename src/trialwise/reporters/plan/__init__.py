@@ -1,1 +1,0 @@
-"""A plan as a page: neutral blocks first, then text, HTML, SVG."""
