@@ -14,12 +14,11 @@ from trialwise.documents.blocks import (
     Items,
     Link,
     Prose,
-    Row,
     Section,
     Table,
 )
 from trialwise.documents.charts import Chart
-from trialwise.documents.numbers import as_ends, as_observed
+from trialwise.documents.tables import build_table
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Finding, Procedure
@@ -27,10 +26,9 @@ from trialwise.pages.corrected_rates import build_correction
 from trialwise.pages.counted_trials import find_bounds, find_plan, list_outcomes
 from trialwise.pages.criterion_evidence import list_evidence
 from trialwise.pages.design_curves import chart_trials, chart_verdicts, list_behaviours
-from trialwise.pages.finding_facts import pick_interval, pick_rate
 from trialwise.pages.interval_strips import build_strips
 from trialwise.pages.path_chart import chart_path
-from trialwise.pages.requirements import write_need, write_stop
+from trialwise.pages.requirements import write_interval, write_need, write_rate, write_stop
 from trialwise.pages.verdict_meaning import make_finding_badge
 
 __all__ = ["list_criteria_sections"]
@@ -62,37 +60,20 @@ def list_criteria_sections(record: RunRecord, charted: int) -> Iterator[Section]
 
 
 def _build_table(record: RunRecord) -> Table:
-    rows = []
-    for one in record.verdict.findings:
-        rate, interval = pick_rate(one), pick_interval(one)
-        badges: Cell = tuple(part for badge in _list_badges(record, one) for part in (badge, " "))
-        rows.append(
-            Row(
-                cells=(
-                    Link(text=one.criterion, target=_name_section(one)),
-                    badges,
-                    "–" if rate is None else as_observed(rate),
-                    "–" if interval is None else as_ends(interval),
-                    write_need(one) or "–",
-                    f"{one.tally.trials:,}",
-                    f"{one.tally.failed:,}",
-                    write_stop(one),
-                )
-            )
-        )
-    return Table(
-        heading="Criteria",
-        columns=(
-            "criterion",
+    return build_table(
+        "Criteria",
+        record.verdict.findings,
+        ("criterion", lambda one: Link(text=one.criterion, target=_name_section(one))),
+        (
             "verdict",
-            "rate",
-            "interval, %",
-            "needs",
-            "trials",
-            "failed",
-            "ended",
+            lambda one: tuple(part for b in _list_badges(record, one) for part in (b, " ")),
         ),
-        rows=tuple(rows),
+        ("rate", write_rate),
+        ("interval, %", write_interval),
+        ("needs", lambda one: write_need(one) or "–"),
+        ("trials", lambda one: f"{one.tally.trials:,}"),
+        ("failed", lambda one: f"{one.tally.failed:,}"),
+        ("ended", write_stop),
         words=(0, 1, 7),
     )
 

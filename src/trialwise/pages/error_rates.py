@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trialwise.documents.blocks import Block, Cell, Name, Prose, Row, Section, Table, Value
+from trialwise.documents.blocks import Block, Cell, Name, Prose, Section, Value
 from trialwise.documents.numbers import (
     as_count,
     as_level,
@@ -13,6 +13,7 @@ from trialwise.documents.numbers import (
     as_probability,
     is_within,
 )
+from trialwise.documents.tables import build_table
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Finding
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff
@@ -82,13 +83,13 @@ def list_error_blocks(record: RunRecord) -> Iterator[Block]:
     if not rates:
         return
     heading = "How often the rules err"
-    table = Table(
-        heading=heading,
-        columns=("criterion", "error", "allowed", "actual"),
-        rows=tuple(
-            Row(cells=(Name(one.criterion), one.event, as_level(one.nominal), _write_exact(one)))
-            for one in rates
-        ),
+    table = build_table(
+        heading,
+        rates,
+        ("criterion", lambda one: Name(one.criterion)),
+        ("error", lambda one: one.event),
+        ("allowed", lambda one: as_level(one.nominal)),
+        ("actual", _write_exact),
         words=(0, 1),
         is_headed=False,
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trialwise.documents.blocks import Block, Cell, Details, Name, Prose, Row, Section, Table, Value
+from trialwise.documents.blocks import Block, Cell, Details, Name, Prose, Section, Table, Value
 from trialwise.documents.extent import cut_middle
 from trialwise.documents.numbers import as_count, as_observed
+from trialwise.documents.tables import build_table
 from trialwise.model.metrics import (
+    GateCheck,
     GateFinding,
-    InputScore,
+    GateNumber,
     MetricsEvidence,
     PassK,
     ReliabilityEvidence,
@@ -60,40 +62,27 @@ def _build_gate(record: RunRecord, gate: GateFinding) -> Section:
 
 def _list_numbers(gate: GateFinding) -> Iterator[Table]:
     """What was asked and whether it holds, and then what else was measured."""
-    rows = [
-        Row(
-            cells=(
-                one.target,
-                one.shown,
-                _write_ends(one.interval),
-                str(one.matcher),
-                HELD[one.holds],
-                one.basis,
-            )
-        )
-        for one in gate.checks
-    ]
-    rows += [
-        Row(
-            cells=(
-                one.target,
-                _write_number(one.value),
-                _write_ends(one.interval),
-                "–",
-                "not asked",
-                one.basis,
-            )
-        )
-        for one in list_unlimited(gate)
-    ]
-    if rows:
-        yield Table(
-            heading="Targets",
-            columns=("target", "number", "interval", "asked", "result", "basis"),
-            rows=tuple(rows),
+    numbers: list[GateCheck | GateNumber] = [*gate.checks, *list_unlimited(gate)]
+    if numbers:
+        yield build_table(
+            "Targets",
+            numbers,
+            ("target", lambda one: one.target),
+            ("number", lambda one: _write_asked(one)[0]),
+            ("interval", lambda one: _write_ends(one.interval)),
+            ("asked", lambda one: _write_asked(one)[1]),
+            ("result", lambda one: _write_asked(one)[2]),
+            ("basis", lambda one: one.basis),
             words=(0, 3, 4, 5),
             is_headed=False,
         )
+
+
+def _write_asked(one: GateCheck | GateNumber) -> tuple[Cell, str, str]:
+    """The number, what was asked of it and whether that holds."""
+    if isinstance(one, GateNumber):
+        return _write_number(one.value), "–", "not asked"
+    return one.shown, str(one.matcher), HELD[one.holds]
 
 
 def _write_ends(interval: Interval | Undefined) -> Value:
@@ -138,22 +127,14 @@ def _write_name(input_id: str) -> Name:
 
 def _list_reliability(evidence: ReliabilityEvidence) -> Iterator[Block]:
     worst = sorted(evidence.inputs, key=lambda one: one.summary.graceful_degradation)
-    rows = [
-        Row(
-            cells=(
-                _write_name(one.input_id),
-                f"{sum(one.summary.outcomes)} of {one.summary.runs}",
-                str(one.summary.variance_amplification),
-                str(one.summary.graceful_degradation),
-                _draw_outcomes(one.summary.outcomes),
-            )
-        )
-        for one in worst[:MOST]
-    ]
-    yield Table(
-        heading="Runs of each input",
-        columns=("input", "passed", "variance amplification", "graceful degradation", "in order"),
-        rows=tuple(rows),
+    yield build_table(
+        "Runs of each input",
+        worst[:MOST],
+        ("input", lambda one: _write_name(one.input_id)),
+        ("passed", lambda one: f"{sum(one.summary.outcomes)} of {one.summary.runs}"),
+        ("variance amplification", lambda one: str(one.summary.variance_amplification)),
+        ("graceful degradation", lambda one: str(one.summary.graceful_degradation)),
+        ("in order", lambda one: _draw_outcomes(one.summary.outcomes)),
         words=(0, 4),
         notes=_count_rest(len(worst)),
     )
@@ -181,10 +162,15 @@ def _list_metrics(evidence: MetricsEvidence) -> Iterator[Block]:
         title = f"The same of {one.criterion}"
         yield Details(summary=title, blocks=(_build_pass_k(title, one.pass_k),))
     worst = sorted(evidence.inputs, key=lambda one: (one.rate, one.score))
-    yield Table(
-        heading="Inputs",
-        columns=("input", "passed", "rate", "interval", "score", "flaky"),
-        rows=tuple(map(_write_input, worst[:MOST])),
+    yield build_table(
+        "Inputs",
+        worst[:MOST],
+        ("input", lambda one: _write_name(one.input_id)),
+        ("passed", lambda one: f"{one.passed} of {one.trials}"),
+        ("rate", lambda one: as_observed(one.rate)),
+        ("interval", lambda one: _write_ends(one.interval)),
+        ("score", lambda one: f"{one.score:.3f}"),
+        ("flaky", lambda one: f"{one.flakiness:.3g} %" if one.flaky else "–"),
         words=(0, 5),
         notes=_count_rest(len(worst)),
     )
@@ -194,42 +180,14 @@ def _list_metrics(evidence: MetricsEvidence) -> Iterator[Block]:
 
 
 def _build_pass_k(heading: str, rows: Sequence[PassK]) -> Table:
-    return Table(
-        heading=heading,
-        columns=(
-            "k",
-            "pass@k",
-            "interval",
-            "pass^k",
-            "interval",
-            "naive pass@k",
-            "plug-in pass^k",
-        ),
-        rows=tuple(
-            Row(
-                cells=(
-                    str(row.k),
-                    _write_number(row.pass_at_k),
-                    _write_ends(row.pass_at_k_interval),
-                    _write_number(row.pass_hat_k),
-                    _write_ends(row.pass_hat_k_interval),
-                    _write_number(row.pass_at_k_naive),
-                    _write_number(row.pass_hat_k_plugin),
-                )
-            )
-            for row in rows
-        ),
-    )
-
-
-def _write_input(one: InputScore) -> Row:
-    return Row(
-        cells=(
-            _write_name(one.input_id),
-            f"{one.passed} of {one.trials}",
-            as_observed(one.rate),
-            _write_ends(one.interval),
-            f"{one.score:.3f}",
-            f"{one.flakiness:.3g} %" if one.flaky else "–",
-        )
+    return build_table(
+        heading,
+        rows,
+        ("k", lambda one: str(one.k)),
+        ("pass@k", lambda one: _write_number(one.pass_at_k)),
+        ("interval", lambda one: _write_ends(one.pass_at_k_interval)),
+        ("pass^k", lambda one: _write_number(one.pass_hat_k)),
+        ("interval", lambda one: _write_ends(one.pass_hat_k_interval)),
+        ("naive pass@k", lambda one: _write_number(one.pass_at_k_naive)),
+        ("plug-in pass^k", lambda one: _write_number(one.pass_hat_k_plugin)),
     )

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from trialwise.documents.axes import Axis, round_up, thin_out
-from trialwise.documents.blocks import Cell, Row, Section, Table
+from trialwise.documents.blocks import Cell, Section, Table
 from trialwise.documents.charts import Area, Chart, Guide, Hit, Line, Mark, Place
 from trialwise.documents.numbers import as_count, as_probability, as_seconds
+from trialwise.documents.tables import build_table
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import LatencyFinding
 from trialwise.pages.finding_facts import list_latency_marks
@@ -58,30 +59,27 @@ def build_latency_section(record: RunRecord) -> Section | None:
 
 
 def _build_table(record: RunRecord) -> Table:
-    rows = []
-    for one in record.verdict.latency:
+    def write_badge(one: LatencyFinding) -> Cell:
         marks = list_latency_marks(one, record.verdict)
-        badge: Cell = (make_badge(one.decision), f" {', '.join(marks)}" if marks else "")
-        rows.append(
-            Row(
-                cells=(
-                    one.constraint,
-                    badge,
-                    "–" if one.observed is None else as_seconds(one.observed),
-                    "–" if one.threshold is None else as_seconds(one.threshold),
-                    f"{one.trials:,}",
-                    one.statement,
-                    _write_error_rate(one),
-                )
-            )
-        )
-    return Table(
-        heading="Latency findings",
-        columns=("percentile", "verdict", "observed", "limit", "trials", "why", "error rate"),
-        rows=tuple(rows),
+        return (make_badge(one.decision), f" {', '.join(marks)}" if marks else "")
+
+    return build_table(
+        "Latency findings",
+        record.verdict.latency,
+        ("percentile", lambda one: one.constraint),
+        ("verdict", write_badge),
+        ("observed", lambda one: _write_seconds(one.observed)),
+        ("limit", lambda one: _write_seconds(one.threshold)),
+        ("trials", lambda one: f"{one.trials:,}"),
+        ("why", lambda one: one.statement),
+        ("error rate", _write_error_rate),
         words=(0, 1, 5, 6),
         is_headed=False,
     )
+
+
+def _write_seconds(value: float | None) -> str:
+    return "–" if value is None else as_seconds(value)
 
 
 def _write_error_rate(one: LatencyFinding) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from trialwise.documents.blocks import (
     Badge,
@@ -13,21 +14,20 @@ from trialwise.documents.blocks import (
     Document,
     Items,
     Name,
-    Row,
     Table,
-    Tone,
 )
 from trialwise.documents.charts import Strip
 from trialwise.documents.numbers import (
     as_count,
     as_duration,
-    as_ends,
     as_money,
     as_observed,
     as_percent,
     as_points,
 )
+from trialwise.documents.tables import build_table
 from trialwise.model.run import RunRecord
+from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding
 from trialwise.pages.attention import list_attention
 from trialwise.pages.comparison import (
@@ -40,19 +40,17 @@ from trialwise.pages.comparison import (
     setup_words,
     won_words,
 )
-from trialwise.pages.finding_facts import pick_interval, pick_rate
+from trialwise.pages.finding_facts import pick_interval
 from trialwise.pages.interval_strips import find_scale_start, make_strip
-from trialwise.pages.path_chart import INKS
-from trialwise.pages.requirements import find_required
+from trialwise.pages.requirements import find_required, write_interval, write_rate
 from trialwise.pages.result_lines import describe_lines
-from trialwise.pages.suite_totals import decide_suite, pick_suite_status, require_runs
+from trialwise.pages.suite_totals import decide_suite, pick_suite_status, require_runs, sum_spending
 from trialwise.pages.verdict_meaning import (
     explain_meaning,
     is_measured,
-    is_soft,
     make_badge,
     make_finding_badge,
-    pick_headline,
+    make_summary_badge,
 )
 from trialwise.procedures.comparing.comparison_findings import (
     ComparisonFinding,
@@ -64,10 +62,10 @@ __all__ = ["summarize_comparison", "summarize_run", "summarize_suite"]
 
 #: Rows of a table and notes of a list; a notebook is no report.
 _MOST_ROWS, _MOST_NOTES = 40, 12
-_CONTRASTS: dict[Contrast, tuple[Tone, Decision]] = {
-    Contrast.BETTER: ("pass", Decision.PASS),
-    Contrast.WORSE: ("fail", Decision.FAIL),
-    Contrast.NOT_TOLD_APART: ("open", Decision.INCONCLUSIVE),
+_CONTRASTS: dict[Contrast, Literal["pass", "fail", "open"]] = {
+    Contrast.BETTER: "pass",
+    Contrast.WORSE: "fail",
+    Contrast.NOT_TOLD_APART: "open",
 }
 
 
@@ -75,12 +73,11 @@ def summarize_run(record: RunRecord) -> Document:
     """One run: its verdict, a row for each criterion, and what a reader must not miss."""
     verdict = record.verdict
     about = [("", verdict.claim.about(one.inputs)) for one in verdict.experiments]
-    decision = None if is_measured(record) else verdict.decision
     notes = [] if is_measured(record) else list_attention(verdict)
     return Document(
         kind="Run",
         title=verdict.contract,
-        badge=make_badge(decision, pick_headline(record)),
+        badge=make_summary_badge(record),
         lead=explain_meaning(record),
         facts=(*(about if len(about) == 1 else ()), *_list_spent([record])),
         blocks=(
@@ -95,41 +92,33 @@ def summarize_suite(records: Sequence[RunRecord]) -> Document:
     """Several runs: a row for each contract."""
     several = require_runs(records)
     verdicts = [one.verdict for one in several]
-    rows = [
-        Row(
-            cells=(
-                Name(one.verdict.contract),
-                make_badge(one.verdict.decision, pick_headline(one), soft=is_soft(one)),
-                explain_meaning(one),
-                f"{len(one.trials):,}",
-            )
-        )
-        for one in several
-    ]
+    table = build_table(
+        "Contracts",
+        several[:_MOST_ROWS],
+        ("contract", lambda one: Name(one.verdict.contract)),
+        ("verdict", make_summary_badge),
+        ("meaning", explain_meaning),
+        ("trials", lambda one: f"{len(one.trials):,}"),
+        words=(0, 1, 2),
+        notes=_count_rest(several),
+        is_headed=False,
+    )
     notes = [
         f"{one.verdict.contract}: {note}" for one in several for note in list_attention(one.verdict)
     ]
-    columns = ("contract", "verdict", "meaning", "trials")
     return Document(
         kind="Suite",
         title="suite",
         badge=make_badge(decide_suite(verdicts), pick_suite_status(verdicts).value),
         lead=f"{as_count(len(several), 'contract')}, as good as the worst of them",
         facts=tuple(_list_spent(several)),
-        blocks=(
-            _cut_table("Contracts", columns, rows, words=(0, 1, 2)),
-            *_fold_notes("Needs attention", notes, is_open=True),
-        ),
+        blocks=(table, *_fold_notes("Needs attention", notes, is_open=True)),
     )
 
 
 def summarize_comparison(verdict: ComparisonVerdict) -> Document:
     """Two runs compared: a row for each criterion, what trials took, and what qualifies it."""
     margin = verdict.question.margin
-    before, after = verdict.reference.label, verdict.candidate.label
-    columns = ("criterion", f"{after} is", before, after, "difference in points", "", "won", "p")
-    reach = _find_reach(verdict)
-    rows = [_write_contrast(one, verdict, reach) for one in verdict.findings]
     took = [*map(amount_words, verdict.amounts), *setup_words(verdict)]
     return Document(
         kind="Comparison",
@@ -142,81 +131,93 @@ def summarize_comparison(verdict: ComparisonVerdict) -> Document:
             ("", None if margin is None else f"margin {as_points(margin)}"),
         ),
         blocks=(
-            _cut_table("Criteria", columns, rows, words=(0, 1, 5)),
+            _tabulate_contrasts(verdict),
             *_fold_notes("What trials took", took),
             *_fold_notes("Worth knowing", notes_of(verdict)),
         ),
     )
 
 
-# --- Rows -------------------------------------------------------------------------------------
+# --- Tables -----------------------------------------------------------------------------------
 
 
 def _tabulate_findings(record: RunRecord) -> Table:
-    parts = list(_list_findings(record))
-    strips = [make_strip(record, one, one.input_id or one.criterion) for one in parts]
-    low = find_scale_start(strip for strip in strips if strip is not None)
-    rows = [
-        _write_finding(record, one, None if strip is None else replace(strip, span=(low, 1.0)))
-        for one, strip in zip(parts, strips, strict=True)
+    """A row for each criterion, and for each input that did not pass on its own."""
+    parts = [
+        part
+        for one in record.verdict.findings
+        for part in (one, *(part for part in one.by_input if part.decision is not Decision.PASS))
     ]
-    columns = ("criterion", "verdict", "rate", "interval", "", "held against", "trials")
-    return _cut_table("Criteria", columns, rows, words=(0, 1, 4))
+    strips = [make_strip(record, one, "") for one in parts]
+    span = (find_scale_start(strip for strip in strips if strip is not None), 1.0)
 
+    def draw(finding: Finding) -> Cell:
+        strip = make_strip(record, finding, "") if pick_interval(finding) is not None else None
+        return "" if strip is None else replace(strip, span=span, other=None, hint="")
 
-def _list_findings(record: RunRecord) -> Iterator[Finding]:
-    """Every criterion, and the inputs that did not pass where each is decided on its own."""
-    for finding in record.verdict.findings:
-        yield finding
-        yield from (one for one in finding.by_input if one.decision is not Decision.PASS)
+    def write_required(finding: Finding) -> str:
+        required = find_required(finding)
+        return "" if required is None else as_percent(round(required, 4))
 
-
-def _write_finding(record: RunRecord, finding: Finding, strip: Strip | None) -> Row:
-    rate, interval, required = pick_rate(finding), pick_interval(finding), find_required(finding)
-    of_input = finding.input_id is not None
-    name = Name(finding.input_id if finding.input_id is not None else finding.criterion)
-    return Row(
-        cells=(
-            ("input ", name) if of_input else name,
-            make_finding_badge(record, finding),
-            "–" if rate is None else as_observed(rate),
-            "" if interval is None else as_ends(interval),
-            "" if strip is None or interval is None else replace(strip, other=None, hint=""),
-            "" if required is None else as_percent(round(required, 4)),
-            f"{finding.tally.trials:,}",
-        )
+    return build_table(
+        "Criteria",
+        parts[:_MOST_ROWS],
+        ("criterion", _write_name),
+        ("verdict", lambda one: make_finding_badge(record, one)),
+        ("rate", write_rate),
+        ("interval", lambda one: write_interval(one).replace("–", "")),
+        ("", draw),
+        ("held against", write_required),
+        ("trials", lambda one: f"{one.tally.trials:,}"),
+        words=(0, 1, 4),
+        notes=_count_rest(parts),
+        is_headed=False,
     )
 
 
-def _write_contrast(finding: ComparisonFinding, verdict: ComparisonVerdict, reach: float) -> Row:
-    tone, decision = _CONTRASTS[finding.contrast]
-    rates = [
-        "–" if side is None or side.rate is None else as_observed(side.rate)
-        for side in (finding.reference, finding.candidate)
-    ]
-    picture: Cell = ""
-    if finding.interval is not None and finding.difference is not None:
+def _write_name(finding: Finding) -> Cell:
+    input_id = finding.input_id
+    return Name(finding.criterion) if input_id is None else ("input ", Name(input_id))
+
+
+def _tabulate_contrasts(verdict: ComparisonVerdict) -> Table:
+    before, after = verdict.reference.label, verdict.candidate.label
+    reach, margin = _find_reach(verdict), verdict.question.margin
+
+    def draw(finding: ComparisonFinding) -> Cell:
+        if finding.interval is None or finding.difference is None:
+            return ""
         low, high = finding.interval
-        margin = verdict.question.margin
-        picture = Strip(
+        return Strip(
             low=low,
             value=finding.difference,
             high=high,
-            ink=INKS[decision],
+            ink=_CONTRASTS[finding.contrast],
             span=(-reach, reach),
             need=0.0,
             other=None if margin is None else -margin,
         )
-    return Row(
-        cells=(
-            Name(finding.criterion),
-            Badge(word=finding.contrast.value, tone=tone),
-            *rates,
-            difference_words(finding),
-            picture,
-            won_words(finding),
-            probability_words(finding.adjusted_p_value),
-        )
+
+    def write_side(side: Tally | None) -> str:
+        return "–" if side is None or side.rate is None else as_observed(side.rate)
+
+    return build_table(
+        "Criteria",
+        verdict.findings[:_MOST_ROWS],
+        ("criterion", lambda one: Name(one.criterion)),
+        (
+            f"{after} is",
+            lambda one: Badge(word=one.contrast.value, tone=_CONTRASTS[one.contrast]),
+        ),
+        (before, lambda one: write_side(one.reference)),
+        (after, lambda one: write_side(one.candidate)),
+        ("difference in points", difference_words),
+        ("", draw),
+        ("won", won_words),
+        ("p", lambda one: probability_words(one.adjusted_p_value)),
+        words=(0, 1, 5),
+        notes=_count_rest(verdict.findings),
+        is_headed=False,
     )
 
 
@@ -231,14 +232,12 @@ def _find_reach(verdict: ComparisonVerdict) -> float:
 
 
 def _list_spent(records: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
-    spent = [one.verdict.spending for one in records]
-    yield "trials", as_count(sum(one.trials for one in spent), "trial")
-    took = sum(one.seconds for one in spent)
-    if took:
-        yield "time", as_duration(took)
-    known = [one.usd for one in spent if one.usd is not None]
-    if known:
-        yield "cost", as_money(sum(known))
+    spent = sum_spending([one.verdict for one in records])
+    yield "trials", as_count(spent.trials, "trial")
+    if spent.seconds:
+        yield "time", as_duration(spent.seconds)
+    if spent.usd is not None:
+        yield "cost", as_money(spent.usd)
 
 
 def _list_failures(record: RunRecord) -> Iterator[str]:
@@ -249,18 +248,9 @@ def _list_failures(record: RunRecord) -> Iterator[str]:
             yield f"{entry.name}: {group.count:,} × {group.title}{example} (input {group.input_id})"
 
 
-def _cut_table(
-    heading: str, columns: tuple[Cell, ...], rows: Sequence[Row], *, words: tuple[int, ...]
-) -> Table:
+def _count_rest(rows: Sequence[object]) -> tuple[str, ...]:
     left = len(rows) - _MOST_ROWS
-    return Table(
-        heading=heading,
-        columns=columns,
-        rows=tuple(rows[:_MOST_ROWS]),
-        notes=(f"and {left:,} more rows",) if left > 0 else (),
-        words=words,
-        is_headed=False,
-    )
+    return (f"and {left:,} more rows",) if left > 0 else ()
 
 
 def _fold_notes(title: str, notes: Sequence[str], *, is_open: bool = False) -> Iterator[Block]:

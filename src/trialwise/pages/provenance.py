@@ -11,15 +11,15 @@ from trialwise.documents.blocks import (
     Facts,
     Items,
     Name,
-    Row,
     Section,
     Table,
     Verbatim,
 )
 from trialwise.documents.numbers import as_count, as_duration, as_money, as_observed
 from trialwise.documents.phrases import STOPS
+from trialwise.documents.tables import build_table
 from trialwise.model.baseline import BaselineReference
-from trialwise.model.evidence import Diagnostics, ExperimentSummary
+from trialwise.model.evidence import ExperimentSummary
 from trialwise.model.options import Budget
 from trialwise.model.run import RunRecord
 
@@ -44,62 +44,46 @@ def build_qualifications(record: RunRecord) -> Section | None:
 
 
 def _list_guards(record: RunRecord) -> Iterator[Table]:
-    rows = [
-        Row(
-            cells=(
-                guard.code,
-                guard.severity.replace("-", " "),
-                Name(guard.criterion) if guard.criterion is not None else "the run",
-                guard.message,
-                "admitted by override" if guard.overridden else "",
-            )
-        )
-        for guard in record.verdict.guards
-    ]
-    if rows:
-        yield Table(
-            heading="Violated guardrails",
-            columns=("guardrail", "severity", "concerns", "why", "admitted"),
-            rows=tuple(rows),
+    if record.verdict.guards:
+        yield build_table(
+            "Violated guardrails",
+            record.verdict.guards,
+            ("guardrail", lambda one: one.code),
+            ("severity", lambda one: one.severity.replace("-", " ")),
+            ("concerns", lambda one: "the run" if one.criterion is None else Name(one.criterion)),
+            ("why", lambda one: one.message),
+            ("admitted", lambda one: "admitted by override" if one.overridden else ""),
             words=(0, 1, 2, 3, 4),
         )
 
 
 def _list_diagnostics(record: RunRecord) -> Iterator[Table]:
     found = [
-        (finding.criterion, tuple(_write_signs(finding.diagnostics)))
-        for finding in record.verdict.findings
-        if finding.diagnostics is not None and finding.tally.trials
+        (one.criterion, one.diagnostics)
+        for one in record.verdict.findings
+        if one.diagnostics is not None and one.tally.trials
     ]
-    if any(sign != "–" for _, signs in found for sign in signs):
-        yield Table(
-            heading="Independence and drift",
-            columns=(
-                "criterion",
-                "autocorrelation",
-                "p",
-                "first half",
-                "second half",
-                "drift p",
-                "untestable",
-            ),
-            rows=tuple(Row(cells=(Name(name), *signs)) for name, signs in found),
-        )
+    table = build_table(
+        "Independence and drift",
+        found,
+        ("criterion", lambda one: Name(one[0])),
+        ("autocorrelation", lambda one: _write_number(one[1].autocorrelation, "+.2f")),
+        ("p", lambda one: _write_number(one[1].autocorrelation_p, ".2g")),
+        ("first half", lambda one: _write_share(one[1].first_half_rate)),
+        ("second half", lambda one: _write_share(one[1].second_half_rate)),
+        ("drift p", lambda one: _write_number(one[1].drift_p, ".2g")),
+        ("untestable", lambda one: _write_share(one[1].untestable_share)),
+    )
+    if any(cell != "–" for row in table.rows for cell in row.cells[1:]):
+        yield table
 
 
-def _write_signs(found: Diagnostics) -> Iterator[str]:
-    def write_number(value: float | None, form: str) -> str:
-        return "–" if value is None else format(value, form)
+def _write_number(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form).replace("-", "−")
 
-    def write_rate(value: float | None) -> str:
-        return "–" if value is None else as_observed(value)
 
-    yield write_number(found.autocorrelation, "+.2f").replace("-", "−")
-    yield write_number(found.autocorrelation_p, ".2g")
-    yield write_rate(found.first_half_rate)
-    yield write_rate(found.second_half_rate)
-    yield write_number(found.drift_p, ".2g")
-    yield write_rate(found.untestable_share)
+def _write_share(value: float | None) -> str:
+    return "–" if value is None else as_observed(value)
 
 
 def build_provenance(record: RunRecord) -> Section:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from trialwise.documents.numbers import as_percent, as_probability
+from trialwise.documents.numbers import as_ends, as_observed, as_percent, as_probability
 from trialwise.documents.phrases import STOPS
 from trialwise.model.evidence import StopReason, Threshold
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Finding, Procedure
+from trialwise.pages.finding_facts import pick_interval, pick_rate
 
 __all__ = [
     "find_alternative",
     "find_required",
+    "write_interval",
     "write_need",
+    "write_rate",
     "write_stop",
 ]
 
@@ -42,6 +45,18 @@ def write_need(finding: Finding) -> str:
     if threshold.required_rate is None:
         return f"baseline {as_probability(required, digits=1)}"
     return f"≥ {as_percent(required)}"
+
+
+def write_rate(finding: Finding) -> str:
+    """The rate that a finding is shown with."""
+    rate = pick_rate(finding)
+    return "–" if rate is None else as_observed(rate)
+
+
+def write_interval(finding: Finding) -> str:
+    """The two ends of its interval."""
+    interval = pick_interval(finding)
+    return "–" if interval is None else as_ends(interval)
 
 
 def write_stop(finding: Finding) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from trialwise.documents.blocks import Document, Link, Prose, Row, Section, Table
+from trialwise.documents.blocks import Document, Link, Prose, Section, Table
 from trialwise.documents.extent import estimate_size
 from trialwise.documents.numbers import (
     as_count,
@@ -13,6 +13,8 @@ from trialwise.documents.numbers import (
     as_level,
     as_money,
 )
+from trialwise.documents.tables import build_table
+from trialwise.model.evidence import Spending
 from trialwise.model.run import RunRecord
 from trialwise.pages.criterion_details import list_criteria_sections
 from trialwise.pages.failure_reasons import build_failures_section
@@ -37,12 +39,10 @@ from trialwise.pages.verdict_meaning import (
     build_opening,
     explain_meaning,
     explain_verdict,
-    is_measured,
-    is_soft,
     list_figures,
     make_badge,
     make_run_badge,
-    pick_headline,
+    make_summary_badge,
 )
 from trialwise.reporters.transparent import render_transparent
 
@@ -158,8 +158,8 @@ def _build_suite(records: Sequence[RunRecord], title: str) -> Document:
         facts=(
             ("contracts", f"{len(records):,}"),
             ("trials", f"{spent.trials:,}"),
-            ("time", as_duration(spent.seconds) if spent.seconds else None),
-            ("cost", None if spent.usd is None else as_money(spent.usd)),
+            ("time", _write_time(spent)),
+            ("cost", _write_cost(spent)),
             ("tokens", f"{spent.tokens:,}" if spent.tokens else None),
         ),
         opening=(
@@ -175,29 +175,27 @@ def _build_suite(records: Sequence[RunRecord], title: str) -> Document:
 
 
 def _list_contracts(records: Sequence[RunRecord], names: Sequence[str]) -> Table:
-    rows = []
-    for one, name in zip(records, names, strict=True):
-        spent = one.verdict.spending
-        decision = None if is_measured(one) else one.verdict.decision
-        rows.append(
-            Row(
-                cells=(
-                    Link(text=_pick_name(one), target=name),
-                    make_badge(decision, pick_headline(one), soft=is_soft(one)),
-                    explain_meaning(one),
-                    f"{len(one.trials):,}",
-                    as_duration(spent.seconds) if spent.seconds else "–",
-                    "–" if spent.usd is None else as_money(spent.usd),
-                )
-            )
-        )
-    return Table(
-        heading="Contracts",
-        columns=("contract", "verdict", "meaning", "trials", "time", "cost"),
-        rows=tuple(rows),
+    targets = {id(one): name for one, name in zip(records, names, strict=True)}
+    return build_table(
+        "Contracts",
+        records,
+        ("contract", lambda one: Link(text=_pick_name(one), target=targets[id(one)])),
+        ("verdict", make_summary_badge),
+        ("meaning", explain_meaning),
+        ("trials", lambda one: f"{len(one.trials):,}"),
+        ("time", lambda one: _write_time(one.verdict.spending) or "–"),
+        ("cost", lambda one: _write_cost(one.verdict.spending) or "–"),
         words=(0, 1, 2),
         is_headed=False,
     )
+
+
+def _write_time(spent: Spending) -> str | None:
+    return as_duration(spent.seconds) if spent.seconds else None
+
+
+def _write_cost(spent: Spending) -> str | None:
+    return None if spent.usd is None else as_money(spent.usd)
 
 
 def _pick_name(record: RunRecord) -> str:

@@ -32,6 +32,7 @@ __all__ = [
     "make_badge",
     "make_finding_badge",
     "make_run_badge",
+    "make_summary_badge",
     "pick_headline",
     "pick_tone",
 ]
@@ -93,6 +94,12 @@ def make_run_badge(record: RunRecord) -> Badge:
     decision = None if is_measured(record) else record.verdict.decision
     badge = make_badge(decision, pick_headline(counting), soft=is_soft(record))
     return replace(badge, note="smoke run") if is_soft(record) else badge
+
+
+def make_summary_badge(record: RunRecord) -> Badge:
+    """The badge of one run among several."""
+    decision = None if is_measured(record) else record.verdict.decision
+    return make_badge(decision, pick_headline(record), soft=is_soft(record))
 
 
 def pick_headline(record: RunRecord) -> str:
