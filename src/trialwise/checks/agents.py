@@ -49,7 +49,7 @@ class FinalAnswer(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         asked = " and ".join(one.name for one in self._asked())
         return f"final answer {asked}" if asked else "comes to an answer"
 
@@ -131,7 +131,7 @@ class MaxTurns(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"at most {self.turns} turns"
 
     def _examine(self, reply: Reply) -> CheckResult:
@@ -174,7 +174,7 @@ class MaxRepeatedFailures(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         if not self.repeats:
             return "repeats no failing call"
         return f"repeats a failing call at most {self.repeats} times"

@@ -74,7 +74,7 @@ class Check(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
 
     def check(self, reply: Reply) -> CheckResult:
         """What it says of a reply; it never raises for one."""

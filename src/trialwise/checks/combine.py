@@ -24,7 +24,7 @@ __all__ = ["AllOf", "AnyOf", "Named", "Not", "all_of", "any_of", "named", "not_"
 
 @dataclass(frozen=True, slots=True)
 class AllOf(Check):
-    """Every one of some postconditions holds."""
+    """All of the checks hold."""
 
     spelling: ClassVar[str] = "all_of"
 
@@ -35,7 +35,7 @@ class AllOf(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return _joined(self.checks, " and ")
 
     def to_dict(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def all_of(*checks: Postcondition) -> AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf(Check):
-    """At least one of some postconditions holds."""
+    """At least one of the checks holds."""
 
     spelling: ClassVar[str] = "any_of"
 
@@ -73,7 +73,7 @@ class AnyOf(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return _joined(self.checks, " or ")
 
     def to_dict(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Not(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"not ({self.condition.name})"
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class Named(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return self.title
 
     @property

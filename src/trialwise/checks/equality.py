@@ -36,7 +36,7 @@ class Equals(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"equals {label(self.expected)}"
 
     def to_dict(self) -> dict[str, Any]:

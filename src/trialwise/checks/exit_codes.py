@@ -32,7 +32,7 @@ class ExitCode(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"exit code {' or '.join(map(str, self.code))}"
 
     def _examine(self, reply: Reply) -> CheckResult:

@@ -43,7 +43,7 @@ class AsExpected(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"{self.how} what is expected"
 
     def to_dict(self) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class Expression(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return printable(self.source, 60)
 
     def _examine(self, reply: Reply) -> CheckResult:

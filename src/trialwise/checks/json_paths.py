@@ -71,7 +71,7 @@ class JsonPath(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         asked = list(self._asked())
         some = "some " if self.require == "any" and self._compares else ""
         return f"{some}{label(self.path)[1:-1]} {' and '.join(asked) or 'exists'}"

@@ -45,7 +45,7 @@ class JsonSchema(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         title = self.schema.get("title") if isinstance(self.schema, dict) else None
         return f"valid under JSON Schema {label(title)}" if title else "valid under JSON Schema"
 

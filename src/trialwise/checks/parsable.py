@@ -33,7 +33,7 @@ class Parses(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"parses as {self.format if self.format == 'number' else self.format.upper()}"
 
     def _examine(self, reply: Reply) -> CheckResult:
@@ -101,7 +101,7 @@ class NumericRange(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         what = "number" if self.path is None else self.path
         return f"{what} {Limits(self.minimum, self.maximum)}"
 

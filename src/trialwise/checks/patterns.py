@@ -38,7 +38,7 @@ class Matches(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"matches {label(self.pattern)}"
 
     def _examine(self, reply: Reply) -> CheckResult:

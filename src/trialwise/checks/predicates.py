@@ -39,7 +39,7 @@ class Predicate(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return self.title or _function_name(self.function)
 
     def to_dict(self) -> dict[str, Any]:

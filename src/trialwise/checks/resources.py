@@ -32,7 +32,7 @@ class MaxTokens(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"at most {self.tokens} tokens"
 
     def _examine(self, reply: Reply) -> CheckResult:
@@ -70,7 +70,7 @@ class MaxCost(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"costs at most ${self.usd:g}"
 
     def _examine(self, reply: Reply) -> CheckResult:
@@ -106,7 +106,7 @@ class MaxLatency(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"takes at most {self.seconds:g} s"
 
     def _examine(self, reply: Reply) -> CheckResult:

@@ -54,7 +54,7 @@ class Contains(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         parts = " and ".join(map(label, self.text))
         if (self.minimum, self.maximum) == (1, None):
             return f"contains {parts}"
@@ -115,7 +115,7 @@ class NotContains(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"does not contain {' or '.join(map(label, self.text))}"
 
     def _examine(self, reply: Reply) -> CheckResult:
@@ -158,7 +158,7 @@ class StartsWith(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"starts with {label(self.text)}"
 
     def _examine(self, reply: Reply) -> CheckResult:
@@ -199,7 +199,7 @@ class EndsWith(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"ends with {label(self.text)}"
 
     def _examine(self, reply: Reply) -> CheckResult:
@@ -238,7 +238,7 @@ class Length(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"length {Limits(self.minimum, self.maximum)}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class ToolCalled(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         called = f"calls {_tool(self.tool, self.server)}"
         if (self.minimum, self.maximum) == (1, None):
             return called
@@ -123,7 +123,7 @@ class ToolNotCalled(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"does not call {' or '.join(_tool(tool, self.server) for tool in self.tool)}"
 
     def _examine(self, reply: Reply) -> CheckResult:
@@ -167,7 +167,7 @@ class ToolsInOrder(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         only = "exactly " if self.exact else ""
         return f"calls {only}{', then '.join(map(label, self.tools))}"
 
@@ -237,7 +237,7 @@ class ToolCalledWith(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         what = "arguments of a schema" if self.args is None else label(self.args)
         if self.expression is not None:
             what = printable(self.expression, 60)
@@ -328,7 +328,7 @@ class ToolCallCount(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"calls {Limits(self.minimum, self.maximum)} tools"
 
     def to_dict(self) -> dict[str, Any]:

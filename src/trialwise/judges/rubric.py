@@ -85,7 +85,7 @@ class Judge(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return self.title or f"judged: {printable(self.rubric, 60)}"
 
     @property

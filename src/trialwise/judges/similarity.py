@@ -45,7 +45,7 @@ class Similar(Check):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
         return f"similar to {label(self.text[0])}" + (" or others" if len(self.text) > 1 else "")
 
     def _examine(self, reply: Reply) -> CheckResult:

@@ -16,7 +16,7 @@ __all__ = ["Claim", "Estimator", "PopulationClaim", "SamplingMode", "TargetEstim
 
 
 class PopulationClaim(StrEnum):
-    """How far the evidence reaches."""
+    """Which population the verdict is about."""
 
     FIXED_INPUTS = "fixed-inputs"
     """The service's mean success probability over exactly these inputs, and no others."""
@@ -29,7 +29,7 @@ class PopulationClaim(StrEnum):
 
 
 class TargetEstimand(StrEnum):
-    """Which rate is estimated where inputs are not alike."""
+    """Which rate is estimated if inputs have different rates."""
 
     CALL_WEIGHTED = "call-weighted"
     PROMPT_WEIGHTED = "prompt-weighted"
@@ -90,7 +90,7 @@ class Claim:
 
     population: PopulationClaim = PopulationClaim.FIXED_INPUTS
     population_name: str = ""
-    """Which population a superpopulation claim is about."""
+    """The name of the population of a superpopulation claim."""
     representativeness: str = ""
     """Why the inputs are taken to represent it; recorded, not checked."""
     estimand: TargetEstimand = TargetEstimand.CALL_WEIGHTED

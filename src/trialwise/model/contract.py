@@ -111,7 +111,7 @@ class Prevalence:
     """At which `rate` is an upper bound; None: taken as known."""
     source: str = "pre-guardrail"
     evidence: str = ""
-    """Where the number comes from."""
+    """The source of the number."""
 
     def __post_init__(self) -> None:
         require_rate("rate", self.rate)

@@ -45,7 +45,7 @@ class Covariate:
     critical: bool = False
     """Whether a baseline measured under another value is no reference without an override."""
     value: str | None = None
-    """Of a region or a custom covariate."""
+    """The value of a region or a custom covariate."""
     environment: str | None = None
     """The environment variable that holds the value, where none is given."""
     window_hours: int = 4

@@ -65,17 +65,17 @@ class Criterion:
     )
     no_worse_than: str | None = setting(
         Text("`baseline` or a baseline's identifier"),
-        "A measured rate to hold: `baseline` for the one that fits, or an identifier.",
+        "The baseline to compare with: `baseline` for the one that fits, or an identifier.",
         default=None,
     )
     never_fails: bool = setting(
         Flag(),
-        "Whether any failure counts; no claim about a population.",
+        "Whether one failure FAILs the criterion. It claims nothing about a population.",
         default=False,
         words="",
     )
     trials: int | None = setting(
-        Count(), "A fixed number of trials (of each input with `each_input`).", default=None
+        Count(), "A fixed number of trials (for each input with `each_input`).", default=None
     )
     max_trials: int | None = setting(
         Count(),
@@ -93,13 +93,14 @@ class Criterion:
     )
     confidence: float = setting(
         Rate(),
-        "1 − the chance of a wrong PASS with fixed trials; of a wrong FAIL against a baseline or "
-        "decided early.",
+        "1 − the probability of a wrong PASS with fixed trials, or of a wrong FAIL against a "
+        "baseline or with early stopping.",
         default=0.95,
     )
     power: float = setting(
         Rate(),
-        "1 − the chance that a service worse by the margin passes, where that is planned for.",
+        "1 − the probability that a service worse by the margin passes, if the plan accounts for "
+        "it.",
         default=0.80,
     )
     origin: Origin | str | None = setting(
@@ -122,7 +123,7 @@ class Criterion:
     )
     sampling: str | None = setting(
         Text(),
-        "Which of the contract's samplings it runs over.",
+        "The sampling of the contract to use.",
         default=None,
         words="the only one",
     )
@@ -133,7 +134,7 @@ class Criterion:
     )
     min_probes: int | None = setting(
         Count(),
-        "Below so many trials `never_fails` is shown as NO FAILURE OBSERVED.",
+        "With fewer trials, `never_fails` is shown as NO FAILURE OBSERVED.",
         default=None,
     )
 

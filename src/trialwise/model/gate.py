@@ -243,7 +243,7 @@ class Metrics:
     threshold: float | None = None
     """The score at which a run passes; None: a run passes if every criterion does."""
     criterion: str | None = None
-    """Whose outcomes count, alone."""
+    """The only criterion whose outcomes count."""
     sampling: str | None = None
     confidence: float = 0.95
 

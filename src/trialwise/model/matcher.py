@@ -88,7 +88,7 @@ _LIMITS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Not:
-    """Whatever another matcher does not match."""
+    """A matcher that must not match."""
 
     matcher: Matcher
 

@@ -39,7 +39,7 @@ class Analysis(StrEnum):
 class Budget:
     """Limits that stop a run cleanly and keep every result."""
 
-    trials: int | None = setting(Count(), "The most trials.", default=None, option="")
+    trials: int | None = setting(Count(), "Maximum number of trials.", default=None, option="")
     seconds: float | None = setting(
         Duration(),
         "The longest time; every result is kept.",
@@ -49,7 +49,7 @@ class Budget:
         elsewhere="seconds duration timeout",
         in_pytest=False,
     )
-    tokens: int | None = setting(Count(), "The most tokens.", default=None, option="")
+    tokens: int | None = setting(Count(), "Maximum number of tokens.", default=None, option="")
     usd: float | None = setting(
         Money(),
         "The most money; every result is kept.",
@@ -87,7 +87,7 @@ class AbortRule:
         "never.",
         default=0.5,
     )
-    after: int = setting(Count(), "Trials before which nothing is concluded.", default=10)
+    after: int = setting(Count(), "The number of trials before this rule applies.", default=10)
     to_fail: bool = setting(
         _Ending("inconclusive", "fail"),
         "What the criteria are after an abort; never PASS.",
@@ -120,66 +120,64 @@ class RunOptions:
     )
     intent: Intent = setting(
         Choice(*(one.lower() for one in Intent)),
-        "Whether the run is evidence, or a cheap smoke test.",
+        "`verification` refuses weak designs; `smoke` is a quick check.",
         default=Intent.VERIFICATION,
     )
-    rule: Rule = setting(
-        Choice(*RULES), "The rule set that every criterion is decided by.", default="wilson"
-    )
+    rule: Rule = setting(Choice(*RULES), "The rule set for every decision.", default="wilson")
     analysis: Analysis = setting(
-        Choice(*Analysis), "Which trials decide.", default=Analysis.INTENT_TO_TREAT
+        Choice(*Analysis), "Which trials count for the decision.", default=Analysis.INTENT_TO_TREAT
     )
     seed: int | None = setting(
         Whole(),
-        "The seed of the order of inputs and of every trial.",
+        "Seed for the order of inputs and for each trial.",
         default=None,
         words="drawn and recorded",
     )
     draw: Draw | None = setting(
         Choice(*DRAWS),
-        "How inputs are chosen.",
+        "How inputs are drawn.",
         default=None,
         words="what keeps the error rates exact",
     )
     concurrency: int = setting(
         Count(),
-        "How many trials run at a time.",
+        "Number of concurrent trials.",
         default=1,
         elsewhere="parallel parallelism workers threads jobs max_concurrency max_connections",
     )
     rate_per_s: float | None = setting(
         Pace(),
-        "The most trials that start in a unit of time.",
+        "Upper limit on trials started per unit of time.",
         default=None,
         key="rate",
         in_pytest=False,
     )
     timeout_s: float | None = setting(
-        Duration(), "The longest time of one attempt.", default=None, key="timeout", in_pytest=False
+        Duration(), "Time limit for one attempt.", default=None, key="timeout", in_pytest=False
     )
     retries: int = setting(
         Count(0),
-        "Further attempts after an infrastructure error; the verdict discloses them.",
+        "Number of further attempts after an infrastructure error. The verdict reports them.",
         default=0,
         in_pytest=False,
     )
     budget: Budget = setting(
         Made("budget", Budget, setting_keys(Budget), doc=str(Budget.__doc__)),
-        "Limits of the run.",
+        "Limits that stop the run.",
         default=Budget(),
     )
     abort: AbortRule = setting(
         Made("abort", AbortRule, setting_keys(AbortRule), doc=str(AbortRule.__doc__)),
-        "When to give up.",
+        "When to stop because of errors.",
         default=AbortRule(),
         in_pytest=False,
     )
     curtail: bool = setting(
-        Flag(), "Whether a fixed design stops once its verdict cannot change.", default=True
+        Flag(), "Whether a fixed design stops when its result can no longer change.", default=True
     )
     overrides: tuple[str, ...] = setting(
         Names(),
-        "Major caveats that are admitted under verification, by code.",
+        "Codes of major caveats to accept under verification.",
         default=(),
         option="override",
     )
@@ -191,7 +189,7 @@ class RunOptions:
     )
     horizon: int | None = setting(
         Count(),
-        "Runs of a recurring monitor within which false alarms are bounded (§8.5).",
+        "Number of recurring runs over which the false alarm rate is bounded (§8.5).",
         default=None,
     )
 

@@ -36,7 +36,7 @@ class Postcondition(Protocol):
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The name in reports."""
 
     def check(self, reply: Reply) -> CheckResult:
         """What it says of a reply."""

@@ -42,19 +42,19 @@ _TOOLS = Listing(Text(), "a list of tools")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServer:
-    """A server of tools: a command that is started for each trial, or the URL of one that runs.
+    """A server of tools: a command that is started for each trial, or the URL of a running server.
 
     A command sees `TRIALWISE_INDEX` and `TRIALWISE_SEED`, what `env` adds, and of our own
     environment only what every program needs, such as PATH and HOME.
 
     Args:
-        command: The program and its arguments, started for each trial; no shell reads them.
-        url: The streamable HTTP endpoint of one that runs.
-        env: Variables to add.
-        inherit_env: Whether a command sees our whole environment.
-        cwd: Where a command runs.
-        headers: For the URL; secrets by reference, as in `Bearer ${API_KEY}`.
-        tools: Those that are offered to the model.
+        command: The program and its arguments, started for each trial. No shell is used.
+        url: The streamable HTTP endpoint of a running server.
+        env: Environment variables to add.
+        inherit_env: Whether a command inherits the whole environment of trialwise.
+        cwd: The working directory of a command.
+        headers: Headers for the URL. Refer to secrets by name, as in `Bearer ${API_KEY}`.
+        tools: The tools to offer to the model.
 
     >>> McpServer(command=["python", "tools.py"], tools=["find", "book"]).command
     ('python', 'tools.py')

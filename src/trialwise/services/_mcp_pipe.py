@@ -39,7 +39,7 @@ class PipedServer:
     Args:
         argv: The program and its arguments.
         env: Its whole environment.
-        cwd: Where it runs.
+        cwd: The working directory.
     """
 
     def __init__(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None) -> None:

@@ -69,24 +69,24 @@ class AgentService:
     AgentService('https://api.example.com/v1', 'small', servers=['shop'])
 
     Args:
-        base_url: Up to but not including `/chat/completions`.
-        model: Which model.
+        base_url: The URL without `/chat/completions`.
+        model: The name of the model.
         servers: The MCP servers, by the names that traces show.
-        api_key_env: The environment variable that holds the key; null or None for none.
+        api_key_env: The environment variable with the key; null or None for no key.
         system: The system message, before every conversation.
-        temperature: As the endpoint defines it.
-        max_tokens: The longest answer of one turn.
-        extra: Further fields of the request.
-        send_seed: Whether each trial's seed goes along, for endpoints that know one.
-        prices: What tokens cost; without them money is unknown, not zero.
-        max_turns: How often the model may speak.
-        max_tool_calls: How many calls may be made.
-        tool_timeout_s: For one call of a tool.
-        start_timeout_s: Until a server has told its tools.
-        result_limit: Characters of a tool's result that the model is sent.
-        timeout_s: For one turn of the model, beside whatever limit a trial has.
-        connect_timeout_s: For the connection to the endpoint alone.
-        response_limit: Bytes of response that may come from the endpoint.
+        temperature: The temperature, as the endpoint defines it.
+        max_tokens: Maximum number of tokens in one answer.
+        extra: Additional fields of the request.
+        send_seed: Whether to send the seed of each trial, for endpoints that accept one.
+        prices: The price of tokens. Without prices, the cost is unknown, not zero.
+        max_turns: Maximum number of turns of the model.
+        max_tool_calls: Maximum number of tool calls.
+        tool_timeout_s: Time limit for one tool call.
+        start_timeout_s: Time limit for a server to start and list its tools.
+        result_limit: How many characters of a tool result the model receives.
+        timeout_s: Time limit for one turn of the model, in addition to the limit of the trial.
+        connect_timeout_s: Time limit for the connection to the endpoint.
+        response_limit: Maximum size of a response of the endpoint in bytes.
         environment: Read instead of the process's own.
         clock: Seconds from any origin, for the times.
     """

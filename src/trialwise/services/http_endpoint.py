@@ -34,7 +34,7 @@ Statuses = Annotated[
 
 
 class HttpService:
-    """An endpoint that is sent each input and whose response is the reply.
+    """An endpoint that receives each input. Its response is the reply.
 
     `{input}`, `{index}` and `{seed}` in the URL (quoted), the headers and the body are replaced;
     in a JSON body a text that is nothing but a placeholder becomes the value itself. `${NAME}` in
@@ -49,16 +49,18 @@ class HttpService:
     HttpService('http://localhost:8000/ask', method='POST')
 
     Args:
-        url: Where to; `{input}`, `{index}` and `{seed}` are replaced.
+        url: The URL. `{input}`, `{index}` and `{seed}` are replaced.
         method: The method of the request.
-        headers: Headers of the request; secrets by reference, as in `Bearer ${API_KEY}`.
-        body: A JSON structure, or text; by default `{"input": "{input}"}` where there is a body.
-        extract: The JSON Pointer (RFC 6901) to the reply's value in the response; the whole text
-            without one. It applies to 2xx responses.
-        infrastructure_statuses: Which statuses are no reply.
-        timeout_s: For the whole exchange, beside whatever limit a trial has.
-        connect_timeout_s: For the connection alone; past it, the endpoint is not there.
-        response_limit: Bytes of response that may come.
+        headers: Headers of the request. Refer to secrets by name, as in `Bearer ${API_KEY}`.
+        body: A JSON structure or text. The default is `{"input": "{input}"}` if the method has a
+            body.
+        extract: The JSON Pointer (RFC 6901) to the reply in the response. Without it the whole text
+            is the reply. It applies to 2xx responses.
+        infrastructure_statuses: Statuses that count as infrastructure errors.
+        timeout_s: Time limit for the whole request, in addition to the limit of the trial.
+        connect_timeout_s: Time limit for the connection. After it, the endpoint counts as
+            unreachable.
+        response_limit: Maximum size of a response in bytes.
         environment: Read instead of the process's own.
         clock: Seconds from any origin, for the latency.
     """

@@ -70,13 +70,13 @@ KeyName = Annotated[str | None, Arg(kind=SecretName())]
 Tools = Annotated[Sequence[Mapping[str, Any]], Arg(kind=Listing(Data("read"), "a list of tools"))]
 """Definitions of tools."""
 PricesArgument = Annotated[
-    Prices, Arg(kind=Made("prices", Prices, derive_keys(Prices), doc="What tokens cost."))
+    Prices, Arg(kind=Made("prices", Prices, derive_keys(Prices), doc="The price of tokens."))
 ]
 """Prices, which a suite writes as a mapping."""
 
 
 class ChatService:
-    """A chat model that is sent each input as a conversation and answers with one message.
+    """A chat model that receives each input as a conversation and answers with one message.
 
     An input that is text is the user's message; a list of messages, or a mapping with `messages`,
     is the conversation itself; anything else is sent as JSON text. The value is the text of the
@@ -91,19 +91,19 @@ class ChatService:
     ChatService('https://api.example.com/v1', 'small')
 
     Args:
-        base_url: Up to but not including `/chat/completions`.
-        model: Which model.
-        api_key_env: The environment variable that holds the key; null or None for none.
+        base_url: The URL without `/chat/completions`.
+        model: The name of the model.
+        api_key_env: The environment variable with the key; null or None for no key.
         system: The system message, before every conversation.
-        temperature: As the endpoint defines it.
-        max_tokens: The longest answer.
+        temperature: The temperature, as the endpoint defines it.
+        max_tokens: Maximum number of tokens in an answer.
         tools: Tool definitions, as the endpoint defines them.
-        extra: Further fields of the request.
-        send_seed: Whether each trial's seed goes along, for endpoints that know one.
-        prices: What tokens cost; without them money is unknown, not zero.
-        timeout_s: For the whole exchange, beside whatever limit a trial has.
-        connect_timeout_s: For the connection alone.
-        response_limit: Bytes of response that may come.
+        extra: Additional fields of the request.
+        send_seed: Whether to send the seed of each trial, for endpoints that accept one.
+        prices: The price of tokens. Without prices, the cost is unknown, not zero.
+        timeout_s: Time limit for the whole request, in addition to the limit of the trial.
+        connect_timeout_s: Time limit for the connection.
+        response_limit: Maximum size of a response in bytes.
         environment: Read instead of the process's own.
         clock: Seconds from any origin, for the latency.
     """

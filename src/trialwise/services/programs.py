@@ -51,18 +51,18 @@ class CommandService:
     'a b|it\\'s "here"|'
 
     Args:
-        argv: The program and its arguments; no shell reads them.
-        input_via: How the input gets to it: in an argument with `{input}`, on standard input, in
-            the file named by `{scenario_file}`, or as `TRIALWISE_INPUT` in the environment.
-        parse_json: Whether output that is JSON is offered as its value; other output stays text
-            with the reason in `details["json_error"]`.
-        strip_newline: Whether the line end that closes the output is dropped, as a shell does.
-        cwd: Where it runs.
-        env: Variables to add.
-        inherit_env: Whether it sees our environment.
-        output_limit: Bytes of standard output it may write.
-        stderr_limit: Bytes of standard error that are kept, counted from the end.
-        grace_s: How long SIGTERM has before SIGKILL.
+        argv: The program and its arguments. No shell is used.
+        input_via: How the program gets the input: in an argument with `{input}`, on standard input,
+            in the file named by `{scenario_file}`, or as `TRIALWISE_INPUT` in the environment.
+        parse_json: Whether JSON output is parsed. Other output stays text, with the reason in
+            `details["json_error"]`.
+        strip_newline: Whether the final newline of the output is removed, as a shell does.
+        cwd: The working directory.
+        env: Environment variables to add.
+        inherit_env: Whether it inherits the environment of trialwise.
+        output_limit: Maximum standard output in bytes.
+        stderr_limit: How many bytes of standard error are kept, counted from the end.
+        grace_s: The time between SIGTERM and SIGKILL.
         clock: Seconds from any origin, for the latency.
     """
 

@@ -34,7 +34,7 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class CallableService:
-    """A sync or async function, called with what its signature asks for.
+    """A sync or async function that is called with the arguments in its signature.
 
     A parameter named `input`, `index` or `seed` is given that part of the trial; one named `trial`
     or annotated `TrialContext` is given all of it; the first other required parameter is given the
@@ -56,9 +56,9 @@ class CallableService:
 
     Args:
         function: The function that is under test.
-        abandon_on_cancel: Whether cancelling a sync function returns at once.
-        in_thread: Whether a sync function gets a thread. Without one nothing else runs meanwhile
-            and nothing can cancel it; it may start an event loop of its own.
+        abandon_on_cancel: Whether cancelling a sync function returns immediately.
+        in_thread: Whether a sync function runs in a thread. Without a thread, nothing else runs
+            meanwhile and nothing can cancel it, but it may start its own event loop.
         clock: Seconds from any origin, for the latency.
     """
 

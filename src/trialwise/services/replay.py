@@ -106,7 +106,7 @@ class RecordingService:
 
 
 class ReplayService:
-    """A recording, played back as a service.
+    """A recording that is replayed as a service.
 
     A trial gets the reply that was recorded for its input and index; where there is none (left),
     the next unused one for its input, in the order of their indices. Several attempts at one trial

@@ -167,7 +167,7 @@ class _Combined(Kind):
         self.name = name
         self.doc = doc
         self._several = several
-        self.expected = "a list of postconditions" if several else "a postcondition"
+        self.expected = "a list of checks" if several else "a postcondition"
         self.spelled = self.expected
 
     def read(self, node: Written, label: str, reader: Reader) -> CheckSpec | Invalid:
@@ -207,7 +207,7 @@ class _Named(Kind):
     """A check under a name of the user's."""
 
     name = "named"
-    doc = "Another postcondition, called by another name in reports."
+    doc = "Another check under a different name in reports."
     expected = spelled = "a mapping of `name` and `check`"
 
     def read(self, node: Written, label: str, reader: Reader) -> CheckSpec | Invalid:
@@ -224,7 +224,7 @@ class _Named(Kind):
 
     def _record(self) -> Record:
         keys = (
-            Key("name", Text(), "How reports call it."),
+            Key("name", Text(), "The name in reports."),
             Key("check", POSTCONDITION, "The postcondition."),
         )
         return Record(self.name, keys, required=("name", "check"))
@@ -325,21 +325,21 @@ class _Postcondition(Kind):
 
 
 POSTCONDITION = _Postcondition()
-POSTCONDITIONS = Listing(POSTCONDITION, "a list of postconditions")
+POSTCONDITIONS = Listing(POSTCONDITION, "a list of checks")
 
 _JUDGE = _Judge(
     "judge",
     JUDGE_KEYS,
     required=("rubric", "jurors"),
-    doc="Whether models say that the reply meets a rubric. It stands by itself in a criterion.",
+    doc="Models grade whether the reply meets a rubric. It must be the criterion's only check.",
 )
 #: Every check that a suite may name without another distribution, by name.
 CHECK_KINDS: dict[str, Any] = {
     **{name: DeclaredCheck(name) for name in check_names()},
     "judge": _JUDGE,
-    "all_of": _Combined("all_of", "Every one of some postconditions holds.", several=True),
-    "any_of": _Combined("any_of", "At least one of some postconditions holds.", several=True),
-    "not": _Combined("not", "A postcondition is evaluated and does not hold.", several=False),
+    "all_of": _Combined("all_of", "All of the checks hold.", several=True),
+    "any_of": _Combined("any_of", "At least one of the checks holds.", several=True),
+    "not": _Combined("not", "The check is evaluated and does not hold.", several=False),
     "named": _Named(),
     "python": _Python(),
 }

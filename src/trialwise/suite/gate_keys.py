@@ -120,50 +120,61 @@ def _block(name: str, keys: tuple[Key, ...], usual: str, *, doc: str) -> Record:
 NUMBER_SCHEMA = Record(
     "number-schema",
     (
-        Key("minimum", _Limit(), "The least number allowed."),
-        Key("maximum", _Limit(), "The greatest number allowed."),
-        Key("exclusiveMinimum", _Limit(), "A number that is just not enough."),
-        Key("exclusiveMaximum", _Limit(), "A number that is just too much."),
+        Key("minimum", _Limit(), "The smallest allowed number."),
+        Key("maximum", _Limit(), "The largest allowed number."),
+        Key("exclusiveMinimum", _Limit(), "The number must be greater than this."),
+        Key("exclusiveMaximum", _Limit(), "The number must be less than this."),
     ),
     some_of=(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),),
-    doc="Limits of a number, as JSON Schema names them.",
+    doc="Limits on a number, with the names of JSON Schema.",
 )
 MATCHER = _Matchers(
     "matcher",
     (
-        Key("schema", NUMBER_SCHEMA, "Limits."),
-        Key("exact", _Limit(), "The number itself."),
-        Key("not", _Matcher(), "Whatever another matcher does not match."),
-        Key("all_of", Listing(_Matcher(), "a list of matchers"), "What all of them match."),
-        Key("any_of", Listing(_Matcher(), "a list of matchers"), "What any of them matches."),
+        Key("schema", NUMBER_SCHEMA, "Limits on the number."),
+        Key("exact", _Limit(), "The exact number."),
+        Key("not", _Matcher(), "A matcher that must not match."),
+        Key("all_of", Listing(_Matcher(), "a list of matchers"), "Matchers that must all match."),
+        Key(
+            "any_of",
+            Listing(_Matcher(), "a list of matchers"),
+            "Matchers of which at least one must match.",
+        ),
     ),
     one_of=(("schema", "exact", "not", "all_of", "any_of"),),
-    doc="What a number has to be; a number within 1e-9 of a limit is at it.",
+    doc="The values that a number may have. A number within 1e-9 of a limit counts as equal to it.",
 )
 MATCHER.expected = _Matcher.expected
 EXPECTATION = _Expectations(
     "expectation",
     (
-        Key("target", Text(), "Which number, such as `stability.score` or `metrics.pass_hat.3`."),
-        Key("matcher", MATCHER, "What it has to be."),
+        Key("target", Text(), "The number, such as `stability.score` or `metrics.pass_hat.3`."),
+        Key("matcher", MATCHER, "The values that the number may have."),
     ),
     required=("target", "matcher"),
-    doc="A number and what it has to be; without an error rate, whatever the number.",
+    doc="A number and its limits. It has no error rate.",
 )
 
 _EXPECT = Listing(EXPECTATION, "a list of expectations")
-_SAMPLING = Key("sampling", Text(), "Over which of the contract's samplings.")
-_CONFIDENCE = Key("confidence", Rate(), "Of the interval beside each number.", default="95%")
+_SAMPLING = Key("sampling", Text(), "The sampling of the contract to use.")
+_CONFIDENCE = Key(
+    "confidence", Rate(), "The confidence of the interval of each number.", default="95%"
+)
 
 RELIABILITY = _block(
     "reliability",
     (
-        Key("expect", _EXPECT, "What is asked.", default="reported only"),
-        Key("criterion", Text(), "Whose outcomes count.", default="a run passes every criterion"),
+        Key("expect", _EXPECT, "The numbers to test and their limits.", default="reported only"),
+        Key(
+            "criterion",
+            Text(),
+            "The criterion whose outcomes count.",
+            default="a run passes every criterion",
+        ),
         Key(
             "half_width",
             Rate(),
-            "How closely the recommended number of runs would pin a rate.",
+            "The half-width of the interval for the recommended number of runs.",
             default="5%",
         ),
         _SAMPLING,
@@ -176,25 +187,30 @@ RELIABILITY = _block(
 STABILITY = _block(
     "stability",
     (
-        Key("expect", _EXPECT, "What is asked.", default="`stability.weakest_score` at least 0.5"),
+        Key(
+            "expect",
+            _EXPECT,
+            "The numbers to test and their limits.",
+            default="`stability.weakest_score` at least 0.5",
+        ),
         Key(
             "floors",
             Record(
                 "floors",
                 tuple(Key(name, Rate(), f"Of {name}.", default="0.5") for name in _SUB_SCORES),
-                doc="Below which a dimension of a run is flagged as drifted.",
+                doc="Limits below which a sub-score of a run is flagged as drifted.",
             ),
-            "Below which a dimension of a run is flagged; flags decide nothing.",
+            "Limits below which a run is flagged. Flags do not decide anything.",
         ),
         Key(
             "exclude",
             Listing(Choice(*_SUB_SCORES), "a list of sub-scores"),
-            "Sub-scores that do not count.",
+            "Sub-scores to leave out.",
         ),
         Key(
             "tokens_per_call",
             Count(),
-            "Tokens for each useful call from which cost counts against a run.",
+            "The number of tokens for each useful call above which cost lowers the score.",
             default="2000",
         ),
         _SAMPLING,
@@ -207,7 +223,7 @@ STABILITY = _block(
 METRICS = _block(
     "metrics",
     (
-        Key("expect", _EXPECT, "What is asked.", default="reported only"),
+        Key("expect", _EXPECT, "The numbers to test and their limits.", default="reported only"),
         Key(
             "k",
             Either(
@@ -215,17 +231,17 @@ METRICS = _block(
                 scalar=Count(),
                 listing=Listing(Count(), "a list of whole numbers"),
             ),
-            "For the table of pass@k and pass^k.",
+            "The values of k in the table of pass@k and pass^k.",
             default="powers of two up to the runs of an input",
         ),
-        Key("weights", MapOf(Number(), "weights by criterion"), "How much each criterion counts."),
+        Key("weights", MapOf(Number(), "weights by criterion"), "The weight of each criterion."),
         Key(
             "threshold",
             Rate(),
-            "The score at which a run passes.",
+            "The score from which a run passes.",
             default="a run passes every criterion",
         ),
-        Key("criterion", Text(), "Whose outcomes count, alone."),
+        Key("criterion", Text(), "The only criterion whose outcomes count."),
         _SAMPLING,
         _CONFIDENCE,
     ),

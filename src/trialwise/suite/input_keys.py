@@ -17,12 +17,17 @@ _PATHS = Either(
 INPUT = Record(
     "input",
     (
-        Key("value", Data(), "What the service is given: text, or JSON."),
-        Key("expected", Data(), "What a right reply is; only postconditions see it."),
-        Key("id", Label(), "Its name in records.", default="its number"),
-        Key("stratum", Label(), "The group it belongs to."),
-        Key("repetitions", Count(), "How often it is drawn for every once.", default="1"),
-        Key("weight", Number(), "Its share of a weighted estimand.", default="1"),
+        Key("value", Data(), "The value that the service gets: text or JSON."),
+        Key("expected", Data(), "The right reply. Only checks see it."),
+        Key("id", Label(), "The name of the input in records.", default="its number"),
+        Key("stratum", Label(), "The group that the input belongs to."),
+        Key(
+            "repetitions",
+            Count(),
+            "How many times as often as other inputs it is drawn.",
+            default="1",
+        ),
+        Key("weight", Number(), "The weight of the input in a weighted estimand.", default="1"),
     ),
     required=("value",),
     doc="One thing to ask the service.",
@@ -67,26 +72,28 @@ _FIELD = Text("the name of a field", environment="kept")
 SOURCE = Record(
     "input-file",
     (
-        Key("jsonl", _PATH, "A file with one JSON value a line."),
-        Key("csv", _PATH, "A file of comma-separated values, names in its first line."),
-        Key("files", _PATHS, "Files by pattern, such as `prompts/*.txt`: each is one input."),
+        Key("jsonl", _PATH, "A file with one JSON value on each line."),
+        Key("csv", _PATH, "A file of comma-separated values with names in the first line."),
+        Key(
+            "files", _PATHS, "A pattern for files, such as `prompts/*.txt`. Each file is one input."
+        ),
         Key(
             "value",
             Text("a field, or a text with fields such as `{question}`", environment="kept"),
-            "Which field is the input, or how it is made of several.",
+            "The field with the input, or a text that combines several fields.",
             default="`value`",
         ),
-        Key("expected", _FIELD, "Which field holds what is expected.", default="`expected`"),
-        Key("id", _FIELD, "Which field names the input.", default="`id`"),
-        Key("stratum", _FIELD, "Which field holds the stratum.", default="`stratum`"),
-        Key("repetitions", _FIELD, "Which field holds the repetitions.", default="`repetitions`"),
-        Key("weight", _FIELD, "Which field holds the weight.", default="`weight`"),
+        Key("expected", _FIELD, "The field with the expected reply.", default="`expected`"),
+        Key("id", _FIELD, "The field with the name of the input.", default="`id`"),
+        Key("stratum", _FIELD, "The field with the stratum.", default="`stratum`"),
+        Key("repetitions", _FIELD, "The field with the repetitions.", default="`repetitions`"),
+        Key("weight", _FIELD, "The field with the weight.", default="`weight`"),
         Key(
             "delimiter", _Delimiter(), "The character between fields of a CSV file.", default="`,`"
         ),
     ),
     one_of=(("jsonl", "csv", "files"),),
-    doc="Inputs that are kept in files of their own.",
+    doc="Inputs from separate files.",
 )
 INPUT_LIST = Listing(
     Either("an input", scalar=_Value(), listing=_Value(), mapping=INPUT),
@@ -97,15 +104,15 @@ SAMPLING = Record(
     "sampling",
     (
         Key("inputs", INPUTS, "The inputs."),
-        Key("version", Text(), "Which edition of the list this is."),
+        Key("version", Text(), "The version of the list."),
         Key(
             "role",
             Choice(*SamplingRole),
-            "What the inputs are evidence of.",
+            "What the inputs represent.",
             default="unspecified",
         ),
-        Key("description", Text(), "Where they come from."),
+        Key("description", Text(), "Where the inputs come from."),
     ),
     required=("inputs",),
-    doc="A named list of inputs with a history.",
+    doc="A named list of inputs with its version and origin.",
 )

@@ -46,7 +46,7 @@ class _Quorum(Scalar):
 
 
 JUDGE_KEYS = (
-    Key("rubric", Text(environment="kept"), "What a reply has to meet, in words; all of it."),
+    Key("rubric", Text(environment="kept"), "What a reply must meet completely, in words."),
     Key(
         "jurors",
         Either(
@@ -54,36 +54,45 @@ JUDGE_KEYS = (
             mapping=SERVICE,
             listing=Listing(SERVICE, "a list of services"),
         ),
-        "Who is asked: any service that answers a conversation, such as a `chat` model.",
+        "The models to ask: any service that answers a conversation, such as a `chat` model.",
     ),
-    Key("votes", Count(), "How many, of the jurors in turn.", default="one of each juror"),
+    Key(
+        "votes",
+        Count(),
+        "The number of votes. Jurors are asked in turn.",
+        default="one of each juror",
+    ),
     Key(
         "quorum",
         _Quorum(),
-        "The share that has to pass. A `majority` is more than half: a tie fails; `1/2` lets it "
-        "pass. Write `2/3`: 0.67 is more than two of three.",
+        "The share of votes that must pass. A `majority` is more than half, so a tie fails; with "
+        "`1/2` a tie passes. Write `2/3`, because 0.67 is more than two of three.",
         default="majority",
     ),
-    Key("gold", _PATH, "The gold set: outputs that people labelled. Without one it only advises."),
+    Key(
+        "gold",
+        _PATH,
+        "The gold set: outputs that people labelled. Without it the judge is advisory.",
+    ),
     Key(
         "calibration",
         _PATH,
-        "What `trialwise judge calibrate` measured by the gold set.",
+        "The file with the result of `trialwise judge calibrate`.",
         default="beside the gold set",
     ),
-    Key("cache", _PATH, "A folder to keep answers in: the same question is paid for once."),
-    Key("shows_input", Flag(), "Whether jurors see what the service was asked.", default="true"),
+    Key("cache", _PATH, "A folder for answers, so that you pay for the same question only once."),
+    Key("shows_input", Flag(), "Whether jurors see the input.", default="true"),
     Key(
         "shows_expected",
         Flag(),
-        "Whether jurors see, as the reference, what the input says under `expected`; every input "
-        "and every entry of the gold set has to say it then.",
+        "Whether jurors see `expected` of the input as the reference. Every input and every entry "
+        "of the gold set then needs it.",
         default="false",
     ),
     Key(
-        "output_limit", Count(), "The most characters of the reply that they see.", default="10000"
+        "output_limit", Count(), "How many characters of the reply the jurors see.", default="10000"
     ),
-    Key("timeout", Duration(), "Of one question.", default="60s"),
-    Key("retries", Count(0), "Further tries after one that failed.", default="1"),
-    Key("name", Text(), "How reports call it."),
+    Key("timeout", Duration(), "Time limit for one question.", default="60s"),
+    Key("retries", Count(0), "Number of further attempts after a failed one.", default="1"),
+    Key("name", Text(), "The name in reports."),
 )

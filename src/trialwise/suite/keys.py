@@ -40,12 +40,12 @@ _NAMES = Names()
 CRITERION = Record(
     "criterion",
     (
-        Key("name", Text(), "How reports call it."),
+        Key("name", Text(), "The name in reports."),
         *setting_keys(Criterion),
         Key(
             "postconditions",
             POSTCONDITIONS,
-            "What a reply must satisfy, all of it; or written directly, by name.",
+            "Checks that a reply must all pass. You can also write a check directly as a key.",
         ),
         *check_keys(),
     ),
@@ -53,7 +53,7 @@ CRITERION = Record(
     one_of=(("at_least", "no_worse_than", "never_fails"),),
     some_of=(("postconditions", *CHECK_KINDS, "*"),),
     more=MORE_CHECKS,
-    doc="One claim judged over many trials.",
+    doc="One promise about many trials.",
 )
 
 # --- How a run is made -------------------------------------------------------
@@ -65,14 +65,14 @@ LATENCY = Record(
         Key(
             "baseline",
             Listing(Choice(*PERCENTILES), "a list of percentiles"),
-            "Percentiles whose limits the baseline gives.",
+            "Percentiles whose limits come from the baseline.",
         ),
-        Key("enforced", Flag(), "Whether a breach FAILs the run.", default="false"),
-        Key("confidence", Rate(), "How sure a breach is.", default="95%"),
-        Key("sampling", Text(), "Over which of the contract's samplings."),
+        Key("enforced", Flag(), "Whether exceeding a limit FAILs the run.", default="false"),
+        Key("confidence", Rate(), "The confidence of the limits.", default="95%"),
+        Key("sampling", Text(), "The sampling of the contract to use."),
     ),
     some_of=((*PERCENTILES, "baseline"),),
-    doc="How long successful trials may take.",
+    doc="Limits on the latency of successful trials.",
 )
 CLAIM = Record(
     "claim",
@@ -80,21 +80,21 @@ CLAIM = Record(
         Key(
             "population",
             Choice(*PopulationClaim),
-            "How far the evidence reaches.",
+            "Which population the verdict is about.",
             default="fixed-inputs",
         ),
-        Key("name", Text(), "Which population a superpopulation claim is about."),
-        Key("representativeness", Text(), "Why the inputs are taken to represent it."),
+        Key("name", Text(), "The name of the population of a superpopulation claim."),
+        Key("representativeness", Text(), "Why the inputs represent the population."),
         Key(
             "estimand",
             Choice(*TargetEstimand),
-            "Which rate is estimated where inputs are not alike.",
+            "Which rate is estimated if inputs have different rates.",
             default="call-weighted",
         ),
         Key(
             "estimator",
             Choice(*Estimator),
-            "An estimator that takes inputs as the sampled units.",
+            "An estimator that uses inputs as the sampled units.",
             default="the binomial rule",
         ),
     ),
@@ -103,42 +103,47 @@ CLAIM = Record(
 COVARIATE = Record(
     "covariate",
     (
-        Key("name", Text(), "What it is called."),
+        Key("name", Text(), "The name of the covariate."),
         Key(
             "kind",
             Choice(*CovariateKind),
-            "Where its value comes from.",
+            "The source of its value.",
             default="custom",
         ),
-        Key("value", Label(), "Of a region or a custom covariate."),
-        Key("environment", Text(), "The environment variable that holds the value."),
+        Key("value", Label(), "The value of a region or a custom covariate."),
+        Key("environment", Text(), "The environment variable with the value."),
         Key(
             "critical",
             Flag(),
-            "Whether a baseline measured under another value is no reference.",
+            "Whether a baseline with another value cannot be used.",
             default="false",
         ),
-        Key("window", Duration(), "The windows of a time of day.", default="4h"),
+        Key("window", Duration(), "The length of the windows of a time of day.", default="4h"),
         Key("zone", Text(), "The time zone of a weekday or time of day."),
     ),
     required=("name",),
-    doc="A condition that may move the rate, recorded and compared with the baseline's.",
+    doc="A condition that may change the rate. It is recorded and compared with the baseline's.",
 )
 FACTOR = Record(
     "factor",
     (Key("environment", Text(), "The environment variable whose value is recorded."),),
     required=("environment",),
-    doc="A factor that is read from the environment, on purpose: its value is recorded.",
+    doc="A factor that is read from the environment. Its value is recorded.",
 )
 PREVALENCE = Record(
     "prevalence",
     (
         Key("rate", Rate(), "How often the generator proposes harmful content."),
-        Key("confidence", Rate(), "At which the rate is an upper bound.", default="known"),
-        Key("evidence", Text(), "Where the number comes from."),
+        Key(
+            "confidence",
+            Rate(),
+            "The confidence with which the rate is an upper bound.",
+            default="known",
+        ),
+        Key("evidence", Text(), "The source of the number."),
     ),
     required=("rate",),
-    doc="Of harmful content before a guardrail.",
+    doc="How often harmful content occurs before a guardrail.",
 )
 
 _COVARIATES = Listing(
@@ -158,48 +163,49 @@ _SHARED = (
         Either(
             "a service, or the name of one", scalar=Text("the name of a service"), mapping=SERVICE
         ),
-        "What is under test, or its name in `services`.",
+        "The service under test, or its name in `services`.",
         elsewhere="provider providers target targets agent system_under_test",
     ),
     Key(
         "inputs",
         INPUTS,
-        "What the service is asked.",
+        "The inputs for the service.",
         elsewhere="prompts tests cases test_cases dataset examples scenarios questions",
     ),
     Key("samplings", _SAMPLINGS, "Several lists of inputs, by name, instead of `inputs`."),
     Key(
         "criteria",
         Listing(CRITERION, "a list of criteria"),
-        "What is promised.",
+        "The criteria that the service must meet.",
         elsewhere="assert asserts assertions checks scorers evaluators expect expectations",
     ),
     *setting_keys(RunOptions),
     Key("claim", CLAIM, "What the verdict is about.", default="these inputs"),
-    Key("covariates", _COVARIATES, "Conditions that may move the rate."),
-    Key("factors", _FACTORS, "What was under test, for the record: model, temperature …"),
-    Key("latency", LATENCY, "How long replies may take."),
-    Key("reliability", RELIABILITY, "What repeated runs of each input have to come to."),
-    Key("stability", STABILITY, "How steady the runs' sessions have to be."),
-    Key("metrics", METRICS, "pass@k, pass^k and scores, and what they have to be."),
+    Key("covariates", _COVARIATES, "Conditions that may change the rate."),
+    Key("factors", _FACTORS, "What was under test, for the record: model, temperature and so on."),
+    Key("latency", LATENCY, "Limits on latency."),
+    Key("reliability", RELIABILITY, "A gate on repeated runs of each input."),
+    Key("stability", STABILITY, "A gate on how stable the sessions are."),
+    Key("metrics", METRICS, "A gate on pass@k, pass^k and scores."),
     Key(
         "models",
         Listing(Text("the name of a model"), "a list of models"),
-        'One contract for each, called `name [model]`; `"{model}"` in the service stands for it.',
+        'Creates one contract for each model, called `name [model]`. `"{model}"` in the service '
+        "stands for the model.",
     ),
     Key("activity", PythonPath(), "A function that says whether a reply shows any work."),
-    Key("prevalence", PREVALENCE, "Of harmful content before a guardrail."),
-    Key("tags", _NAMES, "To select contracts by."),
+    Key("prevalence", PREVALENCE, "How often harmful content occurs before a guardrail."),
+    Key("tags", _NAMES, "Tags for selecting contracts."),
 )
 _OWN = (
-    Key("name", Text(), "How reports and baselines call it.", default="what its service is called"),
-    Key("description", Text(), "What a reader should know."),
+    Key("name", Text(), "The name in reports and baselines.", default="what its service is called"),
+    Key("description", Text(), "A description for readers."),
 )
 
 CONTRACT = Record(
     "contract",
     (*_OWN, *_SHARED),
-    doc="A service and what is promised of it. What it leaves out is taken from the top.",
+    doc="A service and what is promised of it. Missing keys are taken from the top.",
 )
 
 # --- The file ----------------------------------------------------------------
@@ -216,15 +222,15 @@ REPORTS = Record(
             ("tap", "the Test Anything Protocol"),
         )
     ),
-    doc="Files written after each run, from the suite's folder.",
+    doc="Files to write after each run, relative to the suite's folder.",
 )
 STORE = Record(
     "store",
     (
-        Key("runs", _PATH, "The folder of runs and journals.", default="`.trialwise`"),
-        Key("baselines", _PATH, "The folder of baselines.", default="`baselines`"),
+        Key("runs", _PATH, "The folder for runs and journals.", default="`.trialwise`"),
+        Key("baselines", _PATH, "The folder for baselines.", default="`baselines`"),
     ),
-    doc="Where things are kept, from the suite's folder.",
+    doc="Folders for runs and baselines, relative to the suite's folder.",
 )
 SUITE = Record(
     "suite",
@@ -234,17 +240,21 @@ SUITE = Record(
         Key(
             "contracts",
             Listing(CONTRACT, "a list of contracts"),
-            "Several contracts; the other keys are then what they share.",
+            "Several contracts. The other keys then apply to all of them.",
         ),
-        Key("services", MapOf(SERVICE, "services by name"), "Services that contracts name."),
+        Key(
+            "services",
+            MapOf(SERVICE, "services by name"),
+            "Services that contracts refer to by name.",
+        ),
         Key("reports", REPORTS, "Reports to write."),
-        Key("store", STORE, "Where runs and baselines are kept."),
+        Key("store", STORE, "Folders for runs and baselines."),
         Key(
             "redact",
             Listing(
                 Text("a regular expression", environment="kept"), "a list of regular expressions"
             ),
-            "What is taken out of transcripts before they are stored or shown.",
+            "Patterns that are removed from replies before they are stored or shown.",
         ),
     ),
     doc="One contract, or several with what they share.",

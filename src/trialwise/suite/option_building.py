@@ -57,7 +57,7 @@ def build_claim(given: Fields) -> Claim:
 
 
 def build_latency(given: Fields) -> Latency:
-    """How long replies may take."""
+    """Limits on latency."""
     limits = [
         LatencyConstraint(percentile=one, limit_s=given[one]) for one in PERCENTILES if one in given
     ]

@@ -119,7 +119,7 @@ def _rules(record: Record) -> str:
     rules = [f"`{name}` is required." for name in record.required]
     rules += [f"Exactly one of {_names(group)}." for group in record.one_of]
     if record.name == "criterion":
-        rules.append("At least one postcondition.")
+        rules.append("At least one check.")
     else:
         rules += [f"At least one of {_names(group)}." for group in record.some_of]
     return "".join(f" {rule}" for rule in rules)
@@ -139,10 +139,11 @@ def _table(keys: tuple[Key, ...]) -> str:
 
 def _postconditions(installed: bool) -> str:
     rows = [
-        "## Postconditions",
+        "## Checks",
         "",
-        "In a criterion by name, or as the items of `postconditions`, `all_of` and `any_of`.",
-        "The value alone, or a mapping of the arguments.",
+        "Write a check in a criterion by its name, or as an item of `postconditions`, `all_of`",
+        "and `any_of`.",
+        "Its value is the argument itself, or a mapping of arguments.",
         "",
         "| name | value | arguments | meaning |",
         "|---|---|---|---|",
