@@ -114,6 +114,43 @@ def test_every_link_between_documents_leads_somewhere(page: str) -> None:
     assert [] == [path for path in paths if not (ROOT / page).parent.joinpath(path).exists()]
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_to_a_heading_leads_to_one(page: str) -> None:
+    """On the same page or on another one."""
+    links = re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", _prose(page))
+    targets = [
+        (os.path.relpath((ROOT / page).parent / path, ROOT) if path else page, anchor)
+        for path, anchor in links
+        if "://" not in path
+    ]
+
+    assert [] == [(path, anchor) for path, anchor in targets if anchor not in _anchors(path)]
+
+
+def _prose(page: str) -> str:
+    """The page without its fenced blocks, in which `#` starts a comment."""
+    return re.sub(r"^```.*?^```", "", DOCUMENTS.read(page), flags=re.MULTILINE | re.DOTALL)
+
+
+def _anchors(page: str) -> set[str]:
+    """What the headings of a page are called in links, on GitHub and on the built site."""
+    headings = re.findall(r"^#+ (.*)", _prose(page), re.MULTILINE)
+    github = [re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings]
+    return {*github, *(one.replace("_", "-") for one in github)}
+
+
+def test_every_module_of_the_reference_exists() -> None:
+    """The site is built elsewhere: a module that was renamed shows here first."""
+    named = {
+        module
+        for page in PAGES
+        for module in re.findall(r"^\.\. automodule:: (\S+)$", DOCUMENTS.read(page), re.MULTILINE)
+    }
+
+    assert named
+    assert [] == sorted(one for one in named if importlib.util.find_spec(one) is None)
+
+
 @pytest.mark.parametrize("file", RECIPES)
 def test_the_recipes_for_servers_run(file: str, tmp_path: Path, cache: Path) -> None:
     """What a server would execute comes to a verdict: neither a usage error nor a crash."""
