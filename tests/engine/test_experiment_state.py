@@ -21,7 +21,8 @@ from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision
 from trialwise.stats.sequential import SequentialDesign
-from trialwise.stats.sequential.concurrency import LIKELY_NEEDED, chance_needed
+from trialwise.stats.sequential.concurrency import LIKELY_NEEDED
+from trialwise.stats.toolbox.concurrent_rounds import chance_needed
 
 WALD = SequentialDesign.wald(0.9, 0.8, cap=30)
 PASSED, FAILED = CheckResult.ok(), CheckResult.fail("no")

@@ -33,8 +33,9 @@ from trialwise.procedures.sizing.sizing_plans import (
 from trialwise.procedures.sizing.trial_costs import Spread, largest_of, spread
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.sequential.bound import expected_trials_bound
-from trialwise.stats.sequential.concurrency import round_characteristic, trials_to_start
+from trialwise.stats.sequential.concurrency import trials_to_start
 from trialwise.stats.sequential.design import Method
+from trialwise.stats.toolbox.concurrent_rounds import round_characteristic
 
 CAP = 10
 SMALL = SequentialQuestion(required_rate=0.8, alternative_rate=0.5, max_trials=CAP)

@@ -19,21 +19,19 @@ from trialwise import validation
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.stats.binomial import binomial_cdf, binomial_pmf, binomial_pmfs, binomial_tail
 from trialwise.stats.compliance_cutoffs import compliance_cutoff, minimum_trials
-from trialwise.stats.precedence import precedence_cdf, precedence_rank
 from trialwise.stats.rate_intervals import (
     clopper_pearson,
-    jeffreys,
     rule_of_three,
     wald,
     wilson_interval,
     wilson_lower,
-    wilson_lower_rate,
     wilson_upper,
-    zero_failure_bound,
 )
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression_cutoffs import design_false_alarm, design_power, regression_cutoff
 from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.toolbox.other_intervals import jeffreys, wilson_lower_rate
+from trialwise.stats.toolbox.precedence_law import precedence_cdf, precedence_rank
 
 NAN, INF = math.nan, math.inf
 
@@ -78,11 +76,6 @@ FUNCTIONS: list[tuple[Callable[..., object], dict[str, Any], dict[str, list[Any]
         {"rate": NOT_RATES, "trials": TRIALS, "confidence": NOT_OPEN_RATES},
     ),
     (rule_of_three, {"trials": 10}, {"trials": TRIALS}),
-    (
-        zero_failure_bound,
-        {"trials": 10, "confidence": 0.95},
-        {"trials": TRIALS, "confidence": NOT_OPEN_RATES},
-    ),
     (
         compliance_cutoff,
         {"required_rate": 0.9, "trials": 50, "alpha": 0.05, "rule": "exact"},

@@ -14,7 +14,9 @@ from scipy.optimize import minimize
 from scipy.stats import betabinom, f_oneway
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.clusters import (
+from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.beta_binomial import BetaBinomialFit, beta_binomial_fit
+from trialwise.stats.toolbox.cluster_correlation import (
     design_effect,
     effective_trials,
     intraclass_correlation,
@@ -22,8 +24,6 @@ from trialwise.stats.clusters import (
     kish_cluster_size,
     summarise_clusters,
 )
-from trialwise.stats.result_types import Undefined
-from trialwise.stats.toolbox.beta_binomial import BetaBinomialFit, beta_binomial_fit
 
 Groups = list[tuple[int, int]]
 

@@ -12,16 +12,15 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.anytime import e_value
-from trialwise.stats.confidence_sequences import (
+from trialwise.stats.confidence_sequences import BoundedSequence, anytime_interval
+from trialwise.stats.rate_intervals import Side, clopper_pearson, wilson_upper
+from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.toolbox.e_values import e_value
+from trialwise.stats.toolbox.running_intervals import (
     BernoulliSequence,
-    BoundedSequence,
-    anytime_interval,
     bernoulli_confidence_sequence,
     bounded_confidence_sequence,
 )
-from trialwise.stats.rate_intervals import Side, clopper_pearson, wilson_upper
-from trialwise.stats.result_types import Interval, Undefined
 
 streams = st.lists(st.booleans(), min_size=1, max_size=40)
 

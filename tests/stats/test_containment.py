@@ -19,8 +19,9 @@ from trialwise.stats.guardrails import (
     guardrail_specificity,
     stratified_containment,
 )
-from trialwise.stats.residual_harm import combine_boundaries, residual_harm_bound
+from trialwise.stats.residual_harm import residual_harm_bound
 from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.boundary_stacks import combine_boundaries
 
 
 @st.composite

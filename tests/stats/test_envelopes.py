@@ -15,14 +15,16 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.error_envelopes import (
     Envelope,
     Envelopes,
-    across_suite_envelope,
     envelope,
-    family_wise_independent,
     horizon_false_alarm,
-    per_run_alpha_for_horizon,
     type_one_envelopes,
 )
 from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.family_errors import (
+    across_suite_envelope,
+    family_wise_independent,
+    per_run_alpha_for_horizon,
+)
 
 levels = st.floats(1e-9, 0.999)
 

@@ -18,16 +18,14 @@ from statsmodels.stats.proportion import proportion_confint
 from trialwise.stats.rate_intervals import (
     Side,
     clopper_pearson,
-    jeffreys,
     rule_of_three,
     wald,
     wilson_interval,
     wilson_lower,
-    wilson_lower_rate,
     wilson_upper,
-    zero_failure_bound,
 )
 from trialwise.stats.result_types import Interval
+from trialwise.stats.toolbox.other_intervals import jeffreys, wilson_lower_rate
 
 DIGITS = 40
 COUNTS = st.integers(1, 2000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -368,7 +366,7 @@ def test_the_bound_on_a_failure_never_observed(n: int, confidence: float) -> Non
     """1 − (1 − confidence)^(1/n), which is one minus the exact lower bound of a perfect record."""
     with mpmath.workdps(DIGITS):
         exact = float(1 - (1 - mpmath.mpf(confidence)) ** (mpmath.mpf(1) / n))
-    bound = zero_failure_bound(n, confidence=confidence)
+    bound = clopper_pearson(0, n, confidence=confidence, side="upper").high
 
     assert bound == pytest.approx(exact, rel=1e-14)
     assert 1 - clopper_pearson(n, n, confidence=confidence, side="lower").low == pytest.approx(
@@ -380,7 +378,7 @@ def test_the_rule_of_three_is_a_little_too_high() -> None:
     """3/n, capped at 1, is never below the exact 95 % bound and close to it from 30 trials on."""
     assert [rule_of_three(n) for n in (1, 2, 3, 4, 100)] == [1.0, 1.0, 1.0, 0.75, 0.03]
     for n in range(1, 3000):
-        exact = zero_failure_bound(n)
+        exact = clopper_pearson(0, n, side="upper").high
         assert exact < rule_of_three(n)
         assert n < 30 or rule_of_three(n) < 1.06 * exact
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.latency_planning import (
-    nondegeneracy_planning,
     planned_trials_needed,
     precedence_planning,
     verification_gate,
 )
 from trialwise.stats.latency_precedence import precedence_existence
 from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.nondegeneracy import nondegeneracy_planning
 
 SHARES = st.integers(1, 100).map(lambda i: i / 100)
 

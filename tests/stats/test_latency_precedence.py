@@ -18,12 +18,12 @@ from scipy.stats import beta, betabinom, binom
 from trialwise.errors import InvalidArgument
 from trialwise.stats.latency_percentiles import nearest_rank_percentile
 from trialwise.stats.latency_precedence import (
-    count_exceedances,
     exceedance_cutoff,
     precedence_existence,
     precedence_threshold,
 )
 from trialwise.stats.refusal import Refusal
+from trialwise.stats.toolbox.precedence_law import count_exceedances
 
 SIZES = [(nb, nt) for nb in range(1, 8) for nt in range(1, 6)]
 LEVELS = ("0.5", "0.9", "0.3", "0.7")

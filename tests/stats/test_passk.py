@@ -18,9 +18,6 @@ from scipy.stats import beta, binom, norm
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.passk import (
-    TaskMean,
-    mean_pass_at_k,
-    mean_pass_hat_k,
     pass_at_k,
     pass_at_k_interval,
     pass_at_k_naive,
@@ -29,6 +26,7 @@ from trialwise.stats.passk import (
     pass_hat_k_plugin,
 )
 from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.toolbox.task_means import TaskMean, mean_pass_at_k, mean_pass_hat_k
 
 COUNTS = st.integers(1, 60).flatmap(
     lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))

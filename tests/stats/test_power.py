@@ -15,17 +15,15 @@ from scipy.stats import binom, norm
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats import rate_sizing as power_module
-from trialwise.stats._sawtooth import compliance_powers
-from trialwise.stats.rate_sizing import (
-    compliance_sizing,
+from trialwise.stats.power_sawtooth import compliance_powers
+from trialwise.stats.rate_sizing import compliance_sizing, normal_sizing, precision_trials
+from trialwise.stats.regression_cutoffs import design_false_alarm, design_power
+from trialwise.stats.result_types import RULES, Rule
+from trialwise.stats.toolbox.detectable_drops import (
     minimum_detectable_degradation,
     minimum_detectable_effect,
     normal_power,
-    normal_sizing,
-    precision_trials,
 )
-from trialwise.stats.regression_cutoffs import design_false_alarm, design_power
-from trialwise.stats.result_types import RULES, Rule
 
 rates = st.integers(1, 999).map(lambda i: i / 1000)
 levels = st.sampled_from([0.001, 0.01, 0.05, 0.1, 0.2])

@@ -21,12 +21,10 @@ from statsmodels.stats.proportion import (
 )
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.score_difference import (
-    INTERVAL_METHODS,
+from trialwise.stats.score_difference import INTERVAL_METHODS, IntervalMethod, difference_interval
+from trialwise.stats.toolbox.margin_tests import (
     METHODS,
-    IntervalMethod,
     Method,
-    difference_interval,
     noninferiority,
     noninferiority_size,
 )

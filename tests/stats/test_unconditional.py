@@ -16,9 +16,10 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import binom, boschloo_exact, hypergeom
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.fisher import fisher_one_sided, fisher_rejects
+from trialwise.stats.fisher import fisher_one_sided
 from trialwise.stats.regression_cutoffs import regression_cutoff
 from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.fisher_decision import fisher_rejects
 from trialwise.stats.unconditional import boschloo, boschloo_cutoff, boschloo_size
 
 Cells: TypeAlias = frozenset[tuple[int, int]]

@@ -9,8 +9,6 @@ from trialwise.stats.agreement import krippendorff_alpha as krippendorff_alpha
 from trialwise.stats.agreement import krippendorff_alpha_interval as krippendorff_alpha_interval
 from trialwise.stats.anytime import EProcess as EProcess
 from trialwise.stats.anytime import anytime_p_value as anytime_p_value
-from trialwise.stats.anytime import e_process as e_process
-from trialwise.stats.anytime import e_value as e_value
 from trialwise.stats.autocorrelation import Alternative as Alternative
 from trialwise.stats.autocorrelation import AutocorrelationTest as AutocorrelationTest
 from trialwise.stats.autocorrelation import autocorrelation_test as autocorrelation_test
@@ -30,35 +28,17 @@ from trialwise.stats.cluster_estimators import prompt_weighted as prompt_weighte
 from trialwise.stats.cluster_stratified import StratifiedEstimate as StratifiedEstimate
 from trialwise.stats.cluster_stratified import Stratum as Stratum
 from trialwise.stats.cluster_stratified import stratified as stratified
-from trialwise.stats.clusters import ClusterSummary as ClusterSummary
 from trialwise.stats.clusters import Groups as Groups
-from trialwise.stats.clusters import IccMethod as IccMethod
-from trialwise.stats.clusters import design_effect as design_effect
-from trialwise.stats.clusters import effective_trials as effective_trials
-from trialwise.stats.clusters import intraclass_correlation as intraclass_correlation
-from trialwise.stats.clusters import is_materially_clustered as is_materially_clustered
-from trialwise.stats.clusters import kish_cluster_size as kish_cluster_size
-from trialwise.stats.clusters import summarise_clusters as summarise_clusters
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff as ComplianceCutoff
 from trialwise.stats.compliance_cutoffs import compliance_cutoff as compliance_cutoff
 from trialwise.stats.compliance_cutoffs import minimum_trials as minimum_trials
-from trialwise.stats.confidence_sequences import BernoulliSequence as BernoulliSequence
 from trialwise.stats.confidence_sequences import BoundedSequence as BoundedSequence
 from trialwise.stats.confidence_sequences import anytime_interval as anytime_interval
-from trialwise.stats.confidence_sequences import (
-    bernoulli_confidence_sequence as bernoulli_confidence_sequence,
-)
-from trialwise.stats.confidence_sequences import (
-    bounded_confidence_sequence as bounded_confidence_sequence,
-)
 from trialwise.stats.error_envelopes import Envelope as Envelope
 from trialwise.stats.error_envelopes import Envelopes as Envelopes
 from trialwise.stats.error_envelopes import HorizonFalseAlarm as HorizonFalseAlarm
-from trialwise.stats.error_envelopes import across_suite_envelope as across_suite_envelope
 from trialwise.stats.error_envelopes import envelope as envelope
-from trialwise.stats.error_envelopes import family_wise_independent as family_wise_independent
 from trialwise.stats.error_envelopes import horizon_false_alarm as horizon_false_alarm
-from trialwise.stats.error_envelopes import per_run_alpha_for_horizon as per_run_alpha_for_horizon
 from trialwise.stats.error_envelopes import type_one_envelopes as type_one_envelopes
 from trialwise.stats.finite import ExactCorpusRate as ExactCorpusRate
 from trialwise.stats.finite import FiniteCorpusCutoff as FiniteCorpusCutoff
@@ -67,10 +47,7 @@ from trialwise.stats.finite import exact_corpus_rate as exact_corpus_rate
 from trialwise.stats.finite import finite_corpus_cutoff as finite_corpus_cutoff
 from trialwise.stats.finite import finite_corpus_interval as finite_corpus_interval
 from trialwise.stats.finite import finite_corpus_minimum_trials as finite_corpus_minimum_trials
-from trialwise.stats.finite_hypergeometric import hypergeometric_cdf as hypergeometric_cdf
-from trialwise.stats.finite_hypergeometric import hypergeometric_tail as hypergeometric_tail
 from trialwise.stats.fisher import fisher_one_sided as fisher_one_sided
-from trialwise.stats.fisher import fisher_rejects as fisher_rejects
 from trialwise.stats.guardrails import ChallengeStratum as ChallengeStratum
 from trialwise.stats.guardrails import GuardrailBound as GuardrailBound
 from trialwise.stats.guardrails import GuardrailQuantity as GuardrailQuantity
@@ -113,65 +90,42 @@ from trialwise.stats.latency_percentiles import LatencySummary as LatencySummary
 from trialwise.stats.latency_percentiles import emission_minimum as emission_minimum
 from trialwise.stats.latency_percentiles import latency_summary as latency_summary
 from trialwise.stats.latency_percentiles import nearest_rank_percentile as nearest_rank_percentile
-from trialwise.stats.latency_planning import NondegeneracyPlan as NondegeneracyPlan
 from trialwise.stats.latency_planning import PrecedencePlan as PrecedencePlan
 from trialwise.stats.latency_planning import VerificationGate as VerificationGate
-from trialwise.stats.latency_planning import nondegeneracy_planning as nondegeneracy_planning
 from trialwise.stats.latency_planning import planned_trials_needed as planned_trials_needed
 from trialwise.stats.latency_planning import precedence_planning as precedence_planning
 from trialwise.stats.latency_planning import verification_gate as verification_gate
 from trialwise.stats.latency_precedence import ExceedanceCutoff as ExceedanceCutoff
 from trialwise.stats.latency_precedence import PrecedenceExistence as PrecedenceExistence
 from trialwise.stats.latency_precedence import PrecedenceThreshold as PrecedenceThreshold
-from trialwise.stats.latency_precedence import count_exceedances as count_exceedances
 from trialwise.stats.latency_precedence import exceedance_cutoff as exceedance_cutoff
 from trialwise.stats.latency_precedence import precedence_existence as precedence_existence
 from trialwise.stats.latency_precedence import precedence_threshold as precedence_threshold
 from trialwise.stats.multiplicity import Adjustment as Adjustment
-from trialwise.stats.multiplicity import EvidenceAdjustment as EvidenceAdjustment
 from trialwise.stats.multiplicity import adjust as adjust
-from trialwise.stats.multiplicity import benjamini_hochberg as benjamini_hochberg
-from trialwise.stats.multiplicity import benjamini_yekutieli as benjamini_yekutieli
-from trialwise.stats.multiplicity import bonferroni as bonferroni
-from trialwise.stats.multiplicity import e_bh as e_bh
-from trialwise.stats.multiplicity import holm as holm
 from trialwise.stats.paired import McNemar as McNemar
 from trialwise.stats.paired import PairCounts as PairCounts
 from trialwise.stats.paired import SignTest as SignTest
 from trialwise.stats.paired import mcnemar as mcnemar
-from trialwise.stats.paired import mid_p as mid_p
 from trialwise.stats.paired import minimum_discordant as minimum_discordant
 from trialwise.stats.paired import pairs_from_outcomes as pairs_from_outcomes
 from trialwise.stats.paired import sign_test as sign_test
 from trialwise.stats.paired_interval import paired_difference_interval as paired_difference_interval
-from trialwise.stats.passk import TaskMean as TaskMean
-from trialwise.stats.passk import mean_pass_at_k as mean_pass_at_k
-from trialwise.stats.passk import mean_pass_hat_k as mean_pass_hat_k
 from trialwise.stats.passk import pass_at_k as pass_at_k
 from trialwise.stats.passk import pass_at_k_interval as pass_at_k_interval
 from trialwise.stats.passk import pass_at_k_naive as pass_at_k_naive
 from trialwise.stats.passk import pass_hat_k as pass_hat_k
 from trialwise.stats.passk import pass_hat_k_interval as pass_hat_k_interval
 from trialwise.stats.passk import pass_hat_k_plugin as pass_hat_k_plugin
-from trialwise.stats.precedence import precedence_cdf as precedence_cdf
-from trialwise.stats.precedence import precedence_rank as precedence_rank
 from trialwise.stats.rate_intervals import clopper_pearson as clopper_pearson
-from trialwise.stats.rate_intervals import jeffreys as jeffreys
 from trialwise.stats.rate_intervals import rule_of_three as rule_of_three
 from trialwise.stats.rate_intervals import wald as wald
 from trialwise.stats.rate_intervals import wilson_interval as wilson_interval
 from trialwise.stats.rate_intervals import wilson_lower as wilson_lower
-from trialwise.stats.rate_intervals import wilson_lower_rate as wilson_lower_rate
 from trialwise.stats.rate_intervals import wilson_upper as wilson_upper
-from trialwise.stats.rate_intervals import zero_failure_bound as zero_failure_bound
 from trialwise.stats.rate_sizing import ComplianceSizing as ComplianceSizing
 from trialwise.stats.rate_sizing import NormalSizing as NormalSizing
 from trialwise.stats.rate_sizing import compliance_sizing as compliance_sizing
-from trialwise.stats.rate_sizing import (
-    minimum_detectable_degradation as minimum_detectable_degradation,
-)
-from trialwise.stats.rate_sizing import minimum_detectable_effect as minimum_detectable_effect
-from trialwise.stats.rate_sizing import normal_power as normal_power
 from trialwise.stats.rate_sizing import normal_sizing as normal_sizing
 from trialwise.stats.rate_sizing import precision_trials as precision_trials
 from trialwise.stats.refusal import Refusal as Refusal
@@ -179,11 +133,8 @@ from trialwise.stats.regression_cutoffs import RegressionCutoff as RegressionCut
 from trialwise.stats.regression_cutoffs import design_false_alarm as design_false_alarm
 from trialwise.stats.regression_cutoffs import design_power as design_power
 from trialwise.stats.regression_cutoffs import regression_cutoff as regression_cutoff
-from trialwise.stats.residual_harm import CombinedBoundaries as CombinedBoundaries
-from trialwise.stats.residual_harm import MissCondition as MissCondition
 from trialwise.stats.residual_harm import PrevalenceSource as PrevalenceSource
 from trialwise.stats.residual_harm import ResidualHarm as ResidualHarm
-from trialwise.stats.residual_harm import combine_boundaries as combine_boundaries
 from trialwise.stats.residual_harm import residual_harm_bound as residual_harm_bound
 from trialwise.stats.result_types import Decision as Decision
 from trialwise.stats.result_types import Interval as Interval
@@ -206,10 +157,7 @@ from trialwise.stats.run_reliability import recommend_runs_wilson as recommend_r
 from trialwise.stats.run_reliability import reliability_decay_curve as reliability_decay_curve
 from trialwise.stats.run_reliability import summarize as summarize
 from trialwise.stats.run_reliability import variance_amplification as variance_amplification
-from trialwise.stats.score_difference import NonInferiority as NonInferiority
 from trialwise.stats.score_difference import difference_interval as difference_interval
-from trialwise.stats.score_difference import noninferiority as noninferiority
-from trialwise.stats.score_difference import noninferiority_size as noninferiority_size
 from trialwise.stats.skill_scores import Flakiness as Flakiness
 from trialwise.stats.skill_scores import GraderResult as GraderResult
 from trialwise.stats.skill_scores import MultiTrialMetrics as MultiTrialMetrics
@@ -228,9 +176,29 @@ from trialwise.stats.toolbox.adaptive_sampling import adaptive_design as adaptiv
 from trialwise.stats.toolbox.beta_binomial import BetaBinomialFit as BetaBinomialFit
 from trialwise.stats.toolbox.beta_binomial import FitLocation as FitLocation
 from trialwise.stats.toolbox.beta_binomial import beta_binomial_fit as beta_binomial_fit
+from trialwise.stats.toolbox.boundary_stacks import CombinedBoundaries as CombinedBoundaries
+from trialwise.stats.toolbox.boundary_stacks import MissCondition as MissCondition
+from trialwise.stats.toolbox.boundary_stacks import combine_boundaries as combine_boundaries
+from trialwise.stats.toolbox.cluster_correlation import ClusterSummary as ClusterSummary
+from trialwise.stats.toolbox.cluster_correlation import IccMethod as IccMethod
+from trialwise.stats.toolbox.cluster_correlation import design_effect as design_effect
+from trialwise.stats.toolbox.cluster_correlation import effective_trials as effective_trials
+from trialwise.stats.toolbox.cluster_correlation import (
+    intraclass_correlation as intraclass_correlation,
+)
+from trialwise.stats.toolbox.cluster_correlation import (
+    is_materially_clustered as is_materially_clustered,
+)
+from trialwise.stats.toolbox.cluster_correlation import kish_cluster_size as kish_cluster_size
+from trialwise.stats.toolbox.cluster_correlation import summarise_clusters as summarise_clusters
 from trialwise.stats.toolbox.cluster_resampling import BootstrapMethod as BootstrapMethod
 from trialwise.stats.toolbox.cluster_resampling import ClusterBootstrap as ClusterBootstrap
 from trialwise.stats.toolbox.cluster_resampling import cluster_bootstrap as cluster_bootstrap
+from trialwise.stats.toolbox.concurrent_rounds import RoundCharacteristic as RoundCharacteristic
+from trialwise.stats.toolbox.concurrent_rounds import Standing as Standing
+from trialwise.stats.toolbox.concurrent_rounds import chance_needed as chance_needed
+from trialwise.stats.toolbox.concurrent_rounds import round_characteristic as round_characteristic
+from trialwise.stats.toolbox.concurrent_rounds import standing as standing
 from trialwise.stats.toolbox.criterion_streams import CriterionStream as CriterionStream
 from trialwise.stats.toolbox.criterion_streams import StreamDecision as StreamDecision
 from trialwise.stats.toolbox.criterion_streams import StreamsDecision as StreamsDecision
@@ -239,9 +207,26 @@ from trialwise.stats.toolbox.criterion_streams import decide_streams as decide_s
 from trialwise.stats.toolbox.cusum import CusumChart as CusumChart
 from trialwise.stats.toolbox.cusum import CusumDesign as CusumDesign
 from trialwise.stats.toolbox.cusum import cusum_design as cusum_design
+from trialwise.stats.toolbox.detectable_drops import (
+    minimum_detectable_degradation as minimum_detectable_degradation,
+)
+from trialwise.stats.toolbox.detectable_drops import (
+    minimum_detectable_effect as minimum_detectable_effect,
+)
+from trialwise.stats.toolbox.detectable_drops import normal_power as normal_power
+from trialwise.stats.toolbox.e_values import EvidenceAdjustment as EvidenceAdjustment
+from trialwise.stats.toolbox.e_values import e_bh as e_bh
+from trialwise.stats.toolbox.e_values import e_process as e_process
+from trialwise.stats.toolbox.e_values import e_value as e_value
 from trialwise.stats.toolbox.ewma import EwmaChart as EwmaChart
 from trialwise.stats.toolbox.ewma import EwmaDesign as EwmaDesign
 from trialwise.stats.toolbox.ewma import ewma_design as ewma_design
+from trialwise.stats.toolbox.family_errors import across_suite_envelope as across_suite_envelope
+from trialwise.stats.toolbox.family_errors import family_wise_independent as family_wise_independent
+from trialwise.stats.toolbox.family_errors import (
+    per_run_alpha_for_horizon as per_run_alpha_for_horizon,
+)
+from trialwise.stats.toolbox.fisher_decision import fisher_rejects as fisher_rejects
 from trialwise.stats.toolbox.group_sequential import GroupSequentialDesign as GroupSequentialDesign
 from trialwise.stats.toolbox.group_sequential import LookCharacteristic as LookCharacteristic
 from trialwise.stats.toolbox.group_sequential import PeekingError as PeekingError
@@ -250,6 +235,8 @@ from trialwise.stats.toolbox.group_sequential import (
 )
 from trialwise.stats.toolbox.group_sequential import peeking_error as peeking_error
 from trialwise.stats.toolbox.group_sequential import spend as spend
+from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_cdf as hypergeometric_cdf
+from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_tail as hypergeometric_tail
 from trialwise.stats.toolbox.implied_levels import ImpliedLevel as ImpliedLevel
 from trialwise.stats.toolbox.implied_levels import (
     implied_alpha_of_cutoff as implied_alpha_of_cutoff,
@@ -260,15 +247,37 @@ from trialwise.stats.toolbox.implied_levels import (
 from trialwise.stats.toolbox.implied_levels import (
     implied_confidence_of_threshold as implied_confidence_of_threshold,
 )
+from trialwise.stats.toolbox.margin_tests import NonInferiority as NonInferiority
+from trialwise.stats.toolbox.margin_tests import noninferiority as noninferiority
+from trialwise.stats.toolbox.margin_tests import noninferiority_size as noninferiority_size
+from trialwise.stats.toolbox.nondegeneracy import NondegeneracyPlan as NondegeneracyPlan
+from trialwise.stats.toolbox.nondegeneracy import nondegeneracy_planning as nondegeneracy_planning
+from trialwise.stats.toolbox.other_intervals import jeffreys as jeffreys
+from trialwise.stats.toolbox.other_intervals import wilson_lower_rate as wilson_lower_rate
+from trialwise.stats.toolbox.precedence_law import count_exceedances as count_exceedances
+from trialwise.stats.toolbox.precedence_law import precedence_cdf as precedence_cdf
+from trialwise.stats.toolbox.precedence_law import precedence_rank as precedence_rank
 from trialwise.stats.toolbox.predictive import JEFFREYS as JEFFREYS
 from trialwise.stats.toolbox.predictive import PosteriorPredictive as PosteriorPredictive
 from trialwise.stats.toolbox.predictive import PredictiveCutoff as PredictiveCutoff
 from trialwise.stats.toolbox.predictive import posterior_predictive as posterior_predictive
 from trialwise.stats.toolbox.predictive import predictive_cutoff as predictive_cutoff
 from trialwise.stats.toolbox.predictive import predictive_false_alarm as predictive_false_alarm
+from trialwise.stats.toolbox.running_intervals import BernoulliSequence as BernoulliSequence
+from trialwise.stats.toolbox.running_intervals import (
+    bernoulli_confidence_sequence as bernoulli_confidence_sequence,
+)
+from trialwise.stats.toolbox.running_intervals import (
+    bounded_confidence_sequence as bounded_confidence_sequence,
+)
 from trialwise.stats.toolbox.shewhart import ShewhartChart as ShewhartChart
 from trialwise.stats.toolbox.shewhart import ShewhartDesign as ShewhartDesign
 from trialwise.stats.toolbox.shewhart import shewhart_design as shewhart_design
+from trialwise.stats.toolbox.stopping_bias import estimate_bias as estimate_bias
+from trialwise.stats.toolbox.stopping_bias import naive_interval as naive_interval
+from trialwise.stats.toolbox.task_means import TaskMean as TaskMean
+from trialwise.stats.toolbox.task_means import mean_pass_at_k as mean_pass_at_k
+from trialwise.stats.toolbox.task_means import mean_pass_hat_k as mean_pass_hat_k
 from trialwise.stats.trace_shape import TraceShape as TraceShape
 from trialwise.stats.trace_stability import DEFAULT_GATE as DEFAULT_GATE
 from trialwise.stats.trace_stability import DEFAULT_MINIMUM as DEFAULT_MINIMUM

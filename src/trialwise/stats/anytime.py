@@ -14,13 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats._beta import _fraction, beta_cdf, deviance, stirling_error
+from trialwise.stats.beta_functions import beta_cdf, continued_fraction, deviance, stirling_error
 from trialwise.validation import require_choice, require_open_rate, require_real, require_successes
 
-__all__ = ["EProcess", "anytime_p_value", "e_process", "e_value"]
+__all__ = ["EProcess", "anytime_p_value"]
 
 Direction: TypeAlias = Literal["below", "above"]
 """On which side of p0 the rate is to be shown."""
@@ -79,70 +79,24 @@ class EProcess:
     def update(self, outcome: bool | int) -> EProcess:
         """The state after one more trial: True or 1 for a success, False or 0 for a failure."""
         after = replace(
-            self, trials=self.trials + 1, successes=self.successes + _check_outcome(outcome)
+            self, trials=self.trials + 1, successes=self.successes + check_outcome(outcome)
         )
         return replace(after, log_peak=max(self.log_peak, after.log_value))
 
     @property
     def log_value(self) -> float:
         """The logarithm of the value: it neither overflows nor underflows."""
-        return _log_evidence(self.successes, self.trials, self.p0, self.p1, self.direction)
+        return log_evidence(self.successes, self.trials, self.p0, self.p1, self.direction)
 
     @property
     def value(self) -> float:
         """The evidence now, an e-value at any stopping time; infinite beyond what a float holds."""
-        return _exp(self.log_value)
+        return bounded_exp(self.log_value)
 
     @property
     def p_value(self) -> float:
         """The anytime p-value min(1, 1/max E): valid at any stopping time, never rising."""
         return math.exp(-self.log_peak)
-
-
-def e_process(
-    outcomes: Iterable[bool | int],
-    p0: float,
-    p1: float | None = None,
-    *,
-    direction: Direction | None = None,
-) -> tuple[float, ...]:
-    """The evidence that a rate lies beyond p0, after each trial.
-
-    With `p1` the likelihood ratio E_n = (p1/p0)^s ((1−p1)/(1−p0))^f of s successes and f failures;
-    without it the average of that ratio over p1 uniform between 0 and p0 (or between p0 and 1).
-    Either is a supermartingale at every rate of the null, not only at p0: the expected factor of
-    one trial, p·p1/p0 + (1−p)(1−p1)/(1−p0), is 1 at p = p0 and falls as p moves away from p1.
-
-    Parameters
-    ----------
-    outcomes : iterable of bool (or of 0 and 1)
-        The trials in the order they were issued; at least one.
-    p0 : float
-        The threshold, strictly between 0 and 1. The null is rate ≥ p0 when a rate below is to be
-        shown (a violation) and rate ≤ p0 when one above is (compliance).
-    p1 : float, optional
-        The rate bet on, below or above p0. The evidence is valid whatever it is, and grows fastest
-        if it is the true rate. None spreads the bet and needs no guess.
-    direction : {"below", "above"}, optional
-        Which side of p0 is to be shown. It follows from `p1`; without one it is "below".
-
-    References
-    ----------
-    Ville 1939; Wald 1945; Robbins 1970 (mixtures); Ramdas et al. 2023 (e-processes).
-
-    Examples
-    --------
-    >>> [round(e, 3) for e in e_process([1, 0, 0, 1, 0, 0, 0], 0.9, 0.8)]
-    [0.889, 1.778, 3.556, 3.16, 6.321, 12.642, 25.284]
-    >>> round(e_process([1] * 14, 0.9, 0.8)[-1], 3)
-    0.192
-    """
-    state = EProcess.start(p0, p1, direction=direction)
-    values = []
-    for outcome in _outcomes(outcomes):
-        state = state.update(outcome)
-        values.append(state.value)
-    return tuple(values)
 
 
 def anytime_p_value(
@@ -166,41 +120,9 @@ def anytime_p_value(
     1.0
     """
     state = EProcess.start(p0, p1, direction=direction)
-    for outcome in _outcomes(outcomes):
+    for outcome in check_outcomes(outcomes):
         state = state.update(outcome)
     return state.p_value
-
-
-def e_value(
-    successes: SupportsIndex,
-    trials: SupportsIndex,
-    p0: float,
-    p1: float | None = None,
-    *,
-    direction: Direction | None = None,
-) -> float:
-    """The evidence of a tally that a rate lies beyond p0: E_n of `e_process`, from counts alone.
-
-    It does not depend on the order of the trials. `trials` may have been chosen by any stopping
-    rule that looked only at the past.
-
-    Parameters
-    ----------
-    successes, trials : int
-        0 ≤ successes ≤ trials, trials ≥ 1.
-    p0, p1, direction
-        As in `e_process`.
-
-    Examples
-    --------
-    >>> round(e_value(2, 7, 0.9, 0.8), 1)
-    25.3
-    >>> round(e_value(99, 100, 0.9, direction="above"), 1)
-    335.4
-    """
-    s, n = require_successes(successes, trials)
-    state = EProcess.start(p0, p1, direction=direction)
-    return _exp(_log_evidence(s, n, state.p0, state.p1, state.direction))
 
 
 def log_mixture(successes: int, trials: int, p0: float, direction: Direction) -> float:
@@ -209,7 +131,7 @@ def log_mixture(successes: int, trials: int, p0: float, direction: Direction) ->
     return _log_below(s, f, p0, 1 - p0) if direction == "below" else _log_below(f, s, 1 - p0, p0)
 
 
-def _log_evidence(
+def log_evidence(
     successes: int, trials: int, p0: float, p1: float | None, direction: Direction
 ) -> float:
     if p1 is None:
@@ -224,7 +146,7 @@ def _log_below(s: int, f: int, x: float, y: float) -> float:
     if x < (s + 2) / (n + 4):
         # Below the mean the integral itself may underflow; its ratio to the integrand at x, the
         # continued fraction, does not.
-        return math.log(y * _fraction(x, s + 1, f + 1) / (s + 1))
+        return math.log(y * continued_fraction(x, s + 1, f + 1) / (s + 1))
     inside = math.log(beta_cdf(x, s + 1, f + 1))
     return inside - math.log((n + 1) * x) - _log_weight(s, n, x, y)
 
@@ -238,7 +160,7 @@ def _log_weight(k: int, n: int, p: float, q: float) -> float:
     return exponent + math.log(n / (2 * math.pi * k * (n - k))) / 2
 
 
-def _exp(log_value: float) -> float:
+def bounded_exp(log_value: float) -> float:
     return math.exp(log_value) if log_value < _MAX_LOG else math.inf
 
 
@@ -255,17 +177,17 @@ def _check_alternative(p0: float, p1: float, direction: Direction) -> None:
         raise InvalidArgument("p1", p1, f"lie {direction} p0 ({p0})")
 
 
-def _outcomes(outcomes: Iterable[bool | int]) -> list[int]:
+def check_outcomes(outcomes: Iterable[bool | int]) -> list[int]:
     allowed = "be a sequence of at least one outcome, each 0 or 1 (or a bool)"
     if isinstance(outcomes, (str, bytes)) or not isinstance(outcomes, Iterable):
         raise InvalidArgument("outcomes", outcomes, allowed)
-    checked = [_check_outcome(outcome) for outcome in outcomes]
+    checked = [check_outcome(outcome) for outcome in outcomes]
     if not checked:
         raise InvalidArgument("outcomes", outcomes, allowed)
     return checked
 
 
-def _check_outcome(outcome: bool | int) -> int:
+def check_outcome(outcome: bool | int) -> int:
     # A rate such as 1.0 is not an outcome, although it equals one.
     if isinstance(outcome, (float, complex)) or outcome not in (0, 1):
         raise InvalidArgument("outcome", outcome, "be 0 or 1 (or a bool)")

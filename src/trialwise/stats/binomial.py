@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, SupportsIndex
 
-from trialwise.stats._beta import beta_cdf, beta_sf, binomial_weight
+from trialwise.stats.beta_functions import beta_cdf, beta_sf, binomial_weight
 from trialwise.validation import require_count, require_integer, require_rate
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def binomial_pmf(k: int, n: SupportsIndex, p: float) -> float:
     >>> round(binomial_pmf(2, 4, 0.5), 12)
     0.375
     """
-    return _pmf(require_integer("k", k), require_count("n", n), require_rate("p", p))
+    return raw_pmf(require_integer("k", k), require_count("n", n), require_rate("p", p))
 
 
 def binomial_cdf(k: int, n: SupportsIndex, p: float) -> float:
@@ -41,7 +41,7 @@ def binomial_cdf(k: int, n: SupportsIndex, p: float) -> float:
     >>> round(binomial_cdf(1, 2, 0.5), 12)
     0.75
     """
-    return _cdf(require_integer("k", k), require_count("n", n), require_rate("p", p))
+    return raw_cdf(require_integer("k", k), require_count("n", n), require_rate("p", p))
 
 
 def binomial_tail(k: int, n: SupportsIndex, p: float) -> float:
@@ -52,7 +52,7 @@ def binomial_tail(k: int, n: SupportsIndex, p: float) -> float:
     >>> round(binomial_tail(5, 5, 0.5), 12)
     0.03125
     """
-    return _tail(require_integer("k", k), require_count("n", n), require_rate("p", p))
+    return raw_tail(require_integer("k", k), require_count("n", n), require_rate("p", p))
 
 
 def binomial_pmfs(n: SupportsIndex, p: float) -> list[float]:
@@ -63,33 +63,33 @@ def binomial_pmfs(n: SupportsIndex, p: float) -> list[float]:
     >>> [round(weight, 12) for weight in binomial_pmfs(2, 0.5)]
     [0.25, 0.5, 0.25]
     """
-    return _pmfs(require_count("n", n), require_rate("p", p))
+    return raw_pmfs(require_count("n", n), require_rate("p", p))
 
 
-def _pmf(k: int, n: int, p: float) -> float:
+def raw_pmf(k: int, n: int, p: float) -> float:
     return binomial_weight(k, n, p, 1 - p) if 0 <= k <= n else 0.0
 
 
-def _cdf(k: int, n: int, p: float) -> float:
+def raw_cdf(k: int, n: int, p: float) -> float:
     if k < 0:
         return 0.0
     return beta_sf(p, k + 1, n - k) if k < n else 1.0
 
 
-def _tail(k: int, n: int, p: float) -> float:
+def raw_tail(k: int, n: int, p: float) -> float:
     if k > n:
         return 0.0
     return beta_cdf(p, k, n - k + 1) if k > 0 else 1.0
 
 
-def _pmfs(n: int, p: float) -> list[float]:
+def raw_pmfs(n: int, p: float) -> list[float]:
     weights = [0.0] * (n + 1)
     if p in (0, 1):
         weights[n if p else 0] = 1.0
         return weights
     mode = min(int((n + 1) * p), n)
     odds = p / (1 - p)
-    weights[mode] = _pmf(mode, n, p)
+    weights[mode] = raw_pmf(mode, n, p)
     for k in range(mode, n):
         weights[k + 1] = weights[k] * ((n - k) * odds / (k + 1))
     for k in range(mode, 0, -1):

@@ -21,7 +21,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from trialwise.stats._beta import beta_quantile
+from trialwise.stats.beta_functions import beta_quantile
 from trialwise.stats.clusters import Groups, check_groups
 from trialwise.stats.normal import upper_z
 from trialwise.stats.result_types import Interval, Undefined

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.decimals import RELATIVE_BAND, as_written, at_most
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import _tail, exact_tail
+from trialwise.stats.binomial import exact_tail, raw_tail
 from trialwise.stats.normal import upper_z
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.result_types import RULES, Rule
@@ -60,7 +60,7 @@ class ComplianceCutoff:
     def power(self, rate: float) -> float:
         """P(PASS) when the true rate is `rate`."""
         p = require_rate("rate", rate)
-        return 0.0 if self.cutoff is None else _tail(self.cutoff, self.trials, p)
+        return 0.0 if self.cutoff is None else raw_tail(self.cutoff, self.trials, p)
 
 
 def compliance_cutoff(
@@ -105,7 +105,7 @@ def compliance_cutoff(
         alpha=level,
         cutoff=cutoff,
         minimum_trials=minimum_trials(p, alpha=level, rule=rule),
-        achieved_size=0.0 if cutoff is None else _tail(cutoff, n, p),
+        achieved_size=0.0 if cutoff is None else raw_tail(cutoff, n, p),
     )
 
 
@@ -164,7 +164,7 @@ def exact_cutoff(p: float, n: int, alpha: float) -> int | None:
 
 def admits(k: int, n: int, p: float, alpha: float) -> bool:
     """Whether P(K ≥ k) ≤ alpha, by the exact-boundary convention."""
-    value = _tail(k, n, p)
+    value = raw_tail(k, n, p)
     close = abs(value - alpha) <= RELATIVE_BAND * alpha
     if k == n > _LONG_POWER and (close or p > _NEAR_ONE):
         return n >= _longest_run(p, alpha)

@@ -13,12 +13,12 @@ has probability at most 1 − confidence while the rate is constant: it is repor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.anytime import _check_outcome, _outcomes, log_mixture
+from trialwise.stats.anytime import log_mixture
 from trialwise.stats.rate_intervals import SIDES, Side
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import (
@@ -29,15 +29,9 @@ from trialwise.validation import (
     require_successes,
 )
 
-__all__ = [
-    "BernoulliSequence",
-    "BoundedSequence",
-    "anytime_interval",
-    "bernoulli_confidence_sequence",
-    "bounded_confidence_sequence",
-]
+__all__ = ["BoundedSequence", "anytime_interval"]
 
-_UNIFORM = (1.0, 1.0)
+UNIFORM_PRIOR = (1.0, 1.0)
 
 #: The largest bet. The cost −log(1 − λ) − λ of one surprising value explodes as λ nears 1; one half
 #: is the cap that Waudby-Smith & Ramdas 2024 recommend.
@@ -46,50 +40,6 @@ _MAX_BET = 0.5
 _EMPTY = Undefined(
     "the intervals no longer overlap: the rate changed on the way, or this is the rare miss"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BernoulliSequence:
-    """The beta-mixture confidence sequence so far: a value that `update` replaces.
-
-    Examples
-    --------
-    >>> state = BernoulliSequence(confidence=0.95)
-    >>> for passed in [True] * 30:
-    ...     state = state.update(passed)
-    >>> round(state.interval.low, 4), state.interval.high
-    (0.8071, 1.0)
-    """
-
-    confidence: float = 0.95
-    side: Side = "two-sided"
-    prior: tuple[float, float] = _UNIFORM
-    trials: int = 0
-    successes: int = 0
-    low: float = 0.0
-    """The largest lower end so far."""
-    high: float = 1.0
-    """The smallest upper end so far."""
-
-    def __post_init__(self) -> None:
-        _check_options(self.confidence, self.side, self.prior)
-        require_rate("low", self.low)
-        require_rate("high", self.high)
-        if self.trials or self.successes:
-            require_successes(self.successes, self.trials)
-
-    def update(self, outcome: bool | int) -> BernoulliSequence:
-        """The state after one more trial: True or 1 for a success, False or 0 for a failure."""
-        s, n = self.successes + _check_outcome(outcome), self.trials + 1
-        low, high = _mixture_ends(s, n, 1 - self.confidence, self.side, self.prior)
-        return replace(
-            self, successes=s, trials=n, low=max(self.low, low), high=min(self.high, high)
-        )
-
-    @property
-    def interval(self) -> Interval | Undefined:
-        """What all the intervals so far have in common."""
-        return _running(self.low, self.high, self.confidence, "beta-mixture confidence sequence")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,100 +106,7 @@ class BoundedSequence:
     def interval(self) -> Interval | Undefined:
         """What all the intervals so far have in common, cut at 0 and 1."""
         method = "empirical Bernstein confidence sequence"
-        return _running(max(self.low, 0.0), min(self.high, 1.0), self.confidence, method)
-
-
-def bernoulli_confidence_sequence(
-    outcomes: Iterable[bool | int],
-    *,
-    confidence: float = 0.95,
-    side: Side = "two-sided",
-    prior: tuple[float, float] = _UNIFORM,
-) -> tuple[Interval | Undefined, ...]:
-    """The intervals for a rate after each trial, all of them right together.
-
-    The likelihood ratio against p, averaged over a beta prior, is a martingale when p is the rate:
-    M_n(p) = B(s+a, f+b) / (B(a, b) p^s (1−p)^f) for s successes and f failures. The interval after
-    n trials holds the p with M_n(p) < 1/(1 − confidence), found by bisection and rounded outward;
-    by Ville's inequality the rate is ever left out with probability at most 1 − confidence. The
-    prior decides where the intervals are narrow, never whether they are right.
-
-    Parameters
-    ----------
-    outcomes : iterable of bool (or of 0 and 1)
-        The trials in the order they were issued; at least one.
-    confidence : float
-        Strictly between 0 and 1.
-    side : {"two-sided", "lower", "upper"}
-        "lower" spends the whole error on a lower bound: the thresholds that `e_value` without an
-        alternative cannot rule out. "upper" mirrors it.
-    prior : (a, b)
-        The beta weights of a success and a failure, above 0; (1, 1) is uniform. Two-sided only.
-
-    Returns
-    -------
-    tuple of Interval
-        One for each trial, never widening; `Undefined` from where they stop overlapping.
-
-    References
-    ----------
-    Robbins 1970; Waudby-Smith & Ramdas 2024.
-
-    Examples
-    --------
-    >>> low, high = bernoulli_confidence_sequence([1] * 30)[-1]
-    >>> round(low, 4), high
-    (0.8071, 1.0)
-    """
-    state = BernoulliSequence(
-        confidence=require_open_rate("confidence", confidence), side=side, prior=_prior(prior)
-    )
-    intervals = []
-    for outcome in _outcomes(outcomes):
-        state = state.update(outcome)
-        intervals.append(state.interval)
-    return tuple(intervals)
-
-
-def bounded_confidence_sequence(
-    values: Iterable[float], *, confidence: float = 0.95
-) -> tuple[Interval | Undefined, ...]:
-    """The intervals for the mean of values in [0, 1] after each, all of them right together.
-
-    The predictable plug-in empirical Bernstein sequence: with bets λ_t = min(1/2, √(2 log(2/α) /
-    (σ²_{t−1} t log(t+1)))) the interval is Σλx/Σλ ± (log(2/α) + Σ (x−m_{t−1})² (−log(1−λ)−λ)) / Σλ,
-    m and σ² the mean and variance so far, started at 1/2 and 1/4 with the weight of one value. It
-    needs independent values with one mean (or a constant mean given the past), nothing else. For
-    outcomes of 0 and 1 the beta mixture is narrower.
-
-    Parameters
-    ----------
-    values : iterable of float
-        Between 0 and 1, in the order they were issued; at least one.
-    confidence : float
-        Strictly between 0 and 1.
-
-    References
-    ----------
-    Waudby-Smith & Ramdas 2024 (the sequence); Howard et al. 2021 (its exponential inequality).
-
-    Examples
-    --------
-    >>> low, high = bounded_confidence_sequence([0.9, 0.8, 1.0, 0.9] * 25)[-1]
-    >>> round(low, 3), round(high, 3)
-    (0.823, 0.977)
-    """
-    allowed = "be a sequence of at least one number between 0 and 1"
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise InvalidArgument("values", values, allowed)
-    state = BoundedSequence(confidence=require_open_rate("confidence", confidence))
-    intervals = []
-    for value in values:
-        state = state.update(value)
-        intervals.append(state.interval)
-    if not intervals:
-        raise InvalidArgument("values", values, allowed)
-    return tuple(intervals)
+        return running_interval(max(self.low, 0.0), min(self.high, 1.0), self.confidence, method)
 
 
 def anytime_interval(
@@ -258,7 +115,7 @@ def anytime_interval(
     *,
     confidence: float = 0.95,
     side: Side = "two-sided",
-    prior: tuple[float, float] = _UNIFORM,
+    prior: tuple[float, float] = UNIFORM_PRIOR,
 ) -> Interval:
     """The interval for a rate from a tally that any stopping rule may have ended.
 
@@ -274,13 +131,13 @@ def anytime_interval(
     """
     s, n = require_successes(successes, trials)
     level = require_open_rate("confidence", confidence)
-    weights = _prior(prior)
-    _check_options(level, side, weights)
-    low, high = _mixture_ends(s, n, 1 - level, side, weights)
+    weights = check_prior(prior)
+    check_options(level, side, weights)
+    low, high = mixture_ends(s, n, 1 - level, side, weights)
     return Interval(low, high, confidence=level, method="beta-mixture, valid at any stopping time")
 
 
-def _mixture_ends(
+def mixture_ends(
     s: int, n: int, alpha: float, side: Side, prior: tuple[float, float]
 ) -> tuple[float, float]:
     """Both ends at one number of trials: where the martingale against p reaches 1/alpha."""
@@ -318,13 +175,15 @@ def _log_beta(a: float, b: float) -> float:
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
-def _running(low: float, high: float, confidence: float, method: str) -> Interval | Undefined:
+def running_interval(
+    low: float, high: float, confidence: float, method: str
+) -> Interval | Undefined:
     if low > high:
         return _EMPTY
     return Interval(low, high, confidence=confidence, method=method)
 
 
-def _prior(prior: tuple[float, float]) -> tuple[float, float]:
+def check_prior(prior: tuple[float, float]) -> tuple[float, float]:
     try:
         a, b = prior
     except (TypeError, ValueError):
@@ -332,8 +191,8 @@ def _prior(prior: tuple[float, float]) -> tuple[float, float]:
     return require_positive("prior[0]", a), require_positive("prior[1]", b)
 
 
-def _check_options(confidence: float, side: Side, prior: tuple[float, float]) -> None:
+def check_options(confidence: float, side: Side, prior: tuple[float, float]) -> None:
     require_open_rate("confidence", confidence)
     require_choice("side", side, SIDES)
-    if _prior(prior) != _UNIFORM and side != "two-sided":
+    if check_prior(prior) != UNIFORM_PRIOR and side != "two-sided":
         raise InvalidArgument("prior", prior, "be (1, 1) for a one-sided sequence")

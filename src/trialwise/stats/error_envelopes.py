@@ -21,11 +21,8 @@ __all__ = [
     "Envelope",
     "Envelopes",
     "HorizonFalseAlarm",
-    "across_suite_envelope",
     "envelope",
-    "family_wise_independent",
     "horizon_false_alarm",
-    "per_run_alpha_for_horizon",
     "type_one_envelopes",
 ]
 
@@ -36,15 +33,11 @@ Direction: TypeAlias = Literal["compliance", "regression", "observational"]
 
 DIRECTIONS: tuple[Direction, ...] = ("compliance", "regression", "observational")
 
-Dependence: TypeAlias = Literal["arbitrary", "independent"]
-"""What is assumed of repeated runs."""
-
-DEPENDENCES: tuple[Dependence, ...] = ("arbitrary", "independent")
 
 #: A longer horizon than this no float counts exactly, and no monitor reaches.
 MAX_HORIZON = 2**53
 
-_EMPTY = "an envelope needs at least one member with an alpha"
+NO_MEMBERS = "an envelope needs at least one member with an alpha"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +97,9 @@ def envelope(alphas: Iterable[float]) -> Envelope | Undefined:
     >>> envelope([])
     Undefined(reason='an envelope needs at least one member with an alpha')
     """
-    levels = _check_alphas(alphas)
+    levels = check_alphas(alphas)
     if not levels:
-        return Undefined(_EMPTY)
+        return Undefined(NO_MEMBERS)
     raw = math.fsum(levels)
     return Envelope(alphas=levels, raw=raw, capped=min(raw, 1.0))
 
@@ -135,7 +128,7 @@ def type_one_envelopes(criteria: Iterable[tuple[Direction, float | None]]) -> En
     """
     levels: dict[Direction, list[float]] = {"compliance": [], "regression": []}
     observational = 0
-    for i, criterion in enumerate(_members("criteria", criteria)):
+    for i, criterion in enumerate(check_members("criteria", criteria)):
         try:
             direction, alpha = criterion
         except (TypeError, ValueError):
@@ -150,44 +143,9 @@ def type_one_envelopes(criteria: Iterable[tuple[Direction, float | None]]) -> En
             raise InvalidArgument(f"criteria[{i}] alpha", alpha, f"be given for {direction}")
         else:
             levels[direction].append(require_open_rate(f"criteria[{i}] alpha", alpha))
-    return _envelopes(tuple(levels["compliance"]), tuple(levels["regression"]), observational)
-
-
-def across_suite_envelope(contracts: Iterable[Envelopes]) -> Envelopes:
-    """The envelopes of several contracts bundled into one conclusion (companion §7.3).
-
-    Sums over every criterion of every contract, still by direction.
-
-    Examples
-    --------
-    >>> contract = type_one_envelopes([("regression", 0.05)])
-    >>> across_suite_envelope([contract, contract]).false_degradation_signal
-    0.1
-    """
-    members = _members("contracts", contracts)
-    for i, contract in enumerate(members):
-        if not isinstance(contract, Envelopes):
-            raise InvalidArgument(f"contracts[{i}]", contract, "be the Envelopes of a contract")
-    return _envelopes(
-        tuple(alpha for contract in members for alpha in contract.compliance_alphas),
-        tuple(alpha for contract in members for alpha in contract.regression_alphas),
-        sum(contract.observational for contract in members),
+    return envelopes_by_direction(
+        tuple(levels["compliance"]), tuple(levels["regression"]), observational
     )
-
-
-def family_wise_independent(alphas: Iterable[float]) -> float | Undefined:
-    """The independence special case 1 − Π(1 − α) of the family-wise error (companion §7.3).
-
-    Not an operational bound: tests that share replies, a baseline or a serving stack are rarely
-    independent. It never exceeds the union bound.
-
-    Examples
-    --------
-    >>> round(family_wise_independent([0.05] * 10), 3)
-    0.401
-    """
-    levels = _check_alphas(alphas)
-    return _any_independent(levels) if levels else Undefined(_EMPTY)
 
 
 def horizon_false_alarm(alpha: float, horizon: SupportsIndex) -> HorizonFalseAlarm:
@@ -212,7 +170,7 @@ def horizon_false_alarm(alpha: float, horizon: SupportsIndex) -> HorizonFalseAla
     0.92
     """
     level = require_open_rate("alpha", alpha)
-    runs = _check_horizon(horizon)
+    runs = check_horizon(horizon)
     return HorizonFalseAlarm(
         horizon=runs,
         per_run_alpha=level,
@@ -223,36 +181,7 @@ def horizon_false_alarm(alpha: float, horizon: SupportsIndex) -> HorizonFalseAla
     )
 
 
-def per_run_alpha_for_horizon(
-    horizon_alpha: float, horizon: SupportsIndex, *, dependence: Dependence = "arbitrary"
-) -> float:
-    """The per-run alpha that keeps a whole horizon's false-alarm chance at `horizon_alpha`.
-
-    horizon_alpha / H under arbitrary dependence (Bonferroni), or 1 − (1 − horizon_alpha)^(1/H)
-    if the runs are independent (Šidák 1967): the inverses of `horizon_false_alarm`.
-
-    Parameters
-    ----------
-    horizon_alpha : float
-        The level for the whole horizon, strictly between 0 and 1.
-    horizon : int
-        Runs against one reference state, at least 1.
-    dependence : {"arbitrary", "independent"}
-        What is assumed of the runs.
-
-    Examples
-    --------
-    >>> per_run_alpha_for_horizon(0.05, 50)
-    0.001
-    """
-    level = require_open_rate("horizon_alpha", horizon_alpha)
-    runs = _check_horizon(horizon)
-    if require_choice("dependence", dependence, DEPENDENCES) == "arbitrary":
-        return level / runs
-    return -math.expm1(math.log1p(-level) / runs)
-
-
-def _envelopes(
+def envelopes_by_direction(
     compliance: tuple[float, ...], regression: tuple[float, ...], observational: int
 ) -> Envelopes:
     return Envelopes(
@@ -269,23 +198,18 @@ def _capped_sum(levels: tuple[float, ...]) -> float | None:
     return min(math.fsum(levels), 1.0) if levels else None
 
 
-def _any_independent(levels: tuple[float, ...]) -> float:
-    # In logarithms: 1 − α would round a small alpha away.
-    return -math.expm1(math.fsum(math.log1p(-alpha) for alpha in levels))
-
-
-def _check_alphas(alphas: Iterable[float]) -> tuple[float, ...]:
-    members = _members("alphas", alphas)
+def check_alphas(alphas: Iterable[float]) -> tuple[float, ...]:
+    members = check_members("alphas", alphas)
     return tuple(require_open_rate(f"alphas[{i}]", alpha) for i, alpha in enumerate(members))
 
 
-def _members(argument: str, values: Iterable[T]) -> tuple[T, ...]:
+def check_members(argument: str, values: Iterable[T]) -> tuple[T, ...]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InvalidArgument(argument, values, "be a sequence of its members")
     return tuple(values)
 
 
-def _check_horizon(horizon: SupportsIndex) -> int:
+def check_horizon(horizon: SupportsIndex) -> int:
     runs = require_count("horizon", horizon, minimum=1)
     if runs > MAX_HORIZON:
         raise InvalidArgument("horizon", horizon, f"be at most {MAX_HORIZON}")

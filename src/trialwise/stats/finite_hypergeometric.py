@@ -7,76 +7,16 @@ corpus, and a corpus may be large.
 
 from __future__ import annotations
 
-from operator import index
-from typing import TYPE_CHECKING, SupportsIndex
-
-from trialwise.errors import InvalidArgument
-from trialwise.validation import require_count
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["hypergeometric_cdf", "hypergeometric_tail"]
+#: The package exports the checked forms, from `toolbox.hypergeometric_law`.
+__all__: list[str] = []
 
 #: A further term below this share of its sum no longer moves a double.
 _NEGLIGIBLE = 1e-18
-
-
-def hypergeometric_tail(
-    k: int, *, trials: SupportsIndex, corpus_successes: SupportsIndex, corpus_size: SupportsIndex
-) -> float:
-    """P(K ≥ k), where K counts the successes among trials drawn without replacement.
-
-    ``P(K = j) = C(M, j) C(N − M, n − j) / C(N, n)``, summed by the ratio of neighbouring terms
-    outward from the mode: no factorial is formed and a small tail keeps its relative precision,
-    in time proportional to the standard deviation of K.
-
-    Parameters
-    ----------
-    k : any whole number; the tail is 1 below and 0 above the possible counts.
-    trials : n, 0 … corpus_size.
-    corpus_successes : M, 0 … corpus_size.
-    corpus_size : N, at least 1.
-
-    References
-    ----------
-    Companion 8.4.6 (partial evaluation of a corpus).
-
-    Examples
-    --------
-    >>> hypergeometric_tail(2, trials=2, corpus_successes=2, corpus_size=4)  # 1 of C(4, 2)
-    0.16666666666666666
-    """
-    n, M, N = _check_corpus(trials, corpus_successes, corpus_size)
-    return tail(_check_whole("k", k), n, M, N)
-
-
-def hypergeometric_cdf(
-    k: int, *, trials: SupportsIndex, corpus_successes: SupportsIndex, corpus_size: SupportsIndex
-) -> float:
-    """P(K ≤ k), where K counts the successes among trials drawn without replacement.
-
-    At most k successes are at least n − k failures, so this is the upper tail of the failures and
-    as precise when it is small.
-
-    Parameters
-    ----------
-    k : any whole number; the probability is 0 below and 1 above the possible counts.
-    trials : n, 0 … corpus_size.
-    corpus_successes : M, 0 … corpus_size.
-    corpus_size : N, at least 1.
-
-    References
-    ----------
-    Companion 8.4.6 (partial evaluation of a corpus).
-
-    Examples
-    --------
-    >>> hypergeometric_cdf(0, trials=2, corpus_successes=2, corpus_size=4)
-    0.16666666666666666
-    """
-    n, M, N = _check_corpus(trials, corpus_successes, corpus_size)
-    return tail(n - _check_whole("k", k), n, N - M, N)
 
 
 def tail(k: int, n: int, M: int, N: int) -> float:
@@ -126,24 +66,3 @@ def exact_tail(k: int, n: int, M: int, N: int) -> Fraction:
         total += term
         term = term * (M - j) * (n - j) // ((j + 1) * (N - M - n + j + 1))
     return Fraction(total, comb(N, n))
-
-
-def _check_corpus(
-    trials: SupportsIndex, corpus_successes: SupportsIndex, corpus_size: SupportsIndex
-) -> tuple[int, int, int]:
-    N = require_count("corpus_size", corpus_size, minimum=1)
-    n = require_count("trials", trials)
-    M = require_count("corpus_successes", corpus_successes)
-    for argument, value in (("trials", n), ("corpus_successes", M)):
-        if value > N:
-            raise InvalidArgument(argument, value, f"be at most corpus_size ({N})")
-    return n, M, N
-
-
-def _check_whole(argument: str, value: SupportsIndex) -> int:
-    try:
-        if not isinstance(value, bool):
-            return index(value)
-    except TypeError:
-        pass
-    raise InvalidArgument(argument, value, "be a whole number")

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, SupportsIndex
 
-from trialwise.decimals import RELATIVE_BAND, as_written, at_most
+from trialwise.decimals import RELATIVE_BAND, as_written
 from trialwise.stats.precedence import exact_lower_tail, lattice_weight, lower_tail
-from trialwise.validation import require_open_rate, require_successes
+from trialwise.validation import require_successes
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["fisher_one_sided", "fisher_rejects"]
+__all__ = ["fisher_one_sided"]
 
 #: A walk adds rounding at every step; a fresh sum this often keeps it below 1e-13.
 _REFRESH = 128
@@ -58,38 +58,6 @@ def fisher_one_sided(
     0.025653
     """
     return fisher_p_value(*check_two_runs(baseline_successes, baseline_trials, successes, trials))
-
-
-def fisher_rejects(
-    baseline_successes: SupportsIndex,
-    baseline_trials: SupportsIndex,
-    successes: SupportsIndex,
-    trials: SupportsIndex,
-    *,
-    alpha: float = 0.05,
-) -> bool:
-    """Whether Fisher's p-value is at most alpha; a p-value that equals alpha rejects.
-
-    Where the two are too close for doubles the p-value is compared in rationals, with alpha read
-    as the decimal written (companion §10.6).
-
-    Parameters
-    ----------
-    baseline_successes, baseline_trials, successes, trials : int
-        As in `fisher_one_sided`.
-    alpha : float
-        Strictly between 0 and 1.
-
-    Examples
-    --------
-    The only failure of 20 trials is the test's single trial with probability exactly 1/20:
-
-    >>> fisher_rejects(19, 19, 0, 1, alpha=0.05)
-    True
-    """
-    k, nb, x, nt = check_two_runs(baseline_successes, baseline_trials, successes, trials)
-    level = require_open_rate("alpha", alpha)
-    return at_most(fisher_p_value(k, nb, x, nt), level, lambda: exact_lower_tail(k, x, nb, nt))
 
 
 def check_two_runs(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import SupportsIndex
 
 from trialwise.decimals import ceil_product, complement
-from trialwise.stats.binomial import _cdf
+from trialwise.stats.binomial import raw_cdf
 from trialwise.stats.compliance_cutoffs import exact_cutoff
 from trialwise.stats.latency_percentiles import check_latencies, check_percentile, nearest_rank
 from trialwise.stats.precedence import lower_tail
@@ -117,7 +117,7 @@ def order_statistic_bound(
         saturated=saturated,
         value=value,
         advisory_value=ordered[-1] if saturated else None,
-        achieved_coverage=None if rank is None else _cdf(rank - 1, n, p),
+        achieved_coverage=None if rank is None else raw_cdf(rank - 1, n, p),
         baseline_percentile=nearest_rank(ordered, p),
     )
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
-from trialwise.stats.binomial import _tail
+from trialwise.stats.binomial import raw_tail
 from trialwise.stats.compliance_cutoffs import (
     ComplianceCutoff,
     compliance_cutoff,
@@ -163,7 +163,7 @@ def evaluate_latency_limit(
         y_min=y_min,
         pass_possible=y_min is not None,
         decision=_decide(within, y_min),
-        false_compliance=None if y_min is None else _tail(y_min, n, p),
+        false_compliance=None if y_min is None else raw_tail(y_min, n, p),
         clopper_pearson_lower=clopper_pearson_low(within, n, level),
         observed_percentile=nearest_rank(ordered, p) if n else None,
     )

@@ -11,7 +11,6 @@ often more powerful, and able to decide with smaller baselines.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import SupportsIndex
@@ -27,7 +26,6 @@ __all__ = [
     "ExceedanceCutoff",
     "PrecedenceExistence",
     "PrecedenceThreshold",
-    "count_exceedances",
     "exceedance_cutoff",
     "precedence_existence",
     "precedence_threshold",
@@ -241,21 +239,6 @@ def exceedance_cutoff(
         cutoff=nt - most_below if most_below >= 0 else None,
         size=lower_tail(rank, most_below, nb, nt),
     )
-
-
-def count_exceedances(
-    baseline_latencies: Iterable[float], test_latencies: Iterable[float], percentile: float
-) -> int:
-    """How many test latencies lie strictly above the baseline's nearest-rank percentile.
-
-    Examples
-    --------
-    >>> count_exceedances([100, 120, 140, 160], [90, 120, 130, 150], 0.5)
-    2
-    """
-    baseline = check_latencies("baseline_latencies", baseline_latencies)
-    test = check_latencies("test_latencies", test_latencies)
-    return len(test) - bisect_right(test, nearest_rank(baseline, check_percentile(percentile)))
 
 
 def _existence(nb: int, nt: int, percentile: float, alpha: float) -> PrecedenceExistence:

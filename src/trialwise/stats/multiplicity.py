@@ -22,16 +22,7 @@ from trialwise.validation import require_choice, require_open_rate, require_rate
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = [
-    "Adjustment",
-    "EvidenceAdjustment",
-    "adjust",
-    "benjamini_hochberg",
-    "benjamini_yekutieli",
-    "bonferroni",
-    "e_bh",
-    "holm",
-]
+__all__ = ["Adjustment", "adjust"]
 
 Correction: TypeAlias = Literal["none", "bonferroni", "holm", "bh", "by"]
 """How a family of p-values is adjusted."""
@@ -80,37 +71,26 @@ class Adjustment:
         return sum(self.rejected)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceAdjustment:
-    """A family of e-values, adjusted by e-BH.
-
-    `adjusted` holds the smallest alpha at which each member is rejected, capped at 1.
-    """
-
-    method: Literal["e-bh"] = "e-bh"
-    label: str = "e-BH"
-    controls: Controls = "FDR"
-    dependence: str = "Valid under arbitrary dependence between the e-values."
-    alpha: float
-    e_values: tuple[float, ...]
-    adjusted: tuple[float, ...]
-    rejected: tuple[bool, ...]
-
-    @property
-    def number_rejected(self) -> int:
-        """How many members of the family are rejected."""
-        return sum(self.rejected)
-
-
 def adjust(p_values: Iterable[float], *, method: Correction, alpha: float = 0.05) -> Adjustment:
     """The adjustment of a family of p-values by a named method (companion §7.3).
+
+    - "bonferroni": m · p, so reject where p ≤ alpha/m. Controls the family-wise error rate under
+      arbitrary dependence.
+    - "holm": max_{j ≤ k} (m − j + 1) p_(j) (Holm 1979). The same guarantee, and it never rejects
+      less.
+    - "bh": min_{j ≥ k} m p_(j)/j (Benjamini & Hochberg 1995). The expected share of false
+      rejections is at most alpha · m₀/m (m₀ true nulls) under independence or PRDS only.
+    - "by": "bh" at alpha / (1 + 1/2 + … + 1/m) (Benjamini & Yekutieli 2001). The penalty (2.929 for
+      ten tests) buys control under arbitrary dependence, which criteria decided on the same replies
+      have.
+    - "none": reject where p ≤ alpha, with no claim about the family.
 
     Parameters
     ----------
     p_values : iterable of float
         The family, each from 0 to 1; an empty family adjusts to an empty result.
     method : {"none", "bonferroni", "holm", "bh", "by"}
-        "none" rejects at p ≤ alpha and is labelled "unadjusted per-test": not a family claim.
+        As above.
     alpha : float
         The level, strictly between 0 and 1.
 
@@ -118,16 +98,22 @@ def adjust(p_values: Iterable[float], *, method: Correction, alpha: float = 0.05
     --------
     >>> adjust([0.01, 0.04], method="none").label
     'unadjusted per-test'
-    >>> adjust([0.01, 0.04], method="bonferroni").rejected
-    (True, False)
+    >>> adjust([0.005, 0.015, 0.025, 0.5, 0.8], method="bonferroni").rejected
+    (True, False, False, False, False)
+    >>> adjust([0.01, 0.013, 0.04], method="holm").rejected
+    (True, True, True)
+    >>> adjust([0.005, 0.015, 0.025, 0.5, 0.8], method="bh").rejected
+    (True, True, True, False, False)
+    >>> adjust([0.005, 0.015, 0.025, 0.5, 0.8], method="by").number_rejected
+    0
     """
     require_choice("method", method, CORRECTIONS)
-    family = _check_family("p_values", p_values, require_rate)
+    family = check_family("p_values", p_values, require_rate)
     level = require_open_rate("alpha", alpha)
     order = sorted(range(len(family)), key=family.__getitem__)
     ranked = [family[i] for i in order]
-    values = _adjust(method, ranked, level, lambda i: as_written(ranked[i]))
-    adjusted = _in_place(order, values)
+    values = adjust_ranked(method, ranked, level, lambda i: as_written(ranked[i]))
+    adjusted = restore_order(order, values)
     label, controls, dependence = _CLAIMS[method]
     return Adjustment(
         method=method,
@@ -141,102 +127,7 @@ def adjust(p_values: Iterable[float], *, method: Correction, alpha: float = 0.05
     )
 
 
-def bonferroni(p_values: Iterable[float], *, alpha: float = 0.05) -> Adjustment:
-    """The Bonferroni adjustment m · p: reject where p ≤ alpha/m.
-
-    Controls the family-wise error rate under arbitrary dependence. It makes *rejecting* harder:
-    fewer false alarms, at the price of power. `holm` gives the same guarantee and never rejects
-    less (companion §7.3).
-
-    Examples
-    --------
-    >>> bonferroni([0.005, 0.015, 0.025, 0.5, 0.8]).rejected
-    (True, False, False, False, False)
-    """
-    return adjust(p_values, method="bonferroni", alpha=alpha)
-
-
-def holm(p_values: Iterable[float], *, alpha: float = 0.05) -> Adjustment:
-    """The Holm step-down adjustment max_{j ≤ k} (m − j + 1) p_(j) (Holm 1979).
-
-    Rejects from the smallest p-value up and stops at the first p_(k) > alpha/(m − k + 1).
-    Controls the family-wise error rate under arbitrary dependence.
-
-    Examples
-    --------
-    >>> holm([0.01, 0.013, 0.04]).rejected
-    (True, True, True)
-    """
-    return adjust(p_values, method="holm", alpha=alpha)
-
-
-def benjamini_hochberg(p_values: Iterable[float], *, alpha: float = 0.05) -> Adjustment:
-    """The Benjamini–Hochberg step-up adjustment min_{j ≥ k} m p_(j)/j (1995; companion §7.3).
-
-    Finds the largest k with p_(k) ≤ alpha · k/m and rejects the k smallest. The expected share of
-    false rejections is at most alpha · m₀/m (m₀ true nulls) under independence or PRDS only.
-
-    Examples
-    --------
-    >>> benjamini_hochberg([0.005, 0.015, 0.025, 0.5, 0.8]).rejected
-    (True, True, True, False, False)
-    >>> benjamini_hochberg([0.01, 0.02, 0.03, 0.04, 0.05]).number_rejected
-    5
-    """
-    return adjust(p_values, method="bh", alpha=alpha)
-
-
-def benjamini_yekutieli(p_values: Iterable[float], *, alpha: float = 0.05) -> Adjustment:
-    """The Benjamini–Yekutieli adjustment: Benjamini–Hochberg at alpha / (1 + 1/2 + … + 1/m).
-
-    The harmonic penalty (2.929 for ten tests) buys FDR control under arbitrary dependence, which
-    criteria judged on the same replies have (Benjamini & Yekutieli 2001; companion §7.3).
-
-    Examples
-    --------
-    >>> benjamini_yekutieli([0.005, 0.015, 0.025, 0.5, 0.8]).number_rejected
-    0
-    """
-    return adjust(p_values, method="by", alpha=alpha)
-
-
-def e_bh(e_values: Iterable[float], *, alpha: float = 0.05) -> EvidenceAdjustment:
-    """The e-BH rejections: the k largest e-values, k the largest with e_(k) ≥ m/(k · alpha).
-
-    An e-value is a non-negative statistic of mean at most 1 under its null, such as a likelihood
-    ratio or a betting wealth; stopped at any time it stays one. The FDR is at most alpha · m₀/m
-    under arbitrary dependence (Wang & Ramdas 2022).
-
-    Parameters
-    ----------
-    e_values : iterable of float
-        The family, each at least 0; infinity is allowed. An empty family gives an empty result.
-    alpha : float
-        The level, strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> e_bh([60, 30, 20]).rejected
-    (True, True, True)
-    >>> e_bh([25.3, 0.192]).number_rejected
-    0
-    """
-    family = _check_family("e_values", e_values, _check_e_value)
-    level = require_open_rate("alpha", alpha)
-    order = sorted(range(len(family)), key=lambda i: -family[i])
-    # m/(k e) ≤ alpha is the Benjamini–Hochberg step at p = 1/e; only the guarantee differs.
-    ranked = [_reciprocal(family[i]) for i in order]
-    values = _adjust("bh", ranked, level, lambda i: 1 / as_written(family[order[i]]))
-    adjusted = _in_place(order, values)
-    return EvidenceAdjustment(
-        alpha=level,
-        e_values=family,
-        adjusted=adjusted,
-        rejected=tuple(value <= level for value in adjusted),
-    )
-
-
-def _adjust(
+def adjust_ranked(
     method: Correction, ranked: Sequence[float], alpha: float, exact: Callable[[int], Fraction]
 ) -> list[float]:
     """Adjusted values of p-values sorted from the smallest; `exact(i)` is the i-th as written."""
@@ -288,11 +179,7 @@ def _harmonic(low: int, high: int) -> Fraction:
     return _harmonic(low, middle) + _harmonic(middle, high)
 
 
-def _reciprocal(e_value: float) -> float:
-    return 1 / e_value if e_value else math.inf
-
-
-def _in_place(order: Sequence[int], ranked: Sequence[float]) -> tuple[float, ...]:
+def restore_order(order: Sequence[int], ranked: Sequence[float]) -> tuple[float, ...]:
     """Values sorted by rank, put back where their members stood."""
     values = [0.0] * len(order)
     for i, value in zip(order, ranked, strict=True):
@@ -300,20 +187,9 @@ def _in_place(order: Sequence[int], ranked: Sequence[float]) -> tuple[float, ...
     return tuple(values)
 
 
-def _check_family(
+def check_family(
     argument: str, values: Iterable[float], check: Callable[[str, float], float]
 ) -> tuple[float, ...]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InvalidArgument(argument, values, "be a sequence of numbers")
     return tuple(check(f"{argument}[{i}]", value) for i, value in enumerate(values))
-
-
-def _check_e_value(argument: str, value: float) -> float:
-    allowed = "be a number of at least 0, infinity included"
-    try:
-        number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not number >= 0:
-        raise InvalidArgument(argument, value, allowed)
-    return number

@@ -22,7 +22,6 @@ __all__ = [
     "PairCounts",
     "SignTest",
     "mcnemar",
-    "mid_p",
     "minimum_discordant",
     "pairs_from_outcomes",
     "sign_test",
@@ -192,22 +191,6 @@ def mcnemar(
         statistic=statistic,
         p_value=p_value,
     )
-
-
-def mid_p(
-    only_a: SupportsIndex, only_b: SupportsIndex, *, alternative: Alternative = "two-sided"
-) -> float:
-    """The mid-p-value of McNemar's test: P(more extreme) + ½ P(as extreme as observed).
-
-    Its mean under the null is exactly one half; its false-rejection rate may exceed alpha
-    (Fagerland, Lydersen & Laake 2013). 1 without discordant pairs.
-
-    Examples
-    --------
-    >>> mid_p(7, 1)
-    0.0390625
-    """
-    return mcnemar(only_a, only_b, method="mid-p", alternative=alternative).p_value
 
 
 def sign_test(

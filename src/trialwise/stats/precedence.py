@@ -19,75 +19,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING
 
 from trialwise.decimals import RELATIVE_BAND, as_written, at_most
-from trialwise.errors import InvalidArgument
-from trialwise.stats._beta import binomial_weight
+from trialwise.stats.beta_functions import binomial_weight
 from trialwise.stats.normal import upper_z
-from trialwise.validation import require_count, require_open_rate
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["precedence_cdf", "precedence_rank"]
+__all__: list[str] = []
 
 #: A walk adds rounding at every step; a fresh sum this often keeps it below 1e-13.
 _REFRESH = 128
-
-
-def precedence_cdf(
-    rank: SupportsIndex, count: SupportsIndex, *, baseline: SupportsIndex, test: SupportsIndex
-) -> float:
-    """P(at most `count` of the test values lie below the `rank`-th smallest baseline value).
-
-    Parameters
-    ----------
-    rank : int
-        1 … baseline.
-    count : int
-        0 … test.
-    baseline, test : int
-        How many values each side has, at least 1.
-
-    References
-    ----------
-    Nelson (1963), "Tables for a precedence life test"; companion §12.4.3 asks for it.
-
-    Examples
-    --------
-    The largest of 19 baseline values is exceeded by one more value with probability 1/20:
-
-    >>> round(precedence_cdf(19, 0, baseline=19, test=1), 12)
-    0.05
-    """
-    nb = require_count("baseline", baseline, minimum=1)
-    nt = require_count("test", test, minimum=1)
-    k = require_count("rank", rank, minimum=1)
-    x = require_count("count", count)
-    if k > nb:
-        raise InvalidArgument("rank", rank, f"be at most baseline ({nb})")
-    if x > nt:
-        raise InvalidArgument("count", count, f"be at most test ({nt})")
-    return lower_tail(k, x, nb, nt)
-
-
-def precedence_rank(
-    count: SupportsIndex, *, baseline: SupportsIndex, test: SupportsIndex, alpha: float = 0.05
-) -> int | None:
-    """The smallest baseline rank k with F(k, count) ≤ alpha, or None where no rank reaches it.
-
-    Examples
-    --------
-    >>> precedence_rank(182, baseline=935, test=192)
-    911
-    """
-    nb = require_count("baseline", baseline, minimum=1)
-    nt = require_count("test", test, minimum=1)
-    x = require_count("count", count)
-    if x > nt:
-        raise InvalidArgument("count", count, f"be at most test ({nt})")
-    return smallest_rank(x, nb, nt, require_open_rate("alpha", alpha))
 
 
 def smallest_rank(x: int, nb: int, nt: int, alpha: float) -> int | None:

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 
-from trialwise.stats._beta import beta_quantile
+from trialwise.stats.beta_functions import beta_quantile
 from trialwise.stats.normal import normal_quantile, upper_z
 from trialwise.stats.result_types import Interval
 from trialwise.validation import (
     require_choice,
     require_count,
     require_open_rate,
-    require_rate,
     require_successes,
 )
 
@@ -28,14 +27,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "clopper_pearson",
-    "jeffreys",
     "rule_of_three",
     "wald",
     "wilson_interval",
     "wilson_lower",
-    "wilson_lower_rate",
     "wilson_upper",
-    "zero_failure_bound",
 ]
 
 Side: TypeAlias = "Literal['two-sided', 'lower', 'upper']"
@@ -102,21 +98,6 @@ def wilson_upper(
     return wilson_high(k, n, normal_quantile(require_open_rate("confidence", confidence)))
 
 
-def wilson_lower_rate(rate: float, trials: SupportsIndex, *, confidence: float = 0.95) -> float:
-    """The one-sided Wilson lower bound centred on a rate rather than on counts (companion §1.5.4).
-
-    A regression threshold is this bound at the baseline's rate and the *test's* trials.
-
-    Examples
-    --------
-    >>> round(wilson_lower_rate(0.951, 100), 6)
-    0.902124
-    """
-    p = require_rate("rate", rate)
-    n = require_count("trials", trials, minimum=1)
-    return wilson_low(p * n, n, normal_quantile(require_open_rate("confidence", confidence)))
-
-
 def clopper_pearson(
     successes: SupportsIndex,
     trials: SupportsIndex,
@@ -151,27 +132,6 @@ def clopper_pearson(
     return Interval(low, high, confidence=level, method="clopper-pearson")
 
 
-def jeffreys(
-    successes: SupportsIndex, trials: SupportsIndex, *, confidence: float = 0.95
-) -> Interval:
-    """The equal-tailed interval of the Beta(k + ½, n − k + ½) posterior, anchored at 0 and 1.
-
-    Brown, Cai & DasGupta (2001), with their boundary rule: the end nearest a perfect or empty
-    record is exactly 1 or 0.
-
-    Examples
-    --------
-    >>> jeffreys(10, 10).high
-    1.0
-    """
-    k, n = require_successes(successes, trials)
-    level = require_open_rate("confidence", confidence)
-    tail = (1 - level) / 2
-    low = beta_quantile(tail, k + 0.5, n - k + 0.5) if k else 0.0
-    high = 1 - beta_quantile(tail, n - k + 0.5, k + 0.5) if k < n else 1.0
-    return Interval(low, high, confidence=level, method="jeffreys")
-
-
 def wald(successes: SupportsIndex, trials: SupportsIndex, *, confidence: float = 0.95) -> Interval:
     """The textbook interval p̂ ± z √(p̂(1−p̂)/n): pedagogical, never used to decide (§2.3.2).
 
@@ -193,7 +153,8 @@ def wald(successes: SupportsIndex, trials: SupportsIndex, *, confidence: float =
 def rule_of_three(trials: SupportsIndex) -> float:
     """The 95 % upper bound 3/n on a failure probability after n trials without one (§1.4.5, §4.2).
 
-    A heuristic under an i.i.d. model, capped at 1; `zero_failure_bound` is the exact one.
+    A heuristic under an i.i.d. model, capped at 1. The exact bound is `clopper_pearson(0, n,
+    side="upper").high`: 0.009936 for 300 trials.
 
     Examples
     --------
@@ -201,18 +162,6 @@ def rule_of_three(trials: SupportsIndex) -> float:
     0.01
     """
     return min(1.0, 3 / require_count("trials", trials, minimum=1))
-
-
-def zero_failure_bound(trials: SupportsIndex, *, confidence: float = 0.95) -> float:
-    """The exact upper bound 1 − (1 − confidence)^(1/n) on a failure probability never observed.
-
-    Examples
-    --------
-    >>> round(zero_failure_bound(300), 6)
-    0.009936
-    """
-    n = require_count("trials", trials, minimum=1)
-    return -math.expm1(math.log1p(-require_open_rate("confidence", confidence)) / n)
 
 
 def clopper_pearson_low(k: int, n: int, tail: float) -> float:

@@ -8,26 +8,21 @@ calibrated claims. The exact ones count. Exact power is a sawtooth in the number
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, SupportsIndex
+from typing import Literal
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats._sawtooth import compliance_powers
 from trialwise.stats.compliance_cutoffs import check_required_rate
 from trialwise.stats.normal import normal_cdf, normal_quantile, upper_z
-from trialwise.stats.regression_cutoffs import rejection_probability
+from trialwise.stats.power_sawtooth import compliance_powers
 from trialwise.stats.result_types import RULES, Rule
-from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
+from trialwise.validation import require_choice, require_open_rate, require_rate
 
 __all__ = [
     "ComplianceSizing",
     "NormalSizing",
     "compliance_sizing",
-    "minimum_detectable_degradation",
-    "minimum_detectable_effect",
-    "normal_power",
     "normal_sizing",
     "precision_trials",
 ]
@@ -71,26 +66,6 @@ class ComplianceSizing:
     """The first number of trials that reaches the target at all; the sawtooth may drop again."""
 
 
-def normal_power(
-    reference_rate: float, alternative_rate: float, trials: SupportsIndex, *, alpha: float = 0.05
-) -> float:
-    """The approximate power to see a drop from one rate to another (companion §5.3).
-
-    Φ((p0 − p1 − z_α SE0) / SE1), with SE_i = √(p_i(1−p_i)/n).
-
-    Examples
-    --------
-    >>> round(normal_power(0.95, 0.90, 100), 3)
-    0.681
-    """
-    p0 = require_open_rate("reference_rate", reference_rate)
-    p1 = require_open_rate("alternative_rate", alternative_rate)
-    if p1 >= p0:
-        raise InvalidArgument("alternative_rate", p1, f"lie below reference_rate ({p0})")
-    n = require_count("trials", trials, minimum=1)
-    return _normal_power(p0, p1, n, upper_z(require_open_rate("alpha", alpha)))
-
-
 def normal_sizing(
     reference_rate: float, effect: float, *, alpha: float = 0.05, power: float = 0.80
 ) -> NormalSizing:
@@ -121,27 +96,8 @@ def normal_sizing(
         alpha=level,
         power=target,
         required_trials=n,
-        achieved_power=_normal_power(p0, p1, n, z_alpha),
+        achieved_power=approximate_power(p0, p1, n, z_alpha),
     )
-
-
-def minimum_detectable_effect(
-    reference_rate: float, trials: SupportsIndex, *, alpha: float = 0.05, power: float = 0.80
-) -> float | None:
-    """The smallest drop that the normal approximation detects with the wanted power (§5.6).
-
-    None where not even a drop to a rate of 0 would be.
-
-    Examples
-    --------
-    >>> round(minimum_detectable_effect(0.95, 150), 4)
-    0.0499
-    """
-    p0 = require_open_rate("reference_rate", reference_rate)
-    n = require_count("trials", trials, minimum=1)
-    z = upper_z(require_open_rate("alpha", alpha))
-    target = require_open_rate("power", power)
-    return _smallest_drop(p0, lambda p1: _normal_power(p0, p1, n, z) >= target)
 
 
 def precision_trials(rate: float, margin: float, *, confidence: float = 0.95) -> int:
@@ -215,41 +171,12 @@ def compliance_sizing(
     )
 
 
-def minimum_detectable_degradation(
-    baseline_rate: float,
-    baseline_trials: SupportsIndex,
-    trials: SupportsIndex,
-    *,
-    alpha: float = 0.05,
-    power: float = 0.80,
-    rule: Rule = "exact",
-) -> float | None:
-    """The smallest drop a planned regression test detects with the wanted power, exactly (§5.6).
-
-    Baseline and test are both still to be drawn. None where even a drop to 0 falls short.
-
-    Examples
-    --------
-    >>> round(minimum_detectable_degradation(0.95, 1000, 100), 6)
-    0.075585
-    """
-    p = require_open_rate("baseline_rate", baseline_rate)
-    nb = require_count("baseline_trials", baseline_trials, minimum=1)
-    n = require_count("trials", trials, minimum=1)
-    level = require_open_rate("alpha", alpha)
-    target = require_open_rate("power", power)
-    which = require_choice("rule", rule, RULES)
-    return _smallest_drop(
-        p, lambda p1: rejection_probability(nb, n, p, p1, alpha=level, rule=which) >= target
-    )
-
-
 def reaches_target(power: float, target: float) -> bool:
     """Whether a power is at least its target, the rounding of a sum of doubles forgiven."""
     return power >= target * (1 - 1e-12)
 
 
-def _normal_power(p0: float, p1: float, n: int, z: float) -> float:
+def approximate_power(p0: float, p1: float, n: int, z: float) -> float:
     gap = p0 - p1 - z * math.sqrt(p0 * (1 - p0) / n)
     spread = math.sqrt(p1 * (1 - p1) / n)
     if spread == 0:
@@ -271,14 +198,3 @@ def _alternative(
     if total >= 1:
         return float((as_written(p) + 1) / 2), "MIDWAY"
     return float(total), "MARGIN"
-
-
-def _smallest_drop(p0: float, detected: Callable[[float], bool]) -> float | None:
-    """The smallest δ with `detected(p0 − δ)`, for a power that grows with the drop."""
-    if not detected(0.0):
-        return None
-    low, high = 0.0, p0
-    while high - low > 1e-13:
-        middle = (low + high) / 2
-        low, high = (low, middle) if detected(p0 - middle) else (middle, high)
-    return high

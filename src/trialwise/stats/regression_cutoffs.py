@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, SupportsIndex
 
-from trialwise.stats._beta import binomial_weight
-from trialwise.stats.binomial import _cdf
+from trialwise.stats.beta_functions import binomial_weight
+from trialwise.stats.binomial import raw_cdf
 from trialwise.stats.normal import upper_z
 from trialwise.stats.precedence import fisher_cutoffs, smallest_count
 from trialwise.stats.rate_intervals import wilson_low
@@ -77,7 +77,7 @@ class RegressionCutoff:
     def power(self, rate: float) -> float | None:
         """P(FAIL) of the resolved test when the true rate is `rate`; None where refused."""
         p = require_rate("rate", rate)
-        return None if self.cutoff is None else _cdf(self.cutoff - 1, self.trials, p)
+        return None if self.cutoff is None else raw_cdf(self.cutoff - 1, self.trials, p)
 
     def power_at_margin(self, margin: float) -> float | None:
         """P(FAIL) when the true rate is `margin` below the reference rate."""
@@ -206,7 +206,7 @@ def _wilson_design(k: int, nb: int, n: int, alpha: float) -> RegressionCutoff:
         cutoff=cutoff,
         threshold=wilson_low(reference * n, n, z),
         reference_rate=reference,
-        achieved_size=_cdf(cutoff - 1, n, reference),
+        achieved_size=raw_cdf(cutoff - 1, n, reference),
         design_false_alarm=rejection_probability(
             nb, n, reference, reference, alpha=alpha, rule="wilson"
         ),
@@ -287,9 +287,9 @@ def likely_counts(n: int, p: float) -> tuple[int, Sequence[float]]:
 
 def cdf_window(low: int, high: int, n: int, p: float) -> list[float]:
     """P(K ≤ low), …, P(K ≤ high), by one sum over the probabilities between."""
-    values = [_cdf(low, n, p)]
+    values = [raw_cdf(low, n, p)]
     if p in (0, 1):
-        return [_cdf(k, n, p) for k in range(low, high + 1)]
+        return [raw_cdf(k, n, p) for k in range(low, high + 1)]
     # Anchored at the window's likeliest count, so that no ratio starts from an underflow.
     anchor = min(max(int((n + 1) * p), low + 1), high)
     odds = p / (1 - p)

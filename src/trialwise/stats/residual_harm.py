@@ -7,7 +7,6 @@ boundaries.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -17,22 +16,10 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
-__all__ = [
-    "CombinedBoundaries",
-    "MissCondition",
-    "PrevalenceSource",
-    "ResidualHarm",
-    "combine_boundaries",
-    "residual_harm_bound",
-]
+__all__ = ["PrevalenceSource", "ResidualHarm", "residual_harm_bound"]
 
 PrevalenceSource: TypeAlias = Literal["pre-guardrail"]
 """Where a prevalence was observed: only a view of what the generator proposed will do."""
-
-MissCondition: TypeAlias = Literal["harm", "harm-and-earlier-misses"]
-"""What each boundary's miss probability is conditional on."""
-
-MISS_CONDITIONS: tuple[MissCondition, ...] = ("harm", "harm-and-earlier-misses")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,18 +33,6 @@ class ResidualHarm:
     prevalence_source: PrevalenceSource | None
     bound: float | Undefined
     """prevalence × miss_upper; undefined without a prevalence."""
-    confidence: float | Undefined
-    statement: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CombinedBoundaries:
-    """A bound on the probability that every one of several boundaries misses."""
-
-    misses: tuple[float, ...]
-    given: MissCondition
-    method: Literal["frechet", "chain rule"]
-    upper: float
     confidence: float | Undefined
     statement: str
 
@@ -100,12 +75,12 @@ def residual_harm_bound(
     Undefined(reason='no prevalence of harmful content was given, and the guardrail experiment ...')
     """
     miss = require_rate("miss_upper", miss_upper)
-    _check_optional_confidence("miss_confidence", miss_confidence)
+    check_optional_confidence("miss_confidence", miss_confidence)
     if prevalence is None:
         return _conditional_only(miss, miss_confidence, prevalence_source, prevalence_confidence)
     rate = require_rate("prevalence", prevalence)
     _check_source(prevalence_source)
-    _check_optional_confidence("prevalence_confidence", prevalence_confidence)
+    check_optional_confidence("prevalence_confidence", prevalence_confidence)
     known = "" if prevalence_confidence is not None else ", taken as known"
     return ResidualHarm(
         miss_upper=miss,
@@ -114,63 +89,11 @@ def residual_harm_bound(
         prevalence_confidence=prevalence_confidence,
         prevalence_source=prevalence_source,
         bound=rate * miss,
-        confidence=_together([miss_confidence, prevalence_confidence]),
+        confidence=joint_confidence([miss_confidence, prevalence_confidence]),
         statement=(
             f"Harm reaches the user with probability at most {rate * miss:.3g}: a pre-guardrail "
             f"prevalence of {rate:.3g}{known}, times a miss probability of at most {miss:.3g}. "
             "This holds if both describe compatible populations and nothing bypasses the guardrail."
-        ),
-    )
-
-
-def combine_boundaries(
-    misses: Sequence[float], *, given: MissCondition, confidence: float | None = None
-) -> CombinedBoundaries:
-    """A bound on P(every boundary misses | harm), without assuming that they miss independently.
-
-    From miss probabilities given harm alone (``"harm"``) only the Fréchet bound follows, their
-    minimum: multiplying them would assume conditional independence, and the content that defeats
-    one boundary is the content likely to defeat the next. From misses measured on what the earlier
-    boundaries let through (``"harm-and-earlier-misses"``) the chain rule gives their product.
-
-    Parameters
-    ----------
-    misses : one probability or upper bound for each boundary, in the order of the stack, 0 … 1.
-    given : what each of them is conditional on. It has no default: the caller must know.
-    confidence : at which each miss is an upper bound, if it is; together they hold at
-        ``1 − m (1 − confidence)``.
-
-    References
-    ----------
-    Companion 1.4.5b (multiple boundaries); Fréchet (1935).
-
-    Examples
-    --------
-    >>> combine_boundaries([0.01, 0.02], given="harm").upper
-    0.01
-    >>> combine_boundaries([0.01, 0.5], given="harm-and-earlier-misses").upper
-    0.005
-    """
-    rates = tuple(require_rate("misses", miss) for miss in misses)
-    if not rates:
-        raise InvalidArgument("misses", misses, "hold at least one boundary")
-    require_choice("given", given, MISS_CONDITIONS)
-    _check_optional_confidence("confidence", confidence)
-    chained = given == "harm-and-earlier-misses"
-    return CombinedBoundaries(
-        misses=rates,
-        given=given,
-        method="chain rule" if chained else "frechet",
-        upper=math.prod(rates) if chained else min(rates),
-        confidence=_together([confidence] * len(rates)),
-        statement=(
-            "The product of miss probabilities, each measured on harmful content that every "
-            "earlier boundary let through (chain rule)."
-            if chained
-            else "All boundaries miss together at most as often as the best of them misses. The "
-            "product of their miss probabilities would assume that they miss independently given "
-            "harm, which has not been shown; measure the full stack, or each boundary on what the "
-            "earlier ones let through."
         ),
     )
 
@@ -218,12 +141,12 @@ def _check_source(source: object) -> None:
     require_choice("prevalence_source", source, ("pre-guardrail",))
 
 
-def _check_optional_confidence(argument: str, value: float | None) -> None:
+def check_optional_confidence(argument: str, value: float | None) -> None:
     if value is not None:
         require_open_rate(argument, value)
 
 
-def _together(confidences: Sequence[float | None]) -> float | Undefined:
+def joint_confidence(confidences: Sequence[float | None]) -> float | Undefined:
     """The confidence at which several bounds hold at once; one without is taken as known."""
     levels = [level for level in confidences if level is not None]
     if not levels:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import SupportsIndex
 
 from trialwise.decimals import complement
-from trialwise.stats.binomial import _cdf
+from trialwise.stats.binomial import raw_cdf
 from trialwise.stats.normal import normal_cdf, upper_z
 from trialwise.stats.precedence import smallest_count
 from trialwise.stats.rate_intervals import wilson_low
@@ -168,7 +168,7 @@ def resolved_required_trials(
         return Sizing(question=question, refusal=refusal)
 
     def power_at(n: int) -> float:
-        return _cdf(smallest_count(k, nb, n, level) - 1, n, p1)
+        return raw_cdf(smallest_count(k, nb, n, level) - 1, n, p1)
 
     held = _smallest_held(question, nb, target, power_at)
     if not held.admitted:
@@ -198,7 +198,7 @@ def resolved_power_at(
     if refusal := _outside(k / nb, p1) or _larger(n, nb):
         return Sizing(question="power", refusal=refusal)
     cutoff = smallest_count(k, nb, n, level)
-    return Sizing(question="power", trials=n, cutoff=cutoff, power=_cdf(cutoff - 1, n, p1))
+    return Sizing(question="power", trials=n, cutoff=cutoff, power=raw_cdf(cutoff - 1, n, p1))
 
 
 def floor_required_trials(

@@ -1,40 +1,28 @@
-"""Is the new rate at most a margin below the baseline's? Score tests for two measured rates.
+"""How far apart are two measured rates? A score interval for their difference.
 
-The affirmative question, which no regression cutoff answers: H0: p_t − p_b ≤ −margin against
-H1: p_t − p_b > −margin, both rates uncertain (companion §3.2 names the two methods). The
-difference is measured in standard errors at the likeliest pair of rates *on* the boundary,
+The difference is measured in standard errors at the likeliest pair of rates on the boundary
+p_t − p_b = −margin,
 
     z = (p̂_t − p̂_b + margin) / √(p̃_t(1−p̃_t)/n_t + p̃_b(1−p̃_b)/n_b),   p̃_t = p̃_b − margin,
 
-after Farrington & Manning (1990); Miettinen & Nurminen (1985) multiply the variance by N/(N−1).
-Both are asymptotic: `noninferiority_size` enumerates what they really do. `difference_interval`
-is the same test turned round.
+after Farrington & Manning (1990); Miettinen & Nurminen (1985) multiply the variance by N/(N−1)
+(companion §3.2 names the two methods). The interval holds the margins that this test does not
+reject; the test itself is in `toolbox.margin_tests`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
-from trialwise.errors import InvalidArgument
 from trialwise.stats.fisher import check_two_runs
-from trialwise.stats.normal import normal_cdf, normal_sf, upper_z
+from trialwise.stats.normal import upper_z
 from trialwise.stats.rate_intervals import wilson_high, wilson_low
-from trialwise.stats.regression_cutoffs import cdf_window, likely_counts
 from trialwise.stats.result_types import Interval
-from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
+from trialwise.validation import require_choice, require_open_rate
 
-__all__ = [
-    "NonInferiority",
-    "difference_interval",
-    "noninferiority",
-    "noninferiority_size",
-]
+__all__ = ["difference_interval"]
 
-Method: TypeAlias = Literal["farrington-manning", "miettinen-nurminen"]
-METHODS: tuple[Method, ...] = ("farrington-manning", "miettinen-nurminen")
 
 IntervalMethod: TypeAlias = Literal["miettinen-nurminen", "farrington-manning", "newcombe"]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = (
@@ -43,179 +31,11 @@ INTERVAL_METHODS: tuple[IntervalMethod, ...] = (
     "newcombe",
 )
 
-Claim: TypeAlias = Literal["non-inferiority", "degradation"]
-"""What a rejection asserts: at most a margin below the baseline, or more than a margin below."""
-
-CLAIMS: tuple[Claim, ...] = ("non-inferiority", "degradation")
 
 #: Newton starts from the closed form: 2 steps are usual, 100 halve any bracket to nothing.
 _MAX_STEPS = 100
 #: The step, relative to the higher rate, after which Newton leaves no error a double could show.
 _NEWTON_DONE = 1e-12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NonInferiority:
-    """A non-inferiority test of a run against its baseline."""
-
-    baseline_successes: int
-    baseline_trials: int
-    successes: int
-    trials: int
-    margin: float
-    alpha: float
-    method: Method
-    difference: float
-    """The observed rate minus the baseline's."""
-    z: float
-    """The score statistic: large where the rate is convincingly above baseline − margin."""
-    p_value: float
-    """Evidence *for* non-inferiority: P(Z ≥ z). Small means at most the margin was lost."""
-    degradation_p_value: float
-    """The opposite question: P(Z ≤ z), small where the rate fell by *more* than the margin."""
-    noninferior: bool
-    """Whether p_value ≤ alpha."""
-    restricted_rate: float
-    """The test's likeliest rate, were it exactly `margin` below the baseline's."""
-    restricted_baseline_rate: float
-
-    @property
-    def decision(self) -> str:
-        """What the test claims, in words that claim no more."""
-        level = f"at alpha = {self.alpha:g}"
-        if self.margin == 0:
-            if self.noninferior:
-                return f"superior: the rate is above the baseline's, {level}"
-            return (
-                f"superiority not shown {level}: a margin of 0 asks whether the rate is above the "
-                "baseline's, and is no evidence of degradation"
-            )
-        if self.noninferior:
-            return (
-                f"non-inferior: the rate is less than {self.margin:g} below the baseline's, {level}"
-            )
-        return (
-            f"non-inferiority not shown {level}: the rate may be {self.margin:g} or more below "
-            "the baseline's, which is no evidence that it is"
-        )
-
-
-def noninferiority(
-    baseline_successes: SupportsIndex,
-    baseline_trials: SupportsIndex,
-    successes: SupportsIndex,
-    trials: SupportsIndex,
-    *,
-    margin: float,
-    alpha: float = 0.05,
-    method: Method = "farrington-manning",
-) -> NonInferiority:
-    """The score test that a rate is less than `margin` below the baseline's.
-
-    Parameters
-    ----------
-    baseline_successes, baseline_trials : int
-        The measured baseline, 0 ≤ successes ≤ trials, at least one trial.
-    successes, trials : int
-        The test, likewise.
-    margin : float
-        The loss that would be acceptable, 0 ≤ margin < 1. With 0 the question is superiority.
-    alpha : float
-        The nominal probability of a false claim, strictly between 0 and 1.
-    method : {"farrington-manning", "miettinen-nurminen"}
-        The second multiplies the variance by N/(N−1).
-
-    References
-    ----------
-    Farrington & Manning (1990), Statistics in Medicine 9, 1447–1454; Miettinen & Nurminen (1985),
-    Statistics in Medicine 4, 213–226; companion §3.2, status note.
-
-    Examples
-    --------
-    >>> result = noninferiority(951, 1000, 94, 100, margin=0.05)
-    >>> result.noninferior, round(result.p_value, 4)
-    (False, 0.0995)
-    >>> noninferiority(5, 5, 5, 5, margin=0).z
-    0.0
-    """
-    k, nb, x, nt = check_two_runs(baseline_successes, baseline_trials, successes, trials)
-    delta = _check_margin(margin)
-    level = require_open_rate("alpha", alpha)
-    require_choice("method", method, METHODS)
-    p_t, p_b = _restricted(k, nb, x, nt, -delta)
-    z = _score(k, nb, x, nt, -delta) * _shrink(method, nb + nt)
-    p_value = normal_sf(z)
-    return NonInferiority(
-        baseline_successes=k,
-        baseline_trials=nb,
-        successes=x,
-        trials=nt,
-        margin=delta,
-        alpha=level,
-        method=method,
-        difference=x / nt - k / nb,
-        z=z,
-        p_value=p_value,
-        degradation_p_value=normal_cdf(z),
-        noninferior=p_value <= level,
-        restricted_rate=p_t,
-        restricted_baseline_rate=p_b,
-    )
-
-
-def noninferiority_size(
-    baseline_trials: SupportsIndex,
-    trials: SupportsIndex,
-    *,
-    margin: float,
-    baseline_rate: float,
-    alpha: float = 0.05,
-    method: Method = "farrington-manning",
-    claim: Claim = "non-inferiority",
-) -> float:
-    """The probability of a false claim with the test's rate exactly `margin` below the baseline's.
-
-    Σ over every pair of counts, so what a nominal alpha really is: it may exceed it. The default
-    claim is `p_value` ≤ alpha. With "degradation" it is `degradation_p_value` ≤ alpha, which at
-    margin 0 is the pooled two-sample z-test used as a regression rule.
-
-    Parameters
-    ----------
-    baseline_trials, trials : int
-        The two runs, at least one trial each.
-    margin : float
-        0 ≤ margin < 1.
-    baseline_rate : float
-        The baseline's true rate, between `margin` and 1.
-    alpha : float
-        The nominal level, strictly between 0 and 1.
-    method : {"farrington-manning", "miettinen-nurminen"}
-        As in `noninferiority`.
-    claim : {"non-inferiority", "degradation"}
-        What is falsely claimed.
-
-    Examples
-    --------
-    Margin 0 as a degradation rule, nothing having changed, at a nominal 5 %:
-
-    >>> noninferiority_size(300, 100, margin=0, baseline_rate=0.9959, claim="degradation")
-    0.1231...
-    """
-    nb = require_count("baseline_trials", baseline_trials, minimum=1)
-    nt = require_count("trials", trials, minimum=1)
-    delta = _check_margin(margin)
-    rate = require_rate("baseline_rate", baseline_rate)
-    if rate < delta:
-        raise InvalidArgument("baseline_rate", baseline_rate, f"be at least the margin ({delta})")
-    level = require_open_rate("alpha", alpha)
-    require_choice("method", method, METHODS)
-    require_choice("claim", claim, CLAIMS)
-    shrink = _shrink(method, nb + nt)
-    design = _Design(baseline_trials=nb, trials=nt, margin=delta, shrink=shrink)
-    # Non-inferior at or above a cutoff, degraded below another.
-    if claim == "non-inferiority":
-        return 1 - design.probability_below(lambda z: normal_sf(z) <= level, rate)
-    return design.probability_below(lambda z: normal_cdf(z) > level, rate)
 
 
 def difference_interval(
@@ -261,40 +81,29 @@ def difference_interval(
         low, high = -_newcombe_upper(x, nt, k, nb, z), _newcombe_upper(k, nb, x, nt, z)
     else:
         # The lower limit is the mirrored upper one, so that swapping the runs negates the interval.
-        limit = z / _shrink(method, nb + nt)
+        limit = z / variance_factor(method, nb + nt)
         low, high = -_score_upper(x, nt, k, nb, limit), _score_upper(k, nb, x, nt, limit)
     return Interval(low, high, confidence=level, method=method)
 
 
-def _check_margin(margin: float) -> float:
-    allowed = "be at least 0 and below 1"
-    try:
-        delta = require_rate("margin", margin)
-    except InvalidArgument:
-        raise InvalidArgument("margin", margin, allowed) from None
-    if delta == 1:
-        raise InvalidArgument("margin", margin, allowed)
-    return delta
-
-
-def _shrink(method: str, size: int) -> float:
+def variance_factor(method: str, size: int) -> float:
     """What Miettinen & Nurminen's variance factor N/(N−1) does to z; two runs have N ≥ 2."""
     return math.sqrt((size - 1) / size) if method == "miettinen-nurminen" else 1.0
 
 
-def _score(k: int, nb: int, x: int, nt: int, difference: float) -> float:
+def score_statistic(k: int, nb: int, x: int, nt: int, difference: float) -> float:
     """The score statistic of p_t − p_b = difference, for a difference inside (−1, 1).
 
     Where neither run varies under the hypothesis (both all or none, difference 0) the two rates
     agree with it perfectly: 0, not 0/0.
     """
-    p_t, p_b = _restricted(k, nb, x, nt, difference)
+    p_t, p_b = restricted_rates(k, nb, x, nt, difference)
     variance = p_t * (1 - p_t) / nt + p_b * (1 - p_b) / nb
     gap = (x * nb - k * nt) / (nt * nb) - difference
     return gap / math.sqrt(variance) if variance > 0 else 0.0
 
 
-def _restricted(k: int, nb: int, x: int, nt: int, difference: float) -> tuple[float, float]:
+def restricted_rates(k: int, nb: int, x: int, nt: int, difference: float) -> tuple[float, float]:
     """The likeliest rates (p_t, p_b) with p_t − p_b = difference."""
     if difference == 0:
         pooled = (k + x) / (nb + nt)
@@ -356,42 +165,11 @@ def _middle_root(cubic: tuple[float, float, float, float]) -> float:
     return shift + 2 * radius * math.cos((angle + 4 * math.pi) / 3)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Design:
-    """Two runs of fixed size, a margin and the factor on z."""
-
-    baseline_trials: int
-    trials: int
-    margin: float
-    shrink: float
-
-    def probability_below(self, clears: Callable[[float], bool], baseline_rate: float) -> float:
-        """P(z does not clear) with the baseline's rate given and the test's a margin below it.
-
-        z grows with the test's successes and falls with the baseline's, so the outcomes that clear
-        are those at or above a cutoff that never falls from one baseline count to the next.
-        """
-        first, weights = likely_counts(self.baseline_trials, baseline_rate)
-        cutoffs, x = [], 0
-        for k in range(first, first + len(weights)):
-            while x <= self.trials and not clears(self._z(k, x)):
-                x += 1
-            cutoffs.append(x)
-        low = cutoffs[0]
-        rate = max(baseline_rate - self.margin, 0.0)
-        below = cdf_window(low - 1, cutoffs[-1] - 1, self.trials, rate)
-        lost = (w * below[c - low] for w, c in zip(weights, cutoffs, strict=True))
-        return min(1.0, math.fsum(lost))
-
-    def _z(self, k: int, x: int) -> float:
-        return self.shrink * _score(k, self.baseline_trials, x, self.trials, -self.margin)
-
-
 def _score_upper(k: int, nb: int, x: int, nt: int, limit: float) -> float:
     """The difference above the observed one where the score reaches −limit, to the last bit."""
     low, high = (x * nb - k * nt) / (nt * nb), 1.0
     while low < (middle := (low + high) / 2) < high:
-        if _score(k, nb, x, nt, middle) <= -limit:
+        if score_statistic(k, nb, x, nt, middle) <= -limit:
             high = middle
         else:
             low = middle

@@ -11,12 +11,8 @@ from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.sequential import SequentialDesign
-from trialwise.stats.sequential.concurrency import (
-    chance_needed,
-    round_characteristic,
-    standing,
-    trials_to_start,
-)
+from trialwise.stats.sequential.concurrency import trials_to_start
+from trialwise.stats.toolbox.concurrent_rounds import chance_needed, round_characteristic, standing
 
 SMALL = SequentialDesign.wald(0.8, 0.4, cap=7)
 WIDE = SequentialDesign.optimal(0.90, 0.80)

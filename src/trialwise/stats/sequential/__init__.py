@@ -1,7 +1,18 @@
 """Sequential designs for a rate: as few trials as two exact errors allow.
 
-`SequentialDesign` is the way in. A name loads its module on first use, so importing this package
-imports none of them; type checkers read `__init__.pyi`, and a test holds the two together.
+- `design`: `SequentialDesign`, the way in
+- `hypotheses`: the two rates to tell apart and the errors
+- `optimal`, `calibrated`, `wald`, `fixed_sample`: the methods that find a design
+- `catalogue`, `designs.json`: designs that are shipped or kept
+- `characteristic`: error rates and expected trials of a design
+- `bound`: what no design can beat
+- `stopped_rates`: estimates and intervals after an early stop
+- `concurrency`: how many trials to start at once
+- `trial_order`: the order of inputs
+- `boundary_rule`, `induction`, `relaxation`, `slack_search`, `cell_flips`: the search
+
+A name loads its module on first use, so importing this package imports none of them. Type checkers
+read `__init__.pyi`, and a test holds the two together.
 """
 
 from __future__ import annotations
@@ -13,13 +24,15 @@ _MODULES = {
     "bound": "FixedSize Shortfall expected_trials_bound fixed_size shortfall",
     "catalogue": "DesignCache design_key",
     "characteristic": "OperatingCharacteristic",
-    "concurrency": (
-        "RoundCharacteristic Standing chance_needed round_characteristic standing trials_to_start"
-    ),
+    "concurrency": "trials_to_start",
     "design": "Decision Method Mix SequentialDesign",
     "hypotheses": "default_alternative",
-    "stopped_rates": "estimate_bias naive_bias naive_interval stopped_estimate stopped_interval",
+    "stopped_rates": "naive_bias stopped_estimate stopped_interval",
     "trial_order": "Draw issue_order",
+    "trialwise.stats.toolbox.concurrent_rounds": (
+        "RoundCharacteristic Standing chance_needed round_characteristic standing"
+    ),
+    "trialwise.stats.toolbox.stopping_bias": "estimate_bias naive_interval",
     "trialwise.stats.toolbox.adaptive_sampling": (
         "AdaptiveCharacteristic AdaptiveDesign adaptive_design"
     ),

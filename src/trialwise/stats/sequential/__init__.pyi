@@ -8,20 +8,13 @@ from trialwise.stats.sequential.catalogue import design_key as design_key
 from trialwise.stats.sequential.characteristic import (
     OperatingCharacteristic as OperatingCharacteristic,
 )
-from trialwise.stats.sequential.concurrency import RoundCharacteristic as RoundCharacteristic
-from trialwise.stats.sequential.concurrency import Standing as Standing
-from trialwise.stats.sequential.concurrency import chance_needed as chance_needed
-from trialwise.stats.sequential.concurrency import round_characteristic as round_characteristic
-from trialwise.stats.sequential.concurrency import standing as standing
 from trialwise.stats.sequential.concurrency import trials_to_start as trials_to_start
 from trialwise.stats.sequential.design import Decision as Decision
 from trialwise.stats.sequential.design import Method as Method
 from trialwise.stats.sequential.design import Mix as Mix
 from trialwise.stats.sequential.design import SequentialDesign as SequentialDesign
 from trialwise.stats.sequential.hypotheses import default_alternative as default_alternative
-from trialwise.stats.sequential.stopped_rates import estimate_bias as estimate_bias
 from trialwise.stats.sequential.stopped_rates import naive_bias as naive_bias
-from trialwise.stats.sequential.stopped_rates import naive_interval as naive_interval
 from trialwise.stats.sequential.stopped_rates import stopped_estimate as stopped_estimate
 from trialwise.stats.sequential.stopped_rates import stopped_interval as stopped_interval
 from trialwise.stats.sequential.trial_order import Draw as Draw
@@ -31,3 +24,10 @@ from trialwise.stats.toolbox.adaptive_sampling import (
 )
 from trialwise.stats.toolbox.adaptive_sampling import AdaptiveDesign as AdaptiveDesign
 from trialwise.stats.toolbox.adaptive_sampling import adaptive_design as adaptive_design
+from trialwise.stats.toolbox.concurrent_rounds import RoundCharacteristic as RoundCharacteristic
+from trialwise.stats.toolbox.concurrent_rounds import Standing as Standing
+from trialwise.stats.toolbox.concurrent_rounds import chance_needed as chance_needed
+from trialwise.stats.toolbox.concurrent_rounds import round_characteristic as round_characteristic
+from trialwise.stats.toolbox.concurrent_rounds import standing as standing
+from trialwise.stats.toolbox.stopping_bias import estimate_bias as estimate_bias
+from trialwise.stats.toolbox.stopping_bias import naive_interval as naive_interval

@@ -222,9 +222,9 @@ def _cutoff(hypotheses: Hypotheses, n: int) -> int | None:
 
 
 def _bound(hypotheses: Hypotheses, p: float) -> float:
-    from trialwise.stats.sequential._induction import EDGE, Problem
-    from trialwise.stats.sequential._relaxation import Column, relax
-    from trialwise.stats.sequential._rule import never
+    from trialwise.stats.sequential.boundary_rule import never
+    from trialwise.stats.sequential.induction import EDGE, Problem
+    from trialwise.stats.sequential.relaxation import Column, relax
 
     horizon = LOOK_AHEAD * first_deciding(hypotheses, start=1).trials
     looks = tuple(range(horizon + 1))

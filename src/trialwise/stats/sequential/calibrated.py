@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from trialwise.stats.sequential._rule import Rule, prolonged
 from trialwise.stats.sequential.bound import deciding_look, fewest_failing, most_passing
+from trialwise.stats.sequential.boundary_rule import Rule, prolonged
 from trialwise.stats.sequential.characteristic import stopping_probabilities
 from trialwise.stats.sequential.fixed_sample import fixed_rule
 from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, Mix, looks_of

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.sequential._rule import Rule, never
+from trialwise.stats.sequential.boundary_rule import Rule, never
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.hypotheses import Hypotheses, Mix, even_mix, looks_of
 

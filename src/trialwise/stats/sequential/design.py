@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Decision, Interval, Undefined
-from trialwise.stats.sequential._rule import Rule, check_boundaries, reach
+from trialwise.stats.sequential.boundary_rule import Rule, check_boundaries, reach
 from trialwise.stats.sequential.characteristic import OperatingCharacteristic, characteristic
 from trialwise.stats.sequential.hypotheses import (
     Hypotheses,

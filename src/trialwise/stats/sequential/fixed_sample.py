@@ -5,8 +5,8 @@ The plainest design, and the yardstick of the sequential ones.
 
 from __future__ import annotations
 
-from trialwise.stats.sequential._rule import Rule, never
 from trialwise.stats.sequential.bound import fewest_failing, first_deciding, most_passing
+from trialwise.stats.sequential.boundary_rule import Rule, never
 from trialwise.stats.sequential.hypotheses import Hypotheses, looks_of
 
 __all__ = ["find_fixed", "fixed_rule"]

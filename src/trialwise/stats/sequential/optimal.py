@@ -11,14 +11,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from trialwise.stats.sequential._induction import EDGE, Problem
-from trialwise.stats.sequential._relaxation import Column, evaluate, relax
-from trialwise.stats.sequential._rule import Rule, never, prolonged
-from trialwise.stats.sequential._slack import fill_slack
 from trialwise.stats.sequential.bound import deciding_look
+from trialwise.stats.sequential.boundary_rule import Rule, never, prolonged
 from trialwise.stats.sequential.characteristic import characteristic
 from trialwise.stats.sequential.fixed_sample import fixed_rule
 from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, Mix, looks_of
+from trialwise.stats.sequential.induction import EDGE, Problem
+from trialwise.stats.sequential.relaxation import Column, evaluate, relax
+from trialwise.stats.sequential.slack_search import fill_slack
 
 __all__ = ["Found", "find_optimal", "mean_cost"]
 

@@ -22,13 +22,7 @@ if TYPE_CHECKING:
     from trialwise.stats.rate_intervals import Side
     from trialwise.stats.sequential.design import SequentialDesign
 
-__all__ = [
-    "estimate_bias",
-    "naive_bias",
-    "naive_interval",
-    "stopped_estimate",
-    "stopped_interval",
-]
+__all__ = ["naive_bias", "stopped_estimate", "stopped_interval"]
 
 #: How finely a limit is found; the end returned is the one on the safe side.
 RESOLUTION = 1e-13
@@ -117,35 +111,6 @@ def stopped_estimate(design: SequentialDesign, trials: int, failures: int) -> fl
     return 1.0 if middle(1.0) <= 0 else sum(_crossing(middle, 0.0)) / 2
 
 
-def naive_interval(
-    design: SequentialDesign, trials: int, failures: int, *, confidence: float = 0.95
-) -> Interval:
-    """The Wilson interval of the counts at the stop: descriptive, not a statement of confidence.
-
-    It forgets that the design chose when to stop, so that its coverage is not the one stated.
-
-    Parameters
-    ----------
-    design : SequentialDesign
-    trials, failures : int
-        Where the design stopped.
-    confidence : float
-        Strictly between 0 and 1; nominal only.
-
-    Examples
-    --------
-    >>> from trialwise.stats.sequential import SequentialDesign
-    >>> shown = naive_interval(SequentialDesign.wald(0.90, cap=50), 14, 0)
-    >>> round(shown.low, 3), shown.method
-    (0.785, 'wilson, descriptive after stopping')
-    """
-    from trialwise.stats.rate_intervals import wilson_interval
-
-    n, f = _stop(design, trials, failures)
-    low, high = wilson_interval(n - f, n, confidence=confidence)
-    return Interval(low, high, confidence=confidence, method="wilson, descriptive after stopping")
-
-
 def naive_bias(design: SequentialDesign, p: float) -> float:
     """The mean of the observed rate at the stop, less the true rate p.
 
@@ -167,29 +132,7 @@ def naive_bias(design: SequentialDesign, p: float) -> float:
     return math.fsum(w * (n - f) / n for part in stops for n, f, w in part) - rate
 
 
-def estimate_bias(design: SequentialDesign, p: float) -> float:
-    """The mean of the mid median-unbiased estimate at the stop, less the true rate p.
-
-    Parameters
-    ----------
-    design : SequentialDesign
-    p : float
-        The true rate, 0 and 1 included.
-
-    Examples
-    --------
-    >>> from trialwise.stats.sequential import SequentialDesign
-    >>> design = SequentialDesign.wald(0.90, 0.80, cap=50)
-    >>> abs(estimate_bias(design, 0.90)) < abs(naive_bias(design, 0.90))
-    True
-    """
-    rate = require_rate("p", p)
-    stops = stopping_probabilities(design.accept, design.reject, rate)
-    found = (w * stopped_estimate(design, n, f) for part in stops for n, f, w in part)
-    return math.fsum(found) - rate
-
-
-def _stop(design: SequentialDesign, trials: int, failures: int) -> tuple[int, int]:
+def check_stop(design: SequentialDesign, trials: int, failures: int) -> tuple[int, int]:
     if design.decide(trials, failures) is None:
         value = (trials, failures)
         raise InvalidArgument("trials and failures", value, "be counts at which the design stops")
@@ -198,7 +141,7 @@ def _stop(design: SequentialDesign, trials: int, failures: int) -> tuple[int, in
 
 def _tails(design: SequentialDesign, trials: int, failures: int) -> Callable[[float], Tails]:
     """The two tail probabilities of an outcome as functions of the true rate."""
-    n, f = _stop(design, trials, failures)
+    n, f = check_stop(design, trials, failures)
     verdict = design.decide(n, f)
     # Stages after a verdict of this one cannot matter to it.
     accept, reject = design.accept[: n + 1], design.reject[: n + 1]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from trialwise.stats.sequential._induction import log_ratios
-from trialwise.stats.sequential._rule import Rule, never
+from trialwise.stats.sequential.boundary_rule import Rule, never
 from trialwise.stats.sequential.hypotheses import Hypotheses, looks_of
+from trialwise.stats.sequential.induction import log_ratios
 
 __all__ = ["find_wald", "line_rule"]
 

@@ -1,6 +1,49 @@
 """Statistics that no verdict uses, for your own analyses.
 
-Nothing here decides a run.
+A verdict, a report or a command uses nothing from here. `trialwise.stats` serves the same names.
+
+Comparing with a baseline:
+
+- `margin_tests`: show that a rate is at most a margin below the baseline's
+- `predictive`: a cutoff from the posterior of the baseline, instead of Fisher's test
+- `fisher_decision`: decide one two-by-two table by Fisher's test, exactly at the boundary
+- `precedence_law`: the distribution behind the latency rule and Fisher's test
+- `implied_levels`: the confidence that a threshold somebody chose amounts to
+
+Sizing a test:
+
+- `detectable_drops`: the smallest drop that a number of trials detects
+- `nondegeneracy`: the trials from which on a latency percentile is more than the maximum
+
+Early stopping and many looks:
+
+- `group_sequential`: boundaries for a few planned looks, and the error of peeking without them
+- `e_values`: evidence that may be read after every trial, and e-BH over many of them
+- `running_intervals`: intervals that are right after every trial at once
+- `adaptive_sampling`: a sequential test that chooses the size of each batch, for few rounds
+- `concurrent_rounds`: what trials that are started together cost a sequential test
+- `stopping_bias`: how wrong the usual estimate and interval are after an early stop
+- `criterion_streams`: several criteria on the same trials, each with its own error
+
+Many runs:
+
+- `shewhart`, `cusum`, `ewma`: control charts for a rate that is measured run after run; Shewhart
+  for large sudden changes, CUSUM for small lasting ones, EWMA for a smoothed level
+- `run_lengths`: how long such charts run before they signal
+- `family_errors`: error rates of several contracts, independent tests, or a horizon of runs
+
+Repeated inputs and many tasks:
+
+- `cluster_correlation`: how alike the trials of one input are, and what they are worth
+- `cluster_resampling`: an interval by resampling inputs
+- `beta_binomial`: a model of rates that differ from input to input
+- `task_means`: pass@k and pass^k over many tasks
+
+Distributions and intervals:
+
+- `hypergeometric_law`: trials drawn from a finite corpus
+- `other_intervals`: the Jeffreys interval, and Wilson's bound around a rate
+- `boundary_stacks`: the probability that several guardrails miss together
 """
 
 from __future__ import annotations
@@ -12,25 +55,45 @@ from trialwise.lazy_exports import lazy_names
 MODULES = {
     "adaptive_sampling": "AdaptiveCharacteristic AdaptiveDesign adaptive_design",
     "beta_binomial": "BetaBinomialFit FitLocation beta_binomial_fit",
+    "boundary_stacks": "CombinedBoundaries MissCondition combine_boundaries",
+    "cluster_correlation": (
+        "ClusterSummary IccMethod design_effect effective_trials intraclass_correlation "
+        "is_materially_clustered kish_cluster_size summarise_clusters"
+    ),
     "cluster_resampling": "BootstrapMethod ClusterBootstrap cluster_bootstrap",
+    "concurrent_rounds": "RoundCharacteristic Standing chance_needed round_characteristic standing",
     "criterion_streams": (
         "CriterionStream StreamDecision StreamStatus StreamsDecision decide_streams"
     ),
     "cusum": "CusumChart CusumDesign cusum_design",
+    "detectable_drops": "minimum_detectable_degradation minimum_detectable_effect normal_power",
+    "e_values": "EvidenceAdjustment e_bh e_process e_value",
     "ewma": "EwmaChart EwmaDesign ewma_design",
+    "family_errors": "across_suite_envelope family_wise_independent per_run_alpha_for_horizon",
+    "fisher_decision": "fisher_rejects",
     "group_sequential": (
         "GroupSequentialDesign LookCharacteristic PeekingError group_sequential_boundaries "
         "peeking_error spend"
     ),
+    "hypergeometric_law": "hypergeometric_cdf hypergeometric_tail",
     "implied_levels": (
         "ImpliedLevel implied_alpha_of_cutoff implied_confidence_of_observation "
         "implied_confidence_of_threshold"
     ),
+    "margin_tests": "NonInferiority noninferiority noninferiority_size",
+    "nondegeneracy": "NondegeneracyPlan nondegeneracy_planning",
+    "other_intervals": "jeffreys wilson_lower_rate",
+    "precedence_law": "count_exceedances precedence_cdf precedence_rank",
     "predictive": (
         "JEFFREYS PosteriorPredictive PredictiveCutoff posterior_predictive predictive_cutoff "
         "predictive_false_alarm"
     ),
+    "running_intervals": (
+        "BernoulliSequence bernoulli_confidence_sequence bounded_confidence_sequence"
+    ),
     "shewhart": "ShewhartChart ShewhartDesign shewhart_design",
+    "stopping_bias": "estimate_bias naive_interval",
+    "task_means": "TaskMean mean_pass_at_k mean_pass_hat_k",
 }
 # fmt: on
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, MODULES)

@@ -6,9 +6,29 @@ from trialwise.stats.toolbox.adaptive_sampling import adaptive_design as adaptiv
 from trialwise.stats.toolbox.beta_binomial import BetaBinomialFit as BetaBinomialFit
 from trialwise.stats.toolbox.beta_binomial import FitLocation as FitLocation
 from trialwise.stats.toolbox.beta_binomial import beta_binomial_fit as beta_binomial_fit
+from trialwise.stats.toolbox.boundary_stacks import CombinedBoundaries as CombinedBoundaries
+from trialwise.stats.toolbox.boundary_stacks import MissCondition as MissCondition
+from trialwise.stats.toolbox.boundary_stacks import combine_boundaries as combine_boundaries
+from trialwise.stats.toolbox.cluster_correlation import ClusterSummary as ClusterSummary
+from trialwise.stats.toolbox.cluster_correlation import IccMethod as IccMethod
+from trialwise.stats.toolbox.cluster_correlation import design_effect as design_effect
+from trialwise.stats.toolbox.cluster_correlation import effective_trials as effective_trials
+from trialwise.stats.toolbox.cluster_correlation import (
+    intraclass_correlation as intraclass_correlation,
+)
+from trialwise.stats.toolbox.cluster_correlation import (
+    is_materially_clustered as is_materially_clustered,
+)
+from trialwise.stats.toolbox.cluster_correlation import kish_cluster_size as kish_cluster_size
+from trialwise.stats.toolbox.cluster_correlation import summarise_clusters as summarise_clusters
 from trialwise.stats.toolbox.cluster_resampling import BootstrapMethod as BootstrapMethod
 from trialwise.stats.toolbox.cluster_resampling import ClusterBootstrap as ClusterBootstrap
 from trialwise.stats.toolbox.cluster_resampling import cluster_bootstrap as cluster_bootstrap
+from trialwise.stats.toolbox.concurrent_rounds import RoundCharacteristic as RoundCharacteristic
+from trialwise.stats.toolbox.concurrent_rounds import Standing as Standing
+from trialwise.stats.toolbox.concurrent_rounds import chance_needed as chance_needed
+from trialwise.stats.toolbox.concurrent_rounds import round_characteristic as round_characteristic
+from trialwise.stats.toolbox.concurrent_rounds import standing as standing
 from trialwise.stats.toolbox.criterion_streams import CriterionStream as CriterionStream
 from trialwise.stats.toolbox.criterion_streams import StreamDecision as StreamDecision
 from trialwise.stats.toolbox.criterion_streams import StreamsDecision as StreamsDecision
@@ -17,9 +37,26 @@ from trialwise.stats.toolbox.criterion_streams import decide_streams as decide_s
 from trialwise.stats.toolbox.cusum import CusumChart as CusumChart
 from trialwise.stats.toolbox.cusum import CusumDesign as CusumDesign
 from trialwise.stats.toolbox.cusum import cusum_design as cusum_design
+from trialwise.stats.toolbox.detectable_drops import (
+    minimum_detectable_degradation as minimum_detectable_degradation,
+)
+from trialwise.stats.toolbox.detectable_drops import (
+    minimum_detectable_effect as minimum_detectable_effect,
+)
+from trialwise.stats.toolbox.detectable_drops import normal_power as normal_power
+from trialwise.stats.toolbox.e_values import EvidenceAdjustment as EvidenceAdjustment
+from trialwise.stats.toolbox.e_values import e_bh as e_bh
+from trialwise.stats.toolbox.e_values import e_process as e_process
+from trialwise.stats.toolbox.e_values import e_value as e_value
 from trialwise.stats.toolbox.ewma import EwmaChart as EwmaChart
 from trialwise.stats.toolbox.ewma import EwmaDesign as EwmaDesign
 from trialwise.stats.toolbox.ewma import ewma_design as ewma_design
+from trialwise.stats.toolbox.family_errors import across_suite_envelope as across_suite_envelope
+from trialwise.stats.toolbox.family_errors import family_wise_independent as family_wise_independent
+from trialwise.stats.toolbox.family_errors import (
+    per_run_alpha_for_horizon as per_run_alpha_for_horizon,
+)
+from trialwise.stats.toolbox.fisher_decision import fisher_rejects as fisher_rejects
 from trialwise.stats.toolbox.group_sequential import GroupSequentialDesign as GroupSequentialDesign
 from trialwise.stats.toolbox.group_sequential import LookCharacteristic as LookCharacteristic
 from trialwise.stats.toolbox.group_sequential import PeekingError as PeekingError
@@ -28,6 +65,8 @@ from trialwise.stats.toolbox.group_sequential import (
 )
 from trialwise.stats.toolbox.group_sequential import peeking_error as peeking_error
 from trialwise.stats.toolbox.group_sequential import spend as spend
+from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_cdf as hypergeometric_cdf
+from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_tail as hypergeometric_tail
 from trialwise.stats.toolbox.implied_levels import ImpliedLevel as ImpliedLevel
 from trialwise.stats.toolbox.implied_levels import (
     implied_alpha_of_cutoff as implied_alpha_of_cutoff,
@@ -38,12 +77,34 @@ from trialwise.stats.toolbox.implied_levels import (
 from trialwise.stats.toolbox.implied_levels import (
     implied_confidence_of_threshold as implied_confidence_of_threshold,
 )
+from trialwise.stats.toolbox.margin_tests import NonInferiority as NonInferiority
+from trialwise.stats.toolbox.margin_tests import noninferiority as noninferiority
+from trialwise.stats.toolbox.margin_tests import noninferiority_size as noninferiority_size
+from trialwise.stats.toolbox.nondegeneracy import NondegeneracyPlan as NondegeneracyPlan
+from trialwise.stats.toolbox.nondegeneracy import nondegeneracy_planning as nondegeneracy_planning
+from trialwise.stats.toolbox.other_intervals import jeffreys as jeffreys
+from trialwise.stats.toolbox.other_intervals import wilson_lower_rate as wilson_lower_rate
+from trialwise.stats.toolbox.precedence_law import count_exceedances as count_exceedances
+from trialwise.stats.toolbox.precedence_law import precedence_cdf as precedence_cdf
+from trialwise.stats.toolbox.precedence_law import precedence_rank as precedence_rank
 from trialwise.stats.toolbox.predictive import JEFFREYS as JEFFREYS
 from trialwise.stats.toolbox.predictive import PosteriorPredictive as PosteriorPredictive
 from trialwise.stats.toolbox.predictive import PredictiveCutoff as PredictiveCutoff
 from trialwise.stats.toolbox.predictive import posterior_predictive as posterior_predictive
 from trialwise.stats.toolbox.predictive import predictive_cutoff as predictive_cutoff
 from trialwise.stats.toolbox.predictive import predictive_false_alarm as predictive_false_alarm
+from trialwise.stats.toolbox.running_intervals import BernoulliSequence as BernoulliSequence
+from trialwise.stats.toolbox.running_intervals import (
+    bernoulli_confidence_sequence as bernoulli_confidence_sequence,
+)
+from trialwise.stats.toolbox.running_intervals import (
+    bounded_confidence_sequence as bounded_confidence_sequence,
+)
 from trialwise.stats.toolbox.shewhart import ShewhartChart as ShewhartChart
 from trialwise.stats.toolbox.shewhart import ShewhartDesign as ShewhartDesign
 from trialwise.stats.toolbox.shewhart import shewhart_design as shewhart_design
+from trialwise.stats.toolbox.stopping_bias import estimate_bias as estimate_bias
+from trialwise.stats.toolbox.stopping_bias import naive_interval as naive_interval
+from trialwise.stats.toolbox.task_means import TaskMean as TaskMean
+from trialwise.stats.toolbox.task_means import mean_pass_at_k as mean_pass_at_k
+from trialwise.stats.toolbox.task_means import mean_pass_hat_k as mean_pass_hat_k

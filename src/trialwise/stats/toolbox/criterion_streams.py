@@ -19,15 +19,8 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.multiplicity import (
-    CORRECTIONS,
-    Adjustment,
-    Correction,
-    EvidenceAdjustment,
-    _check_e_value,
-    adjust,
-    e_bh,
-)
+from trialwise.stats.multiplicity import CORRECTIONS, Adjustment, Correction, adjust
+from trialwise.stats.toolbox.e_values import EvidenceAdjustment, _check_e_value, e_bh
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
 __all__ = [

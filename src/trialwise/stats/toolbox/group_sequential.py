@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from trialwise.decimals import RELATIVE_BAND, as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import _pmfs
+from trialwise.stats.binomial import raw_pmfs
 from trialwise.stats.normal import normal_sf, upper_z
 from trialwise.stats.rate_intervals import SIDES, Side
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
@@ -92,7 +92,7 @@ class GroupSequentialDesign:
         stopped: list[float] = []
         alive, before = [1.0], 0
         for n, r in zip(self.looks, self.reject, strict=True):
-            alive = _convolved(alive, _pmfs(n - before, 1 - rate))
+            alive = _convolved(alive, raw_pmfs(n - before, 1 - rate))
             stopped.append(math.fsum(alive[r:]))
             alive, before = alive[:r], n
         going_on = math.fsum(alive)
@@ -197,7 +197,7 @@ def group_sequential_boundaries(
     alive, before = [1.0], 0
     for n in counts:
         spent.append(_spend(n / counts[-1], level, kind))
-        alive = _convolved(alive, _pmfs(n - before, 1 - threshold))
+        alive = _convolved(alive, raw_pmfs(n - before, 1 - threshold))
         budget = _Budget(threshold, level, kind, counts, tuple(reject), spent[-1], math.fsum(gone))
         r = _fewest_failures(alive, n, budget)
         reject.append(r)
@@ -248,7 +248,7 @@ def peeking_error(
     excluded: list[float] = []
     alive, low, before, total = [1.0], 0, 0, 0.0
     for n in counts:
-        alive = _convolved(alive, _pmfs(n - before, rate))
+        alive = _convolved(alive, raw_pmfs(n - before, rate))
         spread = z * math.sqrt(n * rate * (1 - rate))
         first = 0 if kind == "lower" else math.ceil(n * rate - spread)
         last = n if kind == "upper" else math.floor(n * rate + spread)

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from trialwise.stats.binomial import _pmfs
+from trialwise.stats.binomial import raw_pmfs
 from trialwise.stats.result_types import Undefined
 
 #: Nothing here is public: the charts of this package are.
@@ -41,7 +41,7 @@ class _Removed(NamedTuple):
 
 def likely_counts(trials: int, p: float) -> list[tuple[int, float]]:
     """The counts of a binomial that can happen for all practical purposes, and their chances."""
-    return [(k, weight) for k, weight in enumerate(_pmfs(trials, p)) if weight > _NEVER]
+    return [(k, weight) for k, weight in enumerate(raw_pmfs(trials, p)) if weight > _NEVER]
 
 
 def mean_run_length(moves: Moves, limit: int) -> float | Undefined:

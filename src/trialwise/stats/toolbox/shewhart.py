@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, SupportsIndex, TypeAlias
 
 from trialwise.decimals import as_written, at_most
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import _cdf, _tail, exact_tail
+from trialwise.stats.binomial import exact_tail, raw_cdf, raw_tail
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import (
     require_choice,
@@ -84,7 +84,7 @@ class ShewhartDesign:
         return ShewhartChart(design=self, epoch=epoch)
 
     def _signals(self, p: float) -> float:
-        return min(1.0, _cdf(self.lower, self.trials, p) + _tail(self.upper, self.trials, p))
+        return min(1.0, raw_cdf(self.lower, self.trials, p) + raw_tail(self.upper, self.trials, p))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,13 +179,13 @@ def shewhart_design(
     few_successes = _rare_count(
         n,
         share * length,
-        lambda count: _cdf(count, n, rate),
+        lambda count: raw_cdf(count, n, rate),
         lambda count: exact_tail(n - count, n, 1 - exactly),
     )
     few_failures = _rare_count(
         n,
         share * length,
-        lambda count: _tail(n - count, n, rate),
+        lambda count: raw_tail(n - count, n, rate),
         lambda count: exact_tail(n - count, n, exactly),
     )
     return ShewhartDesign(

@@ -17,8 +17,9 @@ from trialwise.stats.latency_percentiles import (
     latency_summary,
     nearest_rank_percentile,
 )
-from trialwise.stats.latency_planning import nondegeneracy_planning, precedence_planning
+from trialwise.stats.latency_planning import precedence_planning
 from trialwise.stats.latency_precedence import precedence_existence, precedence_threshold
+from trialwise.stats.toolbox.nondegeneracy import nondegeneracy_planning
 
 
 def sequence(value: Any) -> list[float]:

@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from trialwise.stats.sequential._rule import Rule, monotone, never
+from trialwise.stats.sequential.boundary_rule import Rule, monotone, never
 from trialwise.stats.sequential.hypotheses import Mix
 
 __all__ = ["EDGE", "Prices", "Problem", "backward", "log_ratios"]

@@ -14,10 +14,10 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from trialwise.stats.sequential._induction import Prices, Problem, backward
-from trialwise.stats.sequential._rule import Rule
+from trialwise.stats.sequential.boundary_rule import Rule
 from trialwise.stats.sequential.characteristic import stopping_probabilities
 from trialwise.stats.sequential.hypotheses import Hypotheses
+from trialwise.stats.sequential.induction import Prices, Problem, backward
 
 __all__ = ["Column", "Relaxation", "evaluate", "relax"]
 

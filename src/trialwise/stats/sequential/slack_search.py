@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import chain, combinations, product
 
-from trialwise.stats.sequential._flips import Change, Flip, flips
-from trialwise.stats.sequential._induction import Prices, Problem, backward
-from trialwise.stats.sequential._relaxation import Column, Relaxation, evaluate, relax
-from trialwise.stats.sequential._rule import Rule, monotone, orderly, prolonged
+from trialwise.stats.sequential.boundary_rule import Rule, monotone, orderly, prolonged
+from trialwise.stats.sequential.cell_flips import Change, Flip, flips
 from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses
+from trialwise.stats.sequential.induction import Prices, Problem, backward
+from trialwise.stats.sequential.relaxation import Column, Relaxation, evaluate, relax
 
 __all__ = ["fill_slack", "keeps"]
 

@@ -7,10 +7,13 @@ Growing n or the cutoff by one changes a binomial tail by a single probability, 
 from __future__ import annotations
 
 from trialwise.decimals import as_written, at_most
-from trialwise.stats.binomial import _pmf, _tail, exact_tail
+from trialwise.stats.binomial import exact_tail, raw_pmf, raw_tail
 from trialwise.stats.compliance_cutoffs import minimum_trials, wilson_cutoff
 from trialwise.stats.normal import upper_z
 from trialwise.stats.result_types import Rule
+
+#: Other modules of this package use these; the package exports none.
+__all__: list[str] = []
 
 #: Every step adds rounding; a fresh tail this often keeps it below 1e-13.
 _REFRESH = 256
@@ -77,6 +80,6 @@ class _TailWalk:
 
     def _refresh(self) -> None:
         self._steps = 0
-        self.tail = _tail(self.k, self.n, self._p)
+        self.tail = raw_tail(self.k, self.n, self._p)
         #: P(K = k − 1), the next to be lifted.
-        self._below = _pmf(self.k - 1, self.n, self._p)
+        self._below = raw_pmf(self.k - 1, self.n, self._p)

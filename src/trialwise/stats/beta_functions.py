@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import math
 
+#: Other modules of this package use these; the package exports none.
+__all__: list[str] = []
+
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 _TINY = 1e-300
 #: The fraction converges in about √(a + b) steps; this allows for counts in the billions.
@@ -91,8 +94,8 @@ def _beta_cdf(x: float, y: float, a: float, b: float) -> float:
     if y <= 0:
         return 1.0
     if x < (a + 1) / (a + b + 2):
-        return _front(x, y, a, b) * _fraction(x, a, b)
-    return 1 - _front(y, x, b, a) * _fraction(y, b, a)
+        return _front(x, y, a, b) * continued_fraction(x, a, b)
+    return 1 - _front(y, x, b, a) * continued_fraction(y, b, a)
 
 
 def _front(x: float, y: float, a: float, b: float) -> float:
@@ -100,7 +103,7 @@ def _front(x: float, y: float, a: float, b: float) -> float:
     return binomial_weight(a, a + b, x, y) * b / (a + b)
 
 
-def _fraction(x: float, a: float, b: float) -> float:
+def continued_fraction(x: float, a: float, b: float) -> float:
     """The continued fraction of I_x(a, b) by the modified Lentz method (DLMF 8.17.22)."""
     c = 1.0
     d = 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
