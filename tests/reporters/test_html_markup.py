@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.documents.blocks import Facts, Items, Row, Table
-from trialwise.documents.extent import cut_middle
 from trialwise.pages.verdict_meaning import make_badge
 from trialwise.renderers.html.block_markup import render_block
 from trialwise.renderers.html.glyphs import render_badge
@@ -88,19 +87,6 @@ def test_a_number_keeps_its_unit() -> None:
     """A line never breaks between them; text to copy is left alone."""
     assert "90\u00a0% in 3\u00a0s, ≥\u00a05" == make_safe("90 % in 3 s, ≥ 5")
     assert "90 %" == quote("90 %")
-
-
-@given(st.text(max_size=300), st.integers(9, 100))
-def test_a_shortened_text_keeps_its_ends_and_counts_the_rest(text: str, limit: int) -> None:
-    """Nothing is lost in silence."""
-    short = cut_middle(text, limit)
-
-    if len(text) <= limit:
-        assert text == short
-    else:
-        head, rest = short.split(" … [", 1) if " … [" not in text else (text[:1], "")
-        assert text.startswith(head)
-        assert not rest or f"{len(text) - limit:,} characters left out" in rest
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The report of a run in a real browser: it renders, asks for nothing, and can be used by all."""
+"""Pages in a real browser: they render, ask for nothing, and can be used by all."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ import pytest
 from tests.reporters.run_records import SHAPES, fixed_fail
 
 from trialwise.pages.run_report import render_html
+from trialwise.pages.sizing import build_sizing_page
+from trialwise.procedures.sizing.sizing_plans import SequentialQuestion, plan_sequential
+from trialwise.renderers.html.page_frame import render_document
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
@@ -76,10 +79,13 @@ def visit(browser: Any, folder: Path) -> Open:
 def _rendered(shape: str) -> str:
     if shape == "suite":
         return render_html([SHAPES[name]() for name in SUITE], title="Nightly")
+    if shape == "plan":
+        question = SequentialQuestion(required_rate=0.9, alternative_rate=0.8, max_trials=50)
+        return render_document(build_sizing_page(plan_sequential(question)))
     return render_html(SHAPES[shape]())
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, "suite"])
+@pytest.mark.parametrize("shape", [*SHAPES, "suite", "plan"])
 def test_the_page_renders_and_asks_the_network_for_nothing(visit: Open, shape: str) -> None:
     """No console message, no error, no dialog, one request: the page itself. Nothing overflows."""
     with visit(shape, width=PHONE) as seen:
@@ -106,6 +112,8 @@ def test_the_page_renders_and_asks_the_network_for_nothing(visit: Open, shape: s
         pytest.param("hostile", DESK, "light", marks=pytest.mark.slow),
         pytest.param("suite", DESK, "light", marks=pytest.mark.slow),
         pytest.param("refused", PHONE, "dark", marks=pytest.mark.slow),
+        pytest.param("plan", DESK, "light", marks=pytest.mark.slow),
+        pytest.param("plan", PHONE, "dark", marks=pytest.mark.slow),
     ],
 )
 def test_axe_finds_no_violation(visit: Open, shape: str, width: int, scheme: str) -> None:
