@@ -8,11 +8,11 @@ level. Run it with `python examples/worked_decision.py`, or `make demo`.
 import sys
 
 from trialwise.model.tally import Tally
+from trialwise.pages.analysis import render_analysis
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
-from trialwise.reporters.transparent import render_transparent
 
 verdict = compose(
     [
@@ -29,4 +29,4 @@ verdict = compose(
 )
 
 encoding = sys.stdout.encoding or "ascii"
-print(render_transparent(verdict, title="consult-advice", unicode="utf" in encoding.lower()))
+print(render_analysis(verdict, title="consult-advice", unicode="utf" in encoding.lower()))

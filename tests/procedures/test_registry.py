@@ -44,10 +44,11 @@ def test_a_finding_is_explained_by_its_procedure() -> None:
     """Blocks of a document, whatever the procedure."""
     finding = decide_observational("no-pii", Tally(trials=20, passed=20))
 
-    (facts,) = procedure_of(finding).explain(finding)
+    (section,) = procedure_of(finding).explain(finding)
+    (facts,) = section.blocks
 
     assert isinstance(facts, Facts)
-    assert ("Result", finding.statement) in facts.pairs
+    assert ("Question", "was any failure of no-pii observed in the run?") in facts.pairs
 
 
 def test_a_built_in_is_found_without_loading_others_or_entry_points() -> None:

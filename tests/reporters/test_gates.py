@@ -28,12 +28,12 @@ from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
 from trialwise.model.matcher import NumberSchema
 from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Input, Sampling
+from trialwise.pages.analysis import render_analysis
 from trialwise.pages.attention import list_attention
 from trialwise.pages.json_report import describe_report, read_report_schema
 from trialwise.pages.run_report import render_html
 from trialwise.pages.run_rules import render_rules
 from trialwise.pages.suite_totals import pick_exit_code
-from trialwise.reporters.transparent import render_transparent
 
 HOSTILE = "</script><img src=x onerror=alert(1)> |@all \x1b[31m"
 GATES: dict[str, Any] = {
@@ -210,7 +210,7 @@ def test_annotations_name_the_gate() -> None:
 
 def test_the_analysis_tells_basis_and_interval_of_every_number() -> None:
     """And the runs behind them, the least steady first."""
-    text = render_transparent(cell("looping", 4).verdict, title="agent")
+    text = render_analysis(cell("looping", 4).verdict, title="agent")
 
     for part in (
         "GATE: stability", "none: a number is held against a limit", "heuristic",
@@ -219,7 +219,7 @@ def test_the_analysis_tells_basis_and_interval_of_every_number() -> None:
     ):  # fmt: skip
         assert part in " ".join(text.split()), part
     assert all(len(line) <= 80 for line in text.splitlines())
-    assert render_transparent(cell("steady", 1).verdict, title="x", unicode=False).isascii()
+    assert render_analysis(cell("steady", 1).verdict, title="x", unicode=False).isascii()
 
 
 def test_the_rules_are_told_before_the_first_trial() -> None:

@@ -29,8 +29,8 @@ from tests.reporters.run_records import (
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import FailReason
 from trialwise.model.run import RunRecord
+from trialwise.pages.analysis import render_analysis
 from trialwise.pages.run_report import render_html
-from trialwise.reporters.transparent import render_transparent
 
 MEGABYTE = 1_000_000
 ERRORS = "How often the rules err"
@@ -179,7 +179,7 @@ def test_the_whole_analysis_stands_at_the_end(record: RunRecord, page: str) -> N
     """The transparent report is on the page, word for word."""
     (whole,) = by_class(tree(page), "report")
 
-    told = render_transparent(record.verdict, title=record.plan.contract)
+    told = render_analysis(record.verdict, title=record.plan.contract)
     shown = "".join(whole.itertext())
     if "\x1b" not in told:
         assert told == shown

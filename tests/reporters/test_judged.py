@@ -28,6 +28,7 @@ from tests.reporters.short_reports import (
 
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
+from trialwise.pages.analysis import render_analysis
 from trialwise.pages.judge_facts import (
     collect_judge_facts,
     explain_advisory_run,
@@ -35,7 +36,6 @@ from trialwise.pages.judge_facts import (
     name_missing,
 )
 from trialwise.pages.run_report import render_html
-from trialwise.reporters.transparent import render_transparent
 from trialwise.stats.judged_decision import decide_judged
 from trialwise.stats.result_types import Undefined
 
@@ -146,7 +146,7 @@ def test_text_reports_show_both_corrections_and_the_labels(passed: int) -> None:
     is_open = one.decision is Decision.INCONCLUSIVE
     markdown, text = (
         render_markdown([record]),
-        " ".join(render_transparent(record.verdict, title="shop").split()),
+        " ".join(render_analysis(record.verdict, title="shop").split()),
     )
 
     assert is_open == (passed == 420)
@@ -267,7 +267,7 @@ def test_a_run_in_which_nothing_decides_says_so() -> None:
 def test_text_reports_say_what_only_advises_and_why() -> None:
     """A PASS, too: nobody should take it for one."""
     record = advisory()
-    text = " ".join(render_transparent(record.verdict, title="shop").split())
+    text = " ".join(render_analysis(record.verdict, title="shop").split())
     junit = ET.fromstring(render_junit([record]).encode())
     output = next(junit.iter("system-out")).text or ""
 

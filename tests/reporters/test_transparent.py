@@ -35,6 +35,7 @@ from trialwise.model.outcome import CheckResult, Outcome
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Dimension, Finding, Intent, Verdict
+from trialwise.pages.analysis import render_analysis
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
 from trialwise.procedures.deciding.run_verdict import decide_run
@@ -43,7 +44,6 @@ from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.regression import decide_regression
 from trialwise.procedures.sequential import decide_sequential
-from trialwise.reporters.transparent import render_transparent
 from trialwise.stats.cluster_estimators import call_weighted
 from trialwise.stats.cluster_stratified import Stratum, stratified
 from trialwise.stats.finite import exact_corpus_rate, finite_corpus_cutoff
@@ -69,7 +69,7 @@ class Report(dict[str, str]):
     """
 
     def __init__(self, verdict: Verdict, **how: bool) -> None:
-        self.text = render_transparent(verdict, title="consult-advice", **how)
+        self.text = render_analysis(verdict, title="consult-advice", **how)
         prefix = section = key = ""
         for line in self.text.splitlines()[1:]:
             if not line.strip():
@@ -301,7 +301,7 @@ def test_a_p_value_carries_its_null_and_its_tail(place: int) -> None:
 def test_an_observational_criterion_has_neither_threshold_nor_inference() -> None:
     """It claims nothing about a population, and says so."""
     verdict = compose([decide_observational("no-pii", Tally(trials=200, passed=200))])
-    text = render_transparent(verdict, title="t")
+    text = render_analysis(verdict, title="t")
 
     assert "THRESHOLD REFERENCE" not in text
     assert "STATISTICAL INFERENCE" not in text
@@ -326,7 +326,7 @@ def test_a_wilson_regression_discloses_its_true_false_alarm() -> None:
 
 def test_a_sound_regression_recommends_nothing() -> None:
     """Where the true false alarm is near alpha there is nothing to say."""
-    assert "the exact rule" not in render_transparent(regression(95), title="t")
+    assert "the exact rule" not in render_analysis(regression(95), title="t")
 
 
 def test_the_exact_rule_has_no_diagnostic_z() -> None:
@@ -490,7 +490,8 @@ def test_part_of_a_corpus_is_hypergeometric_and_all_of_it_is_known() -> None:
     part = Report(
         compose([replace(base, design=cutoff, decision_rule="finite-corpus/hypergeometric")])
     )
-    whole = Report(compose([replace(base, design=exact_corpus_rate(95, 100), p_value=None)]))
+    known = replace(base, design=exact_corpus_rate(95, 100), p_value=None)
+    whole = Report(compose([replace(known, decision_rule="finite-corpus/exact-rate")]))
 
     assert "60 of 100 inputs, 0.6000" == part["1/THRESHOLD REFERENCE/Sample fraction"]
     assert f"K ≥ {cutoff.cutoff} of 60" in part["1/HYPOTHESIS TEST/PASS iff"]
@@ -700,7 +701,7 @@ def test_it_fits_a_terminal_and_has_an_ascii_form(passed: int, rule: Rule) -> No
     """At most 80 columns, and with unicode off nothing a C locale could not print."""
     verdict = regression(passed, rule)
     for unicode in (True, False):
-        text = render_transparent(verdict, title="json", unicode=unicode)
+        text = render_analysis(verdict, title="json", unicode=unicode)
 
         assert max(map(count_cells, text.splitlines())) <= 80
         assert unicode or text.isascii()
@@ -750,7 +751,7 @@ def verdicts(draw: st.DrawFn) -> Verdict:
 @given(verdicts(), names, st.booleans())
 def test_any_verdict_fits_and_stays_harmless(verdict: Verdict, title: str, unicode: bool) -> None:
     """Eighty columns in cells, nothing that moves a cursor, ASCII where asked."""
-    text = render_transparent(verdict, title=title, unicode=unicode)
+    text = render_analysis(verdict, title=title, unicode=unicode)
     for line in text.splitlines():
         assert count_cells(line) <= 80
         assert line.isprintable()

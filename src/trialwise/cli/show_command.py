@@ -80,10 +80,10 @@ def _rendered(
     records: Sequence[RunRecord], folders: Sequence[str], able: Capabilities, *, transparent: bool
 ) -> str:
     if transparent:
-        from trialwise.reporters.transparent import render_transparent
+        from trialwise.pages.analysis import render_analysis
 
         return "\n".join(
-            render_transparent(
+            render_analysis(
                 record.verdict,
                 title=able.shown(record.verdict.contract or record.plan.contract),
                 unicode=able.unicode,

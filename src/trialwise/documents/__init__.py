@@ -5,6 +5,7 @@
 - `axes`: the two sides of a chart, and round values on them
 - `cards`: one card for each of many trials, and the calls of an agent
 - `extent`: how much of a page a block takes, and texts cut to fit
+- `results`: the results of a suite, a line for each criterion
 - `numbers`: how numbers are written: rates, percents, counts, money, durations
 - `phrases`: words that several pages share: stop reasons and refusals
 - `printable`: text that fits its columns and cannot move a cursor

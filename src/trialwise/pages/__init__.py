@@ -26,7 +26,32 @@ The report of a run and of a suite, section by section:
 - `run_costs`: time, tokens and money
 - `provenance`: where the numbers come from, and what qualifies them
 
+The results, as every short format shows them:
+
+- `results`: the results of a run and of a suite
+- `result_lines`: a line for each criterion, input, latency limit and gate
+- `attention`: what a reader must not miss
+- `failure_groups`: which trials a finding counts, and why those that failed did
+- `suite_totals`: what a suite decides, how often it errs, and what it took
+- `gate_facts`, `judge_facts`: what is said of gates and of judged rates in the same way
+- `json_report`: everything a program may want to know
+
+The full analysis; what only a procedure can say comes from its `explain`:
+
+- `analysis`: the whole document
+- `analysis_run`, `analysis_criterion`, `analysis_latency`, `analysis_gates`,
+  `analysis_guardrail`: its sections
+
+How many trials are needed:
+
+- `sizing`: the page of each question
+- `sizing_sequential`, `sizing_fixed`, `sizing_regression`, `sizing_latency`,
+  `sizing_comparison`: one question each
+- `sizing_tables`, `sizing_words`: what they share
+
 Elsewhere:
 
+- `comparison`: two services on the same inputs
+- `run_rules`: what a run will do, before its first trial
 - `notebook_summary`: results in a notebook
 """

@@ -13,6 +13,7 @@ from trialwise.model.verdict import (
     Procedure,
     Verdict,
 )
+from trialwise.procedures.registry import procedure_of
 from trialwise.stats.rate_intervals import wilson_interval
 from trialwise.stats.result_types import Interval
 
@@ -27,7 +28,7 @@ __all__ = [
 
 def claims_rate(finding: Finding) -> bool:
     """Whether the criterion makes a claim about a rate, and not only about the observed trials."""
-    return finding.procedure is not Procedure.OBSERVATIONAL
+    return procedure_of(finding).claims_rate
 
 
 def pick_badge(finding: Finding | LatencyFinding | Verdict) -> str:

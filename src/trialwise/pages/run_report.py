@@ -16,6 +16,7 @@ from trialwise.documents.numbers import (
 from trialwise.documents.tables import build_table
 from trialwise.model.evidence import Spending
 from trialwise.model.run import RunRecord
+from trialwise.pages.analysis import render_analysis
 from trialwise.pages.criterion_details import list_criteria_sections
 from trialwise.pages.failure_reasons import build_failures_section
 from trialwise.pages.gate_details import build_gates_section
@@ -44,7 +45,6 @@ from trialwise.pages.verdict_meaning import (
     make_run_badge,
     make_summary_badge,
 )
-from trialwise.reporters.transparent import render_transparent
 
 __all__ = ["build_report", "render_html"]
 
@@ -105,7 +105,7 @@ class Room:
 
 def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> Document:
     """Everything about one run, the most important first."""
-    analysis = render_transparent(record.verdict, title=_pick_name(record))
+    analysis = render_analysis(record.verdict, title=_pick_name(record))
     before = (
         *list_criteria_sections(record, room.charted),
         build_latency_section(record),

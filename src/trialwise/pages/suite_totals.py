@@ -10,8 +10,9 @@ from typing import TypeVar
 from trialwise.documents.results import Status
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Spending, StopReason
-from trialwise.model.verdict import Decision, Procedure, Verdict
+from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.composite import combine
+from trialwise.procedures.registry import procedure_of
 from trialwise.stats.error_envelopes import Envelope, envelope
 
 __all__ = [
@@ -80,30 +81,30 @@ class SuiteEnvelope:
     capped: float
 
 
-#: Each kind of error, what it is, and which findings can make it at which level.
-_ERRORS: tuple[tuple[str, str, Procedure, str], ...] = (
+#: Each kind of error, what it is, and the family of procedures that can make it, at which level.
+_ERRORS: tuple[tuple[str, str, str, str], ...] = (
     (
         "false-compliance",
         "some PASS although its rate does not exceed the required one",
-        Procedure.COMPLIANCE,
+        "false-compliance",
         "alpha",
     ),
     (
         "false-degradation-signal",
         "some FAIL although nothing has degraded from its baseline",
-        Procedure.REGRESSION,
+        "false-degradation",
         "alpha",
     ),
     (
         "false-rejection",
         "some sequential FAIL although its rate is as required",
-        Procedure.SEQUENTIAL,
+        "false-rejection",
         "alpha",
     ),
     (
         "false-acceptance",
         "some sequential PASS although its rate is the margin or more below",
-        Procedure.SEQUENTIAL,
+        "false-rejection",
         "beta",
     ),
 )
@@ -123,8 +124,9 @@ def bound_suite_errors(verdicts: Iterable[Verdict]) -> tuple[SuiteEnvelope, ...]
         for part in finding.by_input or (finding,)
     ]
     found = []
-    for error, meaning, procedure, level in _ERRORS:
-        levels = [getattr(one, level) for one in findings if one.procedure is procedure]
+    families = [(one, procedure_of(one).error_family) for one in findings]
+    for error, meaning, family, level in _ERRORS:
+        levels = [getattr(one, level) for one, known in families if known == family]
         bound = envelope(value for value in levels if value is not None)
         if isinstance(bound, Envelope):
             found.append(

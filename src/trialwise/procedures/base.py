@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from trialwise.documents.blocks import Block
+    from trialwise.documents.blocks import Section
     from trialwise.model.verdict import Finding
 
 __all__ = ["Procedure"]
@@ -33,13 +33,15 @@ class Procedure:
     claims_rate: bool = True
     """Whether a verdict says something about a rate, rather than about the trials alone."""
 
-    def explain(self, finding: Finding) -> tuple[Block, ...]:
+    long_run: str = ""
+    """How often the rule errs, as the rest of a sentence that starts "In the long run,"."""
+
+    def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain the numbers behind a finding, as blocks of the full analysis.
 
         Args:
             finding: A finding of this procedure.
         """
-        from trialwise.documents.blocks import Facts
+        from trialwise.procedures.explaining.analysis_sections import explain_hypotheses
 
-        rule = finding.decision_rule or "no failure may be observed"
-        return (Facts(pairs=(("Decision rule", rule), ("Result", finding.statement))),)
+        return (explain_hypotheses(finding),)

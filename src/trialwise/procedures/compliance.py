@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from trialwise.decimals import as_written, settled
 from trialwise.model.tally import Tally
@@ -22,6 +23,9 @@ from trialwise.stats.normal import normal_sf, upper_z
 from trialwise.stats.rate_intervals import clopper_pearson_low, wilson_low
 from trialwise.stats.result_types import Rule
 from trialwise.validation import require_count
+
+if TYPE_CHECKING:
+    from trialwise.documents.blocks import Section
 
 __all__ = ["DECISION_RULES", "PROCEDURE", "Compliance", "decide_compliance"]
 
@@ -222,6 +226,16 @@ class Compliance(ProcedureBase):
     name = "COMPLIANCE"
     question = "Is the required rate met?"
     error_family = "false-compliance"
+    long_run = (
+        "if the true rate were at or below the requirement, this rule would declare "
+        "compliance with the probability stated as achieved size"
+    )
+
+    def explain(self, finding: Finding) -> tuple[Section, ...]:
+        """Explain a finding; the words are loaded for those who ask."""
+        from trialwise.procedures.explaining.fixed_samples import explain_compliance
+
+        return explain_compliance(finding)
 
 
 PROCEDURE = Compliance()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Procedure
 from trialwise.procedures.base import Procedure as ProcedureBase
 from trialwise.stats.rate_intervals import rule_of_three
+
+if TYPE_CHECKING:
+    from trialwise.documents.blocks import Section
 
 __all__ = ["PROCEDURE", "Observational", "decide_observational"]
 
@@ -56,6 +61,12 @@ class Observational(ProcedureBase):
     question = "Was any failure observed?"
     error_family = None
     claims_rate = False
+
+    def explain(self, finding: Finding) -> tuple[Section, ...]:
+        """Explain a finding; the words are loaded for those who ask."""
+        from trialwise.procedures.explaining.observations import explain_observation
+
+        return explain_observation(finding)
 
 
 PROCEDURE = Observational()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from trialwise.decimals import settled
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import (
@@ -20,6 +22,9 @@ from trialwise.stats.precedence import exact_lower_tail, lower_tail
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.result_types import Rule
 from trialwise.validation import require_count
+
+if TYPE_CHECKING:
+    from trialwise.documents.blocks import Section
 
 __all__ = ["DECISION_RULES", "FALSE_ALARM_EXCESS", "PROCEDURE", "Regression", "decide_regression"]
 
@@ -167,6 +172,16 @@ class Regression(ProcedureBase):
     name = "REGRESSION"
     question = "Has the rate degraded from its baseline?"
     error_family = "false-degradation"
+    long_run = (
+        "if nothing had changed, this rule would signal a degradation with the probability "
+        "stated above"
+    )
+
+    def explain(self, finding: Finding) -> tuple[Section, ...]:
+        """Explain a finding; the words are loaded for those who ask."""
+        from trialwise.procedures.explaining.fixed_samples import explain_regression
+
+        return explain_regression(finding)
 
 
 PROCEDURE = Regression()

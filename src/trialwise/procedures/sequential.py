@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.model.tally import Tally
@@ -11,6 +13,9 @@ from trialwise.procedures.compliance import observed_status
 from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential.characteristic import OperatingCharacteristic
 from trialwise.stats.sequential.design import SequentialDesign
+
+if TYPE_CHECKING:
+    from trialwise.documents.blocks import Section
 
 __all__ = ["PROCEDURE", "Sequential", "decide_sequential"]
 
@@ -190,6 +195,16 @@ class Sequential(ProcedureBase):
     name = "SEQUENTIAL"
     question = "Is the required rate met, or missed by the margin?"
     error_family = "false-rejection"
+    long_run = (
+        "at the required rate or above this rule would FAIL, and at the margin below it or "
+        "lower it would PASS, with at most the probabilities stated above"
+    )
+
+    def explain(self, finding: Finding) -> tuple[Section, ...]:
+        """Explain a finding; the words are loaded for those who ask."""
+        from trialwise.procedures.explaining.stopping_rules import explain_sequential
+
+        return explain_sequential(finding)
 
 
 PROCEDURE = Sequential()

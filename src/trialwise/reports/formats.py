@@ -150,11 +150,11 @@ def _tap(source: ReportSource) -> str:
 
 @report_format("transparent", ".txt", summary="the full statistical analysis as text")
 def _transparent(source: ReportSource) -> str:
+    from trialwise.pages.analysis import render_analysis
     from trialwise.pages.suite_totals import require_runs
-    from trialwise.reporters.transparent import render_transparent
 
     return "\n".join(
-        render_transparent(record.verdict, title=record.verdict.contract or record.plan.contract)
+        render_analysis(record.verdict, title=record.verdict.contract or record.plan.contract)
         for record in require_runs(source.records)
     )
 

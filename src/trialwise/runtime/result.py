@@ -66,9 +66,9 @@ class Result:
 
     def transparent(self, *, unicode: bool = True) -> str:
         """The full statistical analysis as text."""
-        from trialwise.reporters.transparent import render_transparent
+        from trialwise.pages.analysis import render_analysis
 
-        return render_transparent(self.verdict, title=self.verdict.contract, unicode=unicode)
+        return render_analysis(self.verdict, title=self.verdict.contract, unicode=unicode)
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain values, fit for JSON."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from trialwise.documents.blocks import Section
 from trialwise.documents.numbers import as_count, as_duration, as_money
 from trialwise.documents.phrases import STOPS
 from trialwise.model.claim import PopulationClaim, TargetEstimand
 from trialwise.model.evidence import ExperimentSummary
-from trialwise.model.verdict import Dimension, Finding, Intent, Procedure, Verdict
+from trialwise.model.verdict import Dimension, Finding, Intent, Verdict
 from trialwise.pages.finding_facts import pick_badge
-from trialwise.reporters.transparent.sheet import Rows, Section
+from trialwise.procedures.explaining.analysis_sections import Rows, make_section
+from trialwise.procedures.registry import procedure_of
 from trialwise.stats.error_envelopes import horizon_false_alarm
 
-__all__ = ["closing_sections", "opening_sections"]
+__all__ = ["list_closing_sections", "list_opening_sections"]
 
 _INTENTS = {
     Intent.VERIFICATION: "VERIFICATION: the design was admitted as evidence",
@@ -25,31 +27,31 @@ _ANALYSES = {
 }
 
 
-def opening_sections(verdict: Verdict) -> Iterator[Section]:
+def list_opening_sections(verdict: Verdict) -> Iterator[Section]:
     """The composite verdict, and what it was reached under."""
-    yield Section("COMPOSITE VERDICT", _composite(verdict))
+    yield make_section("COMPOSITE VERDICT", _composite(verdict))
     for experiment in verdict.experiments:
-        yield Section(f"SAMPLING: {experiment.name}", _experiment(experiment))
+        yield make_section(f"SAMPLING: {experiment.name}", _experiment(experiment))
     conditions = [
         *_mapped("Covariate", verdict.covariates),
         *_mapped("Factor", verdict.factors),
     ]
     if conditions:
-        yield Section("CONDITIONS", conditions)
+        yield make_section("CONDITIONS", conditions)
     if verdict.guards:
-        yield Section("GUARDRAILS", _guards(verdict))
+        yield make_section("GUARDRAILS", _guards(verdict))
     told = {guard.message for guard in verdict.guards}
     caveats = [("Caveat", caveat) for caveat in verdict.caveats if caveat not in told]
     if caveats:
-        yield Section("CAVEATS", caveats)
+        yield make_section("CAVEATS", caveats)
 
 
-def closing_sections(verdict: Verdict) -> Iterator[Section]:
+def list_closing_sections(verdict: Verdict) -> Iterator[Section]:
     """What bounds a series of such runs, and what reproduces the numbers of this one."""
     if verdict.horizon is not None:
-        yield Section("MONITORING HORIZON (§8.5)", _horizon(verdict))
-    yield Section("REPRODUCIBILITY", _reproducibility(verdict))
-    yield Section("CONFORMANCE STATUS", _conformance(verdict))
+        yield make_section("MONITORING HORIZON (§8.5)", _horizon(verdict))
+    yield make_section("REPRODUCIBILITY", _reproducibility(verdict))
+    yield make_section("CONFORMANCE STATUS", _conformance(verdict))
 
 
 def _composite(verdict: Verdict) -> Rows:
@@ -73,12 +75,12 @@ def _composite(verdict: Verdict) -> Rows:
 
 
 def _line(finding: Finding) -> str:
-    return f"{finding.criterion}: {pick_badge(finding)} ({mode_of(finding)})"
+    return f"{finding.criterion}: {pick_badge(finding)} ({name_mode(finding)})"
 
 
-def mode_of(finding: Finding) -> str:
+def name_mode(finding: Finding) -> str:
     """Inferential or observational, and where the threshold comes from."""
-    if finding.procedure is Procedure.OBSERVATIONAL:
+    if not procedure_of(finding).claims_rate:
         return "observational"
     origin = "" if finding.threshold is None else f", {finding.threshold.origin}"
     return f"inferential{origin}, {finding.procedure.lower()}"
@@ -101,8 +103,8 @@ def _dimensions(verdict: Verdict) -> Rows:
 
 def _envelopes(verdict: Verdict) -> Rows:
     """The union bounds by direction: what each bounds is another event (§1.4.6)."""
-    regression, compliance = _of(Procedure.REGRESSION), _of(Procedure.COMPLIANCE)
-    sequential = _of(Procedure.SEQUENTIAL)
+    regression, compliance = _of("false-degradation"), _of("false-compliance")
+    sequential = _of("false-rejection")
     kinds = (
         ("False degradation", "Σα", verdict.false_degradation_envelope, regression),
         ("False compliance", "Σα", verdict.false_compliance_envelope, compliance),
@@ -114,14 +116,14 @@ def _envelopes(verdict: Verdict) -> Rows:
         for label, symbol, value, chosen in kinds
         if value is not None
     ]
-    silent = _names(verdict, _of(Procedure.OBSERVATIONAL))
+    silent = _names(verdict, _of(None))
     if rows and silent:
         rows.append(("", f"{silent}: observational, part of none of these"))
     return rows
 
 
-def _of(procedure: Procedure) -> Callable[[Finding], bool]:
-    return lambda finding: finding.procedure is procedure
+def _of(family: str | None) -> Callable[[Finding], bool]:
+    return lambda finding: procedure_of(finding).error_family == family
 
 
 def _names(verdict: Verdict, chosen: Callable[[Finding], bool]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from trialwise.documents.blocks import Section
 from trialwise.documents.numbers import as_count
 from trialwise.model.metrics import (
     GateCheck,
@@ -16,10 +17,10 @@ from trialwise.model.metrics import (
 )
 from trialwise.model.verdict import Verdict
 from trialwise.pages.gate_facts import HELD, as_outward, count_runs, list_unlimited
-from trialwise.reporters.transparent.sheet import Rows, Section
+from trialwise.procedures.explaining.analysis_sections import Rows, make_section
 from trialwise.stats.result_types import Interval, Undefined
 
-__all__ = ["gate_sections"]
+__all__ = ["list_gate_sections"]
 
 #: Inputs and runs listed; the rest is in the JSON report.
 _MOST = 10
@@ -28,7 +29,7 @@ _POINTS, _OUTCOMES = 20, 40
 _NONE = "none: a number is held against a limit, and no envelope counts it"
 
 
-def gate_sections(verdict: Verdict) -> Iterator[Section]:
+def list_gate_sections(verdict: Verdict) -> Iterator[Section]:
     """A section for each gate."""
     for gate in verdict.gates:
         decided = gate.decision.value if gate.decision else "reported, nothing was asked"
@@ -41,7 +42,7 @@ def gate_sections(verdict: Verdict) -> Iterator[Section]:
         rows += [(_name(one.target), _told(one)) for one in list_unlimited(gate)]
         rows += _evidence(gate)
         rows += [("Caveat", caveat) for caveat in gate.caveats]
-        yield Section(f"GATE: {gate.gate}", rows)
+        yield make_section(f"GATE: {gate.gate}", rows)
 
 
 def _check(check: GateCheck) -> Rows:

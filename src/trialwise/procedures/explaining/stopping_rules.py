@@ -1,47 +1,78 @@
-"""A sequential design in words and exact numbers: boundaries, errors, and where it stopped."""
+"""A sequential design explained: boundaries, exact errors, where it stopped, and what follows."""
 
 from __future__ import annotations
 
+from trialwise.documents.blocks import Section
 from trialwise.documents.numbers import as_computed, as_count
 from trialwise.documents.phrases import STOPS
 from trialwise.model.verdict import Finding
+from trialwise.procedures.explaining.analysis_sections import (
+    Rows,
+    as_brackets,
+    describe_threshold,
+    explain_hypotheses,
+    make_section,
+)
 from trialwise.procedures.rule_in_counts import describe_rule
-from trialwise.reporters.transparent.sheet import Rows
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.design import SequentialDesign
 
-__all__ = ["sequential_rows"]
+__all__ = ["explain_sequential"]
 
 
-def sequential_rows(finding: Finding, design: SequentialDesign) -> Rows:
-    """The design, what it does at its two rates, the stop, and the exact inference after it."""
+def explain_sequential(finding: Finding) -> tuple[Section, ...]:
+    """The two rates, the design, what it does at them, the stop, and the inference after it."""
+    design, threshold = finding.design, finding.threshold
+    reference = describe_threshold(finding)
+    if threshold is not None and threshold.required_rate is not None:
+        required = f"p* = {threshold.required_rate:g} (given, not estimated)"
+        reference.append(("Normative threshold", required))
+    if not isinstance(design, SequentialDesign):
+        return (
+            explain_hypotheses(finding),
+            *((make_section("THRESHOLD REFERENCE", reference),) if reference else ()),
+        )
+    reference.append(("Margin", f"{design.p0 - design.p1:.6g} below it: p = {design.p1:g}"))
+    hypotheses = explain_hypotheses(
+        finding,
+        usual=(f"p ≥ {design.p0:g}, the required rate", f"p ≤ {design.p1:g}, the margin below it"),
+        passes="the failures fall to the PASS boundary, given below, first",
+        test=f"sequential, {design.method}; both errors exact by path counting",
+    )
+    return (
+        hypotheses,
+        make_section("THRESHOLD REFERENCE", reference),
+        make_section("STATISTICAL INFERENCE", _infer(finding, design)),
+    )
+
+
+def _infer(finding: Finding, design: SequentialDesign) -> Rows:
     looks = f"every {design.batch} trials" if design.batch > 1 else "after every trial"
     rows = [("Design", f"{design.method}, at most {design.cap} trials, looks {looks}")]
-    paragraphs = describe_rule(design)
-    rows += [("Boundaries" if place == 0 else "", text) for place, text in enumerate(paragraphs)]
-    rows += _errors(design)
+    rule = describe_rule(design)
+    rows += [("Boundaries" if place == 0 else "", text) for place, text in enumerate(rule)]
+    rows += _list_errors(design)
     if not isinstance(design.certificate, Undefined):
         found = f"{design.certificate:.4f} × the least expected trials of any such test"
         rows.append(("Certificate", found))
     # Each input has stopped somewhere else; the table of inputs says where.
-    return rows if finding.by_input else rows + _stop(finding, design) + _after(finding)
+    return rows if finding.by_input else rows + _list_stop(finding, design) + _list_after(finding)
 
 
-def _errors(design: SequentialDesign) -> Rows:
+def _list_errors(design: SequentialDesign) -> Rows:
     rows: Rows = []
     for symbol, rate in (("p₀", design.p0), ("p₁", design.p1)):
         found = design.operating_characteristic(rate)
-        verdicts = (("PASS", found.passes), ("FAIL", found.fails))
-        told = ", ".join(f"P({word}) = {as_computed(value)}" for word, value in verdicts)
+        chances = f"P(PASS) = {as_computed(found.passes)}, P(FAIL) = {as_computed(found.fails)}"
         rows += [
-            (f"At {symbol} = {rate:g}", f"{told}, exact"),
+            (f"At {symbol} = {rate:g}", f"{chances}, exact"),
             ("", f"P(INCONCLUSIVE) = {as_computed(found.inconclusive)}"),
             ("", f"expected trials {found.mean_trials:.1f}, median {found.median_trials}"),
         ]
     return rows
 
 
-def _stop(finding: Finding, design: SequentialDesign) -> Rows:
+def _list_stop(finding: Finding, design: SequentialDesign) -> Rows:
     tally = finding.tally
     if not tally.trials or tally.trials > design.cap:
         return []
@@ -53,7 +84,7 @@ def _stop(finding: Finding, design: SequentialDesign) -> Rows:
     return [("Stopped", here), ("Boundaries there", f"failures: {passes}, {fails}")]
 
 
-def _after(finding: Finding) -> Rows:
+def _list_after(finding: Finding) -> Rows:
     """Exact after stopping: the naive rate of a run that stopped because it looked good is off."""
     rows: Rows = []
     if finding.estimate is not None:
@@ -61,8 +92,7 @@ def _after(finding: Finding) -> Rows:
     if finding.interval is not None:
         level = finding.interval.confidence
         label = "Interval" if level is None else f"{100 * level:.6g} % interval"
-        ends = f"[{as_computed(finding.interval.low)}, {as_computed(finding.interval.high)}]"
-        rows.append((label, f"{ends}, {finding.interval.method}"))
+        rows.append((label, f"{as_brackets(finding.interval)}, {finding.interval.method}"))
     if finding.lower_bound is not None:
         rows.append(("Lower bound", f"{as_computed(finding.lower_bound)}, one-sided"))
     if finding.p_value is not None:

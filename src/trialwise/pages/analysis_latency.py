@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from trialwise.documents.blocks import Section
 from trialwise.documents.numbers import as_computed, as_count, as_seconds
 from trialwise.model.verdict import LatencyFinding, Verdict
 from trialwise.pages.finding_facts import list_latency_marks, pick_badge
-from trialwise.reporters.transparent.sheet import Rows, Section
+from trialwise.procedures.explaining.analysis_sections import Rows, make_section
 from trialwise.stats.latency_baseline import OrderStatisticBound
 from trialwise.stats.latency_limits import LatencyLimitDecision
 from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
 from trialwise.stats.latency_precedence import PrecedenceThreshold
 
-__all__ = ["latency_section"]
+__all__ = ["build_latency_section"]
 
 _INDICATIVE = "a directional signal, not a statistically reliable estimate"
 _COVERAGE = (
@@ -20,13 +21,13 @@ _COVERAGE = (
 )
 
 
-def latency_section(verdict: Verdict) -> Section:
+def build_latency_section(verdict: Verdict) -> Section:
     """Every constraint with the ranks and counts it was decided on."""
     rows: Rows = []
     for finding in verdict.latency:
         rows += _constraint(finding, verdict)
     rows.append(("", "Latencies of successful trials only; distribution-free, no model."))
-    return Section("LATENCY", rows)
+    return make_section("LATENCY", rows)
 
 
 def _constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:

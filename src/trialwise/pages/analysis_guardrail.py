@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trialwise.documents.blocks import Section
 from trialwise.documents.numbers import as_computed
 from trialwise.model.verdict import Finding
-from trialwise.reporters.transparent.sheet import Rows, Section
+from trialwise.procedures.explaining.analysis_sections import Rows, make_section
 from trialwise.stats.guardrails import GuardrailBound, StratifiedContainment
 from trialwise.stats.residual_harm import ResidualHarm
 from trialwise.stats.result_types import Undefined
 
-__all__ = ["guardrail_sections"]
+__all__ = ["list_guardrail_sections"]
 
 
-def guardrail_sections(finding: Finding) -> Iterator[Section]:
+def list_guardrail_sections(finding: Finding) -> Iterator[Section]:
     """The guardrail's bound with its strata and residual, where the claim reaches that far."""
     if finding.containment is None:
         return
@@ -23,7 +24,7 @@ def guardrail_sections(finding: Finding) -> Iterator[Section]:
         rows += _strata(finding.containment_strata)
     if finding.residual is not None:
         rows += _residual(finding.residual)
-    yield Section("GUARDRAIL BOUND", rows)
+    yield make_section("GUARDRAIL BOUND", rows)
 
 
 def _bound(bound: GuardrailBound) -> Rows:

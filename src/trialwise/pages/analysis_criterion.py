@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from trialwise.documents.blocks import Facts, Section
 from trialwise.documents.numbers import as_computed
 from trialwise.documents.phrases import STOPS
-from trialwise.model.criterion import Origin
 from trialwise.model.evidence import Breakdown, Diagnostics
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Decision, Finding, Procedure, Verdict
+from trialwise.model.verdict import Decision, Finding, Verdict
+from trialwise.pages.analysis_guardrail import list_guardrail_sections
+from trialwise.pages.analysis_run import name_mode
 from trialwise.pages.finding_facts import pick_badge
 from trialwise.pages.judge_facts import (
     CORRECTION_NAMES,
@@ -18,37 +21,18 @@ from trialwise.pages.judge_facts import (
     list_corrections,
     name_missing,
 )
-from trialwise.reporters.transparent.contract import mode_of
-from trialwise.reporters.transparent.guardrail import guardrail_sections
-from trialwise.reporters.transparent.inference import inference_sections
-from trialwise.reporters.transparent.reference import reference_rows
-from trialwise.reporters.transparent.sheet import Rows, Section
-from trialwise.stats.compliance_cutoffs import ComplianceCutoff
-from trialwise.stats.finite import FiniteCorpusCutoff
-from trialwise.stats.regression_cutoffs import RegressionCutoff
+from trialwise.procedures.explaining.analysis_sections import (
+    Rows,
+    as_brackets,
+    make_section,
+    word_long_run,
+)
+from trialwise.procedures.registry import procedure_of
+from trialwise.stats.cluster_estimators import ClusterEstimate
+from trialwise.stats.cluster_stratified import StratifiedEstimate
 from trialwise.stats.result_types import Undefined
-from trialwise.stats.sequential.design import SequentialDesign
 
-__all__ = ["criterion_sections"]
-
-#: The question by who set the threshold (§7.4).
-_QUESTIONS = {
-    Origin.SLA: "does the system meet its SLA requirement?",
-    Origin.SLO: "does the system meet its SLO target?",
-    Origin.POLICY: "does the system meet the policy requirement?",
-    Origin.EMPIRICAL: "has the rate degraded from the baseline?",
-    Origin.UNSPECIFIED: "does the success rate meet the threshold?",
-}
-#: What kind of test each versioned rule is.
-_TESTS = {
-    "compliance/wilson-lower-bound": "one-sided Wilson lower bound, score-test inversion",
-    "compliance/exact-binomial": "exact binomial, upper tail",
-    "regression/wilson-cutoff": "one-sided Wilson lower bound, score-test inversion",
-    "regression/fisher": "one-sided Fisher exact test, two samples",
-    "finite-corpus/hypergeometric": "exact hypergeometric, without replacement",
-    "finite-corpus/exact-rate": "none: every input of the corpus was evaluated",
-    "no-generalisation/observed-rate": "none: the observed rate is the claim",
-}
+__all__ = ["list_criterion_sections"]
 
 _NO_CLAIM = (
     "A claim about the population needs an inferential criterion of adequate size, or "
@@ -56,54 +40,38 @@ _NO_CLAIM = (
 )
 
 
-def criterion_sections(finding: Finding, verdict: Verdict, place: int) -> Iterator[Section]:
-    """The block of one criterion, `place` counted from 1."""
-    total = len(verdict.findings)
-    mode = f"{mode_of(finding)}, advisory" if finding.advisory else mode_of(finding)
-    heading = f"CRITERION {place} of {total}: {finding.criterion} ({mode})"
-    yield Section(heading, [])
-    yield Section("HYPOTHESIS TEST", _hypothesis(finding, verdict))
-    yield Section("OBSERVED DATA", _observed(finding, verdict))
-    reference = reference_rows(finding)
-    if reference and finding.procedure is not Procedure.OBSERVATIONAL:
-        yield Section("THRESHOLD REFERENCE", reference)
+def list_criterion_sections(finding: Finding, verdict: Verdict, place: int) -> Iterator[Section]:
+    """The sections of one criterion, `place` counted from 1.
+
+    What only its procedure can say comes from the procedure's `explain`: the question first, then
+    what the criterion is held against and the numbers of its rule.
+    """
+    procedure, total = procedure_of(finding), len(verdict.findings)
+    mode = f"{name_mode(finding)}, advisory" if finding.advisory else name_mode(finding)
+    yield make_section(f"CRITERION {place} of {total}: {finding.criterion} ({mode})", [])
+    question, *explained = procedure.explain(finding)
+    described = Facts(pairs=tuple(_describe(finding, verdict)))
+    yield replace(question, blocks=(*question.blocks, described))
+    yield make_section("OBSERVED DATA", _observed(finding, verdict))
     if finding.by_input:
-        yield Section("BY INPUT", _by_input(finding))
-    yield from inference_sections(finding)
+        yield make_section("BY INPUT", _by_input(finding))
+    if isinstance(finding.estimator, ClusterEstimate):
+        yield make_section("ESTIMATOR", _clusters(finding.estimator))
+    elif isinstance(finding.estimator, StratifiedEstimate):
+        yield make_section("ESTIMATOR", _strata(finding.estimator))
+    yield from explained
     if find_labels(finding) is not None:
-        yield Section("JUDGE", _judge(finding))
-    yield from guardrail_sections(finding)
-    yield Section("VERDICT", _verdict(finding))
+        yield make_section("JUDGE", _judge(finding))
+    yield from list_guardrail_sections(finding)
+    yield make_section("VERDICT", _verdict(finding))
     if finding.diagnostics is not None:
-        yield Section("DIAGNOSTICS", _diagnostics(finding.diagnostics))
+        yield make_section("DIAGNOSTICS", _diagnostics(finding.diagnostics))
 
 
-def _hypothesis(finding: Finding, verdict: Verdict) -> Rows:
-    sampling = _sampling(finding, verdict)
+def _describe(finding: Finding, verdict: Verdict) -> Rows:
+    """Whose trials were counted, and which class of failure they may show."""
     category = [("Category", finding.category)] if finding.category else []
-    if finding.procedure is Procedure.OBSERVATIONAL:
-        return [
-            ("Mode", "observational: no threshold, no α, no inferential claim"),
-            ("Question", f"was any failure of {finding.criterion} observed in the run?"),
-            *sampling,
-            *category,
-        ]
-    origin = finding.threshold.origin if finding.threshold is not None else None
-    null, alternative = _hypotheses(finding)
-    rows = [
-        ("Procedure", str(finding.procedure)),
-        *([("Question", _QUESTIONS[origin])] if origin is not None else []),
-        ("H₀ (null)", null),
-        ("H₁ (alternative)", alternative),
-        ("Decision rule", str(finding.decision_rule)),
-        *_passes(finding),
-        ("Test type", _test_type(finding)),
-    ]
-    if finding.alpha is not None:
-        rows.append(("configured α", f"{finding.alpha:g} (unadjusted per-test)"))
-    if finding.beta is not None:
-        rows.append(("configured β", f"{finding.beta:g} (unadjusted per-test)"))
-    return [row for row in [*rows, *sampling, *category] if row[1]]
+    return [*_sampling(finding, verdict), *category]
 
 
 def _sampling(finding: Finding, verdict: Verdict) -> Rows:
@@ -113,49 +81,6 @@ def _sampling(finding: Finding, verdict: Verdict) -> Rows:
             described = f", {one.description}" if one.description else ""
             return [("Sampling", f"{named} (role: {one.role}{described})")]
     return []
-
-
-def _hypotheses(finding: Finding) -> tuple[str, str]:
-    if finding.null:
-        return finding.null, finding.alternative
-    design = finding.design
-    if finding.procedure is Procedure.REGRESSION:
-        null = "K follows the reference model; no degradation signal"
-        return null, "lower-tail degradation signal under the reference"
-    if isinstance(design, SequentialDesign):
-        return f"p ≥ {design.p0:g}, the required rate", f"p ≤ {design.p1:g}, the margin below it"
-    required = _required(finding)
-    return ("", "") if required is None else (f"p ≤ {required:g}", f"p > {required:g}")
-
-
-def _required(finding: Finding) -> float | None:
-    if finding.threshold is not None and finding.threshold.required_rate is not None:
-        return finding.threshold.required_rate
-    design = finding.design
-    if isinstance(design, ComplianceCutoff | FiniteCorpusCutoff):
-        return design.required_rate
-    return None
-
-
-def _passes(finding: Finding) -> Rows:
-    design, cutoff = finding.design, finding.cutoff
-    if finding.estimator is not None:
-        return [("PASS iff", "the estimator's one-sided lower bound reaches the required rate")]
-    if isinstance(design, SequentialDesign):
-        return [("PASS iff", "the failures fall to the PASS boundary, given below, first")]
-    if isinstance(design, FiniteCorpusCutoff) and cutoff is not None:
-        drawn = f"{design.trials} drawn of the corpus's {design.corpus_size}"
-        return [("PASS iff", f"K ≥ {cutoff} of {drawn}")]
-    if isinstance(design, ComplianceCutoff | RegressionCutoff) and cutoff is not None:
-        return [("PASS iff", f"K ≥ {cutoff} of {design.trials}")]
-    return []
-
-
-def _test_type(finding: Finding) -> str:
-    rule = finding.decision_rule or ""
-    if isinstance(finding.design, SequentialDesign):
-        return f"sequential, {finding.design.method}; both errors exact by path counting"
-    return _TESTS.get(rule, "")
 
 
 def _observed(finding: Finding, verdict: Verdict) -> Rows:
@@ -260,13 +185,16 @@ def _decision(finding: Finding) -> Rows:
     if finding.decision is None:
         reasons = ", ".join(finding.refusals)
         return [("Refused", f"{reasons}. {finding.statement}")]
-    if finding.procedure is Procedure.OBSERVATIONAL:
+    procedure = procedure_of(finding)
+    if not procedure.claims_rate:
         return _assertion(finding)
+    has_level = finding.alpha is not None and procedure.long_run
+    long_run = word_long_run(procedure.long_run) if has_level else ""
     rows = [
         ("Statistical verdict", f"{pick_badge(finding)}. {finding.statement}"),
         ("Observed-rate status", _status(finding)),
         ("Operational caution", _caution(finding)),
-        ("Confidence statement", finding.confidence_statement or _confidence(finding)),
+        ("Confidence statement", finding.confidence_statement or long_run),
     ]
     return [row for row in rows if row[1]] + _caveats(finding)
 
@@ -304,30 +232,6 @@ def _caveats(finding: Finding) -> Rows:
     return [("Caveat", caveat) for caveat in finding.caveats]
 
 
-def _confidence(finding: Finding) -> str:
-    """A long-run property of the rule, never a probability about this verdict (§7.2)."""
-    events = {
-        Procedure.COMPLIANCE: (
-            "if the true rate were at or below the requirement, this rule would declare "
-            "compliance with the probability stated as achieved size"
-        ),
-        Procedure.REGRESSION: (
-            "if nothing had changed, this rule would signal a degradation with the probability "
-            "stated above"
-        ),
-        Procedure.SEQUENTIAL: (
-            "at the required rate or above this rule would FAIL, and at the margin below it or "
-            "lower it would PASS, with at most the probabilities stated above"
-        ),
-    }
-    if finding.alpha is None:
-        return ""
-    return (
-        f"In the long run, {events[finding.procedure]}, for independent and stationary trials. "
-        "It is not the probability that this result is wrong."
-    )
-
-
 def _diagnostics(found: Diagnostics) -> Rows:
     rows: Rows = []
     if found.autocorrelation is not None:
@@ -346,3 +250,29 @@ def _diagnostics(found: Diagnostics) -> Rows:
 def _p(found: Diagnostics) -> str:
     assert found.autocorrelation_p is not None
     return as_computed(found.autocorrelation_p)
+
+
+def _clusters(found: ClusterEstimate) -> Rows:
+    effective, interval = found.effective_trials, found.interval
+    trials = effective.reason if isinstance(effective, Undefined) else f"{effective:.2f}"
+    ends = interval.reason if isinstance(interval, Undefined) else as_brackets(interval)
+    return [
+        ("Target estimand", found.estimand),
+        ("Estimate", f"{found.rate:.6f} from {found.trials} trials of {found.prompts} inputs"),
+        ("Method", f"{found.method}: Wilson's interval on the effective number of trials"),
+        ("Effective trials", trials),
+        ("Interval", ends),
+        ("Generalises to", found.population),
+    ]
+
+
+def _strata(found: StratifiedEstimate) -> Rows:
+    rows = [
+        ("Target estimand", found.estimand),
+        ("Estimate", f"{found.rate:.6f}, score interval {as_brackets(found.interval)}"),
+    ]
+    for place, (stratum, weight) in enumerate(zip(found.strata, found.weights, strict=True)):
+        counts = f"{int(stratum.successes)} of {int(stratum.trials)}"
+        label = "Strata" if place == 0 else ""
+        rows.append((label, f"{stratum.name}: {counts}, weight {weight:.4f}"))
+    return [*rows, ("Generalises to", found.population)]

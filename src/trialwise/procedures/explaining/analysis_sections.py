@@ -1,0 +1,143 @@
+"""Sections and rows of the full analysis that several procedures share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from trialwise.documents.blocks import Facts, Section
+from trialwise.documents.numbers import as_computed
+from trialwise.model.criterion import Origin
+from trialwise.model.verdict import Finding
+from trialwise.stats.rate_intervals import wilson_interval
+from trialwise.stats.result_types import Interval
+
+__all__ = [
+    "Rows",
+    "as_brackets",
+    "describe_threshold",
+    "explain_hypotheses",
+    "list_p_value",
+    "list_power",
+    "list_precision",
+    "make_section",
+    "name_interval",
+    "word_long_run",
+]
+
+Rows: TypeAlias = list[tuple[str, str]]
+"""Terms and values; an empty term goes on with the one before."""
+
+#: The question by who set the threshold (§7.4).
+_QUESTIONS = {
+    Origin.SLA: "does the system meet its SLA requirement?",
+    Origin.SLO: "does the system meet its SLO target?",
+    Origin.POLICY: "does the system meet the policy requirement?",
+    Origin.EMPIRICAL: "has the rate degraded from the baseline?",
+    Origin.UNSPECIFIED: "does the success rate meet the threshold?",
+}
+
+
+def make_section(heading: str, rows: Sequence[tuple[str, str]]) -> Section:
+    """A section of the full analysis."""
+    blocks = (Facts(pairs=tuple(rows)),) if rows else ()
+    return Section(heading=heading, blocks=blocks, depth="analysis")
+
+
+def explain_hypotheses(
+    finding: Finding, *, usual: tuple[str, str] = ("", ""), passes: str = "", test: str = ""
+) -> Section:
+    """What was asked, by which rule, and at which levels.
+
+    Args:
+        finding: What to explain.
+        usual: Null and alternative, where the finding does not state its own.
+        passes: When the rule says PASS.
+        test: What kind of test the rule is.
+    """
+    null, alternative = (finding.null, finding.alternative) if finding.null else usual
+    origin = finding.threshold.origin if finding.threshold is not None else None
+    rows = [
+        ("Procedure", str(finding.procedure)),
+        ("Question", "" if origin is None else _QUESTIONS[origin]),
+        ("H₀ (null)", null),
+        ("H₁ (alternative)", alternative),
+        ("Decision rule", str(finding.decision_rule)),
+        ("PASS iff", passes),
+        ("Test type", test),
+    ]
+    for symbol, level in (("α", finding.alpha), ("β", finding.beta)):
+        if level is not None:
+            rows.append((f"configured {symbol}", f"{level:g} (unadjusted per-test)"))
+    return make_section("HYPOTHESIS TEST", [row for row in rows if row[1]])
+
+
+def describe_threshold(finding: Finding) -> Rows:
+    """Who says what the criterion is held against (§7.4)."""
+    threshold = finding.threshold
+    if threshold is None:
+        return []
+    rows = [("Threshold origin", threshold.origin.value)]
+    if threshold.contract_ref:
+        rows.append(("Contract ref", threshold.contract_ref))
+    return rows
+
+
+def list_precision(finding: Finding, bound_method: str) -> Rows:
+    """How precisely the trials show the rate."""
+    tally, interval = finding.tally, finding.interval
+    rate = tally.passed / tally.trials
+    error = math.sqrt(rate * (1 - rate) / tally.trials)
+    rows = [("Standard error", f"√(p̂(1−p̂)/n) = {as_computed(error)}")]
+    if interval is None:
+        plain = wilson_interval(tally.passed, tally.trials)
+        rows.append(("95 % Wilson interval", f"{as_brackets(plain)}, descriptive"))
+    else:
+        rows.append((name_interval(interval), f"{as_brackets(interval)}, {interval.method}"))
+    if finding.lower_bound is not None:
+        method = "by the matched estimator" if finding.estimator is not None else bound_method
+        bound = f"p_L({finding.alpha:g}) = {as_computed(finding.lower_bound)}"
+        rows.append(("Lower bound", f"{bound}, {method}, one-sided"))
+    return rows
+
+
+def list_p_value(finding: Finding, usual_null: str) -> Rows:
+    """The p-value with its method, its null and its tail (§10.3)."""
+    p = finding.p_value
+    if p is None:
+        return []
+    return [
+        ("p-value", as_computed(p.value)),
+        ("  method", p.method),
+        ("  null", f"{finding.null or usual_null}; small values speak against it"),
+        ("  tail", p.tail),
+    ]
+
+
+def list_power(finding: Finding) -> Rows:
+    """The exact power at the alternative rate, where one was named."""
+    threshold = finding.threshold
+    if finding.power is None or threshold is None or threshold.alternative_rate is None:
+        return []
+    at = f"{threshold.alternative_rate:g}"
+    return [("Power", f"{as_computed(finding.power)} = P(not PASS) at a true rate of {at}, exact")]
+
+
+def as_brackets(interval: Interval) -> str:
+    """The two ends of an interval."""
+    return f"[{as_computed(interval.low)}, {as_computed(interval.high)}]"
+
+
+def name_interval(interval: Interval) -> str:
+    """An interval's level, as a term."""
+    level = "" if interval.confidence is None else f"{100 * interval.confidence:.6g} % "
+    return f"{level}interval"
+
+
+def word_long_run(event: str) -> str:
+    """What a level is: a property of the rule, never a probability about this verdict (§7.2)."""
+    return (
+        f"In the long run, {event}, for independent and stationary trials. It is not the "
+        "probability that this result is wrong."
+    )

@@ -1,0 +1,197 @@
+"""Fixed numbers of trials explained: the integer cutoff, its exact error rates, the baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from trialwise.documents.blocks import Section
+from trialwise.documents.numbers import as_computed
+from trialwise.model.baseline import BaselineReference
+from trialwise.model.verdict import Finding
+from trialwise.procedures.explaining.analysis_sections import (
+    Rows,
+    describe_threshold,
+    explain_hypotheses,
+    list_p_value,
+    list_power,
+    list_precision,
+    make_section,
+)
+from trialwise.procedures.regression import FALSE_ALARM_EXCESS
+from trialwise.stats.compliance_cutoffs import ComplianceCutoff
+from trialwise.stats.regression_cutoffs import RegressionCutoff
+
+__all__ = ["explain_compliance", "explain_regression"]
+
+#: What kind of test each versioned rule is.
+_TESTS = {
+    "compliance/wilson-lower-bound": "one-sided Wilson lower bound, score-test inversion",
+    "compliance/exact-binomial": "exact binomial, upper tail",
+    "regression/wilson-cutoff": "one-sided Wilson lower bound, score-test inversion",
+    "regression/fisher": "one-sided Fisher exact test, two samples",
+}
+
+
+def explain_compliance(finding: Finding) -> tuple[Section, ...]:
+    """The test of a required rate, where the rate comes from, and the numbers of the cutoff."""
+    design = finding.design if isinstance(finding.design, ComplianceCutoff) else None
+    required = None if finding.threshold is None else finding.threshold.required_rate
+    if required is None and design is not None:
+        required = design.required_rate
+    reference = describe_threshold(finding)
+    usual = ("", "")
+    if required is not None:
+        usual = (f"p ≤ {required:g}", f"p > {required:g}")
+        reference.append(("Normative threshold", f"p* = {required:g} (given, not estimated)"))
+    sections = [_hypotheses(finding, design, usual)]
+    if reference:
+        sections.append(make_section("THRESHOLD REFERENCE", reference))
+    if design is not None and design.cutoff is not None:
+        rows = _infer(finding, design, _compliance_size(design), design.required_rate)
+        rows += list_p_value(finding, "the required rate is not exceeded")[: _counted(finding)]
+        sections.append(make_section("STATISTICAL INFERENCE", [*rows, *list_power(finding)]))
+    return tuple(sections)
+
+
+def explain_regression(finding: Finding) -> tuple[Section, ...]:
+    """The test against a baseline, what was measured and when, and the numbers of the cutoff."""
+    design = finding.design if isinstance(finding.design, RegressionCutoff) else None
+    usual = (
+        "K follows the reference model; no degradation signal",
+        "lower-tail degradation signal under the reference",
+    )
+    reference = describe_threshold(finding)
+    if design is not None:
+        measured = finding.threshold.baseline if finding.threshold is not None else None
+        reference += _describe_baseline(design, measured)
+    sections = [_hypotheses(finding, design, usual)]
+    if reference:
+        sections.append(make_section("THRESHOLD REFERENCE", reference))
+    if design is not None and design.cutoff is not None:
+        rows = _infer(finding, design, _regression_size(design), design.threshold)
+        rows += list_p_value(finding, "no degradation from the baseline")[: _counted(finding)]
+        sections.append(make_section("STATISTICAL INFERENCE", [*rows, *list_power(finding)]))
+    return tuple(sections)
+
+
+def _counted(finding: Finding) -> int | None:
+    """No rows where nothing was counted, or where pooled counts decide nothing; else all."""
+    return None if finding.tally.trials and not finding.by_input else 0
+
+
+def _hypotheses(
+    finding: Finding, design: ComplianceCutoff | RegressionCutoff | None, usual: tuple[str, str]
+) -> Section:
+    passes = ""
+    if finding.estimator is not None:
+        passes = "the estimator's one-sided lower bound reaches the required rate"
+    elif design is not None and finding.cutoff is not None:
+        passes = f"K ≥ {finding.cutoff} of {design.trials}"
+    test = _TESTS.get(finding.decision_rule or "", "")
+    return explain_hypotheses(finding, usual=usual, passes=passes, test=test)
+
+
+def _infer(
+    finding: Finding,
+    design: ComplianceCutoff | RegressionCutoff,
+    size: Rows,
+    threshold: float | None,
+) -> Rows:
+    assert design.cutoff is not None
+    share = design.cutoff / design.trials
+    rows = [("Integer cutoff", f"c = {design.cutoff}, displayed as c/n = {share:.6f}")]
+    # Inputs that are decided one by one have numbers of their own; pooled ones decide nothing.
+    if not finding.tally.trials or finding.by_input:
+        return rows + size
+    rows += list_precision(finding, "Wilson" if finding.rule == "wilson" else "Clopper–Pearson")
+    return rows + size + _diagnostic_z(finding, design, threshold)
+
+
+def _compliance_size(design: ComplianceCutoff) -> Rows:
+    """The error rate the integer cutoff really has: method, reference, tail, meaning (§10.3)."""
+    tail = f"P_(p = {design.required_rate:g})(K ≥ {design.cutoff})"
+    return [
+        ("Achieved size", f"{as_computed(design.achieved_size)} = {tail}"),
+        ("  method", "exact-binomial-upper-tail"),
+        ("  reference", f"the required rate, {design.required_rate:g}"),
+        ("  interpretation", "probability of a PASS at exactly the required rate"),
+    ]
+
+
+def _regression_size(design: RegressionCutoff) -> Rows:
+    rows: Rows = []
+    wilson, reference = design.rule == "wilson", design.reference_rate
+    if design.achieved_size is not None:
+        tail = f"P_(p = {reference:g})(K < {design.cutoff})" if wilson else "P(FAIL), unchanged"
+        method = "exact-binomial-lower-tail" if wilson else "exact-two-sample-enumeration"
+        known = "the reference, taken as known" if wilson else "both runs at the reference rate"
+        rows += [
+            ("Achieved size", f"{as_computed(design.achieved_size)} = {tail}"),
+            ("  method", method),
+            ("  reference", f"p_ref = {reference:.6g}, {known}"),
+            ("  interpretation", "false-degradation-alarm probability at the cutoff"),
+        ]
+    alarm = design.design_false_alarm
+    if alarm is not None and wilson:
+        own = f"{as_computed(alarm)} with the baseline's own sampling error"
+        rows.append(("True false alarm", own))
+        if alarm > FALSE_ALARM_EXCESS * design.alpha:
+            ratio = alarm / design.alpha
+            rows.append(("", f"{ratio:.1f} × the configured α; the exact rule stays within α"))
+    return rows
+
+
+def _diagnostic_z(
+    finding: Finding, design: ComplianceCutoff | RegressionCutoff, threshold: float | None
+) -> Rows:
+    """Wald's z, for orientation: it is not the operative test (§7.1)."""
+    tally = finding.tally
+    is_shown = design.rule == "wilson" and tally.trials == design.trials
+    if not is_shown or threshold is None or not 0 < threshold < 1:
+        return []
+    error = math.sqrt(threshold * (1 - threshold) / tally.trials)
+    z = (tally.passed / tally.trials - threshold) / error
+    return [
+        ("Diagnostic z-score", f"(p̂ − p*)/√(p*(1−p*)/n) = {z:.3f}"),
+        ("", "Wald form, illustrative: not the operative test"),
+    ]
+
+
+def _describe_baseline(design: RegressionCutoff, reference: BaselineReference | None) -> Rows:
+    observed = f"{design.baseline_successes} of {design.baseline_trials} successes"
+    rows = [] if reference is None else _identify_baseline(reference)
+    rows += [
+        ("Baseline observation", f"{observed}, reference rate {design.reference_rate:.6f}"),
+        ("Test sample size", f"n = {design.trials}"),
+    ]
+    if design.baseline_successes == design.baseline_trials:
+        rows.append(("", "a baseline without failures enters as its own lower bound (§4.3)"))
+    if design.threshold is None:
+        return rows
+    if design.rule == "wilson":
+        made = f"WilsonLB({design.reference_rate:g}; {design.trials}, {design.alpha:g})"
+        derived = f"p* = {made} = {design.threshold:.6f} (§1.5.4), informational"
+    else:
+        derived = f"c/n = {design.threshold:.6f}, from Fisher's exact test"
+    return [*rows, ("Derived threshold", derived)]
+
+
+def _identify_baseline(reference: BaselineReference) -> Rows:
+    expires = reference.expires_at
+    until = "none declared" if expires is None else expires.isoformat(" ", "minutes")
+    rows = [
+        ("Baseline ID", reference.identifier),
+        ("Baseline file", reference.file),
+        ("Generated", reference.created_at.isoformat(" ", "minutes")),
+        ("Covariates", _join(reference.covariates)),
+        ("Covariate match", reference.covariate_match),
+        ("Factors", _join(reference.factors)),
+        ("Expiration", until),
+        ("Reference-state epoch", str(reference.epoch)),
+    ]
+    return [row for row in rows if row[1]]
+
+
+def _join(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in values.items())
