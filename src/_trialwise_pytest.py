@@ -21,29 +21,42 @@ if TYPE_CHECKING:
 _NAME = "trialwise-session"
 _MARKER = (
     "trials(trials, *, at_least, no_worse_than, never_fails, max_trials, ...): run the test many "
-    "times and judge how often it passes (trialwise)."
+    "times and decide how often it passes (trialwise)."
 )
 
-#: Settings that a command line and an ini file both know: name, metavar or choices, type, help.
-_SETTINGS: tuple[tuple[str, str | tuple[str, ...], type, str], ...] = (
-    ("trials", "N", int, "a fixed number of trials for every marked test"),
-    ("max-trials", "N", int, "the most trials of a decision that may stop early"),
-    ("confidence", "C", float, "of every criterion, such as 0.99"),
-    ("intent", ("verification", "smoke"), str, "evidence, or a cheap sentinel"),
-    ("rule", ("wilson", "exact"), str, "the rule set to decide by"),
-    ("seed", "N", int, "of the order of inputs and of every trial"),
-    ("budget-trials", "N", int, "the most trials of the whole session, all workers together"),
-    ("budget-usd", "USD", float, "the most money of the whole session"),
-    ("budget-seconds", "S", float, "the most seconds of the whole session's trials"),
-    ("baselines", "DIR", str, "the folder baselines are kept in (default: baselines)"),
-    ("store", "DIR", str, "the folder runs are kept in (default: .trialwise)"),
-    ("inconclusive", ("fail", "skip", "xfail", "pass"), str, "what an undecided test is to pytest"),
-    ("html", "FILE", str, "write one HTML report of all marked tests"),
-    ("summary", "FILE", str, "append a Markdown summary of all marked tests"),
+# The settings of runs, for a command line and an ini file: name, kind and what they mean.
+# Written by `make stubs` from here
+# fmt: off
+SETTINGS: tuple[tuple[str, str, str], ...] = (
+    ("trials", "count", "A fixed number of trials for every criterion, or one for each sampling."),
+    ("max-trials", "count", "Upper limit on trials for criteria that may stop early."),
+    ("intent", "verification|smoke", "Whether the run is evidence, or a cheap smoke test."),
+    ("rule", "wilson|exact", "The rule set that every criterion is decided by."),
+    ("analysis", "intent-to-treat|per-protocol", "Which trials decide."),
+    ("seed", "integer", "The seed of the order of inputs and of every trial."),
+    ("draw", "balanced|independent", "How inputs are chosen."),
+    ("concurrency", "count", "How many trials run at a time."),
+    ("override", "names", "Major caveats that are admitted under verification, by code."),
+    ("baseline", "text", "The identifier of the baseline to compare with."),
+    ("horizon", "count", "Runs of a recurring monitor within which false alarms are bounded (§8.5)."),
+    ("confidence", "rate", "1 − the chance of a wrong PASS with fixed trials; of a wrong FAIL against a baseline or decided early."),
+)
+# fmt: on
+# to here.
+#: The settings of a session, likewise: name, metavar or choices, and what they mean.
+SESSION: tuple[tuple[str, str, str], ...] = (
+    ("budget-trials", "count", "the most trials of the whole session, all workers together"),
+    ("budget-usd", "money", "the most money of the whole session"),
+    ("budget-seconds", "time", "the longest time of the whole session's trials"),
+    ("baselines", "DIR", "the folder baselines are kept in (default: baselines)"),
+    ("store", "DIR", "the folder runs are kept in (default: .trialwise)"),
+    ("inconclusive", "fail|skip|xfail|pass", "what an undecided test is to pytest"),
+    ("html", "FILE", "write one HTML report of all marked tests"),
+    ("summary", "FILE", "append a Markdown summary of all marked tests"),
 )
 #: Settings of one session, which no ini file should hold.
 _SWITCHES = (
-    ("measure", "measure baselines with the marked tests instead of judging them"),
+    ("measure", "measure baselines with the marked tests instead of deciding them"),
     ("plan", "print what the marked tests would run and cost, and run nothing"),
     ("resume", "go on with what was killed, interrupted or out of budget; keep what is finished"),
 )
@@ -51,12 +64,13 @@ _SWITCHES = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare `--trialwise-…` and the ini settings of the same names."""
-    group = parser.getgroup("trialwise", "trialwise: tests that are run many times and judged")
-    for name, values, kind, text in _SETTINGS:
+    group = parser.getgroup("trialwise", "trialwise: tests that are run many times and decided")
+    for name, kind, text in (*SETTINGS, *SESSION):
         shown: dict[str, Any] = (
-            {"metavar": values} if isinstance(values, str) else {"choices": values}
+            {"choices": kind.split("|")} if "|" in kind else {"metavar": kind.upper()}
         )
-        group.addoption(f"--trialwise-{name}", type=kind, default=None, help=text, **shown)
+        # Amounts such as 90% are read once trialwise is loaded.
+        group.addoption(f"--trialwise-{name}", default=None, help=text.replace("%", "%%"), **shown)
         parser.addini(f"trialwise_{name.replace('-', '_')}", help=text, default=None)
     for name, text in _SWITCHES:
         group.addoption(f"--trialwise-{name}", action="store_true", default=False, help=text)

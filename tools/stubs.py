@@ -4,6 +4,8 @@
 
 - `src/trialwise/catalogue.py`: where each check and each service lives, and what is exported,
 - the `__init__.pyi` that type checkers read beside each package that loads names on first use,
+- the options of runs, for the command line and for pytest,
+- the keyword arguments of `tw.run`, in `src/trialwise/model/run_settings.py`,
 - the JSON Schema of the suite file, and its reference page.
 
 `tests/repo/test_stubs.py` fails where one of them is not current.
@@ -12,6 +14,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -34,6 +37,49 @@ Written by `make stubs` from the modules themselves: nothing is imported to find
 '''
 
 
+_ROWS = """
+import json
+from dataclasses import astuple
+from trialwise.declarations.settings import option_rows
+from trialwise.model.criterion import Criterion
+from trialwise.model.options import Budget, RunOptions
+
+rows = [*option_rows(RunOptions), *option_rows(Budget, "budget.")]
+rows += [row for row in option_rows(Criterion) if row.name == "confidence"]
+print(json.dumps([astuple(row) for row in rows]))
+"""
+_OPTIONS_HEAD = '''"""The options of a run in plain values: `--help` shows them and loads no more.
+
+Written by `make stubs` from the fields of `RunOptions`.
+"""
+
+# fmt: off
+#: The name of each option, the field that it sets, its kind and what it means.
+'''
+_SETTINGS_HEAD = '''"""The keyword arguments of `tw.run`: every field of `RunOptions`, typed.
+
+Written by `make stubs` from the fields of `RunOptions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypedDict
+
+from trialwise.model.options import AbortRule, Analysis, Budget
+from trialwise.model.verdict import Intent
+from trialwise.stats.result_types import Rule
+from trialwise.stats.sequential.trial_order import Draw
+
+__all__ = ["RunSettings"]
+
+
+class RunSettings(TypedDict, total=False):
+    """Every field of `RunOptions`, for callers who would rather not build one."""
+
+'''
+
+
 def main(root: Path = ROOT) -> None:
     """Write every derived file of a source tree.
 
@@ -42,6 +88,12 @@ def main(root: Path = ROOT) -> None:
     """
     package = root / "src" / "trialwise"
     _write(package / "catalogue.py", render_catalogue(package))
+    _write(package / "model" / "run_settings.py", render_run_settings(package))
+    options = root / "src" / "trialwise" / "run_options.py"
+    rows = _print(root, "-c", _ROWS)
+    _write(options, render_options(rows))
+    door = root / "src" / "_trialwise_pytest.py"
+    _write(door, render_pytest_options(rows, door.read_text(encoding="utf-8")))
     for path, text in render_stubs(package).items():
         _write(path, text)
     # In a fresh interpreter, which sees the catalogue as it is now.
@@ -49,14 +101,61 @@ def main(root: Path = ROOT) -> None:
         ("trialwise.suite.schema_file", package / "suite" / "trialwise.schema.json"),
         ("trialwise.suite.reference_page", root / "docs" / "reference" / "suite.md"),
     ):
-        made = subprocess.run(
-            [sys.executable, "-m", module],
-            env={"PYTHONPATH": str(root / "src"), "PATH": ""},
-            capture_output=True,
-            check=True,
-            text=True,
-        )
-        _write(target, made.stdout)
+        _write(target, _print(root, "-m", module))
+
+
+def render_options(rows: str) -> str:
+    """Return the module that holds the options of runs, from rows of JSON."""
+    lines = "".join(
+        f"    ({_quote(name)}, {_quote(target)}, {_quote(kind)}, {_quote(doc)}),\n"
+        for name, target, kind, doc, _ in json.loads(rows)
+    )
+    return f"{_OPTIONS_HEAD}OPTIONS: tuple[tuple[str, str, str, str], ...] = (\n{lines})\n"
+
+
+def render_pytest_options(rows: str, text: str) -> str:
+    """Return the file that pytest reads, with the options that the pytest plugin knows."""
+    lines = "".join(
+        f"    ({_quote(name)}, {_quote(kind)}, {_quote(doc)}),\n"
+        for name, _, kind, doc, in_pytest in json.loads(rows)
+        if in_pytest
+    )
+    head, begin, rest = text.partition("# Written by `make stubs` from here\n")
+    _, end, tail = rest.partition("# to here.\n")
+    table = f"# fmt: off\nSETTINGS: tuple[tuple[str, str, str], ...] = (\n{lines})\n# fmt: on\n"
+    return head + begin + table + end + tail
+
+
+def render_run_settings(package: Path) -> str:
+    """Return the module that types the keyword arguments of a run."""
+    tree = ast.parse((package / "model" / "options.py").read_text(encoding="utf-8"))
+    (options,) = (
+        one for one in tree.body if isinstance(one, ast.ClassDef) and one.name == "RunOptions"
+    )
+    lines: list[str] = []
+    for one in options.body:
+        if isinstance(one, ast.AnnAssign):
+            annotation = ast.unparse(one.annotation)
+            # A word does as well as the member of an enumeration.
+            more = " | str" if annotation in ("Intent", "Analysis") else ""
+            lines.append(f"    {ast.unparse(one.target)}: {annotation}{more}\n")
+    return _SETTINGS_HEAD + "".join(lines)
+
+
+def _print(root: Path, *arguments: str) -> str:
+    """Run the package of a source tree in a fresh interpreter, which sees what was just written."""
+    made = subprocess.run(
+        [sys.executable, *arguments],
+        env={"PYTHONPATH": str(root / "src"), "PATH": ""},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return made.stdout
+
+
+def _quote(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def render_catalogue(package: Path) -> str:

@@ -17,7 +17,7 @@ import trialwise
 from trialwise.model.run import RunRecord
 from trialwise.stores.runs import RunStore
 
-_APART = ("trialwise.cli", "trialwise.contrib", "trialwise.suite")
+_APART = ("trialwise.cli", "trialwise.contrib")
 for _module in walk_packages(trialwise.__path__, "trialwise."):
     if not _module.name.startswith(_APART):
         import_module(_module.name)

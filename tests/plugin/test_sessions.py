@@ -105,7 +105,11 @@ def test_the_command_line_beats_the_marker(project: Project) -> None:
 @pytest.mark.parametrize(
     ("settings", "args", "said"),
     [
-        ({"trialwise_trials": "many"}, (), "trialwise_trials must be a number, got 'many'"),
+        (
+            {"trialwise_trials": "many"},
+            (),
+            "trialwise_trials must be a whole number of at least 1, got 'many'",
+        ),
         ({"trialwise_intent": "guess"}, (), "trialwise_intent must be one of verification, smoke*"),
         (
             {"trialwise_trials": 5, "trialwise_max_trials": 6},
@@ -117,7 +121,11 @@ def test_the_command_line_beats_the_marker(project: Project) -> None:
             ("--trialwise-trials=5", "--trialwise-max-trials=6"),
             "--trialwise-trials and --trialwise-max-trials exclude each other",
         ),
-        ({}, ("--trialwise-budget-usd=-1",), "the session's budget: usd must be *"),
+        (
+            {},
+            ("--trialwise-budget-usd=-1",),
+            "--trialwise-budget-usd must be an amount in US dollars above 0*got '-1'",
+        ),
         ({}, ("--trialwise-inconclusive=maybe",), "*invalid choice: 'maybe'*"),
     ],
 )

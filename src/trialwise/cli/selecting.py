@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from trialwise.run_options import OPTIONS
+
 if TYPE_CHECKING:
     from trialwise.model.contract import Contract
     from trialwise.model.options import RunOptions
     from trialwise.suite import Suite, SuiteContract
 
 __all__ = ["choose", "load", "option_changes", "selection", "size_changes", "size_options"]
-
-_AMOUNT = click.FloatRange(min=0, min_open=True)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,31 +40,46 @@ def selection(function: F) -> F:
 
 
 def size_options(function: F) -> F:
-    """Settings of a run that the command line may change."""
-    for decorate in (
-        click.option("--baseline", help="The baseline to compare with, by identifier."),
-        click.option(
-            "--override", "overrides", multiple=True, help="Admit a major caveat, by its code."
-        ),
-        click.option("--concurrency", type=click.IntRange(1), help="Trials side by side."),
-        click.option("--max-usd", type=_AMOUNT, help="Stop before spending more; keep everything."),
-        click.option("--max-seconds", type=_AMOUNT, help="Stop after so long; keep everything."),
-        click.option(
-            "--rule", type=click.Choice(["wilson", "exact"]), help="The rule set to decide by."
-        ),
-        click.option(
-            "--intent",
-            type=click.Choice(["verification", "smoke"], case_sensitive=False),
-            help="Evidence, or a cheap sentinel.",
-        ),
-        click.option("--seed", type=int, help="Of the issue order and of every trial."),
-        click.option("--max-trials", type=click.IntRange(1), help="The most of an early decision."),
-        click.option(
-            "--trials", type=click.IntRange(1), help="A fixed number for every criterion."
-        ),
-    ):
-        function = decorate(function)
+    """Add an option for each setting of a run that the command line may change."""
+    for name, _, kind, doc in reversed(OPTIONS):
+        if name == "confidence":
+            continue  # each criterion has its own
+        function = click.option(
+            f"--{name}",
+            _parameter(name),
+            type=_type_of(kind),
+            multiple=kind == "names",
+            default=None,
+            help=doc,
+        )(function)
     return function
+
+
+def _parameter(name: str) -> str:
+    return f"option_{name.replace('-', '_')}"
+
+
+def _type_of(kind: str) -> click.ParamType[Any]:
+    if "|" in kind:
+        return click.Choice(kind.split("|"), case_sensitive=False)
+    return click.STRING if kind in ("text", "names") else _Amount(kind)
+
+
+class _Amount(click.ParamType[Any]):
+    """A value of some kind, read as suites and markers read it."""
+
+    def __init__(self, kind: str) -> None:
+        self.name = kind.split(maxsplit=1)[0]
+        self._kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read what was written."""
+        from trialwise.declarations.option_values import describe_option, read_option
+
+        found = read_option(self._kind, value) if isinstance(value, str) else value
+        if found is None:
+            self.fail(f"{value!r} is not {describe_option(self._kind)}.", param, ctx)
+        return found
 
 
 def load(file: Path | None, *, without_services: bool = False) -> Suite:
@@ -122,7 +137,7 @@ def _by_name(suite: Suite) -> dict[str, set[str]]:
 
 def size_changes(contract: Contract, given: dict[str, Any]) -> Contract:
     """A contract whose criteria take the size of the command line, not their own."""
-    if given.get("trials") is None and given.get("max_trials") is None:
+    if all(given.get(_parameter(size)) is None for size in ("trials", "max-trials")):
         return contract
     return contract.with_criteria(
         [replace(one, trials=None, max_trials=None) for one in contract.criteria]
@@ -131,24 +146,21 @@ def size_changes(contract: Contract, given: dict[str, Any]) -> Contract:
 
 def option_changes(options: RunOptions, given: dict[str, Any]) -> RunOptions:
     """A contract's options with what the command line says instead."""
-    from trialwise.model.verdict import Intent
-
-    changes: dict[str, Any] = {
-        name: given[name]
-        for name in ("seed", "rule", "concurrency", "baseline")
-        if given.get(name) is not None
-    }
-    if given.get("intent"):
-        changes["intent"] = Intent(given["intent"].upper())
-    if given.get("overrides"):
-        changes["overrides"] = (*options.overrides, *given["overrides"])
+    changes: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    for name, target, kind, _ in OPTIONS:
+        value = given.get(_parameter(name))
+        if value is None or value == ():
+            continue
+        holder, _, field = target.rpartition(".")
+        if kind == "names":
+            value = (*getattr(options, field), *value)
+        (limits if holder == "budget" else changes)[field] = value
     # One of the two sizes replaces the other: the suite may have said either.
-    if given.get("trials") is not None:
-        changes |= {"trials": given["trials"], "max_trials": None}
-    elif given.get("max_trials") is not None:
-        changes |= {"max_trials": given["max_trials"], "trials": None}
-    limits = {"usd": given.get("max_usd"), "seconds": given.get("max_seconds")}
-    limits = {name: limit for name, limit in limits.items() if limit is not None}
+    if "trials" in changes:
+        changes["max_trials"] = None
+    elif "max_trials" in changes:
+        changes["trials"] = None
     if limits:
         changes["budget"] = replace(options.budget, **limits)
     return replace(options, **changes)

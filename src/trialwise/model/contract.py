@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 __all__ = ["Contract", "Latency", "LatencyConstraint", "Prevalence"]
 
 PERCENTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+#: What a contract says beside its service, its inputs, its criteria and how it is run; a suite and
+#: a pytest marker say it in the same keys.
+MARKER_PARTS = (
+    *("claim", "covariates", "factors", "latency", "prevalence"),
+    *("reliability", "stability", "metrics"),
+)
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 

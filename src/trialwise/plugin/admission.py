@@ -71,7 +71,7 @@ def _planned(item: pytest.Item, settings: Settings) -> Case:
         item.function,
         asked.criteria,
         sampling=asked.sampling,
-        latency=asked.latency,
+        **asked.parts,
     )
     options = asked.options
     return Case(contract=contract, options=options, plan=_plan(contract, options, settings))

@@ -1,7 +1,9 @@
 """`@pytest.mark.trials(...)`: what it may say, and the criteria and options that it means.
 
-Pure: a marker's arguments in, values of the model out. Where in the file it stands is added by
-whoever asked.
+A marker accepts every key that a suite's criterion and contract accept, by the name of the field or
+of the key, and amounts as a suite writes them: `at_least="90%"`, `budget={"time": "30s"}`.
+
+Pure: a marker's arguments in, values of the model out. The caller adds where in the file it stands.
 """
 
 from __future__ import annotations
@@ -11,8 +13,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from trialwise.declarations.python_values import ValueRefused
+from trialwise.declarations.settings import convert_python, setting_keys, settings_of
 from trialwise.errors import InvalidArgument, TrialwiseError
-from trialwise.model.contract import Latency
+from trialwise.model.contract import MARKER_PARTS, PERCENTILES
 from trialwise.model.criterion import Check, Criterion
 from trialwise.model.options import Budget, RunOptions
 from trialwise.model.sampling import Input, Sampling
@@ -24,14 +28,19 @@ __all__ = ["BODY", "Asked", "MarkerError", "read_marker"]
 BODY = "passes"
 
 _QUESTIONS = ("at_least", "no_worse_than", "never_fails")
+#: What a criterion and a run may be told, by the names of their fields.
+_CRITERION = {key.field: key for key in setting_keys(Criterion) if key.field != "sampling"}
+_RUN = {
+    key.field: key
+    for key in setting_keys(RunOptions)
+    if settings_of(RunOptions)[key.field].in_pytest and key.field != "budget"
+}
 #: What a marker says of all its criteria, unless one of them says otherwise.
-_SHARED = ("margin", "confidence", "power", "origin", "contract_ref", "category", "each_input")
-_CRITERION = (*_QUESTIONS, "trials", "max_trials", *_SHARED, "min_probes")
-_RUN = (
-    *("trials", "max_trials", "intent", "rule", "analysis", "seed", "draw", "concurrency"),
-    *("curtail", "overrides", "baseline", "horizon"),
-)
-_OWN = ("inputs", "criteria", "latency", "budget")
+_SHARED = tuple(name for name in _CRITERION if name not in (*_QUESTIONS, *_RUN, "min_probes"))
+#: The word of a suite for a field of another name, such as `ref` for `contract_ref`.
+_WORDS = {key.name: field for field, key in (*_CRITERION.items(), *_RUN.items())}
+_LATENCY = (*PERCENTILES, "baseline", "enforced", "confidence")
+_OWN = ("inputs", "criteria", "budget", *MARKER_PARTS)
 _KEYS = tuple(dict.fromkeys((*_QUESTIONS, *_RUN, *_SHARED, "min_probes", *_OWN)))
 
 
@@ -46,7 +55,8 @@ class Asked:
     criteria: tuple[Criterion, ...]
     options: RunOptions
     sampling: Sampling
-    latency: Latency | None
+    parts: Mapping[str, Any]
+    """What else the contract says: its claim, covariates, factors, latency and gates."""
 
 
 def read_marker(
@@ -63,12 +73,12 @@ def read_marker(
     Raises:
         MarkerError: A key that is not known, or a value that is none of its key's.
     """
-    given = _with_positional(args, kwargs)
+    given = _with_fields(_with_positional(args, kwargs))
     named = {**_mapping("criteria", given.pop("criteria", {})), **_named_criteria(given)}
     for key in given:
         _check_key(key, _KEYS, "@pytest.mark.trials")
-    latency, budget = given.pop("latency", None), given.pop("budget", None)
-    inputs = given.pop("inputs", None)
+    budget, inputs = given.pop("budget", None), given.pop("inputs", None)
+    parts = {name: given.pop(name) for name in MARKER_PARTS if name in given}
     chosen = _chosen(given, settings)
     try:
         criteria = tuple(_criteria(chosen, named, body))
@@ -80,13 +90,14 @@ def read_marker(
             options["budget"] = _budget(budget)
         if isinstance(options.get("overrides"), str):
             options["overrides"] = (options["overrides"],)
+        sampling = _sampling(inputs)
         return Asked(
             criteria=criteria,
             options=RunOptions(**options),
-            sampling=_sampling(inputs),
-            latency=None if latency is None else _latency(latency),
+            sampling=sampling,
+            parts=_parts(parts, criteria, sampling),
         )
-    except InvalidArgument as error:
+    except (InvalidArgument, ValueRefused) as error:
         raise MarkerError(str(error)) from None
 
 
@@ -98,6 +109,16 @@ def _with_positional(args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str
     if args and "trials" in kwargs:
         raise MarkerError("@pytest.mark.trials is given the number of trials twice")
     return {**kwargs, **({"trials": args[0]} if args else {})}
+
+
+def _with_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was given by the names of fields, with the amounts in texts such as "90%"."""
+    found: dict[str, Any] = {}
+    for word, value in given.items():
+        name = _WORDS.get(word, word)
+        key = _CRITERION.get(name) or _RUN.get(name)
+        found[name] = value if key is None else convert_python(key.kind, value)
+    return found
 
 
 def _named_criteria(given: dict[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -150,10 +171,11 @@ def _criteria(
         where = f"criterion {name!r} of @pytest.mark.trials"
         if name == BODY:
             raise MarkerError(f"{where} has the name of the body's own: call it otherwise")
-        for key in _mapping(name, own):
-            _check_key(key, _CRITERION, where)
+        asked = _with_fields(_mapping(name, own))
+        for key in asked:
+            _check_key(key, tuple(_CRITERION), where)
         try:
-            yield Criterion(name, body, **{**shared, **own})
+            yield Criterion(name, body, **{**shared, **asked})
         except InvalidArgument as error:
             raise MarkerError(f"criterion {name!r}: {error}") from None
 
@@ -161,19 +183,27 @@ def _criteria(
 def _budget(given: object) -> Budget:
     if isinstance(given, Budget):
         return given
-    known = ("trials", "seconds", "tokens", "usd")
-    for key in _mapping("budget", given):
-        _check_key(key, known, "the budget of @pytest.mark.trials")
-    return Budget(**_mapping("budget", given))
+    keys = {word: key for key in setting_keys(Budget) for word in (key.field, key.name)}
+    limits: dict[str, Any] = {}
+    for word, value in _mapping("budget", given).items():
+        _check_key(word, tuple(keys), "the budget of @pytest.mark.trials")
+        limits[keys[word].field] = convert_python(keys[word].kind, value)
+    return Budget(**limits)
 
 
-def _latency(given: object) -> Latency:
-    if isinstance(given, Latency):
-        return given
-    known = ("p50", "p90", "p95", "p99", "enforced", "confidence")
-    for key in _mapping("latency", given):
-        _check_key(key, known, "the latency of @pytest.mark.trials")
-    return Latency.within(**_mapping("latency", given))
+def _parts(
+    given: dict[str, Any], criteria: Sequence[Criterion], sampling: Sampling
+) -> dict[str, Any]:
+    """Return the other parts of the contract, which are read as a suite's are."""
+    latency = given.get("latency")
+    if isinstance(latency, Mapping):
+        for key in latency:
+            _check_key(key, _LATENCY, "the latency of @pytest.mark.trials")
+    if not given:
+        return {}
+    from trialwise.suite.contract_parts import read_parts
+
+    return read_parts(given, criteria, sampling.identifier or "inputs")
 
 
 def _sampling(inputs: Any) -> Sampling:

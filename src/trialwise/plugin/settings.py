@@ -6,34 +6,26 @@ marker what one test needs, and a person at a keyboard what is wanted today.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from _trialwise_pytest import SESSION, SETTINGS
+from trialwise.declarations.option_values import describe_option, read_option
 from trialwise.errors import InvalidArgument
 from trialwise.model.options import Budget
+from trialwise.run_options import OPTIONS
 
 __all__ = ["Settings", "settings_of"]
 
-#: Settings that a marker may say differently for its test.
-_PER_TEST = ("trials", "max_trials", "confidence", "intent", "rule", "seed")
-_KINDS: dict[str, Callable[[str], Any]] = {
-    "trials": int,
-    "max_trials": int,
-    "confidence": float,
-    "seed": int,
-    "budget_trials": int,
-    "budget_usd": float,
-    "budget_seconds": float,
-}
-_CHOICES = {
-    "intent": ("verification", "smoke"),
-    "rule": ("wilson", "exact"),
-    "inconclusive": ("fail", "skip", "xfail", "pass"),
-}
+#: The kind of every setting, and the settings that a marker may say differently for its test.
+_KINDS = {name.replace("-", "_"): kind for name, kind, _ in (*SETTINGS, *SESSION)}
+_PER_TEST = tuple(name.replace("-", "_") for name, _, _ in SETTINGS)
+#: The fields whose settings have another name.
+_FIELDS = {name.replace("-", "_"): field for name, field, _, _ in OPTIONS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +68,8 @@ def settings_of(config: pytest.Config) -> Settings:
         raise pytest.UsageError(f"the session's budget: {error}") from None
     root = config.rootpath
     return Settings(
-        forced={name: known.forced[name] for name in _PER_TEST if name in known.forced},
-        usual={name: known.usual[name] for name in _PER_TEST if name in known.usual},
+        forced=_per_test(known.forced),
+        usual=_per_test(known.usual),
         budget=budget,
         store=root / (known.value("store") or ".trialwise"),
         baselines=root / (known.value("baselines") or "baselines"),
@@ -94,16 +86,15 @@ class _Known:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        names = (*_PER_TEST, *_KINDS, *_CHOICES, "store", "baselines", "html", "summary")
         self.forced: dict[str, Any] = {}
         self.usual: dict[str, Any] = {}
-        for name in dict.fromkeys(names):
+        for name in _KINDS:
             given = config.getoption(f"trialwise_{name}")
             if given is not None:
-                self.forced[name] = given
+                self.forced[name] = _read(f"--trialwise-{name.replace('_', '-')}", name, given)
             written = config.getini(f"trialwise_{name}")
             if written not in (None, ""):
-                self.usual[name] = _read(name, str(written))
+                self.usual[name] = _read(f"trialwise_{name}", name, str(written))
 
     def value(self, name: str) -> Any:
         return self.forced.get(name, self.usual.get(name))
@@ -115,11 +106,16 @@ class _Known:
         return self._config.rootpath / str(self.usual[name]) if name in self.usual else None
 
 
-def _read(name: str, text: str) -> Any:
-    choices = _CHOICES.get(name)
-    if choices is not None and text not in choices:
-        raise pytest.UsageError(f"trialwise_{name} must be one of {', '.join(choices)}, got {text}")
-    try:
-        return _KINDS.get(name, str)(text)
-    except ValueError:
-        raise pytest.UsageError(f"trialwise_{name} must be a number, got {text!r}") from None
+def _per_test(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that a marker may say, by the names of their fields."""
+    return {_FIELDS[name]: given[name] for name in _PER_TEST if name in given}
+
+
+def _read(where: str, name: str, text: str) -> Any:
+    kind = _KINDS[name]
+    if kind.isupper():
+        return text  # a folder or a file
+    value = read_option(kind, text)
+    if value is None:
+        raise pytest.UsageError(f"{where} must be {describe_option(kind)}, got {text!r}")
+    return (value,) if kind == "names" else value

@@ -15,6 +15,7 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
+from trialwise.model.run_settings import RunSettings
 from trialwise.model.verdict import Decision, Intent
 from trialwise.procedures.comparing.comparison_findings import (
     ComparisonFinding,
@@ -28,7 +29,7 @@ from trialwise.runtime.interleaving import SidePlan, drive_in_turn
 from trialwise.runtime.preparing import open_service, prepare
 from trialwise.runtime.result import Result
 from trialwise.runtime.running import reproducibility
-from trialwise.runtime.settings import RunSettings, options_of
+from trialwise.runtime.settings import options_of
 from trialwise.runtime.workspace import Workspace
 from trialwise.stats.multiplicity import Correction
 

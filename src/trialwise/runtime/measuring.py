@@ -17,9 +17,10 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.outcome import FailReason
 from trialwise.model.plan import CriterionPlan, Plan
+from trialwise.model.run_settings import RunSettings
 from trialwise.model.trial import Trial
 from trialwise.runtime.preparing import prepare
-from trialwise.runtime.settings import RunSettings, options_of
+from trialwise.runtime.settings import options_of
 from trialwise.runtime.workspace import Execution, Workspace
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from trialwise.model.covariate import resolve_covariates
 from trialwise.model.evidence import Guard
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
+from trialwise.model.run_settings import RunSettings
 from trialwise.procedures.planning.run_plan import plan_run
-from trialwise.runtime.settings import RunSettings, options_of
+from trialwise.runtime.settings import options_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

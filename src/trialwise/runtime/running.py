@@ -15,10 +15,11 @@ from trialwise.model.evidence import Reproducibility, StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
+from trialwise.model.run_settings import RunSettings
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.runtime.preparing import prepare
 from trialwise.runtime.result import Result, SuiteResult
-from trialwise.runtime.settings import RunSettings, options_of
+from trialwise.runtime.settings import options_of
 from trialwise.runtime.workspace import Execution, Workspace
 
 if TYPE_CHECKING:

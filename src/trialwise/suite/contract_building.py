@@ -7,23 +7,16 @@ from typing import Any, NamedTuple
 
 from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import INVALID, Invalid, find_nearest
-from trialwise.model.claim import Claim
-from trialwise.model.contract import Contract, Prevalence
+from trialwise.model.contract import Contract
+from trialwise.suite.contract_parts import build_parts
 from trialwise.suite.criterion_building import build_criteria, build_samplings, check_sampling
 from trialwise.suite.function_imports import import_function
-from trialwise.suite.gate_building import build_gates, check_runs
+from trialwise.suite.gate_building import check_runs
 from trialwise.suite.loaded_suite import SuiteContract
-from trialwise.suite.model_making import made, part
+from trialwise.suite.model_making import made
 from trialwise.suite.model_matrix import called, models_of, with_model
 from trialwise.suite.nodes import Node
-from trialwise.suite.option_building import (
-    build_claim,
-    build_covariates,
-    build_factors,
-    build_latency,
-    build_options,
-    names_of,
-)
+from trialwise.suite.option_building import build_options, names_of
 from trialwise.suite.reading_context import Context
 from trialwise.suite.service_building import build_service, service_label
 
@@ -106,16 +99,11 @@ def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built
     names = None if isinstance(samplings, Invalid) else list(samplings)
     criteria = build_criteria(fields, names, context)
     options = build_options(fields, names, context)
-    parts: dict[str, Any] = {
-        "claim": part(fields, "claim", build_claim, Claim(), context),
-        "latency": part(fields, "latency", build_latency, None, context),
-        "prevalence": part(fields, "prevalence", _prevalence, None, context),
-        "covariates": build_covariates(fields, context),
+    parts = build_parts(fields, criteria, names, context) | {
         "activity": _activity(fields, context),
         "description": fields.get("description", ""),
-        **build_gates(fields, criteria, names, context),
     }
-    factors = build_factors(fields, context)
+    factors = parts["factors"]
     if isinstance(latency := fields.get("latency"), Fields):
         check_sampling(latency, names, "`latency`", context)
     if len(context.problems) > before or not fields.sound:
@@ -192,7 +180,3 @@ def _service(fields: Fields, model: str | None, top: Top) -> tuple[Any, str]:
 def _activity(fields: Fields, context: Context) -> Any:
     where = fields.get("activity")
     return None if where is None else import_function(fields.at("activity"), where, context)
-
-
-def _prevalence(given: Fields) -> Prevalence:
-    return Prevalence(**given.values)

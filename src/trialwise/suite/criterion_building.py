@@ -6,7 +6,7 @@ from typing import Any
 
 from trialwise.declarations.settings import setting_keys
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import INVALID, Invalid, find_nearest
+from trialwise.declarations.written import INVALID, Invalid, Reader, find_nearest
 from trialwise.model.criterion import Criterion
 from trialwise.model.sampling import Sampling
 from trialwise.suite.check_keys import CheckSpec
@@ -76,7 +76,7 @@ def build_criteria(
 
 
 def check_sampling(
-    fields: Fields, samplings: list[str] | None, whose: str, context: Context
+    fields: Fields, samplings: list[str] | None, whose: str, context: Reader
 ) -> None:
     """A sampling that is named exists, and where there are several one is named."""
     if samplings is None:

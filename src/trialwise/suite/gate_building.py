@@ -7,12 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import Invalid, find_nearest, show_value
+from trialwise.declarations.written import Invalid, Reader, find_nearest, show_value
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
 from trialwise.suite.criterion_building import check_sampling
 from trialwise.suite.model_making import made
-from trialwise.suite.reading_context import Context
 
 # Loaded where a suite has gates.
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ _LIMITS = {
 
 
 def build_gates(
-    fields: Fields, criteria: Sequence[Criterion], samplings: list[str] | None, context: Context
+    fields: Fields, criteria: Sequence[Criterion], samplings: list[str] | None, context: Reader
 ) -> dict[str, Gate]:
     """The gates that are sound, by name.
 
@@ -61,7 +60,7 @@ def build_gates(
     return built
 
 
-def check_runs(contract: Contract, options: RunOptions, fields: Fields, context: Context) -> bool:
+def check_runs(contract: Contract, options: RunOptions, fields: Fields, context: Reader) -> bool:
     """Whether the suite gives every gate the runs it is about; what does not is reported."""
     if not contract.gates:
         return True
@@ -98,7 +97,7 @@ def _check_criteria(
     given: Fields,
     criteria: Sequence[Criterion],
     samplings: Sequence[str],
-    context: Context,
+    context: Reader,
 ) -> None:
     sampling = gate.sampling or (samplings[0] if len(samplings) == 1 else None)
     if sampling is None:
@@ -118,7 +117,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _weights_are_sound(given: Fields, context: Context) -> bool:
+def _weights_are_sound(given: Fields, context: Reader) -> bool:
     """Each above 0: what counts nothing is left to `criterion`."""
     weights = given.get("weights")
     wrong = [name for name, weight in weights.values.items() if weight <= 0] if weights else []
@@ -128,7 +127,7 @@ def _weights_are_sound(given: Fields, context: Context) -> bool:
     return not wrong
 
 
-def _expectations(gate: str, given: Fields, context: Context) -> tuple[Expectation, ...] | None:
+def _expectations(gate: str, given: Fields, context: Reader) -> tuple[Expectation, ...] | None:
     """The expectations; None once something is wrong with one of them."""
     from trialwise.model.gate import Expectation, basis_of
 
@@ -169,7 +168,7 @@ def _unknown(gate: str, target: str) -> str:
     return f"there is no target `{target}` in `{gate}`; {hint}"
 
 
-def _matcher(fields: Fields, context: Context) -> Matcher | Invalid:
+def _matcher(fields: Fields, context: Reader) -> Matcher | Invalid:
     from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema
 
     ((name, given),) = fields.values.items()

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import Invalid, show_value
+from trialwise.declarations.written import Invalid, Reader, show_value
 from trialwise.errors import InvalidArgument
-from trialwise.suite.reading_context import Context
 
 __all__ = ["made", "part"]
 
@@ -31,7 +30,7 @@ _KEYS = {
 _WITHIN = {"expected": ("inputs", "samplings")}
 
 
-def made(build: Callable[[], T], fields: Fields, context: Context) -> T | Invalid:
+def made(build: Callable[[], T], fields: Fields, context: Reader) -> T | Invalid:
     """What the model makes of some fields, or `INVALID` once its refusal is reported."""
     try:
         return build()
@@ -47,7 +46,7 @@ def made(build: Callable[[], T], fields: Fields, context: Context) -> T | Invali
 
 
 def part(
-    fields: Fields, name: str, build: Callable[[Fields], T], default: T, context: Context
+    fields: Fields, name: str, build: Callable[[Fields], T], default: T, context: Reader
 ) -> T | Invalid:
     """What the model makes of a mapping within others; the default where there is none.
 

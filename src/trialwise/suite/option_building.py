@@ -7,14 +7,13 @@ from functools import partial
 from trialwise.declarations.building import build_declared
 from trialwise.declarations.settings import setting_keys
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import Invalid
+from trialwise.declarations.written import Invalid, Reader
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim
 from trialwise.model.contract import PERCENTILES, Latency, LatencyConstraint
 from trialwise.model.covariate import Covariate
 from trialwise.model.options import RunOptions
 from trialwise.suite.model_making import made
-from trialwise.suite.reading_context import Context
 
 __all__ = [
     "build_claim",
@@ -27,7 +26,7 @@ __all__ = [
 
 
 def build_options(
-    fields: Fields, samplings: list[str] | None, context: Context
+    fields: Fields, samplings: list[str] | None, context: Reader
 ) -> RunOptions | Invalid:
     """The options of a run.
 
@@ -68,7 +67,7 @@ def build_latency(given: Fields) -> Latency:
     return Latency(constraints=tuple(limits), **given.given("enforced", "confidence", "sampling"))
 
 
-def build_covariates(fields: Fields, context: Context) -> tuple[Covariate, ...]:
+def build_covariates(fields: Fields, context: Reader) -> tuple[Covariate, ...]:
     """The covariates that are sound."""
     built: dict[str, Covariate] = {}
     for one in fields.get("covariates", ()):
@@ -99,7 +98,7 @@ def _covariate(given: Fields) -> Covariate:
     return Covariate(**values)
 
 
-def build_factors(fields: Fields, context: Context) -> dict[str, str]:
+def build_factors(fields: Fields, context: Reader) -> dict[str, str]:
     """What was under test; a factor that is read from the environment is recorded as it is."""
     given = fields.get("factors")
     factors: dict[str, str] = {}
@@ -108,7 +107,7 @@ def build_factors(fields: Fields, context: Context) -> dict[str, str]:
             factors[name] = value
         elif value.sound:
             variable = value["environment"]
-            found = context.environment.variables.get(variable)
+            found = context.variables.get(variable)
             if found is None:
                 message = f"the environment variable {variable} is not set"
                 context.refuse(value.at("environment"), message)

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from trialwise.declarations.amounts import duration, money, number, rate
+
 __all__ = [
     "DURATION",
     "LIMIT",
@@ -19,9 +21,6 @@ __all__ = [
     "option_name",
     "refusal",
 ]
-
-_UNITS = {"ms": "0.001", "s": "1", "m": "60", "min": "60", "h": "3600", "": "1"}
-_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
 def refusal(name: str, value: object, allowed: str) -> click.ClickException:
@@ -62,7 +61,7 @@ class _Rate(_Written):
     allowed = "be a rate such as 90% or 0.9"
 
     def read(self, text: str) -> float | None:
-        return _hundredths(text, of_one=True)
+        return rate(text)
 
 
 class _Percentile(_Written):
@@ -70,7 +69,10 @@ class _Percentile(_Written):
     allowed = "be a percentile such as 95, p95 or 0.95"
 
     def read(self, text: str) -> float | None:
-        return _hundredths(text.removeprefix("p"), of_one=False)
+        digits = text.removeprefix("p")
+        value = number(digits)
+        # From 1 on it counts hundredths, with or without their sign.
+        return rate(digits if value is None or value < 1 else f"{digits}%")
 
 
 class _Usd(_Written):
@@ -78,8 +80,7 @@ class _Usd(_Written):
     allowed = "be an amount in dollars above 0, such as 0.02 or $0.02"
 
     def read(self, text: str) -> float | None:
-        number = _number(text.removeprefix("$").strip())
-        return number if number is not None and number > 0 else None
+        return money(text) or None
 
 
 class _Duration(_Written):
@@ -87,13 +88,7 @@ class _Duration(_Written):
     allowed = "be a time above 0, such as 3s, 500ms, 2m or a number of seconds"
 
     def read(self, text: str) -> float | None:
-        from decimal import Decimal
-
-        found = re.fullmatch(rf"({_NUMBER})\s*([a-z]*)", text)
-        if found is None or found[2] not in _UNITS:
-            return None
-        seconds = float(Decimal(found[1]) * Decimal(_UNITS[found[2]]))
-        return seconds if 0 < seconds < float("inf") else None
+        return duration(text, bare=True)
 
 
 class _Limit(_Duration):
@@ -122,27 +117,6 @@ class _Trials(_Written):
 
     def read(self, text: str) -> int | None:
         return int(text) if re.fullmatch(r"\d{1,9}", text) and int(text) > 0 else None
-
-
-def _number(text: str) -> float | None:
-    if re.fullmatch(_NUMBER, text) is None:
-        return None
-    value = float(text)
-    return value if value < float("inf") else None
-
-
-def _hundredths(text: str, *, of_one: bool) -> float | None:
-    """A share of 1, written as one or in hundredths; `of_one`: hundredths need their sign."""
-    from decimal import Decimal
-
-    hundred = text.endswith("%")
-    digits = text.removesuffix("%").strip()
-    if _number(digits) is None:
-        return None
-    value = Decimal(digits)
-    if hundred or (not of_one and value >= 1):
-        value /= 100
-    return float(value) if value <= 1 else None
 
 
 RATE = _Rate()

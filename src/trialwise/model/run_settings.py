@@ -1,0 +1,38 @@
+"""The keyword arguments of `tw.run`: every field of `RunOptions`, typed.
+
+Written by `make stubs` from the fields of `RunOptions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypedDict
+
+from trialwise.model.options import AbortRule, Analysis, Budget
+from trialwise.model.verdict import Intent
+from trialwise.stats.result_types import Rule
+from trialwise.stats.sequential.trial_order import Draw
+
+__all__ = ["RunSettings"]
+
+
+class RunSettings(TypedDict, total=False):
+    """Every field of `RunOptions`, for callers who would rather not build one."""
+
+    trials: int | Mapping[str, int] | None
+    max_trials: int | None
+    intent: Intent | str
+    rule: Rule
+    analysis: Analysis | str
+    seed: int | None
+    draw: Draw | None
+    concurrency: int
+    rate_per_s: float | None
+    timeout_s: float | None
+    retries: int
+    budget: Budget
+    abort: AbortRule
+    curtail: bool
+    overrides: tuple[str, ...]
+    baseline: str | None
+    horizon: int | None
