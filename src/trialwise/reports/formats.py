@@ -22,6 +22,7 @@ __all__ = [
     "ReportFormat",
     "ReportSource",
     "find_format",
+    "find_other_format",
     "list_endings",
     "match_format",
     "report_format",
@@ -179,13 +180,20 @@ def find_format(name: str) -> ReportFormat:
     for one in BUILT_IN.values():
         if name in (one.name, one.key):
             return one
-    from trialwise.extensions import REPORTERS, extension_names, find_extension
-
-    found = find_extension(REPORTERS, name, _accept)
+    found = find_other_format(name)
     if found is None:
+        from trialwise.extensions import REPORTERS, extension_names
+
         known = ", ".join((*BUILT_IN, *extension_names(REPORTERS)))
         raise InvalidArgument("format", name, f"be one of {known}")
     return found
+
+
+def find_other_format(name: str) -> ReportFormat | None:
+    """The format that another distribution declares under a name, or None."""
+    from trialwise.extensions import REPORTERS, find_extension
+
+    return find_extension(REPORTERS, name, _accept)
 
 
 def match_format(path: str | PurePath) -> ReportFormat:

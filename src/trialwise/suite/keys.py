@@ -17,12 +17,14 @@ from trialwise.declarations.scalars import (
     Text,
 )
 from trialwise.declarations.settings import Names, setting_keys
-from trialwise.declarations.structures import Either, Key, Listing, MapOf, Record, Short
+from trialwise.declarations.structures import Either, Key, Listing, MapOf, More, Record, Short
+from trialwise.extensions import REPORTERS, extension_names
 from trialwise.model.claim import Estimator, PopulationClaim, TargetEstimand
 from trialwise.model.contract import PERCENTILES
 from trialwise.model.covariate import CovariateKind
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
+from trialwise.reports.formats import BUILT_IN, ReportFormat, find_other_format
 from trialwise.suite.check_keys import CHECK_KINDS, MORE_CHECKS, POSTCONDITIONS, check_keys
 from trialwise.suite.gate_keys import METRICS, RELIABILITY, STABILITY
 from trialwise.suite.input_keys import INPUT_LIST, INPUTS, SAMPLING
@@ -210,19 +212,22 @@ CONTRACT = Record(
 
 # --- The file ----------------------------------------------------------------
 
+
+def _report_key(report: ReportFormat) -> Key:
+    return Key(report.key, _PATH, f"Where to write {report.summary}.")
+
+
+def _find_report_key(name: str) -> Key | None:
+    """The key of a format that another distribution declares."""
+    found = find_other_format(name)
+    return None if found is None else _report_key(found)
+
+
 REPORTS = Record(
     "reports",
-    tuple(
-        Key(one, _PATH, f"Where to write {what}.")
-        for one, what in (
-            ("html", "a page to look at"),
-            ("json", "everything, for programs"),
-            ("junit", "JUnit XML, for CI servers"),
-            ("md", "Markdown, for a pull request"),
-            ("tap", "the Test Anything Protocol"),
-        )
-    ),
+    tuple(map(_report_key, BUILT_IN.values())),
     doc="Files to write after each run, relative to the suite's folder.",
+    more=More(_find_report_key, lambda: extension_names(REPORTERS)),
 )
 STORE = Record(
     "store",
