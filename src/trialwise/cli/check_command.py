@@ -9,7 +9,14 @@ from typing import Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import choose, load, selection, size_options
+from trialwise.cli.selecting import (
+    choose,
+    load,
+    option_changes,
+    selection,
+    size_changes,
+    size_options,
+)
 
 __all__ = ["command"]
 
@@ -34,18 +41,21 @@ def command(
       trialwise check
       trialwise check support-agent --trials 200
     """
-    from trialwise.cli.planning import prepare_all
     from trialwise.cli.printing import near
     from trialwise.model.codec import to_plain
     from trialwise.pages.run_rules import render_rules
     from trialwise.procedures.forecast import forecast
     from trialwise.runtime.expected_expense import expense_of
+    from trialwise.runtime.preparing import prepare_runs
     from trialwise.runtime.workspace import Workspace
 
     suite = load(file)
-    chosen = choose(suite, names, tags)
     space = Workspace(store=suite.runs_folder, baselines=suite.baselines_folder)
-    prepared = prepare_all(chosen, space, given)
+    wanted = [
+        (size_changes(one.contract, given), option_changes(one.options, given))
+        for one in choose(suite, names, tags)
+    ]
+    prepared = prepare_runs(wanted, space)
     if as_json:
         plans = [
             {

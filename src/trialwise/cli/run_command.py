@@ -11,12 +11,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import choose, load, selection, size_options
+from trialwise.cli.selecting import (
+    choose,
+    load,
+    option_changes,
+    selection,
+    size_changes,
+    size_options,
+)
 
 if TYPE_CHECKING:
-    from trialwise.cli.planning import Prepared
     from trialwise.engine.run_events import Listener
     from trialwise.model.run import RunRecord
+    from trialwise.runtime.preparing import PreparedRun
     from trialwise.runtime.workspace import Workspace
     from trialwise.suite import Suite
 from trialwise.reports.formats import list_endings
@@ -65,17 +72,21 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
       trialwise run support-agent --max-usd 2 -o report.html -o results.junit.xml
       trialwise run --resume
     """
-    from trialwise.cli.planning import prepare_all
+    from trialwise.runtime.preparing import prepare_runs
 
     _check_outputs(given["outputs"])
+    if given["record"] is not None and given["replay"] is not None:
+        raise click.UsageError("--record and --replay exclude each other")
     suite = load(file, without_services=given["replay"] is not None)
-    chosen = choose(suite, names, tags)
     space = _workspace(suite, given)
-    prepared = prepare_all(chosen, space, given)
-    _check_tape(prepared, given)
+    wanted = [
+        (size_changes(one.contract, given), option_changes(one.options, given))
+        for one in choose(suite, names, tags)
+    ]
+    prepared = _with_recording(prepare_runs(wanted, space), given)
     if not given["quiet"]:
         _announce(suite, prepared)
-    records, interrupted = _run(prepared, space, given)
+    records, interrupted = _run(prepared, space)
     code = _exit_code(records, interrupted, strict=given["fail_on_inconclusive"])
     troubles = _report(suite, records, given, code)
     for trouble in troubles:
@@ -114,7 +125,7 @@ def _progress() -> tuple[Listener, ...]:
     return () if shown is None else (shown,)
 
 
-def _announce(suite: Suite, prepared: Sequence[Prepared]) -> None:
+def _announce(suite: Suite, prepared: Sequence[PreparedRun]) -> None:
     from trialwise.pages.run_rules import render_rules
     from trialwise.runtime.expected_expense import expense_of
 
@@ -124,9 +135,7 @@ def _announce(suite: Suite, prepared: Sequence[Prepared]) -> None:
             click.echo(text, err=True)
 
 
-def _run(
-    prepared: Sequence[Prepared], space: Workspace, given: dict[str, Any]
-) -> tuple[list[RunRecord], bool]:
+def _run(prepared: Sequence[PreparedRun], space: Workspace) -> tuple[list[RunRecord], bool]:
     """Run one contract after another; Ctrl-C ends the suite and keeps what there is."""
     from trialwise.errors import RunInterrupted
     from trialwise.runtime.result import Result
@@ -139,11 +148,8 @@ def _run(
     for one in prepared:
         if one.finished is not None:
             click.echo(f"{one.plan.contract}: finished before, kept", err=True)
-            records.append(one.finished)
-            continue
-        contract = _with_recording(one, given)
         try:
-            records.append(run_prepared(contract, one.plan, space, one.kept).record)
+            records.append(run_prepared(one, space).record)
         except RunInterrupted as stopped:
             click.echo(f"\n{stopped}", err=True)
             if isinstance(stopped.result, Result):
@@ -152,39 +158,14 @@ def _run(
     return records, False
 
 
-def _check_tape(prepared: Sequence[Prepared], given: dict[str, Any]) -> None:
-    """Refuse a recording that has nothing to play, or that would become one of two runs."""
-    record, replay = given["record"], given["replay"]
-    if record is not None and replay is not None:
-        raise click.UsageError("--record and --replay exclude each other")
-    if replay is None and (record is None or given["resume"] is not None or not record.exists()):
-        return
-    from trialwise.services import ReplayService
-
-    for one in prepared:
-        contract = one.plan.contract
-        count = len(ReplayService(replay or record, contract=contract))
-        if replay is not None and not count:
-            raise click.UsageError(f"{replay} holds no reply of {contract}")
-        if replay is None and count:
-            raise click.UsageError(
-                f"{record} holds {count} replies of {contract} from another run, and --replay "
-                "could not tell them apart: remove it, or name another file"
-            )
-
-
-def _with_recording(one: Prepared, given: dict[str, Any]) -> Any:
+def _with_recording(prepared: list[PreparedRun], given: dict[str, Any]) -> list[PreparedRun]:
     if given["replay"] is None and given["record"] is None:
-        return one.contract
-    from trialwise.runtime.preparing import open_service
-    from trialwise.services import RecordingService, ReplayService
+        return prepared
+    from trialwise.runtime.recording import record_replies, replay_replies
 
     if given["replay"] is not None:
-        replay = ReplayService(given["replay"], contract=one.plan.contract)
-        return one.contract.with_service(replay)
-    service = open_service(one.contract, one.plan.options)
-    recording = RecordingService(service, given["record"], contract=one.plan.contract)
-    return one.contract.with_service(recording)
+        return replay_replies(prepared, given["replay"])
+    return record_replies(prepared, given["record"])
 
 
 def _exit_code(records: Sequence[RunRecord], interrupted: bool, *, strict: bool) -> int:

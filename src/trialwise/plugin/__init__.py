@@ -19,7 +19,6 @@ Run:
     interrupts        Ctrl-C
     session_budget    limits of the whole session, shared by its workers
     other_plugins     what other plugins mean for a test that is run many times
-    measuring         baselines
     workbench         the `trialwise` fixture
 
 Shown:

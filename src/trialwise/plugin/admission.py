@@ -15,14 +15,12 @@ from trialwise.model.plan import Plan
 from trialwise.plugin.identity import body_of
 from trialwise.plugin.marker import MarkerError, read_marker
 from trialwise.plugin.settings import Settings
+from trialwise.runtime.resuming import EarlierRun, EarlierRuns
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from trialwise.model.run import RunRecord, RunSummary
-    from trialwise.stores.runs import StoredRun
-
-__all__ = ["CASE", "Case", "Earlier", "Kept", "admit"]
+__all__ = ["CASE", "Case", "Earlier", "admit"]
 
 #: Fixtures that change or catch what belongs to the whole process.
 _PROCESS_WIDE = frozenset(
@@ -132,21 +130,8 @@ def _conflicts(item: pytest.Function, options: RunOptions) -> Iterator[str]:
         yield "concurrency needs asyncio: anyio's trio backend runs one trial after the other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """What an earlier session left of a test."""
-
-    plan: Plan
-    stored: StoredRun | None = None
-    """A run to go on with."""
-    finished: RunRecord | None = None
-    """What it came to."""
-    note: str = ""
-    """Why nothing of it serves."""
-
-
 class Earlier:
-    """The runs of earlier sessions, read when the first test asks for its own.
+    """The runs of earlier sessions, where those are resumed.
 
     Args:
         settings: The session's.
@@ -154,36 +139,21 @@ class Earlier:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._newest: dict[str, RunSummary] | None = None
+        self._runs = EarlierRuns(settings.store) if settings.resume else None
 
-    def of(self, case: Case) -> Kept:
-        """What serves of the newest run of a test, where runs are gone on with."""
-        from trialwise.model.codec import plan_differences, plan_hash
-        from trialwise.stores.runs import RunStore
+    def find(self, case: Case) -> EarlierRun:
+        """What the newest run of a test contributes.
 
-        newest = self._newest_of(case.contract.name) if self._settings.resume else None
-        if newest is None or newest.damage:
-            return Kept(plan=case.plan)
-        stored = RunStore(self._settings.store).open(newest.run_id)
-        plan = _plan(
-            case.contract,
-            case.options,
-            self._settings,
-            now=stored.started_at,
-            seed=stored.plan.seed,
-        )
-        if plan_hash(plan) != stored.plan_hash:
-            changed = "; ".join(plan_differences(stored.plan, plan)) or "made by another version"
-            return Kept(plan=case.plan, note=f"not resumed, since the test has changed: {changed}")
-        if newest.is_unfinished:
-            return Kept(plan=plan, stored=stored)
-        return Kept(plan=plan, finished=stored.record())
+        A test that has changed gets a new run, with a note: a session cannot refuse one of its
+        tests for what an earlier session did.
+        """
+        if self._runs is None:
+            return EarlierRun(case.plan)
 
-    def _newest_of(self, contract: str) -> RunSummary | None:
-        from trialwise.stores.runs import RunStore
+        def make_plan(now: datetime | None, seed: int | None) -> Plan:
+            if now is None:
+                return case.plan
+            return _plan(case.contract, case.options, self._settings, now=now, seed=seed)
 
-        if self._newest is None:
-            # The newest comes first in the list, and last into the mapping.
-            found = reversed(RunStore(self._settings.store).list())
-            self._newest = {one.contract: one for one in found}
-        return self._newest.get(contract)
+        purpose = "measure" if self._settings.measure else "test"
+        return self._runs.find(case.contract.name, make_plan, purpose=purpose)

@@ -15,11 +15,12 @@ from trialwise.engine.run_state import TrialStart
 from trialwise.errors import TrialwiseError
 from trialwise.model.codec import to_plain
 from trialwise.model.outcome import CheckResult
+from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Input
 from trialwise.model.verdict import Decision
 from trialwise.plugin import other_plugins
-from trialwise.plugin.admission import CASE, Case, Earlier, Kept, admit
+from trialwise.plugin.admission import CASE, Case, Earlier, admit
 from trialwise.plugin.endings import Ending
 from trialwise.plugin.one_by_one import OneByOne
 from trialwise.plugin.pytest_driver import TestRun
@@ -29,6 +30,7 @@ from trialwise.plugin.session_budget import SessionBudget
 from trialwise.plugin.settings import Settings
 from trialwise.plugin.trial_fixture import TrialHandle, UnknownCriterion
 from trialwise.plugin.trial_items import TrialItem, copy_item
+from trialwise.runtime.deciding import decide_and_keep
 
 __all__ = ["RESULTS", "CheckFailed", "MarkedTest", "concluded", "raise_verdict", "shown_path"]
 
@@ -89,30 +91,33 @@ class MarkedTest:
         self._criteria = tuple(one.name for one in case.contract.criteria)
         (sampling,) = case.contract.samplings.values()
         self._inputs = sampling.inputs
-        kept = self._earlier.of(case)
-        if kept.finished is not None:
-            path = self._settings.store / "runs" / kept.finished.run_id
-            self._conclude(kept.finished, path, note="finished before, kept")
-            self._judge(kept.finished)
+        earlier = self._earlier.find(case)
+        if earlier.finished is not None:
+            path = self._settings.store / "runs" / earlier.finished.run_id
+            self._conclude(earlier.finished, path, note="finished before, kept")
+            self._raise_unless_passed(earlier.finished)
             return
         session = self._item.session
         self._run = TestRun(
-            kept.plan,
+            earlier.plan,
             budget=self._budget,
             folder=self._settings.store,
-            resume=None if kept.stored is None else kept.stored.run_id,
+            resume=None if earlier.stored is None else earlier.stored.run_id,
             asked_to_stop=lambda: session.shouldfail or session.shouldstop,
         )
         if self._settings.measure:
-            self._measure(case, kept)
+            self._measure(case, earlier.plan)
             return
+        note = ""
+        if earlier.refused is not None:
+            note = f"not resumed, since the test has changed: {earlier.refused.changed}"
 
         def conclude(run: TestRun) -> RunRecord:
-            record = run.judged()
-            self._conclude(record, run.path, note=kept.note)
+            record = decide_and_keep(earlier.plan, run.outcome, run.stored)
+            self._conclude(record, run.path, note=note)
             return record
 
-        self._judge(self._through(case, conclude))
+        self._raise_unless_passed(self._through(case, conclude))
 
     def raise_leftovers(self) -> None:
         """Raise what went wrong in tearing trials down: an error beside the verdict, once."""
@@ -178,14 +183,26 @@ class MarkedTest:
         self.reasons.note(Ending(result=result, where=where), item.trial.index, write)
         return where
 
-    def _measure(self, case: Case, kept: Kept) -> None:
-        from trialwise.plugin.measuring import measured
+    def _measure(self, case: Case, plan: Plan) -> None:
+        from trialwise.checks.criterion_scopes import scopes_of
+        from trialwise.engine.ports import SystemClock
+        from trialwise.runtime.measuring import keep_baseline
         from trialwise.stores.baselines import BaselineStore
 
         # Found out before the trials are paid for.
         BaselineStore(self._settings.baselines).check_writable(case.contract.name)
+        scopes = scopes_of(case.contract)
         done = self._through(
-            case, lambda run: measured(run, kept.plan, case.contract, self._settings.baselines)
+            case,
+            lambda run: keep_baseline(
+                plan,
+                run.outcome,
+                run.stored,
+                scopes=scopes,
+                baselines=self._settings.baselines,
+                created_at=SystemClock().now(),
+                resume_with="--trialwise-measure --trialwise-resume",
+            ),
         )
         rates = {
             name: f"{found.passed} of {found.trials}"
@@ -200,7 +217,7 @@ class MarkedTest:
     def _conclude(self, record: RunRecord, path: Path, *, note: str) -> None:
         self._where = concluded(self._item, record, path, note=note)
 
-    def _judge(self, record: RunRecord) -> None:
+    def _raise_unless_passed(self, record: RunRecord) -> None:
         if record.verdict.decision is not Decision.PASS:
             self._add_sections()
             raise_verdict(self._item, record, self.reasons, self._where, self._settings)

@@ -21,12 +21,9 @@ from trialwise.engine.ports import SystemClock
 from trialwise.engine.run_state import RunOutcome, RunState
 from trialwise.model.outcome import FailReason
 from trialwise.model.plan import Plan
-from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.plugin.session_budget import SessionBudget
 from trialwise.plugin.trial_items import TrialItem
-from trialwise.procedures.deciding.run_verdict import decide_run
-from trialwise.runtime.running import reproducibility
 from trialwise.stores.runs import RunStore, StoredRun
 
 __all__ = ["TestRun"]
@@ -99,7 +96,6 @@ class TestRun:
         clock = SystemClock()
         # A test has one list of inputs, so one experiment.
         (self._experiment,) = plan.experiments
-        self._plan = plan
         self._log = _RunLog(plan, folder, clock.now())
         done = () if resume is None else self._log.resume(resume)
         self._state = RunState(
@@ -200,23 +196,4 @@ class TestRun:
             setup_s=round(course.setup_s, 6),
             started_s=round(max(0.0, course.started_s - self._state.meter.began_s), 6),
             reply=None if handle.reply is None else text(handle.reply, _REPLY_LIMIT),
-        )
-
-    def judged(self) -> RunRecord:
-        """The verdict on what was run, written down."""
-        stored, outcome = self.stored, self.outcome
-        verdict = decide_run(
-            self._plan,
-            outcome.trials,
-            stops=outcome.stops,
-            stop=outcome.stop,
-            spending=outcome.spending,
-            run_id=stored.run_id,
-            started_at=stored.started_at,
-            message=outcome.message,
-            reproducibility=reproducibility(self._plan),
-        )
-        stored.write_record(verdict)
-        return RunRecord(
-            run_id=stored.run_id, plan=self._plan, trials=outcome.trials, verdict=verdict
         )

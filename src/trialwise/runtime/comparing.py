@@ -24,11 +24,11 @@ from trialwise.procedures.comparing.comparison_findings import (
 )
 from trialwise.procedures.comparing.criterion_comparison import fewest_discordant
 from trialwise.procedures.comparing.run_comparison import compare_records
-from trialwise.procedures.deciding.run_verdict import decide_run
+from trialwise.runtime.deciding import decide_and_keep
 from trialwise.runtime.interleaving import SidePlan, drive_in_turn
-from trialwise.runtime.preparing import open_service, prepare
+from trialwise.runtime.preparing import prepare
 from trialwise.runtime.result import Result
-from trialwise.runtime.running import reproducibility
+from trialwise.runtime.service_placement import open_service
 from trialwise.runtime.settings import options_of
 from trialwise.runtime.workspace import Workspace
 from trialwise.stats.multiplicity import Correction
@@ -174,7 +174,7 @@ def compare(
         kept = [_keep(stack, space.store, plan, now) for plan in plans]
         outcomes = _run(contracts, plans, kept, space)
         records = [
-            _judged(plan, outcome, stored, now)
+            decide_and_keep(plan, outcome, stored, started_at=now)
             for plan, outcome, stored in zip(plans, outcomes, kept, strict=True)
         ]
     comparison = Comparison(
@@ -361,28 +361,7 @@ def _run(
     try:
         return drive_in_turn((side(0), side(1)))
     finally:
-        for listener in space.listeners:
-            close = getattr(listener, "close", None)
-            if callable(close):
-                close()
-
-
-def _judged(plan: Plan, outcome: RunOutcome, stored: StoredRun | None, now: datetime) -> RunRecord:
-    run_id = "" if stored is None else stored.run_id
-    verdict = decide_run(
-        plan,
-        outcome.trials,
-        stops=outcome.stops,
-        stop=outcome.stop,
-        spending=outcome.spending,
-        run_id=run_id,
-        started_at=now,
-        message=outcome.message,
-        reproducibility=reproducibility(plan),
-    )
-    if stored is not None:
-        stored.write_record(verdict)
-    return RunRecord(run_id=run_id, plan=plan, trials=outcome.trials, verdict=verdict)
+        space.close_listeners()
 
 
 def _path(stored: StoredRun | None) -> Path | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from trialwise import __version__
 from trialwise.engine.run_events import Listener
@@ -19,14 +19,18 @@ from trialwise.model.outcome import FailReason
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.run_settings import RunSettings
 from trialwise.model.trial import Trial
-from trialwise.runtime.preparing import prepare
+from trialwise.runtime.preparing import prepare_run
 from trialwise.runtime.settings import options_of
-from trialwise.runtime.workspace import Execution, Workspace
+from trialwise.runtime.workspace import Workspace
 
 if TYPE_CHECKING:
-    from trialwise.model.baseline import CriterionScope
+    from datetime import datetime
 
-__all__ = ["Measurement", "measure"]
+    from trialwise.engine.run_state import RunOutcome
+    from trialwise.model.baseline import CriterionScope
+    from trialwise.stores.runs import StoredRun
+
+__all__ = ["Measurement", "keep_baseline", "measure", "write_baseline"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,60 +91,114 @@ def measure(
         listener=listener,
         redact=redact,
     )
-    kept = space.to_resume(whole.name, purpose="measure")
-    # Before the trials: a postcondition with a state of its own may change while they run.
+    prepared = prepare_run(whole, options_of(options, settings), space, measuring=True)
+    # Found out before the trials are paid for.
+    BaselineStore(space.baselines).check_writable(whole.name)
+    # Before the trials: a check with a state of its own may change while they run.
     scopes = scopes_of(whole)
-    plan = prepare(
-        whole,
-        options_of(options, settings),
-        space.baselines,
-        now=space.clock.now() if kept is None else kept.started_at,
-        seed=None if kept is None else kept.plan.seed,
-        measuring=True,
-    )
-    files = BaselineStore(space.baselines)
-    files.check_writable(whole.name)
-    with space.execute(whole, plan, kept) as done:
-        _check_complete(done)
-    created_at = space.clock.now()
-    trials = done.outcome.trials
+    with space.execute(prepared) as done:
+        return keep_baseline(
+            prepared.plan,
+            done.outcome,
+            done.stored,
+            scopes=scopes,
+            baselines=space.baselines,
+            created_at=space.clock.now(),
+            identifier=identifier,
+            valid_days=valid_days,
+            grace_days=grace_days,
+        )
+
+
+def keep_baseline(
+    plan: Plan,
+    outcome: RunOutcome,
+    stored: StoredRun | None,
+    *,
+    resume_with: str = "resume",
+    **described: Unpack[Description],
+) -> Measurement:
+    """Write the baseline that a complete run makes.
+
+    Args:
+        plan: What was run.
+        outcome: What came of it.
+        stored: Where its trials are kept, if they are.
+        resume_with: How the caller's user resumes a run.
+        described: What the baseline says of itself, and where it is kept.
+
+    Raises:
+        BaselineError: The run ended before its plan did; part of a baseline is not a baseline.
+        RunInterrupted: Somebody stopped it.
+    """
+    if outcome.stop.is_premature:
+        raise _incomplete(outcome, stored, resume_with)
+    return write_baseline(plan, outcome.trials, stored, **described)
+
+
+class Description(TypedDict, total=False):
+    """What a baseline says of itself beside its counts, and where it is kept."""
+
+    scopes: Required[Mapping[str, CriterionScope]]
+    """What each criterion was asked of, as of before the first trial."""
+    baselines: Required[Path]
+    """The folder that baselines are kept in."""
+    created_at: Required[datetime]
+    identifier: str | None
+    """By default the contract and the moment."""
+    valid_days: float | None
+    """How long it is taken to stay representative."""
+    grace_days: float
+    """How long after that it is still admitted, with a warning."""
+
+
+def write_baseline(
+    plan: Plan,
+    trials: Sequence[Trial],
+    stored: StoredRun | None = None,
+    *,
+    scopes: Mapping[str, CriterionScope],
+    baselines: Path,
+    created_at: datetime,
+    identifier: str | None = None,
+    valid_days: float | None = None,
+    grace_days: float = 0.0,
+) -> Measurement:
+    """Count trials into a baseline and write its file; see `Description`."""
+    from trialwise.stores.baselines import BaselineStore
+
+    files = BaselineStore(baselines)
     baseline = Baseline(
-        identifier=identifier or f"{whole.name}@{created_at:%Y-%m-%dT%H-%M-%S}",
-        contract=whole.name,
+        identifier=identifier or f"{plan.contract}@{created_at:%Y-%m-%dT%H-%M-%S}",
+        contract=plan.contract,
         created_at=created_at,
-        criteria=observed_criteria(plan, trials, scopes),
+        criteria={
+            one.criterion: _count(one, plan, trials, scopes[one.criterion]) for one in plan.criteria
+        },
         covariates=plan.covariates,
         factors=plan.factors,
         claim=plan.claim,
-        latencies_s=successful_latencies(plan, trials),
+        latencies_s=_successful_latencies(plan, trials),
         run_trials=Counter(trial.experiment for trial in trials),
         valid_days=valid_days,
         grace_days=grace_days,
-        epoch=files.next_epoch(whole.name, plan.covariates),
-        run_id=done.run_id,
+        epoch=files.next_epoch(plan.contract, plan.covariates),
+        run_id="" if stored is None else stored.run_id,
         tool_version=__version__,
     )
-    return Measurement(baseline, files.save(baseline), trials, done.path)
+    path = None if stored is None else stored.path
+    return Measurement(baseline, files.save(baseline), tuple(trials), path)
 
 
-def _check_complete(done: Execution) -> None:
-    outcome = done.outcome
-    if not outcome.stop.is_premature:
-        return
-    where = "" if done.path is None else f" Its trials are kept in {done.path}: go on with resume."
+def _incomplete(
+    outcome: RunOutcome, stored: StoredRun | None, resume_with: str
+) -> BaselineError | RunInterrupted:
+    where = ""
+    if stored is not None:
+        where = f" Its trials are kept in {stored.path}: go on with {resume_with}."
     message = f"no baseline was written: {outcome.message or outcome.stop}.{where}"
-    if outcome.stop is StopReason.INTERRUPTED:
-        raise RunInterrupted(message)
-    raise BaselineError(message)
-
-
-def observed_criteria(
-    plan: Plan, trials: Sequence[Trial], scopes: Mapping[str, CriterionScope]
-) -> dict[str, CriterionBaseline]:
-    """What was observed of each criterion, as a baseline keeps it."""
-    return {
-        one.criterion: _count(one, plan, trials, scopes[one.criterion]) for one in plan.criteria
-    }
+    interrupted = outcome.stop is StopReason.INTERRUPTED
+    return RunInterrupted(message) if interrupted else BaselineError(message)
 
 
 def _count(
@@ -167,7 +225,7 @@ def _count(
     )
 
 
-def successful_latencies(plan: Plan, trials: Sequence[Trial]) -> dict[str, tuple[float, ...]]:
+def _successful_latencies(plan: Plan, trials: Sequence[Trial]) -> dict[str, tuple[float, ...]]:
     """Of the successful trials of each experiment, in ascending order (§12.2)."""
     return {
         experiment.name: tuple(

@@ -6,7 +6,6 @@ trials, and it is judged like any other run, so that a record of it can be decid
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,9 +13,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 
-from trialwise import __version__
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import SystemClock
+from trialwise.engine.run_state import RunOutcome
 from trialwise.errors import BaselineError, InvalidArgument
 from trialwise.model.baseline import Baseline
 from trialwise.model.claim import Claim
@@ -24,7 +23,6 @@ from trialwise.model.contract import Latency
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import Analysis, RunOptions
-from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Intent
@@ -34,11 +32,11 @@ from trialwise.outcomes.outcome_plans import plan_outcomes, scopes_of_outcomes
 from trialwise.outcomes.outcome_questions import Asked, Supplied, ask, question_all
 from trialwise.outcomes.outcome_rows import Outcomes
 from trialwise.outcomes.used_trials import use_trials
-from trialwise.procedures.deciding.run_verdict import decide_run
-from trialwise.runtime.measuring import Measurement, observed_criteria, successful_latencies
-from trialwise.runtime.preparing import Baselines, design_cache
+from trialwise.runtime.baseline_choice import Baselines, choose_baseline, needs_baseline
+from trialwise.runtime.deciding import decide_and_keep
+from trialwise.runtime.measuring import Measurement, write_baseline
+from trialwise.runtime.preparing import design_cache
 from trialwise.runtime.result import Result
-from trialwise.runtime.running import reproducibility
 from trialwise.stats.result_types import Rule
 from trialwise.validation import require_choice
 
@@ -208,13 +206,13 @@ def score(
         asked,
         seed=seed,
         baseline=reference.baseline,
-        references=_references(asked, reference),
+        references=reference.references(asked.covariates),
         guards=reference.guards,
         cache=design_cache() if asked.sequential else None,
     )
     used = use_trials(plan, _trials(asked, redact))
     return Scored(
-        _judged(used),
+        Result(_decide(used)),
         metrics_of(asked.experiments, ks=ks, confidence=confidence, rule=rule, order=asked.order),
         found,
         used.unused,
@@ -258,8 +256,6 @@ def measure_outcomes(
     Raises:
         BaselineError: The file says that trials are missing: part of a baseline is none.
     """
-    from trialwise.stores.baselines import BaselineStore
-
     found = _outcomes_of(outcomes)
     named = [Criterion(name, Supplied(), never_fails=True) for name in criteria or found.criteria]
     asked = ask(
@@ -279,24 +275,16 @@ def measure_outcomes(
             f"no baseline was written: {found.source} holds {len(trials)} of "
             f"{plan.max_trials} trials. Finish the run it is of first."
         )
-    moment = created_at or SystemClock().now()
-    store = BaselineStore(Path(baselines))
-    baseline = Baseline(
-        identifier=identifier or f"{asked.contract}@{moment:%Y-%m-%dT%H-%M-%S}",
-        contract=asked.contract,
-        created_at=moment,
-        criteria=observed_criteria(plan, trials, scopes_of_outcomes(asked)),
-        covariates=plan.covariates,
-        factors=plan.factors,
-        claim=plan.claim,
-        latencies_s=successful_latencies(plan, trials),
-        run_trials=Counter(trial.experiment for trial in trials),
+    return write_baseline(
+        plan,
+        trials,
+        scopes=scopes_of_outcomes(asked),
+        baselines=Path(baselines),
+        created_at=created_at or SystemClock().now(),
+        identifier=identifier,
         valid_days=valid_days,
         grace_days=grace_days,
-        epoch=store.next_epoch(asked.contract, plan.covariates),
-        tool_version=__version__,
     )
-    return Measurement(baseline, store.save(baseline), trials)
 
 
 # --- What is asked --------------------------------------------------------------------------------
@@ -313,16 +301,9 @@ def _outcomes_of(source: Source) -> Outcomes:
 def _reference(
     asked: Asked, no_worse_than: str | Baseline | None, folder: Path, now: datetime
 ) -> Baselines:
-    """The baseline that the outcomes are held against, admitted or refused (§8.4.5)."""
-    compared = [one for one in asked.criteria if one.no_worse_than is not None]
-    timed = asked.latency is not None and any(
-        one.limit_s is None for one in asked.latency.constraints
-    )
-    if not compared and not timed:
+    """The baseline that the outcomes are compared with, admitted or refused."""
+    if not needs_baseline(asked.criteria, asked.latency):
         return Baselines()
-    from trialwise.procedures.guardrails import admit, assess_baseline
-    from trialwise.procedures.selection import select_baseline
-    from trialwise.runtime.preparing import named_baseline
     from trialwise.stores.baselines import BaselineStore
 
     kept: Sequence[tuple[Path | None, Baseline]]
@@ -330,40 +311,18 @@ def _reference(
         kept = [(None, no_worse_than)]
     else:
         kept = BaselineStore(folder).all(asked.contract)
-    selected = select_baseline(
-        [one for _, one in kept],
+    return choose_baseline(
+        kept,
         contract=asked.contract,
-        profile=asked.covariates,
-        identifier=named_baseline(compared),
-    )
-    scopes = scopes_of_outcomes(asked)
-    guards = assess_baseline(
-        selected.baseline,
-        scopes={one.name: scopes[one.name] for one in compared},
+        criteria=asked.criteria,
+        scopes=scopes_of_outcomes(asked),
         claim=asked.claim,
         covariates=(),
         profile=asked.covariates,
         factors=asked.factors,
+        options=asked.options,
         now=now,
-        analysis=asked.options.analysis,
     )
-    options = asked.options
-    admitted = admit(
-        (*guards, *selected.warnings), intent=options.intent, overrides=options.overrides
-    )
-    path = next(path for path, one in kept if one is selected.baseline)
-    return Baselines(selected.baseline, "" if path is None else str(path), admitted)
-
-
-def _references(asked: Asked, reference: Baselines) -> dict[str, Any]:
-    if reference.baseline is None:
-        return {}
-    from trialwise.procedures.selection import reference_of
-
-    return {
-        name: reference_of(reference.baseline, name, asked.covariates, file=reference.file)
-        for name in reference.baseline.criteria
-    }
 
 
 # --- What comes of it -----------------------------------------------------------------------------
@@ -381,15 +340,12 @@ def _trials(asked: Asked, redact: Callable[[str], str] | None) -> tuple[Trial, .
     return tuple(trials)
 
 
-def _judged(used: Used) -> Result:
-    plan: Plan = used.plan
-    verdict = decide_run(
-        plan,
-        used.trials,
+def _decide(used: Used) -> RunRecord:
+    outcome = RunOutcome(
+        trials=used.trials,
         stops=used.stops,
         stop=used.stop,
         spending=used.spending,
         message=used.message if used.stop is StopReason.TRIALS_BUDGET else "",
-        reproducibility=reproducibility(plan),
     )
-    return Result(RunRecord(run_id="", plan=plan, trials=used.trials, verdict=verdict))
+    return decide_and_keep(used.plan, outcome)

@@ -1,4 +1,4 @@
-"""Everything a run needs before its first trial: its plan, its service, its baseline."""
+"""Everything that a run needs before its first trial: its plan, its baseline, an earlier run."""
 
 from __future__ import annotations
 
@@ -6,34 +6,28 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
-from trialwise.engine.ports import Service, SystemClock
-from trialwise.errors import InvalidArgument
+from trialwise.engine.ports import SystemClock
+from trialwise.errors import DesignRefused, InvalidArgument, RunNotFound
 from trialwise.model.contract import Contract
 from trialwise.model.covariate import resolve_covariates
-from trialwise.model.evidence import Guard
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.run_settings import RunSettings
 from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.runtime.baseline_choice import Baselines, choose_baseline, needs_baseline
 from trialwise.runtime.settings import options_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from trialwise.model.baseline import Baseline
-    from trialwise.model.criterion import Criterion, CriterionScope
+    from trialwise.model.run import RunRecord
+    from trialwise.runtime.resuming import EarlierRuns
+    from trialwise.runtime.workspace import Workspace
     from trialwise.stats.sequential.catalogue import DesignCache
+    from trialwise.stores.runs import StoredRun
 
-__all__ = ["Baselines", "open_service", "plan", "prepare"]
-
-
-class Baselines(NamedTuple):
-    """The baseline a run is held against, and what is wrong with that."""
-
-    baseline: Baseline | None = None
-    file: str = ""
-    guards: tuple[Guard, ...] = ()
+__all__ = ["PreparedRun", "design_cache", "plan", "prepare", "prepare_run", "prepare_runs"]
 
 
 def plan(
@@ -84,19 +78,21 @@ def prepare(
     now = now or SystemClock().now()
     profile = resolve_covariates(contract.covariates, now, os.environ)
     found = Baselines()
-    if not measuring and _needs_baseline(contract):
+    if not measuring and needs_baseline(contract.criteria, contract.latency):
         from trialwise.stores.baselines import BaselineStore
 
-        kept = BaselineStore(baselines).all(contract.name)
-        found = _find_baseline(contract, options, kept, scopes, now)
-    references = {}
-    if found.baseline is not None:
-        from trialwise.procedures.selection import reference_of
-
-        references = {
-            name: reference_of(found.baseline, name, profile, file=found.file)
-            for name in found.baseline.criteria
-        }
+        found = choose_baseline(
+            BaselineStore(baselines).all(contract.name),
+            contract=contract.name,
+            criteria=contract.criteria,
+            scopes=scopes,
+            claim=contract.claim,
+            covariates=contract.covariates,
+            profile=profile,
+            factors=contract.factors,
+            options=options,
+            now=now,
+        )
     return plan_run(
         contract,
         options,
@@ -107,7 +103,7 @@ def prepare(
             for one in contract.criteria
         },
         baseline=found.baseline,
-        references=references,
+        references=found.references(profile),
         covariates=profile,
         guards=found.guards,
         cache=design_cache(),
@@ -115,72 +111,89 @@ def prepare(
     )
 
 
-def _needs_baseline(contract: Contract) -> bool:
-    latency = contract.latency
-    timed = latency is not None and any(one.limit_s is None for one in latency.constraints)
-    return timed or any(one.no_worse_than is not None for one in contract.criteria)
+class PreparedRun(NamedTuple):
+    """A contract that is ready to run, or that was run before."""
+
+    contract: Contract
+    plan: Plan
+    stored: StoredRun | None = None
+    """The stored run to resume."""
+    finished: RunRecord | None = None
+    """The record of a finished run with the same plan, which is kept."""
 
 
-def _find_baseline(
+def prepare_run(
+    contract: Contract, options: RunOptions, space: Workspace, *, measuring: bool = False
+) -> PreparedRun:
+    """Plan one contract, and find the run to resume where that was asked for.
+
+    Args:
+        contract: With its samplings.
+        options: How the run is made.
+        space: Where runs and baselines are kept, and whether to resume.
+        measuring: Whether a baseline is measured.
+
+    Raises:
+        DesignRefused: The design cannot support its claim.
+        RunNotFound: There is no run to resume, or its plan differs.
+    """
+    prepared = _prepare_run(contract, options, space, space.earlier_runs(), measuring=measuring)
+    _check_resumed([prepared], space)
+    return prepared
+
+
+def prepare_runs(
+    wanted: Iterable[tuple[Contract, RunOptions]], space: Workspace
+) -> list[PreparedRun]:
+    """Plan several contracts; what is wrong with any of them is said before anything runs.
+
+    Raises:
+        DesignRefused: With the reasons of every contract that was refused.
+        RunNotFound: There is no run to resume, or its plan differs.
+    """
+    several, earlier = list(wanted), space.earlier_runs()
+    prepared, reasons = [], []
+    for contract, options in several:
+        label = f"{contract.name}: " if len(several) > 1 else ""
+        try:
+            prepared.append(_prepare_run(contract, options, space, earlier))
+        except DesignRefused as refused:
+            reasons += [f"{label}{reason}" for reason in refused.reasons]
+        except InvalidArgument as error:
+            reasons.append(f"{label}{error}")
+    if reasons:
+        raise DesignRefused(tuple(reasons))
+    _check_resumed(prepared, space)
+    return prepared
+
+
+def _prepare_run(
     contract: Contract,
     options: RunOptions,
-    kept: Sequence[tuple[Path, Baseline]],
-    scopes: Mapping[str, CriterionScope],
-    now: datetime,
-) -> Baselines:
-    """Select a baseline by its index, and admit it or refuse the run (§8.4.5)."""
-    from trialwise.procedures.guardrails import admit, assess_baseline
-    from trialwise.procedures.selection import select_baseline
+    space: Workspace,
+    earlier: EarlierRuns | None,
+    *,
+    measuring: bool = False,
+) -> PreparedRun:
+    def make_plan(now: datetime | None, seed: int | None) -> Plan:
+        now = now or space.clock.now()
+        return prepare(contract, options, space.baselines, now=now, seed=seed, measuring=measuring)
 
-    profile = resolve_covariates(contract.covariates, now, os.environ)
-    compared = [one for one in contract.criteria if one.no_worse_than is not None]
-    selected = select_baseline(
-        [one for _, one in kept],
-        contract=contract.name,
-        profile=profile,
-        covariates=contract.covariates,
-        identifier=options.baseline or named_baseline(compared),
-    )
-    guards = assess_baseline(
-        selected.baseline,
-        scopes={one.name: scopes[one.name] for one in compared},
-        claim=contract.claim,
-        covariates=contract.covariates,
-        profile=profile,
-        factors=contract.factors,
-        now=now,
-        analysis=options.analysis,
-    )
-    admitted = admit(
-        (*guards, *selected.warnings), intent=options.intent, overrides=options.overrides
-    )
-    file = next(str(path) for path, one in kept if one is selected.baseline)
-    return Baselines(selected.baseline, file, admitted)
+    if earlier is None:
+        return PreparedRun(contract, make_plan(None, None))
+    purpose = "measure" if measuring else "test"
+    found = earlier.find(contract.name, make_plan, purpose=purpose)
+    if found.refused is not None:
+        raise found.refused
+    return PreparedRun(contract, found.plan, found.stored, found.finished)
 
 
-def named_baseline(criteria: Sequence[Criterion]) -> str | None:
-    """The one baseline that criteria name, if they name any: a run has one reference state."""
-    named = sorted({str(one.no_worse_than) for one in criteria} - {"baseline"})
-    if len(named) > 1:
-        allowed = "name one baseline for all criteria of a contract"
-        raise InvalidArgument("no_worse_than", named, allowed)
-    return named[0] if named else None
-
-
-def open_service(contract: Contract, options: RunOptions) -> Service:
-    """The contract's service; a function becomes one.
-
-    A sync function is called in place where nothing else has to happen meanwhile, and in threads
-    where several trials run side by side or one may have to be given up.
-    """
-    given = contract.service
-    if callable(getattr(given, "call", None)) and callable(getattr(given, "aclose", None)):
-        service: Service = given
-        return service
-    from trialwise.services import CallableService
-
-    in_thread = options.concurrency > 1 or options.timeout_s is not None
-    return CallableService(given, in_thread=in_thread)
+def _check_resumed(prepared: Sequence[PreparedRun], space: Workspace) -> None:
+    if space.resume and all(one.stored is None for one in prepared):
+        names = ", ".join(repr(one.contract.name) for one in prepared)
+        raise RunNotFound(
+            f"{space.store}: no run of {names} is unfinished: there is nothing to resume"
+        )
 
 
 def _seed(options: RunOptions) -> int:

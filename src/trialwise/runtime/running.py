@@ -1,32 +1,26 @@
-"""Running contracts: from a plan that was admitted to a record that is kept."""
+"""Running contracts: from a plan to a record that is kept."""
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from trialwise import __version__
 from trialwise.errors import InvalidArgument, RunInterrupted
-from trialwise.model.codec import plan_hash
 from trialwise.model.contract import Contract
-from trialwise.model.evidence import Reproducibility, StopReason
+from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
-from trialwise.model.plan import Plan
-from trialwise.model.run import RunRecord
 from trialwise.model.run_settings import RunSettings
-from trialwise.procedures.deciding.run_verdict import decide_run
-from trialwise.runtime.preparing import prepare
+from trialwise.runtime.deciding import decide_and_keep
+from trialwise.runtime.preparing import PreparedRun, prepare_run
 from trialwise.runtime.result import Result, SuiteResult
 from trialwise.runtime.settings import options_of
-from trialwise.runtime.workspace import Execution, Workspace
+from trialwise.runtime.workspace import Workspace
 
 if TYPE_CHECKING:
     from trialwise.engine.run_events import Listener
-    from trialwise.stores.runs import StoredRun
 
-__all__ = ["reproducibility", "run", "run_all", "run_prepared"]
+__all__ = ["run", "run_all", "run_prepared"]
 
 
 def run(
@@ -42,10 +36,10 @@ def run(
     redact: Callable[[str], str] | None = None,
     **settings: Unpack[RunSettings],
 ) -> Result:
-    """Run a contract and judge it.
+    """Run a contract and decide it.
 
     Every completed trial is in the journal before it counts; a run that was killed, interrupted or
-    stopped by a budget goes on with `resume`.
+    stopped by a budget continues with `resume`.
 
     Args:
         contract: What is promised, of which service.
@@ -72,32 +66,27 @@ def run(
         listener=listener,
         redact=redact,
     )
-    kept = space.to_resume(whole.name)
-    plan = prepare(
-        whole,
-        options_of(options, settings),
-        space.baselines,
-        now=space.clock.now() if kept is None else kept.started_at,
-        seed=None if kept is None else kept.plan.seed,
-    )
-    return run_prepared(whole, plan, space, kept)
+    return run_prepared(prepare_run(whole, options_of(options, settings), space), space)
 
 
-def run_prepared(
-    contract: Contract, plan: Plan, space: Workspace, kept: StoredRun | None = None
-) -> Result:
-    """Run and judge a plan that was admitted, in a workspace.
+def run_prepared(prepared: PreparedRun, space: Workspace) -> Result:
+    """Run and decide what was prepared; a run that was finished before is handed back as it is.
 
     Args:
-        contract: That the plan was made of.
-        plan: What to run.
-        space: Where it is kept and who hears of it.
-        kept: The stored run to go on with.
+        prepared: A contract with its plan.
+        space: Where the run is kept and who hears of it.
+
+    Raises:
+        RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is complete.
     """
-    with space.execute(contract, plan, kept) as done:
-        result = _judged(plan, done)
-        if done.stored is not None:
-            done.stored.write_record(result.verdict)
+    if prepared.finished is not None:
+        assert space.store is not None
+        return Result(prepared.finished, space.store / "runs" / prepared.finished.run_id)
+    with space.execute(prepared) as done:
+        record = decide_and_keep(
+            prepared.plan, done.outcome, done.stored, started_at=done.started_at
+        )
+    result = Result(record, done.path)
     if space.listeners:
         from trialwise.engine.run_events import VerdictReached
 
@@ -122,33 +111,6 @@ def run_all(
     if not several or len(set(names)) < len(names):
         raise InvalidArgument("contracts", names, "be at least one, of different names")
     return SuiteResult({one.name: run(one, options=options, **arguments) for one in several})
-
-
-def reproducibility(plan: Plan, known_hash: str = "") -> Reproducibility:
-    """The numerical ingredients of this machine, for the record."""
-    return Reproducibility(
-        tool_version=__version__,
-        python_version=platform.python_version(),
-        seed=plan.seed,
-        plan_hash=known_hash or plan_hash(plan),
-    )
-
-
-def _judged(plan: Plan, done: Execution) -> Result:
-    outcome = done.outcome
-    verdict = decide_run(
-        plan,
-        outcome.trials,
-        stops=outcome.stops,
-        stop=outcome.stop,
-        spending=outcome.spending,
-        run_id=done.run_id,
-        started_at=done.started_at,
-        message=outcome.message,
-        reproducibility=reproducibility(plan, "" if done.stored is None else done.stored.plan_hash),
-    )
-    record = RunRecord(run_id=done.run_id, plan=plan, trials=outcome.trials, verdict=verdict)
-    return Result(record, done.path)
 
 
 def _interrupted(result: Result) -> str:

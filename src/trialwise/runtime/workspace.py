@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from trialwise.engine.ports import SystemClock
-from trialwise.errors import InvalidArgument, RunNotFound
+from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.plan import Plan
 from trialwise.runtime.looping import run_to_end
-from trialwise.runtime.preparing import open_service
+from trialwise.runtime.service_placement import open_service
 
 if TYPE_CHECKING:
     import anyio
 
     from trialwise.engine.run_events import Event, Listener
     from trialwise.engine.run_state import RunOutcome
+    from trialwise.runtime.preparing import PreparedRun
+    from trialwise.runtime.resuming import EarlierRuns
     from trialwise.stores.runs import StoredRun
 
 __all__ = ["Execution", "Workspace"]
@@ -84,35 +86,18 @@ class Workspace:
             redact=redact,
         )
 
-    def to_resume(self, contract: str, *, purpose: str = "test") -> StoredRun | None:
-        """The stored run to go on with, if that was asked for.
-
-        Args:
-            contract: Whose.
-            purpose: "test", or "measure" where a baseline is measured.
-
-        Raises:
-            RunNotFound: There is none.
-        """
+    def earlier_runs(self) -> EarlierRuns | None:
+        """The runs that may be resumed; None where nothing is to be."""
         if not self.resume or self.store is None:
             return None
-        from trialwise.stores.runs import RunStore
+        from trialwise.runtime.resuming import EarlierRuns
 
-        runs = RunStore(self.store)
-        if isinstance(self.resume, str):
-            return runs.open(self.resume)
-        for one in runs.list():
-            if one.contract == contract and one.is_unfinished:
-                found = runs.open(one.run_id)
-                if found.plan.purpose == purpose:
-                    return found
-        raise RunNotFound(f"{self.store}: no unfinished run of {contract!r} is kept here")
+        return EarlierRuns(self.store, self.resume if isinstance(self.resume, str) else None)
 
     @contextmanager
-    def execute(
-        self, contract: Contract, plan: Plan, kept: StoredRun | None
-    ) -> Iterator[Execution]:
-        """Run a plan; while the context is open its record may be written."""
+    def execute(self, prepared: PreparedRun) -> Iterator[Execution]:
+        """Run what was prepared; while the context is open its record may be written."""
+        contract, plan, kept, _ = prepared
         try:
             if self.store is None:
                 yield self._run(contract, plan, None)
@@ -126,7 +111,7 @@ class Workspace:
             ) as stored:
                 yield self._run(contract, plan, stored)
         finally:
-            self._close_listeners()
+            self.close_listeners()
 
     def _run(self, contract: Contract, plan: Plan, stored: StoredRun | None) -> Execution:
         started_at = self.clock.now() if stored is None else stored.started_at
@@ -154,7 +139,7 @@ class Workspace:
         outcome = run_to_end(whole)
         return Execution(outcome=outcome, run_id=run_id, started_at=started_at, stored=stored)
 
-    def _close_listeners(self) -> None:
+    def close_listeners(self) -> None:
         """Let a display clean up after itself, whatever ended the run."""
         for one in self.listeners:
             close = getattr(one, "close", None)

@@ -6,6 +6,7 @@ import inspect
 import time
 from collections.abc import Callable
 from contextvars import copy_context
+from copy import copy
 from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
@@ -69,7 +70,7 @@ class CallableService:
         function: Annotated[Callable[..., Any], Arg(kind=PythonFunction())],
         *,
         abandon_on_cancel: bool = True,
-        in_thread: bool = True,
+        in_thread: bool | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         if not callable(function):
@@ -95,7 +96,7 @@ class CallableService:
         try:
             if self._is_async:
                 value, started, ended = self._timed(trial)
-            elif not self._in_thread:
+            elif self._in_thread is False:
                 value, started, ended = self._timed_in_place(trial)
             else:
                 value, started, ended = await self._threads.run(
@@ -114,6 +115,18 @@ class CallableService:
                 raise RuntimeError("the service cancelled itself") from error
             raise
         return _reply(value, max(0.0, ended - started))
+
+    def placed(self, *, in_thread: bool) -> CallableService:
+        """The service as a run wants it; one that says where it runs is returned as it is.
+
+        Args:
+            in_thread: Whether a sync function gets a thread.
+        """
+        if self._in_thread is not None:
+            return self
+        placed = copy(self)
+        placed._in_thread = in_thread
+        return placed
 
     async def aclose(self) -> None:
         """End the threads that wait for work; a later call starts new ones."""

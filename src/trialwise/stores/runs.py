@@ -12,7 +12,7 @@ runs of several processes in one store do not meet.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -38,7 +38,7 @@ from trialwise.stores.journal import Journal, count_journal, read_journal
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["RunStore", "StoreUnusable", "StoredRun"]
+__all__ = ["PlanChanged", "RunStore", "StoreUnusable", "StoredRun"]
 
 PLAN_FORMAT = "trialwise.plan-record/1"
 RECORD_FORMAT = "trialwise.run/1"
@@ -53,6 +53,22 @@ T = TypeVar("T")
 
 def _suffix() -> str:
     return secrets.token_hex(2)
+
+
+class PlanChanged(RunNotFound):
+    """A stored run has another plan, so its trials answer another question.
+
+    Args:
+        run_id: Of the stored run.
+        differences: Between its plan and the new one; none where another version made it.
+    """
+
+    def __init__(self, run_id: str, differences: Sequence[str]) -> None:
+        self.changed = "; ".join(differences) or "made by another version"
+        super().__init__(
+            f"{run_id} cannot be resumed with this plan: its trials belong to another. What "
+            f"differs: {self.changed}. Undo that, or start a new run."
+        )
 
 
 class StoredRun:
@@ -158,6 +174,20 @@ class StoredRun:
             trials=trials,
             verdict=_read(path, Verdict, kept["verdict"]),
         )
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it can be resumed; see `RunSummary.is_unfinished`."""
+        return _summary(self.path).is_unfinished
+
+    def check_plan(self, plan: Plan) -> None:
+        """Refuse a plan that the trials do not belong to.
+
+        Raises:
+            PlanChanged: With what differs.
+        """
+        if self.plan_hash != plan_hash(plan):
+            raise PlanChanged(self.run_id, plan_differences(self.plan, plan))
 
     def close(self) -> None:
         """Let go of the journal; closing twice is harmless."""
@@ -280,20 +310,16 @@ class RunStore:
             plan: May differ from the stored one in what `plan_hash` does not count.
 
         Raises:
-            RunNotFound: There is none, it is finished, or its plan is another.
+            RunNotFound: There is none, or it is finished.
+            PlanChanged: Its plan is another.
             JournalInUse: Another process is running it.
         """
         stored = self.open(run)
         journal = Journal(stored.path / "journal.jsonl")
         try:
-            if not _summary(stored.path).is_unfinished:
+            if not stored.is_unfinished:
                 raise RunNotFound(f"{stored.run_id} is finished; start a new run")
-            if stored.plan_hash != plan_hash(plan):
-                changed = plan_differences(stored.plan, plan) or ("made by another version",)
-                raise RunNotFound(
-                    f"{stored.run_id} cannot be resumed with this plan: its trials belong to "
-                    f"another. What differs: {'; '.join(changed)}. Undo that, or start a new run."
-                )
+            stored.check_plan(plan)
         except BaseException:
             journal.close()
             raise

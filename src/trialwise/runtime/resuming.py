@@ -1,0 +1,94 @@
+"""Which earlier run serves again: one policy for the command line, Python and pytest.
+
+The newest run of the contract counts, or the one that is named. If it is unfinished, it is resumed.
+If it is finished, its record is kept and nothing is run. Both need the same plan: if the plan
+differs, the trials answer another question, and the earlier run is refused with what differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from trialwise.model.plan import Plan
+from trialwise.stores.runs import PlanChanged, RunStore
+
+if TYPE_CHECKING:
+    from trialwise.model.run import RunRecord, RunSummary
+    from trialwise.stores.runs import StoredRun
+
+__all__ = ["EarlierRun", "EarlierRuns"]
+
+MakePlan: TypeAlias = Callable[[datetime | None, int | None], Plan]
+"""Plans a contract as of a date and with a seed; None for now and a new seed."""
+
+
+class EarlierRun(NamedTuple):
+    """What an earlier run contributes to this one."""
+
+    plan: Plan
+    """What to run: the resumed run's plan, or a new one."""
+    stored: StoredRun | None = None
+    """The unfinished run to resume."""
+    finished: RunRecord | None = None
+    """The finished run to keep instead of a new one."""
+    refused: PlanChanged | None = None
+    """Why the earlier run does not serve."""
+
+
+class EarlierRuns:
+    """The runs of a store, listed once, when the first contract asks.
+
+    Args:
+        store: The folder that runs are kept in.
+        named: The one run that may be resumed; None for the newest of each contract.
+    """
+
+    def __init__(self, store: Path, named: str | None = None) -> None:
+        self._runs = RunStore(store)
+        self._named = named
+        self._by_contract: dict[str, list[RunSummary]] | None = None
+
+    def find(self, contract: str, make_plan: MakePlan, *, purpose: str = "test") -> EarlierRun:
+        """What the runs of a contract contribute.
+
+        Args:
+            contract: Its name.
+            make_plan: Plans it.
+            purpose: "test", or "measure" where a baseline is measured.
+
+        Raises:
+            RunNotFound: The named run is not there.
+        """
+        stored = self._newest(contract, purpose)
+        if stored is None:
+            return EarlierRun(make_plan(None, None))
+        # Conditions such as the day of the week are those of the first start, and so is the seed.
+        plan = make_plan(stored.started_at, stored.plan.seed)
+        try:
+            stored.check_plan(plan)
+        except PlanChanged as refused:
+            return EarlierRun(make_plan(None, None), refused=refused)
+        if stored.is_unfinished:
+            return EarlierRun(plan, stored=stored)
+        return EarlierRun(plan, finished=stored.record())
+
+    def _newest(self, contract: str, purpose: str) -> StoredRun | None:
+        if self._named is not None:
+            found = self._runs.open(self._named)
+            return found if found.plan.contract == contract else None
+        for summary in self._of(contract):
+            found = self._runs.open(summary.run_id)
+            if found.plan.purpose == purpose:
+                return found
+        return None
+
+    def _of(self, contract: str) -> list[RunSummary]:
+        if self._by_contract is None:
+            self._by_contract = {}
+            for one in self._runs.list():
+                if not one.damage:
+                    self._by_contract.setdefault(one.contract, []).append(one)
+        return self._by_contract.get(contract, [])
