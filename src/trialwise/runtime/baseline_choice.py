@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.baseline import Baseline
 from trialwise.model.evidence import Guard
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from trialwise.model.baseline import BaselineReference
+    from trialwise.model.baseline import Baseline, BaselineReference
     from trialwise.model.claim import Claim
     from trialwise.model.contract import Latency
     from trialwise.model.covariate import Covariate
