@@ -17,6 +17,7 @@ import anyio
 import pytest
 
 import trialwise as tw
+from trialwise.engine.ports import Interrupt
 from trialwise.runtime.comparing import compare
 from trialwise.runtime.looping import run_to_end
 
@@ -76,7 +77,7 @@ def test_from_another_thread(tmp_path: Path) -> None:
 def test_what_the_work_raises_is_raised_inside_a_loop_too() -> None:
     """Unchanged, from the thread that did it."""
 
-    async def broken(_interrupted: anyio.Event) -> None:
+    async def broken(_interrupted: Interrupt) -> None:
         raise LookupError("nothing here")
 
     async def inside() -> None:
@@ -92,7 +93,7 @@ def test_what_the_work_raises_is_raised_inside_a_loop_too() -> None:
 def test_an_interrupt_inside_a_loop_reaches_the_work() -> None:
     """It ends by itself, with what it has."""
 
-    async def patient(interrupted: anyio.Event) -> str:
+    async def patient(interrupted: Interrupt) -> str:
         threading.Timer(0.05, _interrupt_main).start()
         await interrupted.wait()
         return "ended gently"

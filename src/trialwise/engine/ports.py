@@ -12,7 +12,16 @@ from trialwise.errors import TrialwiseError
 from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply
 
-__all__ = ["Clock", "Service", "ServiceError", "SystemClock", "Timer", "TrialContext", "TrialLog"]
+__all__ = [
+    "Clock",
+    "Interrupt",
+    "Service",
+    "ServiceError",
+    "SystemClock",
+    "Timer",
+    "TrialContext",
+    "TrialLog",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +134,18 @@ class Timer(Clock, Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Wait, by the monotonic clock."""
+        ...
+
+
+class Interrupt(Protocol):
+    """A wish that the run ends early; `anyio.Event` fulfils it."""
+
+    def is_set(self) -> bool:
+        """Whether somebody asked; true at once, even while the event loop is kept busy."""
+        ...
+
+    async def wait(self) -> None:
+        """Wait until somebody asks."""
         ...
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from trialwise.engine.ports import Service, ServiceError, TrialContext
+from trialwise.engine.ports import Interrupt, Service, ServiceError, TrialContext
 from trialwise.engine.seeds import trial_seeds
 from trialwise.model.contract import Contract
 from trialwise.model.outcome import ErrorClass
@@ -49,7 +49,7 @@ def drive_in_turn(sides: tuple[SidePlan, SidePlan]) -> tuple[RunOutcome, RunOutc
 
 
 async def _run_both(
-    sides: tuple[SidePlan, SidePlan], interrupted: anyio.Event
+    sides: tuple[SidePlan, SidePlan], interrupted: Interrupt
 ) -> tuple[RunOutcome, RunOutcome]:
     from anyio import create_task_group, get_cancelled_exc_class
 

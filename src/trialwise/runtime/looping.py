@@ -14,18 +14,48 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    import anyio
+    from trialwise.engine.ports import Interrupt
 
 __all__ = ["run_to_end"]
 
 T = TypeVar("T")
 
 
-def run_to_end(work: Callable[[anyio.Event], Awaitable[T]]) -> T:
+class _Interrupt:
+    """A wish to end that another thread or a signal handler may utter.
+
+    An event can only be set by its loop, and a function that runs in place keeps the loop busy. So
+    the wish is noted at once, and the event follows for whoever waits for it.
+    """
+
+    def __init__(self) -> None:
+        import asyncio
+
+        import anyio
+
+        self._loop = asyncio.get_running_loop()
+        self._event = anyio.Event()
+        self._is_set = False
+
+    def set(self) -> None:
+        """Ask for the end."""
+        self._is_set = True
+        self._loop.call_soon_threadsafe(self._event.set)
+
+    def is_set(self) -> bool:
+        """Whether somebody asked."""
+        return self._is_set
+
+    async def wait(self) -> None:
+        """Wait until somebody asks."""
+        await self._event.wait()
+
+
+def run_to_end(work: Callable[[Interrupt], Awaitable[T]]) -> T:
     """Run some work to its end, wherever the caller is.
 
     Args:
-        work: Given an event that is set when somebody wants it to end early.
+        work: Is told when somebody wants it to end early.
 
     >>> async def answer(interrupted):
     ...     return 555
@@ -37,15 +67,9 @@ def run_to_end(work: Callable[[anyio.Event], Awaitable[T]]) -> T:
     results: list[T] = []
 
     async def whole(tell: Callable[[Callable[[], None]], None]) -> None:
-        import asyncio
-
-        interrupted, loop = anyio.Event(), asyncio.get_running_loop()
-
-        def interrupt() -> None:
-            loop.call_soon_threadsafe(interrupted.set)
-
-        tell(interrupt)
-        with _gentle_interrupts(interrupt):
+        interrupted = _Interrupt()
+        tell(interrupted.set)
+        with _gentle_interrupts(interrupted.set):
             # Not the task's result: asyncio prints its task when it puts the signal handlers
             # back, and with it every trial of the run.
             results.append(await work(interrupted))

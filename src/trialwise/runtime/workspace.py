@@ -18,8 +18,7 @@ from trialwise.runtime.looping import run_to_end
 from trialwise.runtime.service_placement import open_service
 
 if TYPE_CHECKING:
-    import anyio
-
+    from trialwise.engine.ports import Interrupt
     from trialwise.engine.run_events import Event, Listener
     from trialwise.engine.run_state import RunOutcome
     from trialwise.runtime.preparing import PreparedRun
@@ -120,7 +119,7 @@ class Workspace:
         service = open_service(contract, plan.options)
         done = () if stored is None else stored.trials()
 
-        async def whole(interrupted: anyio.Event) -> RunOutcome:
+        async def whole(interrupted: Interrupt) -> RunOutcome:
             from trialwise.engine.drivers.async_driver import run_plan
 
             return await run_plan(

@@ -18,7 +18,7 @@ from anyio.lowlevel import checkpoint
 from trialwise.engine.attempt import Caller, Response
 from trialwise.engine.excerpts import Excerpts, error_text
 from trialwise.engine.ledger import Ledger
-from trialwise.engine.ports import Service, ServiceError, SystemClock, Timer, TrialLog
+from trialwise.engine.ports import Interrupt, Service, ServiceError, SystemClock, Timer, TrialLog
 from trialwise.engine.reply_checking import Examined, ReplyChecker
 from trialwise.engine.run_state import Pause, RunOutcome, RunState, TrialStart
 from trialwise.errors import InvalidArgument
@@ -55,7 +55,7 @@ async def run_plan(
     run_id: str = "",
     redact: Callable[[str], str] | None = None,
     reply_limit: int = 4000,
-    interrupted: Event | None = None,
+    interrupted: Interrupt | None = None,
 ) -> RunOutcome:
     """Run a plan and close its service.
 
@@ -74,7 +74,7 @@ async def run_plan(
         run_id: How events name the run.
         redact: Takes secrets out of every text that is kept.
         reply_limit: How many characters of a reply are kept at most; 0 keeps none.
-        interrupted: Set from outside to end the run early.
+        interrupted: Says from outside that the run must end early.
 
     Raises:
         InvalidArgument: `done` or the contract does not belong to the plan; nothing was run.
@@ -146,11 +146,13 @@ class _AsyncRun:
         self._scope: CancelScope | None = None
         self._change: Event | None = None
         self._error: BaseException | None = None
+        self._interrupted: Interrupt | None = None
 
     # --- The whole run ------------------------------------------------------------------------
 
-    async def go(self, run_id: str, interrupted: Event | None) -> None:
+    async def go(self, run_id: str, interrupted: Interrupt | None) -> None:
         """Run the experiments until they are done or something ends the run."""
+        self._interrupted = interrupted
         try:
             self._announce(run_id)
             if interrupted is None:
@@ -160,7 +162,7 @@ class _AsyncRun:
         except (get_cancelled_exc_class(), KeyboardInterrupt):
             self._interrupt()
 
-    async def _run_until(self, interrupted: Event) -> None:
+    async def _run_until(self, interrupted: Interrupt) -> None:
         error: BaseException | None = None
 
         async def watch() -> None:
@@ -228,8 +230,11 @@ class _AsyncRun:
             self._let_go()
 
     async def _work(self) -> None:
-        state = self._state
+        state, interrupted = self._state, self._interrupted
         while True:
+            # A function that runs in place gives the watching task no turn, however long it takes.
+            if interrupted is not None and interrupted.is_set():
+                self._interrupt()
             step = state.next()
             if step is None:
                 if state.is_over or state.lets_go:
