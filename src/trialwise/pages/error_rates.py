@@ -16,19 +16,12 @@ from trialwise.documents.numbers import (
 from trialwise.documents.tables import build_table
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Finding
+from trialwise.pages.suite_totals import bound_suite_errors
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff
 from trialwise.stats.regression_cutoffs import RegressionCutoff
 from trialwise.stats.sequential.design import SequentialDesign
 
 __all__ = ["ErrorRate", "list_error_blocks", "list_error_rates"]
-
-#: Each error of the whole run, and the field of the verdict that bounds it.
-_ENVELOPES = (
-    ("some PASS although its rate is not above the required one", "false_compliance_envelope"),
-    ("some FAIL although nothing has degraded", "false_degradation_envelope"),
-    ("some FAIL although every rate is as required", "false_rejection_envelope"),
-    ("some PASS although its rate is the margin or more below", "false_acceptance_envelope"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,10 +105,10 @@ def _write_exact(one: ErrorRate) -> Cell:
 
 def _write_envelopes(record: RunRecord) -> str:
     """The same over all criteria together, where there are several of a kind."""
-    verdict = record.verdict
-    bounds = [(event, getattr(verdict, name)) for event, name in _ENVELOPES]
-    said = [f"{event}: at most {as_level(value)}" for event, value in bounds if value is not None]
-    streams = sum(max(1, len(one.by_input)) for one in verdict.findings if one.alpha is not None)
-    if streams < 2 or not said:
+    findings = [one for one in record.verdict.findings if one.alpha is not None]
+    streams = sum(max(1, len(one.by_input)) for one in findings)
+    bounds = bound_suite_errors([record.verdict])
+    if streams < 2 or not bounds:
         return ""
+    said = [f"{one.meaning}: at most {as_level(one.capped)}" for one in bounds]
     return f"For the {as_count(streams, 'decision')} together: {'; '.join(said)}."

@@ -6,9 +6,10 @@
 - `chart_frames`: charts with two axes, their words in HTML
 - `shapes`: what is drawn inside a chart, as SVG
 - `figures`: intervals, bars and timelines
-- `chart_file`: charts as an SVG file of their own
+- `chart_file`: charts as an SVG file of their own (`charts.css`, as in a page)
 - `glyphs`: shapes and badges
 - `outline`: the depth of headings, and identities for links
 - `markup`: elements and escaping
+- `assets`: reads the style files and the script
 - `palette`: colours for light, dark and paper
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trialwise.documents.charts import Chart
+from trialwise.renderers.html.assets import read_asset
 from trialwise.renderers.html.markup import Markup, element, join_markup
 from trialwise.renderers.html.palette import palette_css
 from trialwise.renderers.html.shapes import draw_shapes, list_key, stagger_labels
@@ -24,19 +25,9 @@ _LINE = 14
 #: The name of the SVG vocabulary; nothing is fetched from there.
 NAMESPACE = "http://www.w3.org/2000/svg"
 _STYLE = """\
-.tw-chart{--bound:var(--ink);font:12px/1.3 system-ui,-apple-system,"Segoe UI",sans-serif}
+.tw-chart{font:12px/1.3 system-ui,-apple-system,"Segoe UI",sans-serif}
 .tw-chart text{fill:var(--ink)}
 .tw-chart .soft{fill:var(--quiet)}
-.grid,.guide,.stroke,.dot{vector-effect:non-scaling-stroke;fill:none}
-.grid{stroke:var(--grid)}
-.guide{stroke:var(--ink);stroke-dasharray:4 3}
-.stroke{stroke-width:2.2}
-.dot{stroke-width:9;stroke-linecap:round}
-.hit{fill:transparent}
-.hit:hover{fill:var(--ink);fill-opacity:.14}
-.stroke.line-two{stroke-dasharray:7 4}
-.stroke.line-three{stroke-dasharray:2 3}
-.stroke.line-four{stroke-dasharray:10 3 2 3}
 """
 
 
@@ -44,10 +35,7 @@ def render_chart_file(charts: Sequence[Chart]) -> str:
     """Charts one above the other, each under its heading, as a file of its own."""
     step = HEIGHT + CAPTION
     height = step * len(charts)
-    inks = ("one", "two", "three", "four", "quiet", "bound", "pass", "fail", "open")
-    colours = "".join(f".line-{ink},.point-{ink}{{stroke:var(--{ink})}}\n" for ink in inks)
-    colours += "".join(f".fill-{ink}{{fill:var(--{ink}-fill)}}\n" for ink in inks[-3:])
-    style = palette_css(".tw-chart") + _STYLE + colours
+    style = palette_css(".tw-chart") + _STYLE + read_asset("charts.css")
     parts: list[object] = [
         Markup(f"<style>{style}</style>"),
         element("rect", width=WIDTH, height=height, style="fill:var(--card)"),
@@ -111,7 +99,9 @@ def _list_key(chart: Chart) -> Iterator[Markup]:
         if style.startswith("fill-"):
             yield element("rect", x=f"{x:.1f}", y=9, width=14, height=12, class_=style)
         elif style.startswith("point-"):
-            yield element("path", d=f"M{x + 8:.1f} 15h0", class_=f"dot {style}")
+            yield element(
+                "path", d=f"M{x + 8:.1f} 15h0", class_=f"dot line-{style.removeprefix('point-')}"
+            )
         else:
             yield element("path", d=f"M{x:.1f} 15h22", class_=f"stroke {style}")
         yield element("text", name, x=f"{x + 28:.1f}", y=19)

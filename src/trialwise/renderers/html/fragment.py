@@ -7,9 +7,9 @@ changed by it. Where a notebook strips styles, plain tables and words remain.
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 
 from trialwise.documents.blocks import Badge, Document
+from trialwise.renderers.html.assets import read_asset
 from trialwise.renderers.html.block_markup import render_blocks
 from trialwise.renderers.html.glyphs import draw_glyph, pick_shade
 from trialwise.renderers.html.markup import Markup, element
@@ -67,6 +67,5 @@ def _write_style() -> str:
         f"&{{{light}}}@media(prefers-color-scheme:dark){{&{{{dark}}}}}"
         f"{lights}{{{light}}}{darks}{{{dark}}}"
     )
-    rules = files("trialwise.renderers.html").joinpath("fragment.css").read_text("utf-8")
-    plain = re.sub(r"/\*.*?\*/|\n", "", rules, flags=re.DOTALL)
+    plain = re.sub(r"/\*.*?\*/|\n", "", read_asset("fragment.css"), flags=re.DOTALL)
     return (themed + plain).replace("&", f".{_CLASS}")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from importlib.resources import files
 
 from trialwise.documents.blocks import Document, Section
+from trialwise.renderers.html.assets import read_asset
 from trialwise.renderers.html.block_markup import render_block, render_facts, render_under
 from trialwise.renderers.html.glyphs import draw_glyph, write_badge_class
 from trialwise.renderers.html.markup import Markup, element, join_markup
@@ -42,14 +42,14 @@ def render_document(document: Document) -> str:
     return _render_file(title, header, _render_body(document, outline.below))
 
 
-def _render_body(document: Document, outline: Outline) -> Markup:
+def _render_body(document: Document, outline: Outline, *, lists: bool = True) -> Markup:
     """The verdict, then the list of what else there is, then all of it."""
     sections = [(one, outline.find(one.name or one.heading)) for one in _list_sections(document)]
     several = [one for one in document.blocks if isinstance(one, Document)]
     return join_markup(
         [
             _render_verdict(document, outline),
-            _render_contents(sections) if sections else None,
+            _render_contents(sections) if sections and lists else None,
             *(_render_section(one, identity, outline) for one, identity in sections),
             *(_render_article(one, k, outline) for k, one in enumerate(several, start=1)),
         ]
@@ -69,13 +69,10 @@ def _list_sections(document: Document) -> Iterator[Section]:
 def _render_article(document: Document, number: int, outline: Outline) -> Markup:
     """One of several documents."""
     identity = outline.find(document.name)
-    inner = outline.nest(f"c{number}-")
-    sections = [(one, inner.find(one.name or one.heading)) for one in _list_sections(document)]
     return element(
         "article",
         outline.render_heading(element("bdi", document.title), id=f"{identity}-h"),
-        _render_verdict(document, inner),
-        *(_render_section(one, name, inner) for one, name in sections),
+        _render_body(document, outline.nest(f"c{number}-"), lists=False),
         class_="contract",
         id=identity,
         aria_labelledby=f"{identity}-h",
@@ -159,7 +156,8 @@ def _render_contents(sections: Sequence[tuple[Section, str]]) -> Markup:
 
 
 def _render_file(title: str, header: Markup, content: Markup) -> str:
-    style, script = palette_css() + _read_asset("page.css"), _read_asset("page.js")
+    style = palette_css() + read_asset("page.css") + read_asset("charts.css")
+    script = read_asset("page.js")
     digest = b64encode(sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
@@ -184,7 +182,3 @@ def _render_file(title: str, header: Markup, content: Markup) -> str:
     ]
     page = element("html", element("head", *head), element("body", *body), lang="en")
     return f"<!DOCTYPE html>\n{page}\n"
-
-
-def _read_asset(name: str) -> str:
-    return files("trialwise.renderers.html").joinpath(name).read_text("utf-8")
