@@ -10,7 +10,6 @@ from trialwise.documents.blocks import (
     Cell,
     Columns,
     Details,
-    Facts,
     Items,
     Link,
     Prose,
@@ -24,7 +23,7 @@ from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Finding, Procedure
 from trialwise.pages.corrected_rates import build_correction
 from trialwise.pages.counted_trials import find_bounds, find_plan, list_outcomes
-from trialwise.pages.criterion_evidence import list_evidence
+from trialwise.pages.criterion_evidence import list_evidence_blocks
 from trialwise.pages.design_curves import chart_trials, chart_verdicts, list_behaviours
 from trialwise.pages.interval_strips import build_strips
 from trialwise.pages.path_chart import chart_path
@@ -105,14 +104,14 @@ class _SectionBuilder:
         ]
         correction, charts = build_correction(finding), tuple(self._list_charts(finding))
         elsewhere = self._point_elsewhere(finding)
-        evidence = Facts(pairs=(*list_evidence(finding),))
+        evidence = tuple(list_evidence_blocks(finding))
         blocks: list[Block | None] = [
             Prose(paragraphs=tuple(advises), tone="quiet") if advises else None,
             Prose(paragraphs=(finding.statement, finding.advice)),
             correction,
             Columns(blocks=charts) if charts else None,
             Prose(paragraphs=(elsewhere,), tone="quiet") if elsewhere else None,
-            Details(summary="Rule and evidence", blocks=(evidence,)),
+            Details(summary="Rule and evidence", blocks=evidence),
             Items(items=tuple(_list_caveats(finding)), tone="quiet"),
         ]
         return Section(

@@ -184,9 +184,14 @@ def _render_part(block: Section, outline: Outline) -> Markup:
         render_blocks(block.blocks, outline.below),
         note,
         id=identity,
-        class_="part" if block.tone == "plain" else f"part tone-{block.tone}",
+        class_=_pick_part_class(block),
         aria_labelledby=f"{identity}-h" if identity else None,
     )
+
+
+def _pick_part_class(block: Section) -> str:
+    tone = "" if block.tone == "plain" else f" tone-{block.tone}"
+    return f"part{' deep' if block.depth == 'analysis' else ''}{tone}"
 
 
 # --- Tables -----------------------------------------------------------------------------------

@@ -57,11 +57,11 @@ def draw_shapes(chart: Chart, **attributes: object) -> Markup:
 
 
 def list_key(chart: Chart) -> Iterator[tuple[str, str]]:
-    """The name and the class of everything that has a name, each once."""
+    """The name and the class of everything that is named and not only by its axis, each once."""
     entries = [(area.name, _style_area(area)) for area in chart.areas]
     entries += [(line.name, _style_line(line)) for line in chart.lines]
     entries += [(mark.name, f"point-{mark.ink}") for mark in chart.marks]
-    yield from dict.fromkeys(entry for entry in entries if entry[0])
+    yield from dict.fromkeys(one for one in entries if one[0] not in ("", chart.y.label))
 
 
 def stagger_labels(labels: Sequence[tuple[float, int]]) -> list[tuple[int, str]]:
