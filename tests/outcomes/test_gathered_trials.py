@@ -13,7 +13,7 @@ from trialwise.model.trial import Trial
 from trialwise.outcomes.outcome_order import Order, in_order, is_sorted_by_input
 from trialwise.outcomes.outcome_problems import OutcomesUnreadable
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, input_id_of
-from trialwise.outcomes.outcome_trials import Experiment, Told, gather
+from trialwise.outcomes.outcome_trials import Experiment, TrialRows, gather
 
 
 def row(
@@ -26,8 +26,8 @@ def outcomes(*rows: OutcomeRow) -> Outcomes:
     return Outcomes(rows=rows, name="sums")
 
 
-def told(*inputs: str) -> list[Told]:
-    return [Told(input_id=one, rows=(row(one),)) for one in inputs]
+def told(*inputs: str) -> list[TrialRows]:
+    return [TrialRows(input_id=one, rows=(row(one),)) for one in inputs]
 
 
 def test_rows_without_a_number_are_counted_off() -> None:
@@ -113,7 +113,7 @@ def test_blocks_hold_every_input_once() -> None:
 def test_pooling_makes_criteria_inputs_and_selecting_leaves_them_out() -> None:
     """A suite of tests that ran once each is one criterion of many inputs."""
     some = outcomes(row("-", "x"), row("-", "y", False))
-    assert (("passes",), 2) == (some.pooled().criteria, len(some.pooled().inputs))
+    assert (("passes",), 2) == (some.pool().criteria, len(some.pool().inputs))
     assert ("y",) == some.only("y").criteria
     with pytest.raises(InvalidArgument, match="be one of x, y"):
         some.only("z")

@@ -393,7 +393,7 @@ def test_tests_that_ran_once_each_are_judged_together_or_refused() -> None:
     with pytest.raises(DesignRefused, match="each of the 60 criteria has one trial") as caught:
         score(once, at_least=0.9)
     assert 1 == len(caught.value.reasons)
-    scored = score(once.pooled(), at_least=0.9)
+    scored = score(once.pool(), at_least=0.9)
     assert (PASS, 60) == (scored.decision, scored.result.verdict.experiments[0].inputs)
     assert PASS is score(once, never_fails=True).decision
 

@@ -144,7 +144,7 @@ class Layout:
             return Mark(None) if value != value else Mark(self._reaches(value))  # noqa: PLR0124 - NaN
         if isinstance(value, str):
             return self._word(value)
-        raise Unread(f"{_shown(value)} is no single result: name one inside it, such as `a.b`")
+        raise Unread(f"{_shorten(value)} is no single result: name one inside it, such as `a.b`")
 
     def _word(self, text: str) -> Mark:
         word = " ".join(text.split()).casefold()
@@ -169,8 +169,8 @@ class Layout:
         if word in _PASSES or word in _FAILS:
             return word in _PASSES
         raise Unread(
-            f"{_shown(text)} is neither passed nor failed; say which words pass (passes), or give "
-            "the least score that does (pass_at)"
+            f"{_shorten(text)} is neither passed nor failed; say which words pass (passes), or "
+            "give the least score that does (pass_at)"
         )
 
     def _reaches(self, score: float) -> bool:
@@ -195,6 +195,6 @@ def _words(argument: str, given: Iterable[str]) -> frozenset[str]:
     return frozenset(words)
 
 
-def _shown(value: object) -> str:
+def _shorten(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trialwise.documents.numbers import as_count
 from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.reply import Usage
 from trialwise.outcomes.field_layout import FIELDS, Layout, Mark, Unread, error_class_of
 from trialwise.outcomes.outcome_problems import Problems
 from trialwise.outcomes.outcome_rows import MOST_ROWS, OutcomeRow, Outcomes, input_id_of
-from trialwise.outcomes.scalar_fields import amount, count, counted, moment
+from trialwise.outcomes.scalar_fields import amount, count, moment
 
 __all__ = ["Record", "read_records"]
 
@@ -54,7 +55,7 @@ def read_records(
     problems.check()
     if not rows:
         raise problems.refuse("", "no record holds an outcome: all of them were skipped")
-    notes = [f"Skipped and not counted: {counted(skipped, 'outcome')}."] if skipped else []
+    notes = [f"Skipped and not counted: {as_count(skipped, 'outcome')}."] if skipped else []
     if fields.input is None:
         notes.append(
             "No field names the input, so that all records count as trials of one input; say "
@@ -107,7 +108,7 @@ class _Fields:
             return (one,)
         usual = ", ".join(FIELDS["result"])
         raise self._problems.refuse(
-            "", f"no field is a result: there are {self._known()}, and {usual} are looked for"
+            "", f"no field is a result: there are {self._list_fields()}, and {usual} are looked for"
         )
 
     def _find(self, what: str, given: str | None) -> str | None:
@@ -115,17 +116,19 @@ class _Fields:
         if given is None:
             return next((name for name in FIELDS[what] if name in self._names), None)
         if all(_get(record, given) is _ABSENT for _, record in self._records):
-            self._problems.add("", f"no record has a field `{given}`; there are {self._known()}")
+            self._problems.add(
+                "", f"no record has a field `{given}`; there are {self._list_fields()}"
+            )
         return given
 
-    def _known(self) -> str:
+    def _list_fields(self) -> str:
         names = list(self._names)
         return ", ".join(f"`{name}`" for name in names[:12]) + (", …" if len(names) > 12 else "")
 
     def rows(self, where: str, record: Mapping[str, Any]) -> Iterable[OutcomeRow | None]:
         """The outcomes of one record; None for one that was skipped."""
         try:
-            shared = self._shared(record)
+            shared = self._read_shared_fields(record)
         except Unread as error:
             self._problems.add(where, str(error))
             return
@@ -138,12 +141,12 @@ class _Fields:
             if mark.skipped:
                 yield None
                 continue
-            name = result if self.criterion is None else self._named(where, record)
+            name = result if self.criterion is None else self._read_criterion(where, record)
             if name is not None:
-                told = self._told(record, mark)
+                told = self._explain_failure(record, mark)
                 yield OutcomeRow(criterion=name, where=where, **shared, **told)
 
-    def _named(self, where: str, record: Mapping[str, Any]) -> str | None:
+    def _read_criterion(self, where: str, record: Mapping[str, Any]) -> str | None:
         assert self.criterion is not None
         value = _get(record, self.criterion)
         name = input_id_of(value) if isinstance(value, str | int) else ""
@@ -160,7 +163,7 @@ class _Fields:
         value = None if field is None else self._value(record, field)
         return None if isinstance(value, str) and not value.strip() else value
 
-    def _shared(self, record: Mapping[str, Any]) -> dict[str, Any]:
+    def _read_shared_fields(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """What all outcomes of a record have in common."""
         shared: dict[str, Any] = {"input_id": ONE_INPUT}
         if self.input is not None:
@@ -174,15 +177,15 @@ class _Fields:
         order = self._optional(record, "order")
         if order is not None:
             allowed = "a number or a time such as 2026-05-15T08:30:00Z"
-            shared["order"] = _expected(moment(order), self._at["order"], order, allowed)
+            shared["order"] = _require_value(moment(order), self._at["order"], order, allowed)
         for what, key in (("latency", "latency_s"), ("cost", "cost_usd")):
             given = self._optional(record, what)
             if given is not None:
                 field = self._at[what]
-                found = _expected(amount(given), field, given, "a number of at least 0")
+                found = _require_value(amount(given), field, given, "a number of at least 0")
                 shared[key] = found / 1000 if str(field).endswith("_ms") else found
         tokens = {
-            name: int(_expected(count(given), self._at[name], given, "a whole number"))
+            name: int(_require_value(count(given), self._at[name], given, "a whole number"))
             for name in ("input_tokens", "output_tokens")
             if (given := self._optional(record, name)) is not None
         }
@@ -190,7 +193,7 @@ class _Fields:
             shared["usage"] = Usage(**tokens)
         return shared
 
-    def _told(self, record: Mapping[str, Any], mark: Mark) -> dict[str, Any]:
+    def _explain_failure(self, record: Mapping[str, Any], mark: Mark) -> dict[str, Any]:
         """What a failure is explained by."""
         if mark.passed:
             return {"passed": True}
@@ -224,7 +227,7 @@ def _get(record: Mapping[str, Any], field: str) -> Any:
     return value
 
 
-def _expected(found: float | None, field: str | None, value: Any, allowed: str) -> float:
+def _require_value(found: float | None, field: str | None, value: Any, allowed: str) -> float:
     if found is None:
         raise Unread(f"`{field}` must be {allowed}, got {value!r}")
     return found

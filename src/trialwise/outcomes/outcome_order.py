@@ -10,7 +10,7 @@ from itertools import groupby
 from random import Random
 
 from trialwise.errors import InvalidArgument
-from trialwise.outcomes.outcome_trials import Experiment, Told
+from trialwise.outcomes.outcome_trials import Experiment, TrialRows
 
 __all__ = ["Order", "in_order", "is_sorted_by_input"]
 
@@ -50,7 +50,7 @@ def in_order(experiment: Experiment, order: Order, seed: int) -> Experiment:
     return replace(experiment, trials=tuple(sorted(experiment.trials, key=_began)))
 
 
-def is_sorted_by_input(trials: Sequence[Told]) -> bool:
+def is_sorted_by_input(trials: Sequence[TrialRows]) -> bool:
     """Whether all trials of an input stand together, and chance would hardly put them so.
 
     J inputs of n₁ … n_J trials stand together in J! ∏ nᵢ! of the n! orders.
@@ -62,7 +62,7 @@ def is_sorted_by_input(trials: Sequence[Told]) -> bool:
     return together - math.lgamma(len(trials) + 1) < math.log(_BY_CHANCE)
 
 
-def _began(trial: Told) -> float:
+def _began(trial: TrialRows) -> float:
     began = trial.order
     if began is None:
         where = trial.rows[0].where

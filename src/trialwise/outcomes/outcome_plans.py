@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from trialwise.documents.numbers import as_count
 from trialwise.errors import DesignRefused
 from trialwise.model.baseline import Baseline, BaselineReference, CriterionScope
 from trialwise.model.claim import PopulationClaim, SamplingMode
@@ -26,7 +27,6 @@ from trialwise.model.verdict import Intent, Procedure
 from trialwise.outcomes.outcome_order import Order, is_sorted_by_input
 from trialwise.outcomes.outcome_questions import Asked
 from trialwise.outcomes.outcome_trials import Experiment
-from trialwise.outcomes.scalar_fields import counted
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.stats.sequential.catalogue import DesignCache
 
@@ -104,7 +104,7 @@ def plan_outcomes(
     Raises:
         DesignRefused: With every reason.
     """
-    refusals = [reason for one in asked.criteria for reason in _unordered(one, asked)]
+    refusals = [reason for one in asked.criteria for reason in _explain_missing_order(one, asked)]
     if not measuring:
         refusals += _single(asked)
     if refusals:
@@ -128,7 +128,7 @@ def plan_outcomes(
         experiments=tuple(
             replace(one, sampling_mode=SamplingMode.EXTERNALLY_SUPPLIED) for one in plan.experiments
         ),
-        criteria=tuple(_disclosed(one, asked) for one in plan.criteria),
+        criteria=tuple(_add_disclosures(one, asked) for one in plan.criteria),
     )
 
 
@@ -137,7 +137,7 @@ def _contract(asked: Asked) -> Contract:
     return Contract(
         asked.contract,
         None,
-        [_sized(one, asked) for one in asked.criteria],
+        [_size_criterion(one, asked) for one in asked.criteria],
         sampling=samplings,
         claim=asked.claim,
         latency=asked.latency,
@@ -147,7 +147,7 @@ def _contract(asked: Asked) -> Contract:
 
 
 def _sampling(experiment: Experiment, source: str) -> Sampling:
-    tried = experiment.tried()
+    tried = experiment.count_trials_by_input()
     return Sampling(
         inputs=tuple(
             Input(id=name, value=name, repetitions=tried[name]) for name in experiment.inputs
@@ -157,25 +157,25 @@ def _sampling(experiment: Experiment, source: str) -> Sampling:
     )
 
 
-def _sized(criterion: Criterion, asked: Asked) -> Criterion:
+def _size_criterion(criterion: Criterion, asked: Asked) -> Criterion:
     """The criterion over its own trials, with the number of them that were to be made."""
     experiment = asked.experiment_of(criterion.name)
-    size = None if asked.sequential else _planned(criterion, experiment, asked)
+    size = None if asked.sequential else _count_planned_trials(criterion, experiment, asked)
     kept = criterion.max_trials if asked.sequential else None
     return replace(criterion, sampling=experiment.name, trials=size, max_trials=kept)
 
 
-def _declared(criterion: Criterion, asked: Asked) -> int | None:
+def _declared_trials(criterion: Criterion, asked: Asked) -> int | None:
     return criterion.trials if criterion.trials is not None else asked.trials
 
 
-def _planned(criterion: Criterion, experiment: Experiment, asked: Asked) -> int:
+def _count_planned_trials(criterion: Criterion, experiment: Experiment, asked: Asked) -> int:
     """Trials that were to be made, of each input where each is judged: declared, else the most
     there can have been meant."""
-    declared = _declared(criterion, asked)
+    declared = _declared_trials(criterion, asked)
     if declared is not None:
         return declared
-    found = _found(criterion, experiment)
+    found = _count_found_trials(criterion, experiment)
     # Where a file holds several experiments it does not say whose trials are missing.
     known = asked.outcomes.planned if len(asked.experiments) == 1 else None
     if known is None:
@@ -183,14 +183,14 @@ def _planned(criterion: Criterion, experiment: Experiment, asked: Asked) -> int:
     return max(found, -(-known // len(experiment.inputs)) if criterion.each_input else known)
 
 
-def _found(criterion: Criterion, experiment: Experiment) -> int:
+def _count_found_trials(criterion: Criterion, experiment: Experiment) -> int:
     """Trials in the file, of the input with the most where each is judged."""
     if criterion.each_input:
-        return max(experiment.tried().values())
+        return max(experiment.count_trials_by_input().values())
     return len(experiment.trials)
 
 
-def _unordered(criterion: Criterion, asked: Asked) -> Iterator[str]:
+def _explain_missing_order(criterion: Criterion, asked: Asked) -> Iterator[str]:
     """Why an order is needed that nobody declared, or that is none of chance."""
     experiment = asked.experiment_of(criterion.name)
     if asked.sequential:
@@ -207,7 +207,7 @@ def _unordered(criterion: Criterion, asked: Asked) -> Iterator[str]:
                 "alone. Decide all of the outcomes together (design=fixed)"
             )
         return
-    declared, found = _declared(criterion, asked), _found(criterion, experiment)
+    declared, found = _declared_trials(criterion, asked), _count_found_trials(criterion, experiment)
     if declared is not None and found > declared and asked.order is Order.UNKNOWN:
         yield (
             f"{criterion.name}: {declared} trials are declared and the file holds {found}: which "
@@ -221,7 +221,9 @@ def _single(asked: Asked) -> Iterator[str]:
     verifies = asked.options.intent is Intent.VERIFICATION
     rates = [one for one in asked.criteria if one.at_least is not None]
     if verifies and len(rates) > 1 and asked.claim.population in _INFERRED:
-        planned = [_planned(one, asked.experiment_of(one.name), asked) for one in rates]
+        planned = [
+            _count_planned_trials(one, asked.experiment_of(one.name), asked) for one in rates
+        ]
         if not asked.sequential and max(planned) == 1:
             yield (
                 f"each of the {len(rates)} criteria has one trial, which shows no rate. Judge "
@@ -232,20 +234,20 @@ def _single(asked: Asked) -> Iterator[str]:
 
 def _sized_by(criterion: Criterion, trials: int, asked: Asked) -> str:
     """Whose word the number of trials is."""
-    if _declared(criterion, asked) is not None:
+    if _declared_trials(criterion, asked) is not None:
         return _DECLARED.format(trials=trials)
     if asked.outcomes.planned is not None and len(asked.experiments) == 1:
         return _BY_THE_FILE.format(trials=trials)
     return _STOPPED
 
 
-def _disclosed(criterion: CriterionPlan, asked: Asked) -> CriterionPlan:
+def _add_disclosures(criterion: CriterionPlan, asked: Asked) -> CriterionPlan:
     """The plan with what its verdict has to say of itself."""
     given = asked.criterion(criterion.criterion)
     experiment = asked.experiment_of(criterion.criterion)
     caveats = [*criterion.caveats, *asked.outcomes.notes]
     if missing := experiment.missing.get(criterion.criterion):
-        caveats.append(_MISSING.format(trials=counted(missing, "trial")))
+        caveats.append(_MISSING.format(trials=as_count(missing, "trial")))
     if criterion.procedure is Procedure.SEQUENTIAL:
         caveats.append(_IN_SEQUENCE)
     elif criterion.alpha is not None:
@@ -253,7 +255,7 @@ def _disclosed(criterion: CriterionPlan, asked: Asked) -> CriterionPlan:
     if asked.order is Order.UNKNOWN:
         caveats.append(_SHUFFLED)
     each = criterion.each_input
-    least = min(experiment.tried().values()) if each else len(experiment.trials)
+    least = min(experiment.count_trials_by_input().values()) if each else len(experiment.trials)
     # Of a design that all of its trials are there for, all of them are looked at.
     short = least < criterion.trials
     return replace(criterion, curtailed=short, caveats=tuple(caveats))

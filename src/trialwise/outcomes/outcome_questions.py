@@ -111,7 +111,7 @@ def ask(
     """
     asked = Asked(outcomes=outcomes, experiments=(), criteria=criteria, **arguments)
     _check(asked)
-    mine = _restricted(gather(outcomes), [one.name for one in criteria])
+    mine = _restrict_criteria(gather(outcomes), [one.name for one in criteria])
     for one in mine:
         kinds = {asked.criterion(name).each_input for name in one.criteria}
         if len(kinds) > 1:
@@ -140,7 +140,7 @@ def _check(asked: Asked) -> None:
         raise InvalidArgument("max_trials", asked.options.max_trials, allowed)
 
 
-def _restricted(experiments: Sequence[Experiment], names: Sequence[str]) -> list[Experiment]:
+def _restrict_criteria(experiments: Sequence[Experiment], names: Sequence[str]) -> list[Experiment]:
     """The experiments with the criteria that are asked about, in the order they are asked in."""
     found = []
     for one in experiments:

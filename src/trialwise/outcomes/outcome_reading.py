@@ -91,7 +91,7 @@ def read_outcomes(
     paths = [path] if isinstance(path, str | PathLike) else list(path)
     if not paths:
         raise InvalidArgument("path", paths, "be at least one file")
-    return Outcomes.joined([_read(Path(one), format, layout) for one in paths])
+    return Outcomes.join([_read(Path(one), format, layout) for one in paths])
 
 
 def _read(path: Path, form: str | None, layout: Layout) -> Outcomes:

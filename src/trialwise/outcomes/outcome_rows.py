@@ -104,17 +104,17 @@ class Outcomes:
         known = self.criteria
         for name in criteria:
             if name not in known:
-                raise InvalidArgument("criterion", name, f"be one of {_listed(known)}")
+                raise InvalidArgument("criterion", name, f"be one of {_list_names(known)}")
         kept = frozenset(criteria)
         return replace(self, rows=tuple(row for row in self.rows if row.criterion in kept))
 
-    def pooled(self, name: str = "passes") -> Outcomes:
+    def pool(self, name: str = "passes") -> Outcomes:
         """All criteria as one: what was a criterion becomes part of the input.
 
         For files in which every task is a test of its own, and the question is about all of them.
 
         >>> rows = [OutcomeRow(input_id="-", criterion=task, passed=True) for task in ("a", "b")]
-        >>> pooled = Outcomes(rows=tuple(rows), name="tasks").pooled()
+        >>> pooled = Outcomes(rows=tuple(rows), name="tasks").pool()
         >>> pooled.criteria, pooled.inputs
         (('passes',), ('a: -', 'b: -'))
         """
@@ -131,7 +131,7 @@ class Outcomes:
         return replace(self, rows=rows, planned=None if several else self.planned)
 
     @classmethod
-    def joined(cls, parts: Sequence[Outcomes]) -> Outcomes:
+    def join(cls, parts: Sequence[Outcomes]) -> Outcomes:
         """Several files of one kind: the trials of each come after those of the one before."""
         if len(parts) == 1:
             return parts[0]
@@ -155,8 +155,8 @@ class Outcomes:
         return replace(
             first,
             rows=rows,
-            source=_listed([part.source for part in parts]),
-            planned=_planned(parts),
+            source=_list_names([part.source for part in parts]),
+            planned=_count_planned_trials(parts),
             notes=tuple(notes),
         )
 
@@ -181,7 +181,7 @@ def input_id_of(value: Any) -> str:
     return f"{text[: _LONGEST_ID - 20]}… #{fingerprint(text)}"
 
 
-def _planned(parts: Sequence[Outcomes]) -> int | None:
+def _count_planned_trials(parts: Sequence[Outcomes]) -> int | None:
     known = [part.planned for part in parts]
     if all(one is None for one in known):
         return None
@@ -191,6 +191,6 @@ def _planned(parts: Sequence[Outcomes]) -> int | None:
     )
 
 
-def _listed(names: Sequence[str], most: int = 8) -> str:
+def _list_names(names: Sequence[str], most: int = 8) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

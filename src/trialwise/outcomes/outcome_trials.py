@@ -15,14 +15,14 @@ from trialwise.model.trial import Trial
 from trialwise.outcomes.outcome_problems import Problems
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes
 
-__all__ = ["Experiment", "Told", "gather"]
+__all__ = ["Experiment", "TrialRows", "gather"]
 
 _OK = CheckResult.ok()
 _ABSENT = "the file holds no outcome of this criterion for this trial"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class TrialRows:
     """One trial as the file tells it: a row for every criterion of its experiment."""
 
     input_id: str
@@ -73,7 +73,7 @@ class Experiment:
     name: str
     criteria: tuple[str, ...]
     inputs: tuple[str, ...]
-    trials: tuple[Told, ...]
+    trials: tuple[TrialRows, ...]
     missing: Mapping[str, int] = field(default_factory=dict)
     """Trials that a criterion says nothing of, while others do."""
 
@@ -92,7 +92,7 @@ class Experiment:
             yield block[trial.input_id] * len(self.inputs) + position[trial.input_id]
             block[trial.input_id] += 1
 
-    def tried(self) -> Counter[str]:
+    def count_trials_by_input(self) -> Counter[str]:
         """How often each input was."""
         return Counter(trial.input_id for trial in self.trials)
 
@@ -130,7 +130,7 @@ def _experiment(criteria: tuple[str, ...], trials: Sequence[dict[str, OutcomeRow
         some = next(iter(rows.values()))
         missing.update(name for name in criteria if name not in rows)
         complete = tuple(rows.get(name) or _missing(name, some) for name in criteria)
-        told.append(Told(input_id=some.input_id, rows=complete))
+        told.append(TrialRows(input_id=some.input_id, rows=complete))
     return Experiment(
         name=criteria[0] if len(criteria) == 1 else f"{criteria[0]} and {len(criteria) - 1} more",
         criteria=criteria,

@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["amount", "count", "counted", "moment", "number", "text_of"]
+__all__ = ["amount", "count", "moment", "number", "text_of"]
 
 #: More than all the tokens there are; beyond it nobody means a count.
 _MOST = 10**15
@@ -58,12 +58,3 @@ def moment(value: Any) -> float | None:
 def text_of(value: Any) -> str:
     """A single value as text; nothing for what has parts."""
     return "" if value is None or isinstance(value, dict | list) else str(value)
-
-
-def counted(many: int, noun: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "test"), counted(3, "test")
-    ('1 test', '3 tests')
-    """
-    return f"{many:,} {noun}{'' if many == 1 else 's'}"

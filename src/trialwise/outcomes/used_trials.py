@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from trialwise.documents.numbers import as_count
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import Analysis
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.trial import Trial
-from trialwise.outcomes.scalar_fields import counted
 from trialwise.procedures.streams import Stream
 from trialwise.stats.sequential.design import SequentialDesign
 
@@ -67,7 +67,7 @@ def use_trials(plan: Plan, trials: Sequence[Trial]) -> Used:
         wanted = frozenset().union(*(reach.indexes for reach in reaches.values()))
         kept += [trial for trial in mine if trial.index in wanted]
         stops[experiment.name] = _stop(reach.stop for reach in reaches.values())
-        criteria |= {one.criterion: _told(one, reaches[one.criterion]) for one in own}
+        criteria |= {one.criterion: _add_caveat(one, reaches[one.criterion]) for one in own}
         if stops[experiment.name] is StopReason.TRIALS_BUDGET and not message:
             message = (
                 f"The file holds {len(mine)} of the {experiment.trials} trials that were planned."
@@ -80,7 +80,7 @@ def use_trials(plan: Plan, trials: Sequence[Trial]) -> Used:
         stops=stops,
         stop=_stop(stops.values()),
         message=message,
-        spending=_spent(used),
+        spending=_sum_spending(used),
     )
 
 
@@ -128,17 +128,17 @@ def _stop(reasons: Iterable[StopReason]) -> StopReason:
     return next((one for one in order if one in found), StopReason.COMPLETE)
 
 
-def _told(criterion: CriterionPlan, reach: _Reach) -> CriterionPlan:
+def _add_caveat(criterion: CriterionPlan, reach: _Reach) -> CriterionPlan:
     if not reach.unused:
         return criterion
     caveat = (
-        f"{counted(reach.unused, 'trial')} of the file come after the ones that decide this "
+        f"{as_count(reach.unused, 'trial')} of the file come after the ones that decide this "
         "criterion and are not used."
     )
     return replace(criterion, caveats=(*criterion.caveats, caveat))
 
 
-def _spent(trials: Sequence[Trial]) -> Spending:
+def _sum_spending(trials: Sequence[Trial]) -> Spending:
     costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
     return Spending(
         trials=len(trials),

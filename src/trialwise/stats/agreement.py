@@ -161,7 +161,7 @@ def krippendorff_alpha(
     >>> round(krippendorff_alpha([(1, 1), (1, 1), (2, 2), (2, 1)]), 4)
     0.5333
     """
-    return _alpha(_paired(units, level), level)
+    return _alpha(_count_paired_units(units, level), level)
 
 
 def krippendorff_alpha_interval(
@@ -196,7 +196,7 @@ def krippendorff_alpha_interval(
     >>> krippendorff_alpha(units) in interval
     True
     """
-    counts = _paired(units, level)
+    counts = _count_paired_units(units, level)
     return _bootstrap(counts, lambda drawn: _alpha(drawn, level), confidence, resamples, seed=seed)
 
 
@@ -279,7 +279,7 @@ def _units_of(confusion: Confusion) -> Counts:
     }
 
 
-def _paired(units: Iterable[Sequence[Hashable]], level: MeasurementLevel) -> Counts:
+def _count_paired_units(units: Iterable[Sequence[Hashable]], level: MeasurementLevel) -> Counts:
     """The units with at least two ratings, counted by what they were rated."""
     require_choice("level", level, LEVELS)
     allowed = "be a sequence of units, each a sequence of ratings"

@@ -112,7 +112,7 @@ def guardrail_sensitivity(
     2.70...e-05
     """
     correct, total = require_successes(blocked, presented, names=("blocked", "presented"))
-    return _bound("sensitivity", correct, total, confidence, rule)
+    return _bound_quantity("sensitivity", correct, total, confidence, rule)
 
 
 def guardrail_specificity(
@@ -145,7 +145,7 @@ def guardrail_specificity(
     (0.9713, 0.0287)
     """
     correct, total = require_successes(allowed, presented, names=("allowed", "presented"))
-    return _bound("specificity", correct, total, confidence, rule)
+    return _bound_quantity("specificity", correct, total, confidence, rule)
 
 
 def stratified_containment(
@@ -187,14 +187,14 @@ def stratified_containment(
     require_open_rate("confidence", confidence)
     each = float(1 - (1 - as_written(confidence)) / len(parts)) if simultaneous else confidence
     bounds = tuple(
-        (name, _bound("sensitivity", blocked, presented, each, rule))
+        (name, _bound_quantity("sensitivity", blocked, presented, each, rule))
         for name, blocked, presented in parts
     )
     weakest, worst = min(bounds, key=lambda item: item[1].lower)
     together = "together" if simultaneous else "each by itself"
     return StratifiedContainment(
         strata=bounds,
-        pooled=_bound(
+        pooled=_bound_quantity(
             "sensitivity",
             sum(blocked for _, blocked, _ in parts),
             sum(presented for _, _, presented in parts),
@@ -214,7 +214,7 @@ def stratified_containment(
     )
 
 
-def _bound(
+def _bound_quantity(
     quantity: GuardrailQuantity, correct: int, presented: int, confidence: float, rule: Rule
 ) -> GuardrailBound:
     errors = presented - correct

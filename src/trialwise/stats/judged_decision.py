@@ -149,7 +149,7 @@ class JudgedSequence:
         <Decision.PASS: 'PASS'>
         """
         required = require_open_rate("required_rate", required_rate)
-        corrected = self._corrected()
+        corrected = self._correct_rate()
         decision = Decision.INCONCLUSIVE
         labels: int | Undefined = self.rectifier.confusion.labels
         if not isinstance(corrected, Undefined):
@@ -166,7 +166,7 @@ class JudgedSequence:
             trials_needed=Undefined("a sequence may go on for as long as it takes"),
         )
 
-    def _corrected(self) -> CorrectedRate | Undefined:
+    def _correct_rate(self) -> CorrectedRate | Undefined:
         trials, interval = self.sampling.trials, self.interval
         if not trials:
             return Undefined("there is no judged trial")
@@ -259,7 +259,9 @@ def _needs(
     enough = _smallest(with_trials, trials)
     if enough is not None:
         return "trials", (confusion.labels, enough)
-    labels = _smallest(lambda count: with_trials(MOST, _scaled(confusion, count)), confusion.labels)
+    labels = _smallest(
+        lambda count: with_trials(MOST, _scale_confusion(confusion, count)), confusion.labels
+    )
     missing = Undefined("no number of trials decides it with these labels")
     return "labels", (_TOO_CLOSE if labels is None else labels, missing)
 
@@ -289,7 +291,7 @@ def _smallest(decides: Callable[[int], bool], start: int) -> int | None:
     return high
 
 
-def _scaled(confusion: Confusion, labels: int) -> Confusion:
+def _scale_confusion(confusion: Confusion, labels: int) -> Confusion:
     """The same error rates from another number of labels, as nearly as counts allow."""
 
     def part(count: int) -> int:

@@ -138,7 +138,7 @@ def evaluate_latency_limit(
     tau = require_positive("limit", limit)
     level = require_open_rate("alpha", alpha)
     purpose = require_choice("intent", intent, INTENTS)
-    planned = None if planned_trials is None else _planned(planned_trials)
+    planned = None if planned_trials is None else _check_planned_trials(planned_trials)
     if purpose == "VERIFICATION" and planned is not None and planned < _minimum(p, level):
         return LatencyLimitDecision(
             percentile=p,
@@ -169,7 +169,7 @@ def evaluate_latency_limit(
     )
 
 
-def _planned(value: SupportsIndex) -> int:
+def _check_planned_trials(value: SupportsIndex) -> int:
     return require_count("planned_trials", value, minimum=1)
 
 

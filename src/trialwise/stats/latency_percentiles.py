@@ -91,7 +91,7 @@ def latency_summary(latencies: Iterable[float]) -> LatencySummary:
     Undefined(reason='p99 needs at least 100 successful trials, got 30')
     """
     values = check_latencies("latencies", latencies)
-    p50, p90, p95, p99 = (_emitted(values, p) for p in SUPPORTED_PERCENTILES)
+    p50, p90, p95, p99 = (_find_percentile(values, p) for p in SUPPORTED_PERCENTILES)
     return LatencySummary(
         trials=len(values),
         mean=_mean(values),
@@ -163,7 +163,7 @@ def _latency(argument: str, position: int, value: float) -> float:
     return number
 
 
-def _emitted(ordered: list[float], percentile: float) -> float | Undefined:
+def _find_percentile(ordered: list[float], percentile: float) -> float | Undefined:
     needed = _EMISSION_MINIMUMS[percentile]
     if len(ordered) < needed:
         name = f"p{percentile * 100:.0f}"

@@ -139,7 +139,7 @@ def adjust_ranked(
     penalty = math.fsum(1 / i for i in range(1, terms + 1))
     exact_penalty = cache(lambda: _harmonic(0, terms))
 
-    def scaled(i: int) -> float:
+    def scale(i: int) -> float:
         """The i-th p-value times its factor, put on the side of alpha where rationals put it."""
         numerator, denominator = _factor(method, i + 1, m)
         product = ranked[i] * numerator * penalty / denominator
@@ -148,7 +148,7 @@ def adjust_ranked(
         )
         return min(product, alpha) if rejects else max(product, math.nextafter(alpha, 1))
 
-    products = [scaled(i) for i in range(m)]
+    products = [scale(i) for i in range(m)]
     if method in ("bh", "by"):
         stepped = list(accumulate(reversed(products), min))[::-1]
     else:

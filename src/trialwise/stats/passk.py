@@ -59,7 +59,7 @@ def pass_at_k(trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex)
     >>> pass_at_k(5, 3, 1), pass_at_k(5, 3, 2), pass_at_k(5, 3, 5)
     (0.6, 0.9, 1.0)
     """
-    return unbiased_pass_at_k(*_checked(trials, successes, k))
+    return unbiased_pass_at_k(*_check_counts(trials, successes, k))
 
 
 def pass_at_k_naive(rate: float, k: SupportsIndex) -> float:
@@ -92,7 +92,7 @@ def pass_hat_k(trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex
     >>> pass_hat_k(5, 3, 1), pass_hat_k(5, 3, 2), pass_hat_k(5, 3, 4)
     (0.6, 0.3, 0.0)
     """
-    return unbiased_pass_hat_k(*_checked(trials, successes, k))
+    return unbiased_pass_hat_k(*_check_counts(trials, successes, k))
 
 
 def pass_hat_k_plugin(rate: float, k: SupportsIndex) -> float:
@@ -140,7 +140,7 @@ def pass_at_k_interval(
     (0.129, 0.8792)
     """
     exact = clopper_pearson(successes, trials, confidence=confidence)
-    return _mapped(exact, _at_least_one, "pass@k", require_count("k", k, minimum=1))
+    return _map_interval(exact, _at_least_one, "pass@k", require_count("k", k, minimum=1))
 
 
 def pass_hat_k_interval(
@@ -161,10 +161,10 @@ def pass_hat_k_interval(
     (0.1581, 1.0)
     """
     exact = clopper_pearson(successes, trials, confidence=confidence)
-    return _mapped(exact, _all_succeed, "pass^k", require_count("k", k, minimum=1))
+    return _map_interval(exact, _all_succeed, "pass^k", require_count("k", k, minimum=1))
 
 
-def _checked(
+def _check_counts(
     trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex
 ) -> tuple[int, int, int]:
     c, n = require_successes(successes, trials)
@@ -212,7 +212,9 @@ def _as_float(k: int) -> float:
         return math.inf
 
 
-def _mapped(exact: Interval, metric: Callable[[float, int], float], name: str, k: int) -> Interval:
+def _map_interval(
+    exact: Interval, metric: Callable[[float, int], float], name: str, k: int
+) -> Interval:
     return Interval(
         metric(exact.low, k),
         metric(exact.high, k),

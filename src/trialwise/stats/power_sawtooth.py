@@ -63,7 +63,7 @@ class _TailWalk:
         self.tail += self._below * self._p
         self._below *= (self.n + 1) / (self.n - self.k + 2) * q
         self.n += 1
-        self._moved()
+        self._count_step()
 
     def raise_cutoff(self) -> None:
         """k → k + 1: those exactly at the cutoff no longer pass."""
@@ -71,9 +71,9 @@ class _TailWalk:
             self._below *= (self.n - self.k + 1) / self.k * self._p / (1 - self._p)
         self.tail -= self._below
         self.k += 1
-        self._moved()
+        self._count_step()
 
-    def _moved(self) -> None:
+    def _count_step(self) -> None:
         self._steps += 1
         if self._steps >= _REFRESH or self.tail <= 0:
             self._refresh()

@@ -149,7 +149,7 @@ class _Walk:
         self._weight *= (k + x + 1) * (self._nt - x) / ((x + 1) * (self._size - k - x))
         self.x = x + 1
         self._tail += self._weight * k / (k + x + 1)
-        self._moved()
+        self._count_step()
 
     def down(self) -> None:
         """Move to x − 1."""
@@ -157,7 +157,7 @@ class _Walk:
         self._tail -= self._weight * k / (k + x)
         self._weight *= x * (self._size - k - x + 1) / ((k + x) * (self._nt - x + 1))
         self.x = x - 1
-        self._moved()
+        self._count_step()
 
     def next_rank(self) -> None:
         """Move to k + 1."""
@@ -166,9 +166,9 @@ class _Walk:
         self._tail -= self._weight * (self._nt - x) / left
         self._weight *= (k + x + 1) * (self._nb - k) / ((k + 1) * left)
         self.k = k + 1
-        self._moved()
+        self._count_step()
 
-    def _moved(self) -> None:
+    def _count_step(self) -> None:
         self._steps += 1
         # A tail that shrank this much by subtraction has lost the digits it was left with.
         if self._steps >= _REFRESH or self._tail < 1e-3 * self._reference:

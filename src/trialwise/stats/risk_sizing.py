@@ -161,7 +161,7 @@ def resolved_required_trials(
     >>> sizing.trials, sizing.first_crossing
     (966, 868)
     """
-    k, nb, p1 = _resolved(baseline_successes, baseline_trials, alternative_rate)
+    k, nb, p1 = _check_baseline(baseline_successes, baseline_trials, alternative_rate)
     level, target = require_open_rate("alpha", alpha), require_open_rate("power", power)
     question = "required trials"
     if refusal := _outside(k / nb, p1):
@@ -192,7 +192,7 @@ def resolved_power_at(
     >>> resolved_power_at(951, 1000, 0.925, 1000).cutoff
     933
     """
-    k, nb, p1 = _resolved(baseline_successes, baseline_trials, alternative_rate)
+    k, nb, p1 = _check_baseline(baseline_successes, baseline_trials, alternative_rate)
     n = require_count("trials", trials, minimum=1)
     level = require_open_rate("alpha", alpha)
     if refusal := _outside(k / nb, p1) or _larger(n, nb):
@@ -295,7 +295,7 @@ def _design(
     )
 
 
-def _resolved(
+def _check_baseline(
     baseline_successes: SupportsIndex, baseline_trials: SupportsIndex, alternative_rate: float
 ) -> tuple[int, int, float]:
     k, nb = require_successes(

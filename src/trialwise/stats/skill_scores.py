@@ -234,7 +234,7 @@ def stimulus_score(
     names = tuple(result.grader for result in results[0])
     scale = _checked_weights(names, weights)
     limit = None if threshold is None else require_rate("threshold", threshold)
-    exact = [_weighted(marks, scale) for marks in results] if names else []
+    exact = [_weigh_marks(marks, scale) for marks in results] if names else []
     scores = tuple(float(score) for score in exact)
     passed = tuple(
         _trial_passed(marks, score, limit) for marks, score in zip(results, exact, strict=False)
@@ -336,7 +336,7 @@ def _checked_stimuli(stimuli: Sequence[StimulusScore]) -> tuple[StimulusScore, .
     return kept
 
 
-def _weighted(marks: tuple[GraderResult, ...], weights: tuple[float, ...]) -> Fraction:
+def _weigh_marks(marks: tuple[GraderResult, ...], weights: tuple[float, ...]) -> Fraction:
     from fractions import Fraction
 
     scale = [as_written(weight) for weight in weights]
@@ -365,7 +365,7 @@ def _overall_exactly(scored: Sequence[StimulusScore]) -> Fraction:
 
     total = Fraction(0)
     for stimulus in scored:
-        rows = [_weighted(marks, stimulus.weights) for marks in stimulus.trial_results]
+        rows = [_weigh_marks(marks, stimulus.weights) for marks in stimulus.trial_results]
         total += sum(rows, Fraction(0)) / len(rows)
     return total / len(scored)
 

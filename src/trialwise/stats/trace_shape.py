@@ -125,12 +125,12 @@ def _canonical(value: object) -> str:
 
 def _scalar(value: object) -> str:
     try:
-        return _spelled(value)
+        return _spell_value(value)
     except Exception:
         return "o0;"
 
 
-def _spelled(value: object) -> str:
+def _spell_value(value: object) -> str:
     match value:
         case None | bool():
             return f"{value};"

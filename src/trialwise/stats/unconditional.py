@@ -272,7 +272,7 @@ def _supremum(region: _Region, limit: float | None = None) -> _Peak:
     queue = [(edges[i], edges[i + 1]) for i in range(pieces)]
     while True:
         for left, right in queue:
-            piece = _bound(region, left, right)
+            piece = _bound_peak(region, left, right)
             if piece.low > best:
                 best, rate = piece.low, piece.rate
             heappush(heap, (-piece.high, left, right))
@@ -285,7 +285,7 @@ def _supremum(region: _Region, limit: float | None = None) -> _Peak:
         queue = [(left, middle), (middle, right)]
 
 
-def _bound(region: _Region, left: float, right: float) -> _Peak:
+def _bound_peak(region: _Region, left: float, right: float) -> _Peak:
     """A value of P(reject) in an interval of rates, and a bound on it throughout the interval."""
     centre, half = (left + right) / 2, (right - left) / 2
     unit = math.sqrt(centre * (1 - centre) / region.size)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from trialwise.checks.check_registry import from_spec
 from trialwise.contrib.importers.mavai.check_forms import Check
-from trialwise.contrib.importers.mavai.check_spelling import spelled
+from trialwise.contrib.importers.mavai.check_spelling import spell_check
 from trialwise.contrib.importers.mavai.reply_checks import criterion
 from trialwise.model.reply import Reply
 from trialwise.suite.nodes import Node, Source
@@ -53,7 +53,7 @@ RAW = ("equals", "one-of", "contains", "not-equals")
 
 def alike(check: Check, reply: str) -> bool:
     """Whether both ways say the same of a reply; True where there is only one."""
-    specs = spelled(check, VIEWS)
+    specs = spell_check(check, VIEWS)
     if specs is None:
         return True
     ours = all(from_spec(one).check(Reply(value=reply)).passed for one in specs)
@@ -73,7 +73,7 @@ def test_checks_at_a_path(form: str, data: st.DataObject) -> None:
     )
     for _ in range(4):
         reply = data.draw(DOCUMENTS.map(json.dumps) | WORDS)
-        assert alike(check, reply), (check.spec, spelled(check, VIEWS), reply)
+        assert alike(check, reply), (check.spec, spell_check(check, VIEWS), reply)
 
 
 @pytest.mark.parametrize("form", RAW)
@@ -105,7 +105,7 @@ def test_what_postconditions_do_not_say_exactly_is_left_to_the_check(
     """Decimals, sets, folded texts, and the text of a number."""
     check = Check(form=form, operand=operand, view="doc" if path else "raw", path=path, node=NODE)
 
-    assert spelled(check, VIEWS) is None
+    assert spell_check(check, VIEWS) is None
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_what_postconditions_do_not_say_exactly_is_left_to_the_check(
 def test_parsing_is_spelled_by_its_format(view: str, reply: str, holds: bool) -> None:
     """The view names the format."""
     check = Check(form="parses", operand=view, view="raw", node=NODE)
-    specs = spelled(check, VIEWS)
+    specs = spell_check(check, VIEWS)
 
     assert specs is not None
     assert [holds] == [from_spec(one).check(Reply(value=reply)).passed for one in specs]

@@ -76,7 +76,7 @@ def read_folder(path: Path) -> Folder:
     """Read every suite of a folder; a manifest is used where there is one."""
     manifest_file = path / "manifest.json"
     manifest = _load(manifest_file) if manifest_file.is_file() else {}
-    listed = _listed(manifest_file, manifest.get("suites") or {})
+    listed = _read_suites(manifest_file, manifest.get("suites") or {})
     mandatory = frozenset(_strings(manifest.get("familyMandatory")))
     files = sorted(file for file in path.glob("*.json") if file != manifest_file)
     suites = tuple(_read_suite(file, manifest, listed, mandatory) for file in files)
@@ -133,7 +133,7 @@ def _read_case(file: Path, index: int, raw: object) -> Case:
     )
 
 
-def _listed(file: Path, suites: object) -> Mapping[str, Mapping[str, Any]]:
+def _read_suites(file: Path, suites: object) -> Mapping[str, Mapping[str, Any]]:
     if isinstance(suites, dict) and all(isinstance(entry, dict) for entry in suites.values()):
         return suites
     raise ReferenceDataError(f"{file}: 'suites' must map each suite's name to its description")

@@ -43,7 +43,7 @@ def render_yaml(imported: Imported) -> str:
     yaml.indent(mapping=_INDENT, sequence=_INDENT * 2, offset=_INDENT)
     yaml.allow_unicode = True
     out = io.StringIO()
-    yaml.dump(_commented(imported.suite, (), imported, indent=0), out)
+    yaml.dump(_add_comments(imported.suite, (), imported, indent=0), out)
     return "\n".join([_SCHEMA_LINE, *_header(imported), "", out.getvalue()])
 
 
@@ -67,7 +67,7 @@ def _comment_lines(text: str) -> list[str]:
     return [f"# {line}" for line in lines]
 
 
-def _commented(value: Any, place: Place, imported: Imported, *, indent: int) -> Any:
+def _add_comments(value: Any, place: Place, imported: Imported, *, indent: int) -> Any:
     """The value as the library's own containers, which carry comments."""
     from ruamel.yaml.comments import CommentedMap, CommentedSeq
     from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
@@ -76,14 +76,14 @@ def _commented(value: Any, place: Place, imported: Imported, *, indent: int) -> 
         made: Any = CommentedMap()
         for key, one in value.items():
             name = key if key.isprintable() else DoubleQuotedScalarString(key)
-            made[name] = _commented(one, (*place, key), imported, indent=indent + _INDENT)
+            made[name] = _add_comments(one, (*place, key), imported, indent=indent + _INDENT)
             _annotate(made, name, (*place, key), imported, indent)
         return made
     if isinstance(value, list):
         made = CommentedSeq()
         for index, one in enumerate(value):
             # A dash takes two columns, and what stands behind it is two further in.
-            made.append(_commented(one, (*place, index), imported, indent=indent + _INDENT))
+            made.append(_add_comments(one, (*place, index), imported, indent=indent + _INDENT))
             _annotate(made, index, (*place, index), imported, indent)
         if value and all(not isinstance(one, dict | list) for one in value) and _is_short(value):
             made.fa.set_flow_style()

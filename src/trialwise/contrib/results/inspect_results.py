@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.contrib.results.zip_archives import Archive
+from trialwise.documents.numbers import as_count
 from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.reply import Usage
 from trialwise.outcomes.bounded_files import decode_text, read_content, read_head
@@ -37,7 +38,7 @@ from trialwise.outcomes.json_lines import parse_document
 from trialwise.outcomes.outcome_problems import Problems
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, input_id_of
 from trialwise.outcomes.result_formats import ResultFormat
-from trialwise.outcomes.scalar_fields import amount, count, counted, moment, text_of
+from trialwise.outcomes.scalar_fields import amount, count, moment, text_of
 
 __all__ = ["FORMAT", "is_inspect_log", "read_inspect_archive", "read_inspect_log"]
 
@@ -68,7 +69,7 @@ def read_inspect_archive(path: Path, *, name: str, layout: Layout, problems: Pro
         header = archive.json(start)
         if not is_inspect_log(header):
             raise problems.refuse(start, "an object with the evaluation (`eval`) is expected")
-        samples = list(_archived(archive, names, problems))
+        samples = list(_read_samples(archive, names, problems))
     return _outcomes(header, samples, name=name, layout=layout, problems=problems)
 
 
@@ -83,7 +84,9 @@ def read_inspect_log(
     return _outcomes(document, samples, name=name, layout=layout, problems=problems)
 
 
-def _archived(archive: Archive, names: set[str], problems: Problems) -> Iterator[tuple[str, Any]]:
+def _read_samples(
+    archive: Archive, names: set[str], problems: Problems
+) -> Iterator[tuple[str, Any]]:
     """The samples of an archive, by their summaries where there are any: they are small."""
     if "summaries.json" in names:
         members = ["summaries.json"]
@@ -121,7 +124,7 @@ def _outcomes(
     problems.check()
     evaluation = header["eval"]
     status = header.get("status", "started")
-    planned = _planned(header, len(samples))
+    planned = _count_planned_trials(header, len(samples))
     return Outcomes(
         rows=tuple(rows),
         name=text_of(evaluation.get("task")).rpartition("/")[2] or name,
@@ -203,28 +206,28 @@ class _Reader:
         error = _error(sample)
         missing = self._missing(sample, error)
         self._broken += missing["error_class"] is not ErrorClass.NONE and not values
-        shared = _shared(sample)
+        shared = _read_shared_fields(sample)
         for criterion in self._criteria:
             if criterion not in values:
                 yield OutcomeRow(criterion=criterion, where=where, **shared, **missing)
                 continue
             value, score = values[criterion]
-            told = self._judged(where, criterion, value, score)
+            told = self._read_score(where, criterion, value, score)
             if told is not None:
                 yield OutcomeRow(criterion=criterion, where=where, **shared, **told)
 
     def notes(self) -> Iterator[str]:
         """What was decided about scores that are neither right nor wrong."""
         if self._broken:
-            yield f"Ended without a score, counted as failures: {counted(self._broken, 'sample')}."
+            yield f"Ended without a score, counted as failures: {as_count(self._broken, 'sample')}."
         if self._unscored:
             yield (
                 f"Not scored (NaN), counted as failures without a value although Inspect leaves "
-                f"them out of its metrics: {counted(self._unscored, 'score')}."
+                f"them out of its metrics: {as_count(self._unscored, 'score')}."
             )
         if self._partial:
             yield (
-                f'Half right ("P"), counted as failures: {counted(self._partial, "score")}. With '
+                f'Half right ("P"), counted as failures: {as_count(self._partial, "score")}. With '
                 "pass_at=0.5 they pass."
             )
 
@@ -245,7 +248,7 @@ class _Reader:
             "explanation": told,
         }
 
-    def _judged(
+    def _read_score(
         self, where: str, criterion: str, value: Any, score: Mapping[str, Any]
     ) -> dict[str, Any] | None:
         try:
@@ -273,7 +276,7 @@ class _Reader:
         return bool(known == 1.0) if self._layout.pass_at is None else known
 
 
-def _shared(sample: Mapping[str, Any]) -> dict[str, Any]:
+def _read_shared_fields(sample: Mapping[str, Any]) -> dict[str, Any]:
     """What all outcomes of a sample have in common."""
     usage, cost = _usage(sample.get("model_usage"))
     # Waiting for a rate limit or a slot is not the service's time.
@@ -313,19 +316,19 @@ def _error(sample: Mapping[str, Any]) -> str:
     return text_of(error.get("message")) if isinstance(error, Mapping) else text_of(error)
 
 
-def _planned(header: Mapping[str, Any], found: int) -> int | None:
+def _count_planned_trials(header: Mapping[str, Any], found: int) -> int | None:
     """How many trials were to be made, where that can be told."""
     results, evaluation = _part(header, "results"), _part(header, "eval")
     dataset, config = _part(evaluation, "dataset"), _part(evaluation, "config")
     known = count(results.get("total_samples"))
     if known is None and config.get("sample_id") is None:
-        inputs = _selected(count(dataset.get("samples")), config.get("limit"))
+        inputs = _count_selected(count(dataset.get("samples")), config.get("limit"))
         epochs = count(config.get("epochs", 1))
         known = None if inputs is None or epochs is None else inputs * epochs
     return None if known is None else max(known, found)
 
 
-def _selected(inputs: int | None, limit: Any) -> int | None:
+def _count_selected(inputs: int | None, limit: Any) -> int | None:
     """Of so many inputs those within a limit: the first few, or from one to before another."""
     if inputs is None or limit is None:
         return inputs

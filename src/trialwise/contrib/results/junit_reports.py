@@ -33,13 +33,13 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
+from trialwise.documents.numbers import as_count
 from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.outcomes.bounded_files import read_content
 from trialwise.outcomes.field_layout import Layout, error_class_of
 from trialwise.outcomes.outcome_problems import Problems
 from trialwise.outcomes.outcome_rows import MOST_ROWS, OutcomeRow, Outcomes, input_id_of
 from trialwise.outcomes.result_formats import ResultFormat
-from trialwise.outcomes.scalar_fields import counted
 
 __all__ = ["FORMAT", "read_junit"]
 
@@ -97,7 +97,7 @@ def read_junit(content: bytes, *, name: str, layout: Layout, problems: Problems)
     by = layout.criterion or "test"
     if by not in ("test", "classname", "suite"):
         raise problems.refuse("", f"criterion must be test, classname or suite, not {by!r}")
-    suites = [suite for suite in _parsed(content, problems) if suite.cases]
+    suites = [suite for suite in _parse_report(content, problems) if suite.cases]
     if not suites:
         raise problems.refuse("", "a report with at least one <testcase> is expected")
     rerun = 0
@@ -107,7 +107,7 @@ def read_junit(content: bytes, *, name: str, layout: Layout, problems: Problems)
         cases, again = _trials(suite)
         rerun += again
         skipped += sum(case.outcome == "skipped" for case in cases)
-        runs += _named(number, suite, [one for one in cases if one.outcome != "skipped"])
+        runs += _name_runs(number, suite, [one for one in cases if one.outcome != "skipped"])
     if not runs:
         raise problems.refuse("", f"all {skipped} tests were skipped: there is no outcome")
     rows = tuple(_row(run, by, layout) for run in runs)
@@ -123,21 +123,21 @@ def read_junit(content: bytes, *, name: str, layout: Layout, problems: Problems)
 
 def _notes(skipped: int, rerun: int, rows: Sequence[OutcomeRow]) -> Iterable[str]:
     if skipped:
-        yield f"Skipped and not counted: {counted(skipped, 'test')}."
+        yield f"Skipped and not counted: {as_count(skipped, 'test')}."
     if rerun:
         yield (
-            f"Run again because they failed: {counted(rerun, 'test')}. Reruns end with the first "
+            f"Run again because they failed: {as_count(rerun, 'test')}. Reruns end with the first "
             "success and are no trials, so that each of these tests counts as one that failed."
         )
     broken = sum(row.error_class is not ErrorClass.NONE for row in rows)
     if broken:
-        yield f"Broken (<error>) and counted as failures: {counted(broken, 'test')}."
+        yield f"Broken (<error>) and counted as failures: {as_count(broken, 'test')}."
 
 
 # --- The file -------------------------------------------------------------------------------------
 
 
-def _parsed(content: bytes, problems: Problems) -> list[_Suite]:
+def _parse_report(content: bytes, problems: Problems) -> list[_Suite]:
     parser = expat.ParserCreate()
     parser.buffer_text = True
     reader = _Reader(parser)
@@ -304,8 +304,8 @@ class _Run:
     trial: str | None
 
 
-def _named(number: int, suite: _Suite, cases: Sequence[_Case]) -> list[_Run]:
-    repeated = _repeated(cases)
+def _name_runs(number: int, suite: _Suite, cases: Sequence[_Case]) -> list[_Run]:
+    repeated = _find_repeated(cases)
     runs = []
     for case in cases:
         test, parameters, trial = _parts(case)
@@ -337,7 +337,7 @@ def _parts(case: _Case) -> tuple[str, str | None, str | None]:
     return case.name, None, None
 
 
-def _repeated(cases: Iterable[_Case]) -> set[tuple[str, str, str | None, str]]:
+def _find_repeated(cases: Iterable[_Case]) -> set[tuple[str, str, str | None, str]]:
     """What pytest-repeat repeated: `2-4` may be a parameter, several of 1-4 … 4-4 are not."""
     seen: dict[tuple[str, str, str | None, str], set[int]] = {}
     for case in cases:

@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from trialwise.documents.numbers import as_count
 from trialwise.model.outcome import FailReason
 from trialwise.model.reply import Usage
 from trialwise.outcomes.bounded_files import decode_text, read_content
@@ -34,7 +35,7 @@ from trialwise.outcomes.json_lines import parse_document
 from trialwise.outcomes.outcome_problems import Problems
 from trialwise.outcomes.outcome_rows import MOST_ROWS, OutcomeRow, Outcomes, input_id_of
 from trialwise.outcomes.result_formats import ResultFormat
-from trialwise.outcomes.scalar_fields import amount, count, counted, text_of
+from trialwise.outcomes.scalar_fields import amount, count, text_of
 
 __all__ = ["FORMAT", "is_promptfoo_results", "read_promptfoo"]
 
@@ -46,7 +47,7 @@ def is_promptfoo_results(document: Any) -> bool:
     """Whether JSON is a results file, the summary in one, or a list of results."""
     if isinstance(document, list):
         return bool(document) and all(map(_is_result, document))
-    return _listed(document) is not None
+    return _find_results(document) is not None
 
 
 def _is_result(record: Any) -> bool:
@@ -58,7 +59,7 @@ def _is_result(record: Any) -> bool:
 
 def read_promptfoo(document: Any, *, name: str, layout: Layout, problems: Problems) -> Outcomes:
     """Read the outcomes of a results file, of its summary, or of a list of results."""
-    given = document if isinstance(document, list) else _listed(document)
+    given = document if isinstance(document, list) else _find_results(document)
     if not given:
         raise problems.refuse("results", "a list of at least one result is expected")
     if len(given) > MOST_ROWS:
@@ -94,7 +95,7 @@ def read_promptfoo(document: Any, *, name: str, layout: Layout, problems: Proble
     )
 
 
-def _listed(document: Any) -> list[Any] | None:
+def _find_results(document: Any) -> list[Any] | None:
     """The results, wherever a version puts them."""
     for _ in range(2):
         if not isinstance(document, Mapping):
@@ -163,7 +164,7 @@ def _rows(
     several: bool,
 ) -> Iterator[OutcomeRow]:
     column = " · ".join(_column(result)) if several else ""
-    shared = _shared(result) | {"where": where, "group": column}
+    shared = _read_shared_fields(result) | {"where": where, "group": column}
     for name in criteria:
         told = _overall(result) if name == _OVERALL else _by_metric(result, name)
         if _is_broken(result):
@@ -208,7 +209,7 @@ def _is_broken(result: Mapping[str, Any]) -> bool:
     return bool(result.get("error")) and not isinstance(result.get("gradingResult"), Mapping)
 
 
-def _shared(result: Mapping[str, Any]) -> dict[str, Any]:
+def _read_shared_fields(result: Mapping[str, Any]) -> dict[str, Any]:
     usage = result.get("tokenUsage")
     if not isinstance(usage, Mapping):
         response = result.get("response")
@@ -237,11 +238,11 @@ def _notes(
         yield f"{len(columns)} prompts and providers are judged apart, each over its own trials."
     broken = sum(map(_is_broken, results))
     if broken:
-        yield f"Broken and counted as failures: {counted(broken, 'call')}."
+        yield f"Broken and counted as failures: {as_count(broken, 'call')}."
     cached = sum(_is_cached(one) for one in results)
     if cached:
         yield (
-            f"From promptfoo's cache: {counted(cached, 'result')}. A cached reply repeats an "
+            f"From promptfoo's cache: {as_count(cached, 'result')}. A cached reply repeats an "
             "earlier one and is no trial of its own; evaluate with --no-cache."
         )
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import binomial_cdf, binomial_pmf, binomial_tail
-from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, looks_of
+from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, list_looks
 from trialwise.validation import require_count, require_rate
 
 __all__ = [
@@ -96,7 +96,7 @@ def fixed_size(p0: float, p1: float, *, alpha: float = 0.05, beta: float = 0.20)
     >>> [fixed_size(p0, p1).trials for p0, p1 in ((.95, .85), (.99, .97), (.80, .70))]
     [52, 301, 116]
     """
-    hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
+    hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
     return first_deciding(hypotheses, start=1)
 
 
@@ -133,9 +133,12 @@ def shortfall(
     >>> shortfall(0.90, 0.80, cap=78) is None
     True
     """
-    hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
+    hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
     n = require_count("cap", cap, minimum=1)
-    if deciding_look(hypotheses, looks_of(n, require_count("batch", batch, minimum=1))) is not None:
+    if (
+        deciding_look(hypotheses, list_looks(n, require_count("batch", batch, minimum=1)))
+        is not None
+    ):
         return None
     return Shortfall(
         p0=hypotheses.p0,
@@ -173,8 +176,8 @@ def expected_trials_bound(
     >>> [round(expected_trials_bound(0.90, 0.80, p), 1) for p in (0.90, 0.85, 0.80)]
     [36.6, 50.4, 43.2]
     """
-    hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
-    return _bound(hypotheses, require_rate("p", p))
+    hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
+    return _bound_expected_trials(hypotheses, require_rate("p", p))
 
 
 def most_passing(hypotheses: Hypotheses, n: int) -> int:
@@ -221,7 +224,7 @@ def _cutoff(hypotheses: Hypotheses, n: int) -> int | None:
     return (most + fewest - 1) // 2 if fewest <= most + 1 else None
 
 
-def _bound(hypotheses: Hypotheses, p: float) -> float:
+def _bound_expected_trials(hypotheses: Hypotheses, p: float) -> float:
     from trialwise.stats.sequential.boundary_rule import never
     from trialwise.stats.sequential.induction import EDGE, Problem
     from trialwise.stats.sequential.relaxation import Column, relax

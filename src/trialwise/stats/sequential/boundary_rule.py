@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from trialwise.errors import InvalidArgument
 
-__all__ = ["Rule", "check_boundaries", "monotone", "never", "orderly", "prolonged", "reach"]
+__all__ = ["Rule", "check_boundaries", "monotone", "never", "orderly", "prolong_rule", "reach"]
 
 
 class Rule(NamedTuple):
@@ -28,7 +28,7 @@ def never(cap: int) -> Rule:
     return Rule([-1] * (cap + 1), list(range(1, cap + 2)))
 
 
-def prolonged(rule: Rule, looks: Sequence[int]) -> Rule:
+def prolong_rule(rule: Rule, looks: Sequence[int]) -> Rule:
     """A rule that has always decided by its last look, on a longer horizon."""
     longer = never(looks[-1])
     end = len(rule.accept) - 1

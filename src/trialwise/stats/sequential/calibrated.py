@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable
 
 from trialwise.stats.sequential.bound import deciding_look, fewest_failing, most_passing
-from trialwise.stats.sequential.boundary_rule import Rule, prolonged
+from trialwise.stats.sequential.boundary_rule import Rule, prolong_rule
 from trialwise.stats.sequential.characteristic import stopping_probabilities
 from trialwise.stats.sequential.fixed_sample import fixed_rule
-from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, Mix, looks_of
+from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, Mix, list_looks
 from trialwise.stats.sequential.optimal import INCONCLUSIVE_COST, mean_cost
 from trialwise.stats.sequential.wald import line_rule
 
@@ -29,10 +29,10 @@ MOST_TURNS = 12
 
 def find_calibrated(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Rule:
     """The pair of lines with the least expected trials whose exact errors are kept."""
-    looks = looks_of(cap, batch)
+    looks = list_looks(cap, batch)
     ends: list[Rule | None] = list(_ends(hypotheses, looks)) or [None]
     price = 0.0 if ends[0] else INCONCLUSIVE_COST
-    placed = (_placed(hypotheses, looks, end) for end in ends)
+    placed = (_place_lines(hypotheses, looks, end) for end in ends)
     return min(placed, key=lambda rule: mean_cost(rule, mix, price))
 
 
@@ -47,10 +47,10 @@ def _ends(hypotheses: Hypotheses, looks: tuple[int, ...]) -> list[Rule]:
         return [fixed_rule(c, c + 1, looks) for c in sorted(cutoffs)]
     # At this very cap no cutoff keeps both errors, though a smaller sample does.
     until = tuple(n for n in looks if n <= sample.trials)
-    return [prolonged(fixed_rule(sample.most_failures, sample.most_failures + 1, until), looks)]
+    return [prolong_rule(fixed_rule(sample.most_failures, sample.most_failures + 1, until), looks)]
 
 
-def _placed(hypotheses: Hypotheses, looks: tuple[int, ...], end: Rule | None) -> Rule:
+def _place_lines(hypotheses: Hypotheses, looks: tuple[int, ...], end: Rule | None) -> Rule:
     upper = lower = math.inf
 
     def rule(up: float, down: float) -> Rule:

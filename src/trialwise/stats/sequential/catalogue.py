@@ -19,9 +19,9 @@ from typing import Any, Protocol
 from trialwise.errors import InvalidArgument
 from trialwise.stats.sequential.boundary_rule import Rule, never
 from trialwise.stats.sequential.design import Method, SequentialDesign
-from trialwise.stats.sequential.hypotheses import Hypotheses, Mix, even_mix, looks_of
+from trialwise.stats.sequential.hypotheses import Hypotheses, Mix, even_mix, list_looks
 
-__all__ = ["DesignCache", "catalogue_text", "catalogued", "design_key", "shipped_design"]
+__all__ = ["DesignCache", "catalogue_text", "design_key", "list_catalogue", "shipped_design"]
 
 #: Part of every key, and changed with the search, so that no older design is taken for a new one.
 EDITION = 1
@@ -72,7 +72,7 @@ def design_key(
     >>> design_key(0.90, 0.80, cap=50)
     'optimal-1-0.9-0.8-0.05-0.2-50-1'
     """
-    hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
+    hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
     parts: list[object] = [
         hypotheses.p0,
         hypotheses.p1,
@@ -103,16 +103,18 @@ def optimal_design(
         batch=batch,
         mix=mix,
     )
-    kept = _believed(cache.load(key), hypotheses, cap, batch) if cache is not None else None
+    kept = (
+        _accept_kept_design(cache.load(key), hypotheses, cap, batch) if cache is not None else None
+    )
     if kept is not None:
         return kept
-    design = _searched(hypotheses, cap, batch, mix or even_mix(hypotheses))
+    design = _search_design(hypotheses, cap, batch, mix or even_mix(hypotheses))
     if cache is not None:
         cache.save(key, design.to_dict())
     return design
 
 
-def _believed(
+def _accept_kept_design(
     values: Mapping[str, Any] | None, hypotheses: Hypotheses, cap: int, batch: int
 ) -> SequentialDesign | None:
     """A kept design if it is one, is the one asked for, and keeps its errors; else None."""
@@ -143,11 +145,11 @@ def shipped_design(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDe
 
     for entry in json.loads(get_data("trialwise.stats.sequential", "designs.json") or "[]"):
         if (entry["p0"], entry["p1"], entry["cap"]) == (hypotheses.p0, hypotheses.p1, cap):
-            return _read(hypotheses, entry)
+            return _decode_design(hypotheses, entry)
     return None
 
 
-def catalogued() -> Iterator[tuple[Hypotheses, int]]:
+def list_catalogue() -> Iterator[tuple[Hypotheses, int]]:
     """Every pair of hypotheses in the catalogue with every cap, in the order of the file."""
     from trialwise.stats.sequential.bound import first_deciding
 
@@ -161,11 +163,14 @@ def catalogue_text() -> str:
     """The catalogue, searched anew: one design a line."""
     import json
 
-    lines = (json.dumps(_written(_searched(c, n, BATCH, even_mix(c)))) for c, n in catalogued())
+    lines = (
+        json.dumps(_encode_design(_search_design(c, n, BATCH, even_mix(c))))
+        for c, n in list_catalogue()
+    )
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def _searched(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> SequentialDesign:
+def _search_design(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> SequentialDesign:
     from trialwise.stats.sequential.optimal import find_optimal
 
     found = find_optimal(hypotheses, cap, batch, mix)
@@ -179,7 +184,7 @@ def _searched(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Sequent
     )
 
 
-def _written(design: SequentialDesign) -> dict[str, Any]:
+def _encode_design(design: SequentialDesign) -> dict[str, Any]:
     """A design as where its boundaries step up: entry f is the trial count of step f."""
     return {
         "p0": design.p0,
@@ -191,9 +196,9 @@ def _written(design: SequentialDesign) -> dict[str, Any]:
     }
 
 
-def _read(hypotheses: Hypotheses, entry: Mapping[str, Any]) -> SequentialDesign:
+def _decode_design(hypotheses: Hypotheses, entry: Mapping[str, Any]) -> SequentialDesign:
     rule = never(entry["cap"])
-    for n in looks_of(entry["cap"], BATCH):
+    for n in list_looks(entry["cap"], BATCH):
         rule.accept[n] = sum(step <= n for step in entry["accept"]) - 1
         rule.reject[n] = sum(step <= n for step in entry["reject"]) + 1
     return SequentialDesign.from_rule(

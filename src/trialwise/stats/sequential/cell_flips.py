@@ -51,7 +51,7 @@ class Slice(NamedTuple):
 
 def flips(problem: Problem, rule: Rule) -> Iterator[Flip]:
     """Every flip of one boundary state that can be reached and leaves the boundaries in order."""
-    reach = _reached(problem, rule)
+    reach = _reach_states(problem, rule)
     ahead = problem.horizon + 1
     for (n, going_on), before in zip(
         _going_on(problem, rule), (*problem.looks[-2::-1], 0), strict=True
@@ -92,7 +92,7 @@ def _verdict(problem: Problem, n: int, f: int, accept: int, reject: int) -> Chan
     return None
 
 
-def _reached(problem: Problem, rule: Rule) -> dict[int, tuple[int, list[float]]]:
+def _reach_states(problem: Problem, rule: Rule) -> dict[int, tuple[int, list[float]]]:
     """For each look, the fewest failures that can be reached and the probabilities under p0."""
     p, q = problem.p0, 1 - problem.p0
     found: dict[int, tuple[int, list[float]]] = {n: (0, []) for n in problem.looks}
@@ -119,7 +119,7 @@ def _going_on(problem: Problem, rule: Rule) -> Iterator[tuple[int, Slice]]:
     for look in problem.looks[-2::-1]:
         low, high = max(0, rule.accept[look]), min(look, rule.reject[look])
         ahead = _with_verdicts(problem, rule, after, n, range(low, high + n - look + 1))
-        after = _rolled(problem, ahead, look, n)
+        after = _roll_back(problem, ahead, look, n)
         yield look, after
         n = look
 
@@ -139,7 +139,7 @@ def _with_verdicts(problem: Problem, rule: Rule, after: Slice, n: int, failures:
     )
 
 
-def _rolled(problem: Problem, ends: Slice, look: int, following: int) -> Slice:
+def _roll_back(problem: Problem, ends: Slice, look: int, following: int) -> Slice:
     p, q = problem.p0, 1 - problem.p0
     low, cost, e0, e1 = ends
     for n in range(following - 1, look - 1, -1):

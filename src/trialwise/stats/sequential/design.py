@@ -19,11 +19,11 @@ from trialwise.stats.sequential.characteristic import OperatingCharacteristic, c
 from trialwise.stats.sequential.hypotheses import (
     Hypotheses,
     Mix,
-    checked_cap,
-    checked_mix,
+    check_cap,
+    check_mix,
     even_mix,
-    looks_of,
-    resolved_cap,
+    list_looks,
+    resolve_cap,
 )
 from trialwise.validation import require_choice, require_count, require_positive, require_rate
 
@@ -88,12 +88,12 @@ class SequentialDesign:
     _reach: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        Hypotheses.checked(self.p0, self.p1, self.alpha, self.beta)
+        Hypotheses.from_numbers(self.p0, self.p1, self.alpha, self.beta)
         require_choice("method", self.method, tuple(Method))
         require_positive("inconclusive_cost", self.inconclusive_cost)
         if not isinstance(self.certificate, Undefined):
             require_positive("certificate", self.certificate)
-        looks = looks_of(checked_cap(self.cap), require_count("batch", self.batch, minimum=1))
+        looks = list_looks(check_cap(self.cap), require_count("batch", self.batch, minimum=1))
         check_boundaries(self.accept, self.reject, looks)
         object.__setattr__(self, "_reach", reach(self.accept, self.reject))
 
@@ -141,10 +141,10 @@ class SequentialDesign:
         """
         from trialwise.stats.sequential.catalogue import optimal_design
 
-        hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
+        hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
         size = require_count("batch", batch, minimum=1)
-        rates = None if mix is None else checked_mix(mix)
-        return optimal_design(hypotheses, resolved_cap(hypotheses, cap, size), size, rates, cache)
+        rates = None if mix is None else check_mix(mix)
+        return optimal_design(hypotheses, resolve_cap(hypotheses, cap, size), size, rates, cache)
 
     @classmethod
     def wald(
@@ -172,9 +172,9 @@ class SequentialDesign:
         """
         from trialwise.stats.sequential.wald import find_wald
 
-        hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
+        hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
         size = require_count("batch", batch, minimum=1)
-        rule = find_wald(hypotheses, resolved_cap(hypotheses, cap, size), size)
+        rule = find_wald(hypotheses, resolve_cap(hypotheses, cap, size), size)
         return cls.from_rule(Method.WALD, hypotheses, size, rule)
 
     @classmethod
@@ -200,10 +200,10 @@ class SequentialDesign:
         """
         from trialwise.stats.sequential.calibrated import find_calibrated
 
-        hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
+        hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
         size = require_count("batch", batch, minimum=1)
         rule = find_calibrated(
-            hypotheses, resolved_cap(hypotheses, cap, size), size, even_mix(hypotheses)
+            hypotheses, resolve_cap(hypotheses, cap, size), size, even_mix(hypotheses)
         )
         return cls.from_rule(Method.CALIBRATED, hypotheses, size, rule)
 
@@ -231,9 +231,9 @@ class SequentialDesign:
         """
         from trialwise.stats.sequential.fixed_sample import find_fixed
 
-        hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
+        hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
         size = require_count("batch", batch, minimum=1)
-        rule = find_fixed(hypotheses, None if cap is None else checked_cap(cap), size)
+        rule = find_fixed(hypotheses, None if cap is None else check_cap(cap), size)
         return cls.from_rule(Method.FIXED, hypotheses, size, rule)
 
     @classmethod
@@ -270,7 +270,7 @@ class SequentialDesign:
         Raises `InvalidArgument` for counts that the design cannot reach, because it would have
         decided before.
         """
-        n, f = self._reached(trials, failures)
+        n, f = self._check_counts(trials, failures)
         if f <= self.accept[n]:
             return Decision.PASS
         if f >= self.reject[n]:
@@ -377,9 +377,9 @@ class SequentialDesign:
             fields[name] = tuple(fields[name])
         if fields["certificate"] is None:
             fields["certificate"] = NO_CERTIFICATE
-        return cls(**{**fields, "method": Method(method), "mix": checked_mix(fields["mix"])})
+        return cls(**{**fields, "method": Method(method), "mix": check_mix(fields["mix"])})
 
-    def _reached(self, trials: int, failures: int) -> tuple[int, int]:
+    def _check_counts(self, trials: int, failures: int) -> tuple[int, int]:
         n, f = require_count("trials", trials), require_count("failures", failures)
         if n > self.cap:
             raise InvalidArgument("trials", trials, f"be at most the cap ({self.cap})")

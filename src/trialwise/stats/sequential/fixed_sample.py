@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from trialwise.stats.sequential.bound import fewest_failing, first_deciding, most_passing
 from trialwise.stats.sequential.boundary_rule import Rule, never
-from trialwise.stats.sequential.hypotheses import Hypotheses, looks_of
+from trialwise.stats.sequential.hypotheses import Hypotheses, list_looks
 
 __all__ = ["find_fixed", "fixed_rule"]
 
@@ -16,10 +16,10 @@ def find_fixed(hypotheses: Hypotheses, cap: int | None, batch: int) -> Rule:
     """The smallest fixed sample for two hypotheses, or the best of `cap` trials if it is larger."""
     sample = first_deciding(hypotheses, start=1)
     if cap is None or sample.trials <= cap:
-        looks = looks_of(sample.trials, batch)
+        looks = list_looks(sample.trials, batch)
         return fixed_rule(sample.most_failures, sample.most_failures + 1, looks)
     return fixed_rule(
-        most_passing(hypotheses, cap), fewest_failing(hypotheses, cap), looks_of(cap, batch)
+        most_passing(hypotheses, cap), fewest_failing(hypotheses, cap), list_looks(cap, batch)
     )
 
 

@@ -15,12 +15,12 @@ from trialwise.validation import require_count, require_open_rate, require_posit
 __all__ = [
     "Hypotheses",
     "Mix",
-    "checked_cap",
-    "checked_mix",
+    "check_cap",
+    "check_mix",
     "default_alternative",
     "even_mix",
-    "looks_of",
-    "resolved_cap",
+    "list_looks",
+    "resolve_cap",
 ]
 
 #: An error equal to its level keeps it; this much rounding is forgiven in the comparison.
@@ -45,7 +45,7 @@ class Hypotheses:
     """P(PASS) at p1 is at most this."""
 
     @classmethod
-    def checked(cls, p0: float, p1: float | None, alpha: float, beta: float) -> Hypotheses:
+    def from_numbers(cls, p0: float, p1: float | None, alpha: float, beta: float) -> Hypotheses:
         """Hypotheses of valid numbers, with the usual alternative where none is given."""
         good = require_rate("p0", p0)
         bad = default_alternative(good) if p1 is None else require_open_rate("p1", p1)
@@ -71,7 +71,7 @@ def default_alternative(p0: float) -> float:
     return float(max(Decimal("0.01"), threshold - Decimal("0.10")))
 
 
-def checked_cap(cap: int) -> int:
+def check_cap(cap: int) -> int:
     """A number of trials that a design may be made for."""
     trials = require_count("cap", cap, minimum=1)
     if trials > MOST_TRIALS:
@@ -79,14 +79,14 @@ def checked_cap(cap: int) -> int:
     return trials
 
 
-def resolved_cap(hypotheses: Hypotheses, cap: int | None, batch: int) -> int:
+def resolve_cap(hypotheses: Hypotheses, cap: int | None, batch: int) -> int:
     """The cap given, or twice the exact fixed sample, in whole batches."""
     if cap is not None:
-        return checked_cap(cap)
+        return check_cap(cap)
     from trialwise.stats.sequential.bound import first_deciding
 
     twice = 2 * first_deciding(hypotheses, start=1).trials
-    return checked_cap(-(-twice // batch) * batch)
+    return check_cap(-(-twice // batch) * batch)
 
 
 def even_mix(hypotheses: Hypotheses) -> Mix:
@@ -94,7 +94,7 @@ def even_mix(hypotheses: Hypotheses) -> Mix:
     return ((hypotheses.p0, 0.5), (hypotheses.p1, 0.5))
 
 
-def checked_mix(mix: Sequence[Sequence[float]]) -> Mix:
+def check_mix(mix: Sequence[Sequence[float]]) -> Mix:
     """Pairs (rate, weight) with weights that add up to 1."""
     allowed = "be pairs (rate, weight) with weights that add up to 1"
     try:
@@ -106,6 +106,6 @@ def checked_mix(mix: Sequence[Sequence[float]]) -> Mix:
     return pairs
 
 
-def looks_of(cap: int, batch: int) -> tuple[int, ...]:
+def list_looks(cap: int, batch: int) -> tuple[int, ...]:
     """When a rule may decide: at the multiples of the batch, and at the cap."""
     return (*range(batch, cap, batch), cap)

@@ -131,7 +131,9 @@ def backward(problem: Problem, prices: Prices) -> tuple[float, Rule]:
         rule.accept[look], rule.reject[look] = band.accept, band.reject
     first = problem.looks[0]
     if first > 0:
-        value = _rolled(problem, _values(problem, prices, band, range(first + 1)), 0, first, 0)[0]
+        value = _roll_back(problem, _values(problem, prices, band, range(first + 1)), 0, first, 0)[
+            0
+        ]
     else:
         value = band.values[0] if band.values else min(prices)
     return value, monotone(rule, problem.looks)
@@ -165,7 +167,7 @@ def _look(problem: Problem, prices: Prices, n: int, after: Band) -> Band:
     gap = after.look - n
     low, high = max(0, after.accept - gap + 1), min(n, after.reject - 1)
     ahead = _values(problem, prices, after, range(low, high + gap + 1))
-    going_on = _rolled(problem, ahead, n, after.look, low) if low <= high else []
+    going_on = _roll_back(problem, ahead, n, after.look, low) if low <= high else []
 
     def stops(j: int) -> bool:
         return going_on[j] >= min(prices.fail, prices.passed * problem.bad(n, low + j))
@@ -181,7 +183,7 @@ def _look(problem: Problem, prices: Prices, n: int, after: Band) -> Band:
     return Band(n, low + first - 1, low + last + 1, going_on[first : last + 1])
 
 
-def _rolled(
+def _roll_back(
     problem: Problem, values: list[float], look: int, following: int, low: int
 ) -> list[float]:
     """Values of going on at a look, from those at the next: no verdict in between."""

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from trialwise.stats.sequential.bound import deciding_look
-from trialwise.stats.sequential.boundary_rule import Rule, never, prolonged
+from trialwise.stats.sequential.boundary_rule import Rule, never, prolong_rule
 from trialwise.stats.sequential.characteristic import characteristic
 from trialwise.stats.sequential.fixed_sample import fixed_rule
-from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, Mix, looks_of
+from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, Mix, list_looks
 from trialwise.stats.sequential.induction import EDGE, Problem
 from trialwise.stats.sequential.relaxation import Column, evaluate, relax
 from trialwise.stats.sequential.slack_search import fill_slack
@@ -36,13 +36,13 @@ class Found(NamedTuple):
 
 def find_optimal(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Found:
     """The best rule for two hypotheses whose errors are exact and at most the nominal ones."""
-    looks = looks_of(cap, batch)
+    looks = list_looks(cap, batch)
     sample = deciding_look(hypotheses, looks)
     problem = _problem(hypotheses, looks, mix, None if sample else INCONCLUSIVE_COST)
     if sample:
         until = tuple(n for n in looks if n <= sample.trials)
         fixed = fixed_rule(sample.most_failures, sample.most_failures + 1, until)
-        safe = evaluate(problem, prolonged(fixed, looks))
+        safe = evaluate(problem, prolong_rule(fixed, looks))
         shorter = replace(_problem(hypotheses, until, mix, None), cutoff=sample.most_failures)
     else:
         safe = Column(cap + INCONCLUSIVE_COST, 0.0, 0.0, never(cap))

@@ -92,7 +92,7 @@ def relax(problem: Problem, hypotheses: Hypotheses, *, safe: Column) -> Relaxati
             prices.passed * _nudge(answer.error1 / hypotheses.beta),
         )
     for _ in range(MOST_ROUNDS):
-        least, prices = _mixed(columns, hypotheses)
+        least, prices = _mix_columns(columns, hypotheses)
         if least - best <= TOLERANCE * least:
             break
         ask(prices)
@@ -116,7 +116,7 @@ def _nudge(ratio: float) -> float:
     return min(2.0, max(0.5, ratio))
 
 
-def _mixed(columns: list[Column], hypotheses: Hypotheses) -> tuple[float, Prices]:
+def _mix_columns(columns: list[Column], hypotheses: Hypotheses) -> tuple[float, Prices]:
     """The objective of the best mixture of the columns, and the prices it puts on the errors.
 
     The simplex method on three rows: the two errors, as shares of their levels, and the shares of

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import chain, combinations, product
 
-from trialwise.stats.sequential.boundary_rule import Rule, monotone, orderly, prolonged
+from trialwise.stats.sequential.boundary_rule import Rule, monotone, orderly, prolong_rule
 from trialwise.stats.sequential.cell_flips import Change, Flip, flips
 from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses
 from trialwise.stats.sequential.induction import Prices, Problem, backward
@@ -71,7 +71,7 @@ def fill_slack(
             *settled.columns[1:],
             *_stricter(shorter, settled, hypotheses, times=TIMES_SHORTER),
         ]
-        columns.extend(evaluate(problem, prolonged(c.rule, problem.looks)) for c in short)
+        columns.extend(evaluate(problem, prolong_rule(c.rule, problem.looks)) for c in short)
     best = min((c for c in columns if keeps(hypotheses, c)), key=lambda c: c.objective)
     search = _Search(problem, relaxed, hypotheses, best)
     for start in (*nsmallest(STARTS, columns, key=lambda c: _cost(relaxed, c)), best):
@@ -101,10 +101,10 @@ class _Search:
 
     def climb(self, start: Column) -> bool:
         """Follow improvements of the best rule from a start, which may break the errors."""
-        before, column = self.best, self._improved(start)
+        before, column = self.best, self._improve_column(start)
         while column is not None:
             self.best = column
-            column = self._improved(column)
+            column = self._improve_column(column)
         return self.best is not before
 
     def neighbours(self) -> Iterator[Column]:
@@ -115,10 +115,10 @@ class _Search:
         for flip in chain(near, pairs):
             if self.over:
                 return
-            if changed := _flipped(self.problem, column.rule, flip):
+            if changed := _flip_cells(self.problem, column.rule, flip):
                 yield changed
 
-    def _improved(self, column: Column) -> Column | None:
+    def _improve_column(self, column: Column) -> Column | None:
         """A better rule than the best, a few flips away from a column."""
         if self.over:
             return None
@@ -129,7 +129,7 @@ class _Search:
             near = _thriftiest(useful, PAIRED, stroke * scale)
             found = chain(self._fitting(near, column), self._many(near, column))
             likely = nsmallest(count, found, key=lambda flip: flip.change.objective)
-            tried = (_flipped(self.problem, column.rule, flip) for flip in likely)
+            tried = (_flip_cells(self.problem, column.rule, flip) for flip in likely)
             better = [c for c in tried if c and self._better(c)]
             if better:
                 return min(better, key=lambda c: c.objective)
@@ -248,7 +248,7 @@ def _stricter(
         extra = min(2 * extra, MOST_EXTRA)
 
 
-def _flipped(problem: Problem, rule: Rule, flip: Flip) -> Column | None:
+def _flip_cells(problem: Problem, rule: Rule, flip: Flip) -> Column | None:
     """The rule after some flips, if it is still a rule with orderly boundaries."""
     accept, reject = rule.accept.copy(), rule.reject.copy()
     for n, up, out in flip.moves:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from trialwise.stats.sequential.boundary_rule import Rule, never
-from trialwise.stats.sequential.hypotheses import Hypotheses, looks_of
+from trialwise.stats.sequential.hypotheses import Hypotheses, list_looks
 from trialwise.stats.sequential.induction import log_ratios
 
 __all__ = ["find_wald", "line_rule"]
@@ -24,7 +24,7 @@ def find_wald(hypotheses: Hypotheses, cap: int, batch: int) -> Rule:
     """Wald's boundaries log((1−alpha)/beta) and log(alpha/(1−beta)), both inclusive."""
     upper = math.log((1 - hypotheses.alpha) / hypotheses.beta)
     lower = math.log(hypotheses.alpha / (1 - hypotheses.beta))
-    return line_rule(hypotheses, upper, lower, looks_of(cap, batch))
+    return line_rule(hypotheses, upper, lower, list_looks(cap, batch))
 
 
 def line_rule(hypotheses: Hypotheses, upper: float, lower: float, looks: tuple[int, ...]) -> Rule:

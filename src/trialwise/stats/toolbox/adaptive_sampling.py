@@ -19,7 +19,7 @@ from typing import SupportsIndex
 from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Decision
 from trialwise.stats.sequential.bound import fixed_size
-from trialwise.stats.sequential.hypotheses import Hypotheses, resolved_cap
+from trialwise.stats.sequential.hypotheses import Hypotheses, resolve_cap
 from trialwise.validation import require_count, require_positive, require_rate
 
 __all__ = ["AdaptiveCharacteristic", "AdaptiveDesign", "adaptive_design"]
@@ -138,11 +138,11 @@ def adaptive_design(
     >>> adaptive_design(0.90, 0.80, concurrency=8).cap
     117
     """
-    hypotheses = Hypotheses.checked(p0, p1, alpha, beta)
+    hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
     c = require_count("concurrency", concurrency, minimum=1)
     price = c / 8 if round_price is None else require_positive("round_price", round_price)
     needed = fixed_size(p0, p1, alpha=alpha, beta=beta).trials
-    most = -(-3 * needed // 2) if cap is None else resolved_cap(hypotheses, cap, 1)
+    most = -(-3 * needed // 2) if cap is None else resolve_cap(hypotheses, cap, 1)
     problem = _Problem(hypotheses, most, c, price, three_way=most < needed)
     actions = problem.solve()
     return AdaptiveDesign(
@@ -163,7 +163,7 @@ class _Problem:
     def __init__(
         self, hypotheses: Hypotheses, cap: int, concurrency: int, price: float, *, three_way: bool
     ) -> None:
-        self._claim, self._cap, self._batch, self._price = hypotheses, cap, concurrency, price
+        self._hypotheses, self._cap, self._batch, self._price = hypotheses, cap, concurrency, price
         self._three_way = three_way
         r = (hypotheses.p0 + hypotheses.p1) / 2
         self._keep, self._miss = r, 1 - r
@@ -183,7 +183,7 @@ class _Problem:
 
     def solve(self) -> Actions:
         """Move the prices until both errors are just met; keep the best rule that meets them."""
-        target = math.log(self._claim.alpha), math.log(self._claim.beta)
+        target = math.log(self._hypotheses.alpha), math.log(self._hypotheses.beta)
         at = [math.log(200.0), math.log(100.0)]
         fee = math.log(self._price)
         best: tuple[float, Actions, tuple[float, float, float]] | None = None
@@ -191,10 +191,10 @@ class _Problem:
         def probe(prices: tuple[float, float, float]) -> tuple[float, float]:
             nonlocal best
             actions = self._actions(*map(math.exp, prices))
-            good = _characteristic(actions, self._claim.p0)
-            bad = _characteristic(actions, self._claim.p1)
+            good = _characteristic(actions, self._hypotheses.p0)
+            bad = _characteristic(actions, self._hypotheses.p1)
             errors = good.fails, bad.passes
-            if self._kept(errors):
+            if self._keeps_errors(errors):
                 cost = (self._cost(good) + self._cost(bad)) / 2
                 if best is None or cost < best[0] - 1e-12:
                     best = cost, actions, prices
@@ -216,8 +216,11 @@ class _Problem:
                 improved = best[0] < before
         return best[1]
 
-    def _kept(self, errors: tuple[float, float]) -> bool:
-        return errors[0] <= self._claim.alpha + _SLACK and errors[1] <= self._claim.beta + _SLACK
+    def _keeps_errors(self, errors: tuple[float, float]) -> bool:
+        return (
+            errors[0] <= self._hypotheses.alpha + _SLACK
+            and errors[1] <= self._hypotheses.beta + _SLACK
+        )
 
     def _cost(self, curve: AdaptiveCharacteristic) -> float:
         open_end = _INCONCLUSIVE_COST * curve.inconclusive if self._three_way else 0.0

@@ -241,7 +241,7 @@ def _steps(before: float, after: float, n: int) -> tuple[int, int, float] | None
         first,
     )
     divisor = math.gcd(step, drift)
-    return step // divisor, drift // divisor, _tuned(before, drift / (step * n))
+    return step // divisor, drift // divisor, _tune_rate(before, drift / (step * n))
 
 
 def _reference(before: float, after: float) -> float:
@@ -250,7 +250,7 @@ def _reference(before: float, after: float) -> float:
     return fewer / (fewer + math.log(after / before))
 
 
-def _tuned(before: float, share: float) -> float:
+def _tune_rate(before: float, share: float) -> float:
     """The rate whose reference share this is, by bisection: the reference rises with the rate."""
     low, high = before, 1.0
     while low < (middle := (low + high) / 2) < high:

@@ -92,7 +92,7 @@ class GroupSequentialDesign:
         stopped: list[float] = []
         alive, before = [1.0], 0
         for n, r in zip(self.looks, self.reject, strict=True):
-            alive = _convolved(alive, raw_pmfs(n - before, 1 - rate))
+            alive = _convolve(alive, raw_pmfs(n - before, 1 - rate))
             stopped.append(math.fsum(alive[r:]))
             alive, before = alive[:r], n
         going_on = math.fsum(alive)
@@ -197,7 +197,7 @@ def group_sequential_boundaries(
     alive, before = [1.0], 0
     for n in counts:
         spent.append(_spend(n / counts[-1], level, kind))
-        alive = _convolved(alive, raw_pmfs(n - before, 1 - threshold))
+        alive = _convolve(alive, raw_pmfs(n - before, 1 - threshold))
         budget = _Budget(threshold, level, kind, counts, tuple(reject), spent[-1], math.fsum(gone))
         r = _fewest_failures(alive, n, budget)
         reject.append(r)
@@ -248,7 +248,7 @@ def peeking_error(
     excluded: list[float] = []
     alive, low, before, total = [1.0], 0, 0, 0.0
     for n in counts:
-        alive = _convolved(alive, raw_pmfs(n - before, rate))
+        alive = _convolve(alive, raw_pmfs(n - before, rate))
         spread = z * math.sqrt(n * rate * (1 - rate))
         first = 0 if kind == "lower" else math.ceil(n * rate - spread)
         last = n if kind == "upper" else math.floor(n * rate + spread)
@@ -334,7 +334,7 @@ def _exact_false_alarm(p0: Fraction, looks: Sequence[int], reject: Sequence[int]
     return stopped
 
 
-def _convolved(alive: Sequence[float], added: Sequence[float]) -> list[float]:
+def _convolve(alive: Sequence[float], added: Sequence[float]) -> list[float]:
     """The distribution of a count after more trials."""
     total = [0.0] * (len(alive) + len(added) - 1)
     for j, weight in enumerate(added):

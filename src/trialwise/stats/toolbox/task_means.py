@@ -120,7 +120,7 @@ def _task_mean(
     method: Method,
 ) -> TaskMean:
     size = require_count("k", k, minimum=1)
-    counts = _checked_tasks(tasks, size)
+    counts = _check_tasks(tasks, size)
     level = require_open_rate("confidence", confidence)
     chosen = require_choice("method", method, METHODS)
     estimator = unbiased_pass_at_k if metric == "pass@k" else unbiased_pass_hat_k
@@ -138,7 +138,7 @@ def _task_mean(
     )
 
 
-def _checked_tasks(
+def _check_tasks(
     tasks: Sequence[tuple[SupportsIndex, SupportsIndex]], k: int
 ) -> tuple[tuple[int, int], ...]:
     allowed = "be a sequence of at least one (trials, successes) pair"

@@ -81,7 +81,7 @@ def read_criterion(node: Node, scenario: Mapping[str, Any], problems: Problems) 
         trials=_TRIALS if trials is None else trials,
     )
     return CriterionRead(
-        criterion={"name": name, **asked, **rule.spelled(keys)},
+        criterion={"name": name, **asked, **rule.spell(keys)},
         comment=comment,
         notes=(*notes, *rule.notes(keys)),
         is_smoke=rule.never_passes,
@@ -120,7 +120,7 @@ class _Rule:
     confidence: float
     trials: int
 
-    def spelled(self, keys: Keys) -> dict[str, Any]:
+    def spell(self, keys: Keys) -> dict[str, Any]:
         """As a criterion of a suite says it."""
         if self.threshold == 1:
             if self.first_pass is None:

@@ -103,9 +103,9 @@ class _Reader:
         studies = keys.items("studies", "a list of studies")
         contracts = [self._study(node, adapter) for node in studies]
         self._check_names(contracts, studies)
-        return self._assembled(adapter, contracts)
+        return self._assemble_suite(adapter, contracts)
 
-    def _assembled(self, adapter: _Adapter, contracts: list[dict[str, Any]]) -> dict[str, Any]:
+    def _assemble_suite(self, adapter: _Adapter, contracts: list[dict[str, Any]]) -> dict[str, Any]:
         """One contract as a whole suite, several with what they share above them."""
         self.comments[("service",)] = f"`adapter`, line {adapter.line}"
         if len(contracts) == 1:

@@ -14,7 +14,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.suite.nodes import Node, plain, shown
 from trialwise.suite.suite_problems import Problems
 
-__all__ = ["DIRECT", "Check", "read_check", "read_direct", "resolved"]
+__all__ = ["DIRECT", "Check", "read_check", "read_direct", "resolve_check"]
 
 _TEXT = ("equals", "contains", "matches", "not-equals", "equals-ci")
 _NUMERIC = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -250,7 +250,7 @@ def _floor_problem(floor: int, members: int) -> str:
     return ""
 
 
-def resolved(
+def resolve_check(
     check: Check, anchor: str | None, views: Mapping[str, str], problems: Problems
 ) -> Check:
     """A check with the view its path goes with, and that path looked at.

@@ -14,14 +14,14 @@ from typing import Any
 from trialwise.contrib.importers.mavai.check_forms import Check
 from trialwise.contrib.importers.mavai.form_comparison import element
 
-__all__ = ["spelled"]
+__all__ = ["spell_check"]
 
 #: What the JSON text of a number, of true, false or null may be made of.
 _NUMBER_PART = re.compile(r"[0-9eE+.-]*")
 _WORDS = ("true", "false", "null")
 
 
-def spelled(check: Check, views: Mapping[str, str]) -> list[dict[str, Any]] | None:
+def spell_check(check: Check, views: Mapping[str, str]) -> list[dict[str, Any]] | None:
     """The postconditions that together say the same as a check, or None where none do.
 
     Args:

@@ -74,7 +74,7 @@ class Companion:
         function = self._identifier(name)
         if name in self.bindings.services:
             self._uses_bindings()
-            self._called(function, name, f"_bindings.{self.bindings.services[name]}")
+            self._write_call(function, name, f"_bindings.{self.bindings.services[name]}")
         else:
             self.stubs.append(f"the service `{name}` as `{function}`")
             self._stub(
@@ -82,7 +82,7 @@ class Companion:
             )
         return f"{self.name}:{function}"
 
-    def configured(self, name: str, kind: str, configuration: Mapping[str, Any]) -> str:
+    def add_configured_service(self, name: str, kind: str, configuration: Mapping[str, Any]) -> str:
         """A service made by a factory that is registered in code; as `module:function`."""
         function = self._identifier(name)
         self._uses_bindings()
@@ -90,7 +90,7 @@ class Companion:
         made = f"_{function}"
         factory = f"_bindings.{self.bindings.factories[kind]}"
         self._parts.append(f"{made} = {factory}(**{_literal(given, 0)})")
-        self._called(function, name, made)
+        self._write_call(function, name, made)
         return f"{self.name}:{function}"
 
     def criterion(
@@ -159,7 +159,7 @@ class Companion:
     def _uses_bindings(self) -> None:
         self._imports.add(_IMPORT_MODULE)
 
-    def _called(self, function: str, name: str, callee: str) -> None:
+    def _write_call(self, function: str, name: str, callee: str) -> None:
         self._imports |= {
             _IMPORT_PATH,
             "from trialwise.contrib.importers.mavai.service_calls import arguments",

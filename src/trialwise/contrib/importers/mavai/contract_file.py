@@ -13,7 +13,7 @@ from trialwise.contrib.importers.mavai.check_forms import (
     Check,
     read_check,
     read_direct,
-    resolved,
+    resolve_check,
 )
 from trialwise.contrib.importers.mavai.contract_inputs import Given, read_inputs
 from trialwise.contrib.importers.mavai.file_roots import Roots
@@ -123,7 +123,7 @@ def read_contract(
     _check_names(criteria, keys)
     inputs = read_inputs(keys, views, roots, problems)
     roots.check_used()
-    inputs = _resolved_inputs(inputs, criteria, views, problems)
+    inputs = _resolve_inputs(inputs, criteria, views, problems)
     return ContractRead(
         name=keys.text("contract", "the contract's name") or "?",
         service=keys.text("service", "the name of a service") or "?",
@@ -184,7 +184,7 @@ def _criterion(
             keys.refuse(key, f"`{key}` goes with a measured baseline, not beside `threshold`")
     return CriterionRead(
         name=keys.text("name") or f"criterion-{number}-{first}",
-        checks=tuple(resolved(one, anchor, views, problems) for one in checks),
+        checks=tuple(resolve_check(one, anchor, views, problems) for one in checks),
         threshold=threshold,
         tolerate=keys.number("tolerate", 0, 1, open_ends=True),
         confidence=keys.number("confidence", 0, 1, open_ends=True),
@@ -225,7 +225,7 @@ def _check_names(criteria: list[CriterionRead], keys: Keys) -> None:
         keys.refuse("criteria", f"two criteria are called `{name}`")
 
 
-def _resolved_inputs(
+def _resolve_inputs(
     inputs: list[Given],
     criteria: list[CriterionRead],
     views: Mapping[str, str],
@@ -244,7 +244,8 @@ def _resolved_inputs(
     anchor = _anchor(list(criteria[0].checks), views) if criteria else None
     return [
         replace(
-            one, expected=tuple(resolved(check, anchor, views, problems) for check in one.expected)
+            one,
+            expected=tuple(resolve_check(check, anchor, views, problems) for check in one.expected),
         )
         for one in inputs
     ]

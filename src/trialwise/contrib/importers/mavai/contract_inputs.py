@@ -68,11 +68,11 @@ def _read(node: Node, views: Mapping[str, str], roots: Roots, problems: Problems
     keys = Keys(node, problems, what="an input", known=names, required=names)
     if "input" not in keys or "expected" not in keys:
         return None
-    expected = _expected(keys.at("expected"), views, problems)
+    expected = _read_expected(keys.at("expected"), views, problems)
     return _value(keys.at("input"), roots, problems, expected=expected, at=node)
 
 
-def _expected(node: Node, views: Mapping[str, str], problems: Problems) -> tuple[Check, ...]:
+def _read_expected(node: Node, views: Mapping[str, str], problems: Problems) -> tuple[Check, ...]:
     several = list(node.items()) if node.is_list else [node]
     if not several:
         problems.add(node, "`expected` must be a check, or a list of at least one")

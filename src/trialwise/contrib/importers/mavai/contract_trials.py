@@ -95,11 +95,11 @@ def latency_of(contract: ContractRead, trials: int | None) -> tuple[dict[str, An
         notes.append(
             f"`latency` (line {read.line}) comes from {where}, which a suite does not record."
         )
-    notes += _unsupported(contract, trials, confidence, list(block))
+    notes += _list_unsupported(contract, trials, confidence, list(block))
     return block, notes
 
 
-def _unsupported(
+def _list_unsupported(
     contract: ContractRead, trials: int | None, confidence: float, names: list[str]
 ) -> list[str]:
     """Say which percentiles so few trials cannot judge."""

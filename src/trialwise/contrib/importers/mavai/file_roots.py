@@ -43,7 +43,7 @@ class Roots:
         if block is None:
             return
         if not block.is_mapping or not block.entries:
-            problems.add(block, f"`roots` must map names to folders, got {_given(block)}")
+            problems.add(block, f"`roots` must map names to folders, got {_describe_value(block)}")
             return
         for name, (key, value) in block.entries.items():
             self._keys[name] = key
@@ -134,5 +134,5 @@ class Roots:
                 self._problems.add(self._keys[name], message)
 
 
-def _given(node: Node) -> str:
+def _describe_value(node: Node) -> str:
     return "an empty one" if node.is_mapping else shown(node)

@@ -47,7 +47,7 @@ class Form:
     is_collective: bool = False
     """Whether everything selected is compared at once."""
 
-    def projected(self, value: Any) -> Any:
+    def project(self, value: Any) -> Any:
         """A selected value as the form sees it."""
         if not self.is_text or isinstance(value, str):
             return value
@@ -93,11 +93,11 @@ def _not_equals(subject: Any, operand: str) -> None:
 
 
 def _equals_ci(subject: Any, operand: str) -> None:
-    if _folded(_text(subject)) != _folded(operand):
+    if _fold_text(_text(subject)) != _fold_text(operand):
         raise Mismatch(f"expected {label(operand)} in whatever case, found {label(subject)}")
 
 
-def _folded(text: str) -> str:
+def _fold_text(text: str) -> str:
     """Case-folded, with single spaces."""
     return " ".join(text.casefold().split())
 

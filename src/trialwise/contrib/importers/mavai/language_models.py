@@ -227,10 +227,10 @@ def model_service(found: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 def _chat(found: Mapping[str, Any], provider: Provider) -> dict[str, Any]:
     chat: dict[str, Any] = {
-        "model": _kept(found["model"]) if "model" in found else "${MAVAI_LLM_MODEL}",
+        "model": _escape_references(found["model"]) if "model" in found else "${MAVAI_LLM_MODEL}",
         "base_url": provider.base_url,
         "api_key_env": provider.key,
-        "system": _kept(found["system-prompt"]),
+        "system": _escape_references(found["system-prompt"]),
     }
     if "temperature" in found:
         chat["temperature"] = found["temperature"]
@@ -243,7 +243,7 @@ def _chat(found: Mapping[str, Any], provider: Provider) -> dict[str, Any]:
     if "top-p" in found:
         extra["top_p"] = found["top-p"]
     if "response-schema" in found:
-        schema = {"name": "response", "schema": _kept(found["response-schema"])}
+        schema = {"name": "response", "schema": _escape_references(found["response-schema"])}
         extra["response_format"] = {"type": "json_schema", "json_schema": schema}
     if extra:
         chat["extra"] = extra
@@ -254,11 +254,11 @@ def _anthropic(found: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("response-schema", "thinking"):
         if found.get(key, "none") != "none":
             raise ValueError(f"`{key}` of the provider anthropic cannot be carried over")
-    system: Any = _kept(found["system-prompt"])
+    system: Any = _escape_references(found["system-prompt"])
     if found.get("prompt-caching"):
         system = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
     body: dict[str, Any] = {
-        "model": _kept(found["model"]) if "model" in found else "${MAVAI_LLM_MODEL}",
+        "model": _escape_references(found["model"]) if "model" in found else "${MAVAI_LLM_MODEL}",
         "max_tokens": found.get("max-tokens", _MAX_TOKENS),
         "system": system,
         "messages": [{"role": "user", "content": "{input}"}],
@@ -285,13 +285,13 @@ def _deadline(found: Mapping[str, Any]) -> dict[str, str]:
     return {"timeout": f"{found['deadline-ms']}ms"} if "deadline-ms" in found else {}
 
 
-def _kept(value: Any) -> Any:
+def _escape_references(value: Any) -> Any:
     """A value in which nothing is taken for a reference to the environment."""
     if isinstance(value, str):
         return value.replace("${", "$${")
     if isinstance(value, dict):
-        return {key: _kept(one) for key, one in value.items()}
-    return [_kept(one) for one in value] if isinstance(value, list) else value
+        return {key: _escape_references(one) for key, one in value.items()}
+    return [_escape_references(one) for one in value] if isinstance(value, list) else value
 
 
 def model_input(given: Given, found: Mapping[str, Any], problems: Problems) -> Any:

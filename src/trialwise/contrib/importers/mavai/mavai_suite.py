@@ -14,7 +14,7 @@ from trialwise.contrib.importers.import_refusal import check
 from trialwise.contrib.importers.imported_suite import Imported, Place
 from trialwise.contrib.importers.mavai.bindings import Bindings, read_bindings
 from trialwise.contrib.importers.mavai.check_forms import Check
-from trialwise.contrib.importers.mavai.check_spelling import spelled
+from trialwise.contrib.importers.mavai.check_spelling import spell_check
 from trialwise.contrib.importers.mavai.companion_module import Companion
 from trialwise.contrib.importers.mavai.contract_file import (
     ContractRead,
@@ -84,7 +84,7 @@ def import_mavai(
         suite = builder.suite(contract)
     check(problems)
     assert suite is not None
-    return builder.imported(suite)
+    return builder.build_result(suite)
 
 
 def import_services(
@@ -114,7 +114,7 @@ def import_services(
             builder.comments[("services", name)] = f"`{name}`, line {service.line}"
     check(problems)
     builder.notes.append("These are services only: include this file in a suite that names them.")
-    return builder.imported(suite, is_whole=False)
+    return builder.build_result(suite, is_whole=False)
 
 
 def _beside(folder: Path, name: str) -> Path | None:
@@ -150,7 +150,7 @@ class _Builder:
         slug = re.sub(r"[^a-z0-9]+", "_", self.path.stem.lower()).strip("_")[:50] or "contract"
         self.companion = Companion(f"mavai_{slug}", self.path.name, self.bindings)
 
-    def imported(self, suite: dict[str, Any], *, is_whole: bool = True) -> Imported:
+    def build_result(self, suite: dict[str, Any], *, is_whole: bool = True) -> Imported:
         """What comes of it."""
         companion = self.companion
         if companion.is_needed:
@@ -194,7 +194,7 @@ class _Builder:
         values = [self._input(one, service) for one in contract.inputs]
         suite |= self._identity(contract, service)
         suite["inputs"] = self._inputs(values)
-        expected = self._expected(contract, values)
+        expected = self._collect_expected(contract, values)
         suite["service"] = self._spelled_service(contract, service)
         suite["criteria"] = [
             self._criterion(number, one, contract, expected, sizes.for_criterion(one))
@@ -229,7 +229,9 @@ class _Builder:
         """A service as a suite describes it."""
         self.notes += service.notes
         if not service.is_model:
-            made = self.companion.configured(service.name, service.type, service.configuration)
+            made = self.companion.add_configured_service(
+                service.name, service.type, service.configuration
+            )
             return {"python": made}
         try:
             spelled_service, notes = model_service(service.configuration)
@@ -247,7 +249,7 @@ class _Builder:
         if not empirical or service is None:
             return {}
         covariates = [
-            {"name": key, "value": _identified(value), "critical": True}
+            {"name": key, "value": _identify_value(value), "critical": True}
             for key, value in service.configuration.items()
         ]
         return {"covariates": covariates}
@@ -257,7 +259,7 @@ class _Builder:
     def _input(self, given: Given, service: ServiceRead | None) -> Any:
         if service is not None and service.is_model:
             return model_input(given, service.configuration, self.problems)
-        parts = [_described(part) if isinstance(part, Media) else part for part in given.parts]
+        parts = [_describe_media(part) if isinstance(part, Media) else part for part in given.parts]
         return parts[0] if len(parts) == 1 else {"parts": parts}
 
     def _inputs(self, values: list[Any]) -> Any:
@@ -269,7 +271,7 @@ class _Builder:
         self.files[name] = "\n".join(lines) + "\n"
         return {"jsonl": name}
 
-    def _expected(
+    def _collect_expected(
         self, contract: ContractRead, values: list[Any]
     ) -> list[tuple[Any, list[dict[str, Any]]]]:
         """What single inputs expect, by the input itself."""
@@ -348,7 +350,7 @@ class _Builder:
         for one in read.checks:
             self._about_set(one)
             is_plain = not (one.is_optional and has_slack)
-            found = spelled(one, contract.views) if is_plain else None
+            found = spell_check(one, contract.views) if is_plain else None
             if found is None:
                 rest.append(one.spec)
             else:
@@ -361,12 +363,12 @@ class _Builder:
         return dict(native[0]) if len(native) == 1 else {"postconditions": native}
 
 
-def _described(media: Media) -> dict[str, str]:
+def _describe_media(media: Media) -> dict[str, str]:
     """A file by its name and content."""
     return {media.kind: media.path, "sha256": hashlib.sha256(media.content).hexdigest()}
 
 
-def _identified(value: Any) -> str:
+def _identify_value(value: Any) -> str:
     """A parameter as a covariate shows it: long ones by their content."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
     if len(text) <= 60 and text.isprintable() and "${" not in text:

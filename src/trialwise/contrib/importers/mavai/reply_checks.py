@@ -76,11 +76,11 @@ class Judge:
     def __post_init__(self) -> None:
         known = {name: view_of(one) for name, one in self.views.items()}
 
-        def made(several: list[Spec]) -> list[_Check]:
+        def make_checks(several: list[Spec]) -> list[_Check]:
             return [_Check.read(one, known, self.functions) for one in several]
 
-        object.__setattr__(self, "_always", made(self.checks))
-        by_input = [(given, made(several)) for given, several in self.expected]
+        object.__setattr__(self, "_always", make_checks(self.checks))
+        by_input = [(given, make_checks(several)) for given, several in self.expected]
         object.__setattr__(self, "_by_input", by_input)
 
     @property
@@ -93,11 +93,13 @@ class Judge:
     def __call__(self, reply: Reply) -> CheckResult:
         """What it says of a reply."""
         try:
-            return _judged(reply, [*self._always, *self._expected(reply)], self.optional_slack)
+            return _decide_checks(
+                reply, [*self._always, *self._find_expected(reply)], self.optional_slack
+            )
         except Unreadable as error:
             return failed(error.explanation, error.evidence, reason=error.reason)
 
-    def _expected(self, reply: Reply) -> list[_Check]:
+    def _find_expected(self, reply: Reply) -> list[_Check]:
         if not self._by_input:
             return []
         if "input" not in reply.details:
@@ -106,7 +108,7 @@ class Judge:
         return [check for given, checks in self._by_input if same(given, found) for check in checks]
 
 
-def _judged(reply: Reply, checks: list[_Check], slack: int | str) -> CheckResult:
+def _decide_checks(reply: Reply, checks: list[_Check], slack: int | str) -> CheckResult:
     """Every required check holds, and no more of the optional ones fail than may."""
     text = text_of(reply)
     seen: dict[str, Any] = {}
@@ -234,7 +236,7 @@ class _Check:
         if not values and self._form != "is-null":
             raise Mismatch("selects nothing")
         for value in values:
-            form.compare(form.projected(value), self._operand)
+            form.compare(form.project(value), self._operand)
 
 
 def _evidence(subject: Any, text: str) -> str:
