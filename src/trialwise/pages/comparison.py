@@ -1,12 +1,12 @@
-"""What a comparison concluded, for a terminal or a log: a line a criterion, then what it took.
-
-Words carry every meaning; on a narrow terminal a line loses its last columns, never its contrast.
-"""
+"""Two services compared on the same inputs: a row for each criterion, and what qualifies it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
 
+from trialwise.documents.blocks import Badge, Block, Cell, Details, Document, Items, Name, Table
+from trialwise.documents.charts import Strip
 from trialwise.documents.numbers import (
     as_count,
     as_duration,
@@ -15,36 +15,24 @@ from trialwise.documents.numbers import (
     as_points,
     as_seconds,
 )
-from trialwise.documents.printable import count_cells, pad, wrap_text
 from trialwise.documents.results import Status
+from trialwise.documents.tables import build_table
+from trialwise.model.tally import Tally
 from trialwise.procedures.comparing.comparison_findings import (
     AmountDifference,
     ComparisonFinding,
     ComparisonVerdict,
     Contrast,
 )
-from trialwise.renderers.capabilities import Capabilities, Style, pick_style
 
-__all__ = [
-    "amount_words",
-    "comparison_title",
-    "difference_words",
-    "notes_of",
-    "pairing_words",
-    "probability_words",
-    "rates_words",
-    "render_comparison",
-    "setup_words",
-    "won_words",
-]
+__all__ = ["as_p_value", "build_comparison_page"]
 
-_INDENT, _GAP = "  ", "  "
-_NARROWEST = 40
-_LONGEST_NAME, _SHORTEST_NAME = 28, 10
-_STYLES = {
-    Contrast.BETTER: Style.GOOD,
-    Contrast.WORSE: Style.BAD,
-    Contrast.NOT_TOLD_APART: Style.OPEN,
+#: Rows and notes that the page shows; the others are counted.
+_MOST_ROWS, _MOST_NOTES = 40, 15
+_CONTRASTS: dict[Contrast, Literal["pass", "fail", "open"]] = {
+    Contrast.BETTER: "pass",
+    Contrast.WORSE: "fail",
+    Contrast.NOT_TOLD_APART: "open",
 }
 _AMOUNTS = {"latency_s": "latency", "cost_usd": "cost", "tokens": "tokens"}
 _UNITS: dict[str, Callable[[float], str]] = {
@@ -52,49 +40,64 @@ _UNITS: dict[str, Callable[[float], str]] = {
     "cost_usd": as_money,
     "tokens": lambda value: f"{value:,.0f}",
 }
-_HEADER = ("", "", "rates", "difference", "won", "p")
 
 
-def render_comparison(
-    verdict: ComparisonVerdict,
-    *,
-    capabilities: Capabilities | None = None,
-    reports: Sequence[str] = (),
-) -> str:
-    """A comparison as text.
+def build_comparison_page(verdict: ComparisonVerdict, *, runs: Sequence[str] = ()) -> Document:
+    """A comparison as a page.
 
     Args:
-        verdict: What was concluded.
-        capabilities: What the stream can do; plain ASCII of 80 columns where not given.
-        reports: Where the runs are kept.
+        verdict: What was decided.
+        runs: Where the runs are kept.
     """
-    able = capabilities or Capabilities()
-    width = max(_NARROWEST, able.width)
-    lines = [*_heading(verdict, able, width), *_table(verdict, able, width)]
-    lines += _conclusion(verdict, able, width)
-    for text in (*map(amount_words, verdict.amounts), *setup_words(verdict)):
-        lines += _indented(text, able, width)
-    lines += [able.shown(f"{_INDENT}run: {path}") for path in reports]
-    notes = notes_of(verdict)
+    margin, status = verdict.question.margin, Status(verdict.decision.value)
+    took = [*map(_describe_amount, verdict.amounts), *_describe_setup(verdict)]
+    usual = verdict.analysis == "intent-to-treat"
+    return Document(
+        kind="Comparison",
+        title=_title(verdict),
+        badge=Badge(word=status.value, tone=status.tone),
+        lead=verdict.statement,
+        # Each says what it is: a notebook shows them side by side.
+        facts=(
+            ("", _describe_pairing(verdict)),
+            ("", verdict.about),
+            ("", None if margin is None else f"margin {as_points(margin)}"),
+            ("", None if usual else f"decided {verdict.analysis}"),
+            ("", ", ".join(_list_spending(verdict))),
+            *(("", f"run: {path}") for path in runs),
+        ),
+        blocks=(
+            _tabulate_contrasts(verdict),
+            *_fold("What trials took", took),
+            *_fold("Worth knowing", _list_notes(verdict)),
+        ),
+    )
+
+
+def _list_spending(verdict: ComparisonVerdict) -> Iterator[str]:
+    spent = [side.spending for side in (verdict.reference, verdict.candidate)]
+    yield as_count(sum(one.trials for one in spent), "trial")
+    known = [one.usd for one in spent if one.usd is not None]
+    if known:
+        yield as_money(sum(known))
+
+
+def _fold(title: str, notes: Sequence[str]) -> Iterator[Block]:
     if notes:
-        lines += ["", able.painted("Worth knowing", Style.STRONG)]
-        for note in notes:
-            first, *rest = wrap_text(able.shown(note), width - 4)
-            lines += [f"{_INDENT}- {first}", *(f"{_INDENT}  {line}" for line in rest)]
-    return "\n".join(lines) + "\n"
+        left = len(notes) - _MOST_NOTES
+        rest = (f"and {left:,} more",) if left > 0 else ()
+        items = Items(items=(*notes[:_MOST_NOTES], *rest))
+        yield Details(summary=title, blocks=(items,), is_printed=True)
 
 
-# --- Words that the page shares ---------------------------------------------------------------
-
-
-def comparison_title(verdict: ComparisonVerdict) -> str:
+def _title(verdict: ComparisonVerdict) -> str:
     """Who against whom, and of which contract where both have one."""
     name = f"{verdict.candidate.label} against {verdict.reference.label}"
     contract = verdict.reference.contract
     return f"{contract}: {name}" if contract == verdict.candidate.contract else name
 
 
-def pairing_words(verdict: ComparisonVerdict) -> str:
+def _describe_pairing(verdict: ComparisonVerdict) -> str:
     """How the trials were put together, in a line."""
     pairs = sum(one.pairs for one in verdict.pairings)
     if not pairs:
@@ -106,22 +109,14 @@ def pairing_words(verdict: ComparisonVerdict) -> str:
     return f"{as_count(pairs, 'pair')} of the same {shared}"
 
 
-def rates_words(finding: ComparisonFinding) -> str:
-    """Both observed rates, the reference's first."""
-    sides = (finding.reference, finding.candidate)
-    rates = [None if side is None else side.rate for side in sides]
-    shown = ["none" if rate is None else as_observed(rate) for rate in rates]
-    return f"{shown[0].removesuffix(' %')} -> {shown[1]}"
-
-
-def won_words(finding: ComparisonFinding) -> str:
+def _count_won(finding: ComparisonFinding) -> str:
     """How many of the pairs, or inputs, that differ the candidate won."""
     if finding.inputs_won is not None and finding.inputs_lost is not None:
         return f"{finding.inputs_won}/{finding.inputs_won + finding.inputs_lost} inputs"
     return "" if finding.pairs is None else f"{finding.pairs.only_b}/{finding.pairs.discordant}"
 
 
-def difference_words(finding: ComparisonFinding) -> str:
+def _describe_difference(finding: ComparisonFinding) -> str:
     """The difference in points and its interval; nothing where there is none."""
     if finding.difference is None:
         return ""
@@ -131,10 +126,10 @@ def difference_words(finding: ComparisonFinding) -> str:
     return f"{text} [{_signed(100 * finding.interval.low)}, {_signed(100 * finding.interval.high)}]"
 
 
-def probability_words(value: float | None) -> str:
+def as_p_value(value: float | None) -> str:
     """A p-value to three digits.
 
-    >>> probability_words(0.015625), probability_words(1e-9), probability_words(1.0)
+    >>> as_p_value(0.015625), as_p_value(1e-9), as_p_value(1.0)
     ('0.0156', '<0.0001', '1')
     """
     if value is None:
@@ -142,7 +137,7 @@ def probability_words(value: float | None) -> str:
     return "<0.0001" if value < 0.0001 else f"{value:.3g}"
 
 
-def amount_words(amount: AmountDifference) -> str:
+def _describe_amount(amount: AmountDifference) -> str:
     """What trials took on both sides, and the median difference within pairs."""
     shown = _UNITS[amount.name]
     text = (
@@ -156,7 +151,7 @@ def amount_words(amount: AmountDifference) -> str:
     return f"{text}, {as_count(amount.pairs, 'pair')} ({amount.basis.removeprefix('pairs ')})"
 
 
-def setup_words(verdict: ComparisonVerdict) -> Iterator[str]:
+def _describe_setup(verdict: ComparisonVerdict) -> Iterator[str]:
     """What preparing the trials took, which is no part of the amounts above."""
     for side in (verdict.reference, verdict.candidate):
         spent = side.spending
@@ -167,7 +162,7 @@ def setup_words(verdict: ComparisonVerdict) -> Iterator[str]:
             yield f"setup of {side.label}, kept apart: {', '.join(parts)}"
 
 
-def notes_of(verdict: ComparisonVerdict) -> tuple[str, ...]:
+def _list_notes(verdict: ComparisonVerdict) -> tuple[str, ...]:
     """What each criterion came to and why, and what qualifies it."""
     several = len(verdict.findings) > 1
     notes = [
@@ -178,68 +173,52 @@ def notes_of(verdict: ComparisonVerdict) -> tuple[str, ...]:
     return tuple(filter(None, dict.fromkeys((*notes, *verdict.caveats, verdict.multiplicity))))
 
 
-# --- Lines ------------------------------------------------------------------------------------
+def _tabulate_contrasts(verdict: ComparisonVerdict) -> Table:
+    before, after = verdict.reference.label, verdict.candidate.label
+    reach, margin = _find_reach(verdict), verdict.question.margin
+    left = len(verdict.findings) - _MOST_ROWS
 
+    def draw(finding: ComparisonFinding) -> Cell:
+        if finding.interval is None or finding.difference is None:
+            return ""
+        low, high = finding.interval
+        return Strip(
+            low=low,
+            value=finding.difference,
+            high=high,
+            ink=_CONTRASTS[finding.contrast],
+            span=(-reach, reach),
+            need=0.0,
+            other=None if margin is None else -margin,
+        )
 
-def _heading(verdict: ComparisonVerdict, able: Capabilities, width: int) -> list[str]:
-    lines = [able.painted(able.shown(comparison_title(verdict), width), Style.STRONG)]
-    facts = [pairing_words(verdict), verdict.about]
-    if verdict.analysis != "intent-to-treat":
-        facts.append(f"decided {verdict.analysis}")
-    return lines + _indented(able.dot.join(facts), able, width)
+    def write_side(side: Tally | None) -> str:
+        return "–" if side is None or side.rate is None else as_observed(side.rate)
 
-
-def _table(verdict: ComparisonVerdict, able: Capabilities, width: int) -> Iterator[str]:
-    rows = [_HEADER, *map(_row, verdict.findings)]
-    shown = [tuple(map(able.shown, row)) for row in rows]
-    widths = [max(map(count_cells, column)) for column in zip(*shown, strict=True)]
-    widths[0] = min(widths[0], _LONGEST_NAME)
-
-    def excess() -> int:
-        return len(_INDENT) + sum(widths) + len(_GAP) * (len(widths) - 1) - width
-
-    # Names give way first, then the last columns.
-    widths[0] = min(widths[0], max(_SHORTEST_NAME, widths[0] - excess()))
-    while len(widths) > 2 and excess() > 0:
-        widths.pop()
-    header = _GAP.join(pad(text, size) for text, size in zip(_HEADER, widths, strict=False))
-    yield able.painted(f"{_INDENT}{header}".rstrip(), Style.FAINT)
-    for row, finding in zip(shown[1:], verdict.findings, strict=True):
-        fitted = (able.shown(row[0], widths[0]), *row[1:])
-        columns = [pad(text, size) for text, size in zip(fitted, widths, strict=False)]
-        columns[1] = able.painted(columns[1], _STYLES[finding.contrast])
-        yield f"{_INDENT}{_GAP.join(columns)}".rstrip()
-
-
-def _row(finding: ComparisonFinding) -> tuple[str, ...]:
-    """In the order of the header."""
-    return (
-        finding.criterion,
-        finding.contrast.value,
-        rates_words(finding),
-        difference_words(finding),
-        won_words(finding),
-        probability_words(finding.adjusted_p_value),
+    return build_table(
+        "Criteria",
+        verdict.findings[:_MOST_ROWS],
+        ("criterion", lambda one: Name(one.criterion)),
+        (
+            f"{after} is",
+            lambda one: Badge(word=one.contrast.value, tone=_CONTRASTS[one.contrast]),
+        ),
+        (before, lambda one: write_side(one.reference)),
+        (after, lambda one: write_side(one.candidate)),
+        ("difference in points", _describe_difference),
+        ("", draw),
+        ("won", _count_won),
+        ("p", lambda one: as_p_value(one.adjusted_p_value)),
+        words=(0, 1, 5),
+        notes=(f"and {left:,} more rows",) if left > 0 else (),
     )
 
 
-def _conclusion(verdict: ComparisonVerdict, able: Capabilities, width: int) -> list[str]:
-    word = verdict.decision.value
-    facts = [verdict.statement.removesuffix(".")]
-    if verdict.question.margin is not None:
-        facts.append(f"margin {as_points(verdict.question.margin)}")
-    spent = [side.spending for side in (verdict.reference, verdict.candidate)]
-    facts.append(as_count(sum(one.trials for one in spent), "trial"))
-    known = [one.usd for one in spent if one.usd is not None]
-    facts += [as_money(sum(known))] if known else []
-    mark = able.painted(word, pick_style(Status(word).tone))
-    first, *rest = wrap_text(able.shown(able.dot.join(facts)), width - len(word) - len(_GAP))
-    space = " " * (len(word) + len(_GAP))
-    return [f"{mark}{_GAP}{first}", *(f"{space}{line}" for line in rest)]
-
-
-def _indented(text: str, able: Capabilities, width: int) -> list[str]:
-    return [f"{_INDENT}{line}" for line in wrap_text(able.shown(text), width - len(_INDENT))]
+def _find_reach(verdict: ComparisonVerdict) -> float:
+    """How far the pictures of the differences extend to either side of 0."""
+    far = [abs(end) for one in verdict.findings if one.interval is not None for end in one.interval]
+    far += [] if verdict.question.margin is None else [verdict.question.margin]
+    return min(1.0, 1.1 * max(far, default=1.0)) or 1.0
 
 
 def _signed(value: float) -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from trialwise.documents.blocks import (
-    Badge,
     Block,
     Cell,
     Details,
@@ -16,30 +14,16 @@ from trialwise.documents.blocks import (
     Name,
     Table,
 )
-from trialwise.documents.charts import Strip
 from trialwise.documents.numbers import (
     as_count,
     as_duration,
     as_money,
-    as_observed,
     as_percent,
-    as_points,
 )
 from trialwise.documents.tables import build_table
 from trialwise.model.run import RunRecord
-from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding
 from trialwise.pages.attention import list_attention
-from trialwise.pages.comparison import (
-    amount_words,
-    comparison_title,
-    difference_words,
-    notes_of,
-    pairing_words,
-    probability_words,
-    setup_words,
-    won_words,
-)
 from trialwise.pages.finding_facts import pick_interval
 from trialwise.pages.interval_strips import find_scale_start, make_strip
 from trialwise.pages.requirements import find_required, write_interval, write_rate
@@ -52,21 +36,11 @@ from trialwise.pages.verdict_meaning import (
     make_finding_badge,
     make_summary_badge,
 )
-from trialwise.procedures.comparing.comparison_findings import (
-    ComparisonFinding,
-    ComparisonVerdict,
-    Contrast,
-)
 
-__all__ = ["summarize_comparison", "summarize_run", "summarize_suite"]
+__all__ = ["summarize_run", "summarize_suite"]
 
 #: Rows of a table and notes of a list; a notebook is no report.
 _MOST_ROWS, _MOST_NOTES = 40, 12
-_CONTRASTS: dict[Contrast, Literal["pass", "fail", "open"]] = {
-    Contrast.BETTER: "pass",
-    Contrast.WORSE: "fail",
-    Contrast.NOT_TOLD_APART: "open",
-}
 
 
 def summarize_run(record: RunRecord) -> Document:
@@ -116,28 +90,6 @@ def summarize_suite(records: Sequence[RunRecord]) -> Document:
     )
 
 
-def summarize_comparison(verdict: ComparisonVerdict) -> Document:
-    """Two runs compared: a row for each criterion, what trials took, and what qualifies it."""
-    margin = verdict.question.margin
-    took = [*map(amount_words, verdict.amounts), *setup_words(verdict)]
-    return Document(
-        kind="Comparison",
-        title=comparison_title(verdict),
-        badge=make_badge(verdict.decision),
-        lead=verdict.statement,
-        facts=(
-            ("", pairing_words(verdict)),
-            ("", verdict.about),
-            ("", None if margin is None else f"margin {as_points(margin)}"),
-        ),
-        blocks=(
-            _tabulate_contrasts(verdict),
-            *_fold_notes("What trials took", took),
-            *_fold_notes("Worth knowing", notes_of(verdict)),
-        ),
-    )
-
-
 # --- Tables -----------------------------------------------------------------------------------
 
 
@@ -178,54 +130,6 @@ def _tabulate_findings(record: RunRecord) -> Table:
 def _write_name(finding: Finding) -> Cell:
     input_id = finding.input_id
     return Name(finding.criterion) if input_id is None else ("input ", Name(input_id))
-
-
-def _tabulate_contrasts(verdict: ComparisonVerdict) -> Table:
-    before, after = verdict.reference.label, verdict.candidate.label
-    reach, margin = _find_reach(verdict), verdict.question.margin
-
-    def draw(finding: ComparisonFinding) -> Cell:
-        if finding.interval is None or finding.difference is None:
-            return ""
-        low, high = finding.interval
-        return Strip(
-            low=low,
-            value=finding.difference,
-            high=high,
-            ink=_CONTRASTS[finding.contrast],
-            span=(-reach, reach),
-            need=0.0,
-            other=None if margin is None else -margin,
-        )
-
-    def write_side(side: Tally | None) -> str:
-        return "–" if side is None or side.rate is None else as_observed(side.rate)
-
-    return build_table(
-        "Criteria",
-        verdict.findings[:_MOST_ROWS],
-        ("criterion", lambda one: Name(one.criterion)),
-        (
-            f"{after} is",
-            lambda one: Badge(word=one.contrast.value, tone=_CONTRASTS[one.contrast]),
-        ),
-        (before, lambda one: write_side(one.reference)),
-        (after, lambda one: write_side(one.candidate)),
-        ("difference in points", difference_words),
-        ("", draw),
-        ("won", won_words),
-        ("p", lambda one: probability_words(one.adjusted_p_value)),
-        words=(0, 1, 5),
-        notes=_count_rest(verdict.findings),
-        is_headed=False,
-    )
-
-
-def _find_reach(verdict: ComparisonVerdict) -> float:
-    """How far the pictures of the differences extend to either side of 0."""
-    far = [abs(end) for one in verdict.findings if one.interval is not None for end in one.interval]
-    far += [] if verdict.question.margin is None else [verdict.question.margin]
-    return min(1.0, 1.1 * max(far, default=1.0)) or 1.0
 
 
 # --- Around them ------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from trialwise.documents.blocks import (
     Block,
     Cell,
     Columns,
+    Details,
     Document,
     Facts,
     Items,
@@ -56,14 +57,13 @@ class _Writer:
         self.width = max(_NARROWEST, able.width)
 
     def document(self, document: Document) -> Iterator[str]:
-        badge = "" if document.badge is None else f"{self.text(document.badge)}{_GAP}"
-        yield from self.filled(document.title, lead=badge, style=self.heading_style)
+        yield from self.filled(document.title, style=self.heading_style)
         yield ""
         if document.facts:
             yield from self.aligned(document.facts)
             yield ""
-        if document.lead:
-            yield from self.filled(document.lead)
+        if document.lead or document.badge is not None:
+            yield from self.filled(document.lead, badge=document.badge)
             yield ""
         for block in (*document.opening, *document.blocks):
             lines = [*self.block(block)]
@@ -84,6 +84,16 @@ class _Writer:
             case Columns():
                 for one in block.blocks:
                     yield from self.block(one)
+            case Details(is_printed=True):
+                yield from self.headed(block.summary, ())
+                for one in block.blocks:
+                    yield from self.block(one)
+            case _:
+                yield from self.leaf(block)
+
+    def leaf(self, block: Block) -> Iterator[str]:
+        """A block that holds no other."""
+        match block:
             case Facts():
                 yield from self.headed(block.heading, self.facts(block))
             case Prose():
@@ -100,7 +110,7 @@ class _Writer:
             case Chart():
                 yield from self.chart(block)
             case _:
-                # Details are for those who ask; strips, bars and cards are for a browser.
+                # Other details are for those who ask; strips, bars and cards are for a browser.
                 return
 
     def section(self, section: Section) -> Iterator[str]:
@@ -131,7 +141,8 @@ class _Writer:
     def aligned(self, pairs: Iterable[tuple[str, Cell | None]]) -> Iterator[str]:
         """Terms in a column as wide as the longest of them."""
         given = [(self.able.shown(term), value) for term, value in pairs if value is not None]
-        width = max(count_cells(term) for term, _ in given) + len(_GAP)
+        longest = max(count_cells(term) for term, _ in given)
+        width = longest + len(_GAP) if longest else 0
         for term, value in given:
             yield from self.filled(value, lead=f"{_INDENT}{pad(term, width)}")
 
@@ -152,13 +163,14 @@ class _Writer:
         heads = [tuple(title[place] for title in padded) for place in range(depth)]
         rows = [tuple(map(self.text, row.cells)) for row in table.rows]
         tones = [*("plain" for _ in heads), *(row.tone for row in table.rows)]
-        cells = [*heads, *rows]
-        widths = [max(count_cells(row[i]) for row in cells) for i in range(len(titles))]
+        # A column of pictures has nothing to say in a terminal.
+        kept = [i for i in range(len(titles)) if i == 0 or any(row[i] for row in rows)]
+        cells = [tuple(row[i] for i in kept) for row in (*heads, *rows)]
+        words = [place for place, i in enumerate(kept) if i == 0 or i in table.words]
+        widths = [max(map(count_cells, column)) for column in zip(*cells, strict=True)]
         for strip in self.strips(widths):
             for row, tone in zip(cells, tones, strict=True):
-                parts = [
-                    pad(row[i], widths[i], right=i not in table.words and i > 0) for i in strip
-                ]
+                parts = [pad(row[i], widths[i], right=i not in words) for i in strip]
                 plain = tone not in ("pass", "fail", "open", "quiet")
                 style = None if plain else pick_style(tone)  # type: ignore[arg-type]
                 yield _INDENT + self.able.painted(_GAP.join(parts), style)
@@ -180,14 +192,22 @@ class _Writer:
     # --- Text ---------------------------------------------------------------------------------
 
     def filled(
-        self, cell: Cell, *, indent: str = "", lead: str = "", style: Style | None = None
+        self,
+        cell: Cell,
+        *,
+        indent: str = "",
+        lead: str = "",
+        badge: Badge | None = None,
+        style: Style | None = None,
     ) -> Iterator[str]:
-        """A text in lines; the first begins with the lead, and the others stand below its end."""
-        start = indent + lead
-        first, *rest = wrap_text(self.text(cell), self.width - count_cells(start))
-        yield start + self.able.painted(first, style)
+        """A text in lines; the first begins with the lead or badge, the others below its end."""
+        word = "" if badge is None else self.text(badge)
+        mark = "" if badge is None else self.able.painted(word, pick_style(badge.tone)) + _GAP
+        column = count_cells(indent + lead) + (count_cells(word) + len(_GAP) if word else 0)
+        first, *rest = wrap_text(self.text(cell), self.width - column)
+        yield f"{indent}{lead}{mark}{self.able.painted(first, style)}"
         for line in rest:
-            yield " " * count_cells(start) + self.able.painted(line, style)
+            yield " " * column + self.able.painted(line, style)
 
     def text(self, cell: Cell, *, lines: bool = False) -> str:
         """A cell as the stream can show it, on one line unless its line breaks count."""

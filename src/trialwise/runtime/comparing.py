@@ -78,14 +78,14 @@ class Comparison:
 
     def show(self, *, stream: TextIO | None = None) -> None:
         """Print what the comparison concluded."""
-        from trialwise.pages.comparison import render_comparison
+        from trialwise.pages.comparison import build_comparison_page
         from trialwise.renderers.capabilities import read_capabilities
+        from trialwise.renderers.document_text import render_document_text
 
         out = sys.stdout if stream is None else stream
         kept = tuple(str(path) for path in self.paths if path is not None)
-        out.write(
-            render_comparison(self.verdict, capabilities=read_capabilities(out), reports=kept)
-        )
+        page = build_comparison_page(self.verdict, runs=kept)
+        out.write(render_document_text(page, read_capabilities(out)))
 
     def to_dict(self) -> dict[str, Any]:
         """The conclusion as plain values, fit for JSON."""
@@ -109,10 +109,10 @@ class Comparison:
         return comparison_frame(self, kind, library=library)
 
     def _repr_html_(self) -> str:
-        from trialwise.pages.notebook_summary import summarize_comparison
+        from trialwise.pages.comparison import build_comparison_page
         from trialwise.renderers.html.fragment import render_fragment
 
-        return render_fragment(summarize_comparison(self.verdict))
+        return render_fragment(build_comparison_page(self.verdict))
 
 
 def compare(
