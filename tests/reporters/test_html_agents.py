@@ -101,7 +101,7 @@ def test_a_row_for_each_call_says_everything_about_it() -> None:
     assert [
         '1.find on shop · turn 1at 500 ms for 250 ms{"order": 7}failed no order 7',
         '2.find on shop · turn 2at 1 s for 500 ms{"order": 1}returned { "paid": 3 }',
-        '3.find on shop · the same as 1at 1.8 s, no end told{"order": 7}how it ended is not told',
+        '3.find on shop · the same as 1at 1.8 s, no end known{"order": 7}how it ended is not known',
     ] == said
 
 

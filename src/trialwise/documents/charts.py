@@ -126,7 +126,7 @@ class Strip:
     need: float | None = None
     """What it is held against."""
     other: float | None = None
-    """What it must be told from."""
+    """What it must be distinguished from."""
     soft: bool = False
     """Whether a PASS says less than it seems to."""
     dashed: bool = False

@@ -89,7 +89,9 @@ def _list_headings(calls: Sequence[ToolCall], trial: Trial) -> Iterator[str]:
     failed = sum(call.failed is True for call in calls)
     yield as_count(len(calls), "tool call") + (f", {failed:,} failed" if failed else "")
     if all(call.failed is None for call in calls):
-        yield "how any of them ended is not told" if len(calls) > 1 else "how it ended is not told"
+        yield (
+            "how any of them ended is not known" if len(calls) > 1 else "how it ended is not known"
+        )
     took, whole = [call.duration_s for call in calls if call.duration_s is not None], ""
     if len(took) == len(calls):
         busy_s = _measure_busy(calls)
@@ -97,7 +99,7 @@ def _list_headings(calls: Sequence[ToolCall], trial: Trial) -> Iterator[str]:
             whole = f" of the session's {as_duration(trial.latency_s)}"
         yield f"under way for {as_duration(busy_s)}{whole}"
     elif not took:
-        yield "times are not told"
+        yield "times are not known"
     if trial.setup_s:
         yield f"setup took {as_duration(trial.setup_s)} before, and is part of no bar"
 
@@ -160,7 +162,7 @@ class _CallBuilder:
         start, width = self._place_bar(call)
         texts = [] if call.args in (None, {}, []) else [self._quote("", _write_plain(call.args))]
         texts += self._list_ends(call)
-        texts += [self._quote("also told", _write_plain(more))] if more else []
+        texts += [self._quote("also given", _write_plain(more))] if more else []
         name = "a call without a name" if call.name is None else cut_middle(call.name, _NAME)
         return Call(
             place=f"{place + 1}.",
@@ -187,7 +189,7 @@ class _CallBuilder:
         if call.result is not None:
             yield self._quote("returned", call.result)
         if call.failed is None and self._knows_ends:
-            yield Excerpt(label="how it ended is not told", text="")
+            yield Excerpt(label="how it ended is not known", text="")
 
     def _quote(self, label: str, text: str, *, tone: Tone = "plain") -> Excerpt:
         """A text at a glance, and the rest of it on demand as far as there is room."""
@@ -226,7 +228,7 @@ def _write_when(call: ToolCall) -> str:
     took = "" if call.duration_s is None else as_duration(call.duration_s)
     if call.started_s is None:
         return took
-    return f"at {as_duration(call.started_s)}" + (f" for {took}" if took else ", no end told")
+    return f"at {as_duration(call.started_s)}" + (f" for {took}" if took else ", no end known")
 
 
 def _write_plain(value: object) -> str:

@@ -15,13 +15,14 @@ from trialwise.documents.blocks import (
     Table,
     Verbatim,
 )
-from trialwise.documents.numbers import as_count, as_duration, as_money, as_observed
+from trialwise.documents.numbers import as_count, as_duration, as_observed
 from trialwise.documents.phrases import STOPS
 from trialwise.documents.tables import build_table
 from trialwise.model.baseline import BaselineReference
 from trialwise.model.evidence import ExperimentSummary
 from trialwise.model.options import Budget
 from trialwise.model.run import RunRecord
+from trialwise.pages.run_costs import write_amounts
 
 __all__ = ["build_provenance", "build_qualifications", "build_reproducibility"]
 
@@ -172,11 +173,9 @@ def _list_settings(record: RunRecord) -> Iterator[tuple[str, str | None]]:
 
 
 def _write_budget(budget: Budget) -> str:
-    parts = [f"{budget.trials:,} trials"] if budget.trials is not None else []
-    parts += [as_duration(budget.seconds)] if budget.seconds is not None else []
-    parts += [f"{budget.tokens:,} tokens"] if budget.tokens is not None else []
-    parts += [as_money(budget.usd)] if budget.usd is not None else []
-    return ", ".join(parts) or "none"
+    trials = "" if budget.trials is None else f"{budget.trials:,} trials"
+    amounts = write_amounts(budget.seconds, budget.tokens, budget.usd)
+    return ", ".join(part for part in (trials, amounts) if part) or "none"
 
 
 def build_reproducibility(record: RunRecord, analysis: str) -> Section:

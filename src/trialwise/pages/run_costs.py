@@ -17,7 +17,7 @@ from trialwise.documents.numbers import (
 )
 from trialwise.model.run import RunRecord
 
-__all__ = ["build_costs_section"]
+__all__ = ["build_costs_section", "write_amounts"]
 
 #: Fewer trials make no curve worth a look.
 FEWEST = 5
@@ -45,7 +45,7 @@ def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
     retries = spent.attempts - spent.trials
     yield "trials", f"{len(trials):,}" + (f", {retries:,} retries" if retries > 0 else "")
     if spent.abandoned:
-        took = _write_amounts(tokens=spent.abandoned_tokens, usd=spent.abandoned_usd)
+        took = write_amounts(tokens=spent.abandoned_tokens, usd=spent.abandoned_usd)
         cost = f", at least {took}" if took else ", at an unknown cost"
         yield "abandoned", f"{spent.abandoned:,}, once the verdict was certain{cost}"
     if spent.seconds:
@@ -62,11 +62,13 @@ def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
         each = f", {as_money(spent.usd / len(trials))} a trial"
         success = f", {as_money(spent.usd / passed)} a success" if passed else ""
         yield "cost", f"{as_money(spent.usd)}{each}{success}"
-    yield "preparation", _write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd or None)
-    yield "judges", _write_amounts(tokens=spent.judging_tokens, usd=spent.judging_usd or None)
+    yield "preparation", write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd or None)
+    yield "judges", write_amounts(tokens=spent.judging_tokens, usd=spent.judging_usd or None)
 
 
-def _write_amounts(seconds: float = 0, tokens: int = 0, usd: float | None = None) -> str:
+def write_amounts(
+    seconds: float | None = None, tokens: int | None = 0, usd: float | None = None
+) -> str:
     """Time, tokens and money, as far as there are any."""
     parts = [as_duration(seconds)] if seconds else []
     parts += [f"{tokens:,} tokens"] if tokens else []

@@ -18,8 +18,9 @@ from trialwise.documents.numbers import (
 )
 from trialwise.model.options import Analysis
 from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Caution, Decision, Finding, Intent, Procedure, Verdict
+from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
 from trialwise.pages.error_rates import list_error_blocks
+from trialwise.procedures.registry import procedure_of
 
 __all__ = [
     "MEASURED",
@@ -34,7 +35,6 @@ __all__ = [
     "make_run_badge",
     "make_summary_badge",
     "pick_headline",
-    "pick_tone",
 ]
 
 #: Criteria named in a sentence; the others are counted.
@@ -62,7 +62,7 @@ def is_soft(record: RunRecord) -> bool:
     return record.verdict.intent is Intent.SMOKE
 
 
-def pick_tone(decision: Decision | None) -> Tone:
+def _pick_tone(decision: Decision | None) -> Tone:
     """How a decision stands out; a refusal has a tone of its own."""
     return "plain" if decision is None else _TONES[decision]
 
@@ -77,7 +77,7 @@ def make_badge(decision: Decision | None, label: str = "", *, soft: bool = False
     """
     word = label or ("REFUSED" if decision is None else decision.value)
     softened = decision is Decision.PASS and (soft or word != decision.value)
-    return Badge(word=word, tone=pick_tone(decision), soft=softened)
+    return Badge(word=word, tone=_pick_tone(decision), soft=softened)
 
 
 def make_finding_badge(record: RunRecord, finding: Finding) -> Badge:
@@ -89,10 +89,8 @@ def make_finding_badge(record: RunRecord, finding: Finding) -> Badge:
 
 
 def make_run_badge(record: RunRecord) -> Badge:
-    """The badge of the whole run."""
-    counting = _drop_advisory(record)
-    decision = None if is_measured(record) else record.verdict.decision
-    badge = make_badge(decision, pick_headline(counting), soft=is_soft(record))
+    """The badge of the whole run, which criteria that only advise have no part in."""
+    badge = make_summary_badge(_drop_advisory(record))
     return replace(badge, note="smoke run") if is_soft(record) else badge
 
 
@@ -167,7 +165,7 @@ def explain_meaning(record: RunRecord) -> str:
 
 def _explain_pass(verdict: Verdict, *, smoke: bool) -> str:
     total = len(verdict.findings) + len(verdict.latency)
-    if all(one.procedure is Procedure.OBSERVATIONAL for one in verdict.findings):
+    if not any(procedure_of(one).claims_rate for one in verdict.findings):
         trials = max(one.tally.trials for one in verdict.findings)
         return f"No failure was observed in {as_count(trials, 'trial')}. That is all it says."
     if smoke:
@@ -295,7 +293,7 @@ def _list_disclaimers(record: RunRecord) -> Iterator[str]:
     """What a reader might take the verdict for, and should not."""
     verdict = record.verdict
     findings = verdict.findings
-    passed = {one.procedure for one in findings if one.decision is Decision.PASS}
+    passed = [procedure_of(one) for one in findings if one.decision is Decision.PASS]
     if verdict.decision is None:
         yield "A refusal says nothing about the service; it is about the design."
         return
@@ -307,9 +305,9 @@ def _list_disclaimers(record: RunRecord) -> Iterator[str]:
             "A smoke run verifies nothing: a PASS is a direction, not a determination of "
             "compliance; a FAIL is to be taken seriously."
         )
-    if Procedure.REGRESSION in passed:
+    if any(one.error_family == "false-degradation" for one in passed):
         yield "No degradation signal is no proof of equivalence with the baseline."
-    if Procedure.OBSERVATIONAL in passed:
+    if not all(one.claims_rate for one in passed):
         yield "No failure observed makes no claim about how often failures happen."
     if any(one.caution is Caution.STRANDS_DISAGREE for one in findings):
         yield "A FAIL although the observed rate is high enough means not shown, not disproved."

@@ -1,4 +1,4 @@
-"""Shapes and badges: a shape for every tone, so that none is told by its colour alone."""
+"""Shapes and badges: a shape for every tone, so that no meaning rests on a colour alone."""
 
 from __future__ import annotations
 
