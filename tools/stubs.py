@@ -22,7 +22,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 #: Packages whose exports stand in a table of their `__init__.py`, and whose stubs follow from it.
-_STUBBED = ("", "checks", "judges", "services", "suite", "traces")
+_STUBBED = (
+    *("", "checks", "contrib/importers", "judges", "services"),
+    *("stats", "stats/sequential", "stats/toolbox", "suite", "traces"),
+)
+#: Packages that serve the names of a package inside them as well.
+_INCLUDED = {"stats": "toolbox"}
 #: Exported beside the modules that declare something.
 _ALSO: dict[str, dict[str, list[str]]] = {
     "checks": {"check_base": ["Check", "Unreadable"], "check_registry": []},
@@ -246,11 +251,17 @@ def _public_names(tree: ast.Module) -> list[str]:
 def _stub(package: Path, name: str) -> str:
     """Return the stub of a package that loads its names on first use."""
     table = _table(package, name)
-    prefix = f"trialwise.{name}" if name else "trialwise"
+    if inner := _INCLUDED.get(name):
+        inside = _table(package, f"{name}/{inner}")
+        table |= {f"{inner}.{module}": exports for module, exports in inside.items()}
+    prefix = f"trialwise.{name}".replace("/", ".") if name else "trialwise"
     pairs = sorted(
-        (f"{prefix}.{module}", export)
-        for module, exports in table.items()
-        for export in exports.split()
+        (
+            (module if module.startswith("trialwise.") else f"{prefix}.{module}", export)
+            for module, exports in table.items()
+            for export in exports.split()
+        ),
+        key=lambda pair: (pair[0], not pair[1].isupper(), pair[1].islower(), pair[1].casefold()),
     )
     lines = [_import(module, export) for module, export in pairs]
     if not name:
@@ -271,7 +282,7 @@ def _table(package: Path, name: str) -> dict[str, str]:
     exec(render_catalogue(package), known)
     tree = ast.parse((package / name / "__init__.py").read_text(encoding="utf-8"))
     for one in tree.body:
-        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "_MODULES":
+        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) in ("_MODULES", "MODULES"):
             table: dict[str, str] = eval(ast.unparse(one.value), known)
             return table
     raise LookupError(f"{name or 'trialwise'} has no table of exports")
