@@ -30,16 +30,16 @@ _MARKER = (
 SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("trials", "count", "A fixed number of trials for every criterion, or one for each sampling."),
     ("max-trials", "count", "Upper limit on trials for criteria that may stop early."),
-    ("intent", "verification|smoke", "Whether the run is evidence, or a cheap smoke test."),
-    ("rule", "wilson|exact", "The rule set that every criterion is decided by."),
-    ("analysis", "intent-to-treat|per-protocol", "Which trials decide."),
-    ("seed", "integer", "The seed of the order of inputs and of every trial."),
-    ("draw", "balanced|independent", "How inputs are chosen."),
-    ("concurrency", "count", "How many trials run at a time."),
-    ("override", "names", "Major caveats that are admitted under verification, by code."),
+    ("intent", "verification|smoke", "`verification` refuses weak designs; `smoke` is a quick check."),
+    ("rule", "wilson|exact", "The rule set for every decision."),
+    ("analysis", "intent-to-treat|per-protocol", "Which trials count for the decision."),
+    ("seed", "integer", "Seed for the order of inputs and for each trial."),
+    ("draw", "balanced|independent", "How inputs are drawn."),
+    ("concurrency", "count", "Number of concurrent trials."),
+    ("override", "names", "Codes of major caveats to accept under verification."),
     ("baseline", "text", "The identifier of the baseline to compare with."),
-    ("horizon", "count", "Runs of a recurring monitor within which false alarms are bounded (§8.5)."),
-    ("confidence", "rate", "1 − the chance of a wrong PASS with fixed trials; of a wrong FAIL against a baseline or decided early."),
+    ("horizon", "count", "Number of recurring runs over which the false alarm rate is bounded (§8.5)."),
+    ("confidence", "rate", "1 − the probability of a wrong PASS with fixed trials, or of a wrong FAIL against a baseline or with early stopping."),
 )
 # fmt: on
 # to here.

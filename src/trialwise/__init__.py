@@ -47,10 +47,11 @@ _MODULES = {
     "model.sampling": "Input Sampling SamplingRole",
     "model.trace": "ToolCall Trace Turn",
     "model.trial": "Trial",
-    "model.verdict": "Decision Finding Intent Procedure Verdict",
+    "model.verdict": "Decision Finding Intent Verdict",
     "outcomes.outcome_problems": "OutcomesUnreadable",
     "outcomes.outcome_reading": "read_outcomes",
     "outcomes.outcome_rows": "OutcomeRow Outcomes",
+    "procedures.base": "Procedure",
     "procedures.comparing.comparison_findings": "ComparisonFinding ComparisonVerdict Contrast",
     "services": (
         "AgentService CallableService ChatService CommandService HttpService McpServer Prices "

@@ -31,7 +31,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from trialwise.model.verdict import Procedure
 from trialwise.procedures.claims import default_draw
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.regression_cutoffs import regression_cutoff
@@ -387,7 +386,7 @@ def test_no_population_raises_a_sequential_error(design: SequentialDesign) -> No
         assert worst <= alike + ROUNDING
     assert worst_errors(design)["FAIL"][0] <= design.alpha + ROUNDING
     assert worst_errors(design)["PASS"][0] <= design.beta + ROUNDING
-    assert "balanced" == default_draw(Procedure.SEQUENTIAL)
+    assert "balanced" == default_draw()
 
 
 def shuffled(

@@ -15,7 +15,7 @@ from trialwise.model.contract import Contract
 from trialwise.model.evidence import Threshold
 from trialwise.model.options import Analysis, RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
-from trialwise.model.verdict import Intent, Procedure
+from trialwise.model.verdict import Intent
 from trialwise.stores.journal import Journal
 
 
@@ -55,7 +55,8 @@ def _criterion(name: str, experiment: str, given: Mapping[str, Any]) -> Criterio
     return CriterionPlan(
         criterion=name,
         experiment=experiment,
-        procedure=Procedure.COMPLIANCE if design is None else Procedure.SEQUENTIAL,
+        procedure="COMPLIANCE" if design is None else "SEQUENTIAL",
+        stops_early=design is not None,
         rule="wilson",
         decision_rule=None,
         alpha=0.05,

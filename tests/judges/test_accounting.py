@@ -21,7 +21,8 @@ from trialwise.model.reply import Reply, Usage
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision
 from trialwise.pages.suite_totals import bound_suite_errors
-from trialwise.procedures.compliance import decide_rate
+from trialwise.procedures.base import Counts
+from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE
 from trialwise.procedures.deciding.judge_corrections import correct
 from trialwise.procedures.deciding.trial_rows import Row
 from trialwise.renderers.capabilities import Capabilities
@@ -489,7 +490,7 @@ def test_what_the_judge_could_not_read_is_no_error_of_the_judge() -> None:
     outcomes = [Outcome(criterion="judged", result=one) for one in results]
     trial = tw.Trial(experiment="inputs", index=0, input_id="1", seed=1, outcomes=())
     tally = Tally(trials=10_000, passed=7_400)
-    found = decide_rate("judged", tally, 0.75, alpha=0.05, rule="wilson")
+    found = COMPLIANCE.conclude(planned, Counts(tally=tally))
 
     finding = correct(
         found,

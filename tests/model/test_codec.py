@@ -7,7 +7,7 @@ import pickle
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum, StrEnum
 from functools import cache
@@ -17,6 +17,7 @@ from typing import Any, Literal, SupportsIndex, Union, get_args, get_origin, get
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.revising import replace
 
 from trialwise import stats
 from trialwise.errors import InvalidArgument
@@ -25,6 +26,12 @@ from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.codec import from_plain, plan_differences, plan_hash, to_plain
 from trialwise.model.contract import Prevalence
 from trialwise.model.evidence import Guard, Severity, StopReason, Threshold
+from trialwise.model.finding_evidence import (
+    CutoffEvidence,
+    EstimatedEvidence,
+    Evidence,
+    SequentialEvidence,
+)
 from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
 from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema, may_hold
 from trialwise.model.metrics import GateFinding
@@ -41,7 +48,7 @@ from trialwise.model.verdict import (
     Finding,
     Intent,
     LatencyFinding,
-    Procedure,
+    ProcedureDesign,
     Verdict,
 )
 from trialwise.procedures.compliance import decide_compliance
@@ -55,18 +62,44 @@ from trialwise.stats.sequential import SequentialDesign
 
 RULE = Literal["wilson", "exact"]
 LATER: dict[str, Any] = {name: getattr(stats, name) for name in dir(stats)}
-LATER |= {one.__name__: one for one in (GateFinding, Metrics, Reliability, Stability)}
+LATER |= {
+    one.__name__: one
+    for one in (
+        *(GateFinding, Metrics, Reliability, Stability),
+        CriterionPlan,
+        Plan,
+        ProcedureDesign,
+    )
+}
 LATER |= {
     "BaselineReference": BaselineReference,
     "SequentialDesign": SequentialDesign,
     "Rule": RULE,
 }
 LATER["Design"] = eval(str(Design), LATER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnDesign(ProcedureDesign):
+    """The design of a procedure that another distribution declares."""
+
+    levels: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnEvidence(Evidence):
+    """The evidence of such a procedure."""
+
+    odds: float = 1.0
+
+
 DESIGNS = [
     SequentialDesign.wald(0.9, cap=50),
     SequentialDesign.fixed(0.9, 0.8),
     SequentialDesign.optimal(0.9, 0.8, cap=50),
 ]
+
+EVIDENCE = (Evidence, CutoffEvidence, SequentialEvidence, EstimatedEvidence, OwnEvidence)
 
 # --- Any value of the model -------------------------------------------------------------------
 
@@ -211,6 +244,8 @@ CHECKED: dict[Any, st.SearchStrategy[Any]] = {
         false_fail=st.integers(0),
     ),
     Usage: st.builds(Usage, input_tokens=st.integers(0), output_tokens=st.integers(0)),
+    ProcedureDesign: st.builds(OwnDesign, levels=st.tuples(NUMBERS)),
+    Evidence: st.deferred(lambda: st.one_of([of_fields(one) for one in EVIDENCE])),
     # Deeper than one level adds nothing but size.
     Finding: st.deferred(lambda: of_fields(Finding, by_input=st.just(()))),
     bool: st.booleans(),
@@ -325,7 +360,7 @@ def real_findings() -> list[Finding]:
         found.append(decide_regression("json", COUNTS, Tally(trials=50, passed=50), rule=rule))
     sequential = replace(
         found[0],
-        procedure=Procedure.SEQUENTIAL,
+        procedure="SEQUENTIAL",
         design=DESIGNS[2],
         interval=DESIGNS[2].interval(13, 0),
         estimate=DESIGNS[2].estimate(13, 0),
@@ -354,8 +389,8 @@ def test_what_the_procedures_find_comes_back_exactly() -> None:
         latency=tuple(real_latencies()),
         advisory=frozenset(Dimension),
         started_at=datetime(2026, 11, 15, 6, 25, 24, 123456, UTC),
-        covariates=MappingProxyType({"region": "eu"}),
     )
+    verdict = replace(verdict, covariates=MappingProxyType({"region": "eu"}))
 
     assert {"ComplianceCutoff", "RegressionCutoff", "SequentialDesign", "ExactCorpusRate"} == {
         type(one.design).__name__ for one in verdict.findings if one.design is not None
@@ -376,9 +411,10 @@ def test_every_field_is_written_under_its_name() -> None:
     plain = to_plain(decide_compliance("json", COUNTS, 0.9))
 
     assert [one.name for one in fields(Finding)] == list(plain)
-    assert "ComplianceCutoff" == plain["design"]["type"]
+    assert "ComplianceCutoff" == plain["plan"]["design"]["type"]
+    assert "CutoffEvidence" == plain["evidence"]["type"]
     assert {"trials": 100, "passed": 97, "evaluable": 99} == plain["tally"]
-    assert plain["interval"] is None
+    assert plain["evidence"]["interval"] is None
 
 
 def test_an_undefined_quantity_gives_its_reason() -> None:
@@ -392,12 +428,12 @@ def test_an_undefined_quantity_gives_its_reason() -> None:
 def test_a_field_added_later_takes_its_default() -> None:
     """A record written before the class grew is still read."""
     plain = to_plain(decide_compliance("json", COUNTS, 0.9))
-    for name in ("label", "by_input", "threshold"):
-        del plain[name]
+    del plain["words"]["label"], plain["by_input"], plain["counts"], plain["plan"]["design"]
 
     finding = from_plain(Finding, plain)
 
-    assert ("", (), None) == (finding.label, finding.by_input, finding.threshold)
+    assert ("", (), None) == (finding.label, finding.by_input, finding.breakdown)
+    assert finding.design is None
 
 
 # --- Misfits ----------------------------------------------------------------------------------
@@ -405,9 +441,12 @@ def test_a_field_added_later_takes_its_default() -> None:
 
 def verdict_with(place: list[Any], value: Any) -> dict[str, Any]:
     """The plain form of a real verdict with one part put in the place of another."""
-    plain: dict[str, Any] = to_plain(
-        Verdict(decision=None, findings=tuple(real_findings()), latency=tuple(real_latencies()))
+    verdict = Verdict(
+        decision=None, findings=tuple(real_findings()), latency=tuple(real_latencies())
     )
+    if place[0] == "plan":
+        verdict = replace(verdict, covariates={})
+    plain: dict[str, Any] = to_plain(verdict)
     part: Any = plain
     for step in place[:-1]:
         part = part[step]
@@ -426,25 +465,49 @@ def verdict_with(place: list[Any], value: Any) -> dict[str, Any]:
         (["findings", 2, "tally"], [], r"tally must be a mapping of the fields of Tally"),
         (["findings", 2, "decision"], "MAYBE", r"decision must be one of 'PASS', 'FAIL'"),
         (["findings", 2, "decision"], {}, r"decision must be a text or null"),
-        (["findings", 2, "rule"], "bayes", r"rule must be one of 'wilson', 'exact', got 'bayes'"),
-        (["findings", 2, "design", "type"], "Guess", r"design\.type must be one of Compliance"),
-        (["findings", 2, "design", "type"], ["x"], r"design\.type must be one of Compliance"),
-        (["findings", 2, "design", "cutoff"], "9", r"findings\[2\]\.design\.cutoff must be"),
-        (["findings", 2, "design"], 7, r"design must be a mapping or null"),
-        (["findings", 2, "alpha"], float("nan"), r"alpha must be a finite number, got nan"),
-        (["findings", 2, "caveats"], "none", r"caveats must be a list"),
-        (["findings", 2, "caveats"], ["a", 1], r"caveats\[1\] must be a text, got 1"),
+        (
+            ["findings", 2, "plan", "rule"],
+            "bayes",
+            r"rule must be one of 'wilson', 'exact', got 'bayes'",
+        ),
+        (
+            ["findings", 2, "plan", "design", "type"],
+            "Guess",
+            r"design\.type must be one of Compliance",
+        ),
+        (
+            ["findings", 2, "plan", "design", "type"],
+            ["x"],
+            r"design\.type must be one of Compliance",
+        ),
+        (
+            ["findings", 2, "plan", "design", "cutoff"],
+            "9",
+            r"findings\[2\]\.plan\.design\.cutoff must",
+        ),
+        (["findings", 2, "plan", "design"], 7, r"design must be a mapping or null"),
+        (["findings", 2, "plan", "alpha"], float("nan"), r"alpha must be a finite number, got nan"),
+        (["findings", 2, "plan", "caveats"], "none", r"caveats must be a list"),
+        (["findings", 2, "plan", "caveats"], ["a", 1], r"caveats\[1\] must be a text, got 1"),
         (["findings", 2, "colour"], "red", r"colour must not be there: Finding has no such field"),
-        (["findings", -3, "design", "cap"], -1, r"design\.cap must be a whole number"),
-        (["findings", -3, "design", "accept"], 1, r"design\.accept must be a list of whole"),
-        (["findings", -3, "design", "mix"], 3, r"design"),
+        (["findings", -3, "evidence", "design", "cap"], -1, r"design\.cap must be a whole number"),
+        (
+            ["findings", -3, "evidence", "design", "accept"],
+            1,
+            r"design\.accept must be a list of whole",
+        ),
+        (["findings", -3, "evidence", "design", "mix"], 3, r"design"),
         (["findings", -2, "by_input", 1, "tally"], None, r"by_input\[1\]\.tally must be a mapping"),
-        (["findings", -1, "design", "interval"], {}, r"interval must be undefined"),
+        (["findings", -1, "evidence", "design", "interval"], {}, r"interval must be undefined"),
         (["latency", 0, "evidence", "trials"], "?", r"latency\[0\]\.evidence\.trials must be"),
         (["started_at"], "yesterday", r"verdict\.started_at must be a date and time such as 2026"),
-        (["covariates"], [], r"covariates must be a mapping"),
-        (["covariates"], {"region": 7}, r"verdict\.covariates\['region'\] must be a text"),
-        (["claim", "population"], "superpopulation", r"claim\.population_name must name the"),
+        (["plan", "covariates"], [], r"covariates must be a mapping"),
+        (["plan", "covariates"], {"region": 7}, r"plan\.covariates\['region'\] must be a text"),
+        (
+            ["plan", "claim", "population"],
+            "superpopulation",
+            r"claim\.population_name must name the",
+        ),
         (["advisory"], ["speed"], r"advisory\[0\] must be one of 'functional', 'latency'"),
         pytest.param(
             ["spending", "trials"],
@@ -495,12 +558,15 @@ def test_something_else_altogether_is_refused(data: Any) -> None:
 @pytest.mark.parametrize(
     ("finding", "message"),
     [
-        ({"alpha": float("inf")}, r"finding\.alpha must be a finite number, got inf"),
+        ({"alpha": float("inf")}, r"finding\.plan\.alpha must be a finite number, got inf"),
         ({"tally": None}, r"finding\.tally must be a Tally"),
-        ({"caveats": ["a list"]}, r"finding\.caveats must be a tuple"),
-        ({"design": Tally(trials=1, passed=1)}, r"finding\.design must be one of ComplianceCutoff"),
-        ({"statement": b"bytes"}, r"finding\.statement must be a text"),
-        ({"rule": "bayes"}, r"finding\.rule must be one of 'wilson', 'exact'"),
+        ({"notes": ["a list"]}, r"finding\.notes must be a tuple"),
+        (
+            {"design": Tally(trials=1, passed=1)},
+            r"finding\.evidence\.design must be one of ComplianceCutoff",
+        ),
+        ({"statement": b"bytes"}, r"finding\.words\.statement must be a text"),
+        ({"rule": "bayes"}, r"finding\.plan\.rule must be one of 'wilson', 'exact'"),
     ],
 )
 def test_what_could_not_be_read_back_is_not_written(finding: Any, message: str) -> None:
@@ -572,7 +638,7 @@ EXPERIMENT = ExperimentPlan(
 CRITERION = CriterionPlan(
     criterion="json",
     experiment="inputs",
-    procedure=Procedure.COMPLIANCE,
+    procedure="COMPLIANCE",
     rule="wilson",
     decision_rule="compliance/wilson-lower-bound",
     alpha=0.05,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.revising import criterion_plan
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.tally import Tally
@@ -17,7 +18,6 @@ from trialwise.model.verdict import (
     Finding,
     Intent,
     LatencyFinding,
-    Procedure,
     Trigger,
 )
 from trialwise.procedures.compliance import decide_compliance
@@ -30,23 +30,22 @@ from trialwise.stats.refusal import Refusal
 decisions = st.sampled_from(list(Decision))
 alphas = st.sampled_from([0.001, 0.01, 0.05, 0.3])
 
+PROCEDURES = ["COMPLIANCE", "REGRESSION", "SEQUENTIAL", "OBSERVATIONAL"]
+
 
 def finding(
     name: str,
     decision: Decision | None,
-    procedure: Procedure = Procedure.REGRESSION,
+    procedure: str = "REGRESSION",
     *,
     alpha: float | None = 0.05,
     refusals: tuple[Refusal, ...] = (),
 ) -> Finding:
+    level = None if procedure == "OBSERVATIONAL" else alpha
     return Finding(
-        criterion=name,
-        procedure=procedure,
-        rule="exact",
-        decision_rule=None,
+        plan=criterion_plan(name, procedure=procedure, rule="exact", alpha=level),
         decision=decision,
         tally=Tally(trials=100, passed=90),
-        alpha=None if procedure is Procedure.OBSERVATIONAL else alpha,
         refusals=refusals,
     )
 
@@ -68,7 +67,14 @@ def timing(
 @st.composite
 def functional(draw: st.DrawFn) -> list[Finding]:
     parts = draw(
-        st.lists(st.tuples(decisions, st.sampled_from(list(Procedure)), alphas), max_size=6)
+        st.lists(
+            st.tuples(
+                decisions,
+                st.sampled_from(PROCEDURES),
+                alphas,
+            ),
+            max_size=6,
+        )
     )
     return [
         finding(f"c{i}", decision, procedure, alpha=alpha)
@@ -160,8 +166,8 @@ def test_the_envelopes_add_up_by_direction(
     assume(findings or latency)
     verdict = compose(findings, latency)
     for procedure, envelope in (
-        (Procedure.COMPLIANCE, verdict.false_compliance_envelope),
-        (Procedure.REGRESSION, verdict.false_degradation_envelope),
+        ("COMPLIANCE", verdict.false_compliance_envelope),
+        ("REGRESSION", verdict.false_degradation_envelope),
     ):
         levels = [part.alpha or 0.0 for part in findings if part.procedure is procedure]
         if levels:

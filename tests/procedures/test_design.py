@@ -15,7 +15,7 @@ from trialwise.model.criterion import Criterion, Origin
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.model.sampling import Sampling, SamplingRole
-from trialwise.model.verdict import Intent, Procedure
+from trialwise.model.verdict import Intent
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.selection import reference_of
 from trialwise.stats.sequential.bound import fixed_size
@@ -73,7 +73,7 @@ def refused(*criteria: Criterion, **given: Any) -> str:
 def test_a_required_rate_alone_is_decided_early_at_the_fewest_trials() -> None:
     """`at_least: 90%` is sequential, optimal, ten points below, within twice the fixed sample."""
     (found,) = plan().criteria
-    assert (Procedure.SEQUENTIAL, "sequential/optimal") == (found.procedure, found.decision_rule)
+    assert ("SEQUENTIAL", "sequential/optimal") == (found.procedure, found.decision_rule)
     design = found.design
     assert isinstance(design, SequentialDesign)
     assert (0.9, 0.8) == (design.p0, design.p1)
@@ -90,7 +90,7 @@ def test_max_trials_is_the_cap() -> None:
 def test_a_fixed_number_of_trials_is_compliance_with_its_cutoff() -> None:
     """`at_least` with `trials: 100` passes with at least 95 under the Wilson rule (§3.6)."""
     (found,) = plan(trials=100).criteria
-    assert (Procedure.COMPLIANCE, 100, 95) == (found.procedure, found.trials, found.cutoff)
+    assert ("COMPLIANCE", 100, 95) == (found.procedure, found.trials, found.cutoff)
     (exact,) = plan(trials=100, rule="exact").criteria
     assert exact.cutoff == 96
 
@@ -98,7 +98,7 @@ def test_a_fixed_number_of_trials_is_compliance_with_its_cutoff() -> None:
 def test_a_baseline_is_a_regression() -> None:
     """87 of 100 against 951 of 1000: cutoff 91 (§3.4)."""
     (found,) = plan(criterion(no_worse_than="baseline"), trials=100, baseline=baseline()).criteria
-    assert (Procedure.REGRESSION, 91) == (found.procedure, found.cutoff)
+    assert ("REGRESSION", 91) == (found.procedure, found.cutoff)
     assert found.threshold.origin is Origin.EMPIRICAL
     assert found.threshold.baseline is not None
 

@@ -32,9 +32,10 @@ from trialwise.model.outcome import CheckResult, ErrorClass, Outcome
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
-from trialwise.model.verdict import Decision, Intent
-from trialwise.procedures.compliance import decide_rate
-from trialwise.procedures.deciding.judge_corrections import correct, decide_corrected
+from trialwise.model.verdict import Decision
+from trialwise.procedures.base import Counts as CountedTrials
+from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE
+from trialwise.procedures.deciding.judge_corrections import conclude_corrected, correct
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.deciding.trial_rows import Row
 from trialwise.procedures.planning.run_plan import plan_run
@@ -190,17 +191,17 @@ def one_rate(required: float, n: int) -> CriterionPlan:
 
 
 def between(table: Sequence[int], k: int, n: int, rates: tuple[float, float]) -> Decision | None:
-    """What `decide_corrected` says of k judged passes of n."""
+    """What `conclude_corrected` says of k judged passes of n."""
     plan = replace(two_rates(*rates), errors=made(table))
     rows = [PASSED] * k + [FAILED] * (n - k)
     tally = Tally(trials=n, passed=k)
-    return decide_corrected(plan, tally, rows, Intent.VERIFICATION).decision
+    return conclude_corrected(plan, CountedTrials(tally=tally, rows=rows)).decision
 
 
 def complied(table: Sequence[int], k: int, n: int, required: float) -> Decision | None:
     """What `correct` leaves of a fixed design's decision on k judged passes of n."""
     plan = replace(one_rate(required, n), errors=made(table))
-    found = decide_rate("c", Tally(trials=n, passed=k), required, alpha=ALPHA, rule="wilson")
+    found = COMPLIANCE.conclude(plan, CountedTrials(tally=Tally(trials=n, passed=k)))
     rows = [PASSED] * k + [FAILED] * (n - k)
     return correct(found, plan, rows, StopReason.COMPLETE).decision
 
@@ -348,7 +349,7 @@ def worst(m: int, n: int, *, beyond: tuple[float, ...] = (0.0,)) -> Wrong:
 def test_the_counts_are_those_of_the_shipped_decisions(
     m: int, n: int, rates: tuple[float, float]
 ) -> None:
-    """Of `decide_corrected` and of `correct`, for tables drawn at random."""
+    """Of `conclude_corrected` and of `correct`, for tables drawn at random."""
     check_counts(m, n, rates, some_tables(m, 3, seed=1))
     check_complied(m, n, rates[1], some_tables(m, 2, seed=2))
 
@@ -667,7 +668,7 @@ def test_the_counts_of_replies_are_those_of_the_shipped_decisions(replies: int) 
         def said(k: int, plan: CriterionPlan = plan) -> Decision | None:
             all_rows = [PASSED] * k + [FAILED] * (replies - k) + rows
             tally = Tally(trials=n, passed=k)
-            return decide_corrected(plan, tally, all_rows, Intent.VERIFICATION).decision
+            return conclude_corrected(plan, CountedTrials(tally=tally, rows=all_rows)).decision
 
         from_, to = int(first[place]), int(last[place])
         if to >= 0:

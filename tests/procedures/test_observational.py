@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Caution, Decision, Intent, ObservedRate, Procedure
+from trialwise.model.verdict import Caution, Decision, Intent, ObservedRate
 from trialwise.procedures.observational import decide_observational
 
 
@@ -22,7 +22,7 @@ def test_any_failure_fails_and_no_trial_is_inconclusive(trials: int, data: st.Da
     else:
         expected = Decision.PASS if passed == trials else Decision.FAIL
     assert finding.decision is expected
-    assert finding.procedure is Procedure.OBSERVATIONAL
+    assert finding.procedure == "OBSERVATIONAL"
 
 
 @pytest.mark.parametrize(("passed", "trials"), [(200, 200), (199, 200), (0, 200), (0, 0)])
@@ -36,7 +36,6 @@ def test_there_is_nothing_inferential_about_it(passed: int, trials: int, intent:
     assert finding.decision_rule is None
     assert finding.observed_rate is ObservedRate.NOT_APPLICABLE
     assert finding.refusals == ()
-    assert finding.intent is intent
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ OTHERS = (
     ),
     *("trialwise.engine.run_events", "trialwise.renderers.html*", "trialwise.renderers.progress"),
     *("trialwise.pages.run_report", "trialwise.documents.charts"),
-    *("trialwise.model.baseline", "trialwise.procedures.claimed", "trialwise.stats.c*sequences"),
+    *("trialwise.model.baseline", "trialwise.procedures.corpus", "trialwise.stats.c*sequences"),
     *("trialwise.procedures.latency", "trialwise.stats.latency*"),
     *("trialwise.procedures.regression", "trialwise.stats.regression*"),
     *("trialwise.stats.cluster*", "trialwise.stats.guardrails", "trialwise.stats.residual_harm"),

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.revising import criterion_plan, replace
 
 from trialwise.model.claim import Claim, SamplingMode
 from trialwise.model.evidence import (
@@ -30,7 +30,7 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
-from trialwise.model.verdict import Decision, Dimension, Finding, Intent, Procedure, Verdict
+from trialwise.model.verdict import Decision, Dimension, Finding, Intent, Verdict, Wording
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
 from trialwise.procedures.latency import decide_latency_limit
@@ -197,22 +197,26 @@ def booking(mark: Mark = str) -> RunRecord:
         for index, (at, good) in enumerate(outcomes)
     ]
     design = SequentialDesign.optimal(0.90, 0.80, cap=50)
+    plan = criterion_plan(
+        name,
+        experiment="inputs",
+        procedure="SEQUENTIAL",
+        decision_rule="sequential/optimal",
+        alpha=0.05,
+        beta=0.2,
+        design=design,
+        stops_early=True,
+        trials=50,
+        each_input=True,
+        threshold=Threshold(required_rate=0.9, alternative_rate=0.8),
+    )
     parts = [
         Finding(
-            criterion=name,
-            procedure=Procedure.SEQUENTIAL,
-            rule=None,
-            decision_rule="sequential/optimal",
+            plan=plan,
             decision=decision,
             tally=tally,
-            alpha=0.05,
-            beta=0.2,
-            design=design,
-            statement=mark(f"{tally.passed} of {tally.trials}."),
-            experiment="inputs",
-            planned_trials=50,
+            words=Wording(statement=mark(f"{tally.passed} of {tally.trials}.")),
             stop=stop,
-            threshold=Threshold(required_rate=0.9, alternative_rate=0.8),
             input_id=input_id,
         )
         for input_id, tally, decision, stop in (

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
+
+from tests.revising import replace
 
 from trialwise.engine.input_order import issue_places
 from trialwise.model.baseline import Baseline, BaselineReference, CriterionBaseline

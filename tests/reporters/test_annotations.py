@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.reporters.short_reports import render_github, render_gitlab
+from tests.revising import replace
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.run import RunRecord

@@ -18,7 +18,7 @@ from trialwise.reports.formats import BUILT_IN, match_format
 from trialwise.reports.report_files import ReportNotWritten, render_report, write_report
 
 BEGINNINGS = {
-    "json": '{\n  "schema": "trialwise.report/1"',
+    "json": '{\n  "schema": "trialwise.report/2"',
     "junit": '<?xml version="1.0" encoding="utf-8"?>\n<testsuites',
     "html": "<!DOCTYPE html>",
     "markdown": "<!-- trialwise-report: ",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from random import Random
@@ -27,6 +26,7 @@ from tests.reporters.run_records import (
     sequential_pass,
     steady,
 )
+from tests.revising import replace
 
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.gate import Reliability, Stability

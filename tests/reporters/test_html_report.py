@@ -6,7 +6,6 @@ import re
 import xml.etree.ElementTree as ET
 from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -25,6 +24,7 @@ from tests.reporters.run_records import (
     record_of,
     run,
 )
+from tests.revising import replace
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import FailReason

@@ -7,7 +7,7 @@ import os
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from tests.reporters.short_reports import render_json
+from tests.revising import replace
 
 import trialwise.pages
 from trialwise import stats
@@ -25,9 +26,17 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.baseline import BaselineReference
 from trialwise.model.codec import from_plain
 from trialwise.model.evidence import StopReason
+from trialwise.model.finding_evidence import (
+    CutoffEvidence,
+    EstimatedEvidence,
+    Evidence,
+    SequentialEvidence,
+)
+from trialwise.model.gate import Metrics, Reliability, Stability
 from trialwise.model.metrics import GateFinding
+from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Design, Verdict
+from trialwise.model.verdict import Design, Finding, ProcedureDesign, Verdict
 from trialwise.pages.json_report import SCHEMA, describe_report, read_report_schema
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.design import SequentialDesign
@@ -75,7 +84,11 @@ SINGLE: dict[Any, dict[str, Any]] = {
 LATER: dict[str, Any] = {name: getattr(stats, name) for name in dir(stats)}
 LATER |= {"BaselineReference": BaselineReference, "SequentialDesign": SequentialDesign}
 LATER |= {"GateFinding": GateFinding, "Rule": Literal["wilson", "exact"]}
+LATER |= {one.__name__: one for one in (CriterionPlan, Plan, ProcedureDesign)}
+LATER |= {one.__name__: one for one in (Metrics, Reliability, Stability)}
 LATER["Design"] = eval(str(Design), LATER)
+#: The kinds of evidence that the built-in procedures have.
+BUILT_IN = (Evidence, CutoffEvidence, SequentialEvidence, EstimatedEvidence)
 
 
 def names_of(cls: type) -> dict[str, Any]:
@@ -107,7 +120,18 @@ class Definitions(dict[str, Any]):
             return self.several(origin, arguments)
         if issubclass(hint, Enum):
             return {"enum": [one.value for one in hint]}
-        return self.record(hint)
+        return self.opened(hint) if "kinds" in vars(hint) else self.record(hint)
+
+    def opened(self, base: Any) -> dict[str, Any]:
+        """Built-in kinds field by field, and any other that names its class."""
+        own = [self.record(one, tagged=True) for one in BUILT_IN if issubclass(one, base)]
+        names = [one.__name__ for one in BUILT_IN if issubclass(one, base)]
+        other = {
+            "type": "object",
+            "required": ["type"],
+            "properties": {"type": {"type": "string", "not": {"enum": names}}},
+        }
+        return {"anyOf": [*own, other]}
 
     def several(self, origin: type, arguments: tuple[Any, ...]) -> dict[str, Any]:
         """The schema of a container."""
@@ -133,12 +157,19 @@ class Definitions(dict[str, Any]):
         if cls is SequentialDesign:  # spells itself: an undefined certificate is null
             hints["certificate"] = float | None
         properties = first | {one.name: self.of(hints[one.name]) for one in fields(cls) if one.init}
-        return {
+        whole = {
             "type": "object",
             "additionalProperties": False,
             "required": list(properties),
             "properties": properties,
         }
+        return self.referring(whole) if cls is Finding else whole
+
+    def referring(self, finding: dict[str, Any]) -> dict[str, Any]:
+        """A finding names its criterion, or holds a plan that is not the verdict's."""
+        finding["required"].remove("plan")
+        finding["properties"] = {"criterion": {"type": "string"}, **finding["properties"]}
+        return finding | {"oneOf": [{"required": ["criterion"]}, {"required": ["plan"]}]}
 
 
 def test_the_shipped_schema_describes_the_model_as_it_is() -> None:

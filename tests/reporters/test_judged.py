@@ -6,7 +6,6 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -25,6 +24,7 @@ from tests.reporters.short_reports import (
     render_tap,
     result_lines,
 )
+from tests.revising import replace
 
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
@@ -214,7 +214,7 @@ def test_what_is_missing_is_said_of_every_end() -> None:
     unknown = Undefined("nobody knows")
 
     def said(**changes: object) -> str:
-        return name_missing(replace(found, judged=replace(one, **changes)))  # type: ignore[arg-type]
+        return name_missing(replace(found, judged=replace(one, **changes)))
 
     assert "about 700 trials in all" == said(trials_needed=700)
     assert "more trials" == said(trials_needed=unknown)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -12,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml
 from tests.reporters.short_reports import render_junit
+from tests.revising import replace
 from xmlschema import XMLSchema
 
 from trialwise.errors import InvalidArgument

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -13,6 +12,7 @@ from cmarkgfm.cmark import Options  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.reporters.short_reports import render_markdown
+from tests.revising import replace
 
 from trialwise.documents.printable import make_visible
 from trialwise.errors import InvalidArgument

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.revising import replace
 
 import trialwise as tw
 from trialwise.model.plan import Plan

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from tap.parser import Parser  # type: ignore[import-untyped]
 from tests.reporters.short_reports import render_tap
+from tests.revising import replace
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.run import RunRecord

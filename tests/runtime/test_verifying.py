@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -11,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.revising import replace
 
 import trialwise as tw
 from trialwise.model.codec import from_plain, to_plain

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.revising import replace
 
 from trialwise.errors import (
     InvalidArgument,
@@ -35,7 +35,7 @@ from trialwise.model.outcome import CheckResult, ErrorClass, Outcome
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
-from trialwise.model.verdict import Decision, Intent, Procedure, Verdict
+from trialwise.model.verdict import Decision, Intent, Verdict
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stores.runs import RunStore, StoredRun, StoreUnusable
@@ -60,7 +60,7 @@ def criterion(name: str, experiment_name: str) -> CriterionPlan:
     return CriterionPlan(
         criterion=name,
         experiment=experiment_name,
-        procedure=Procedure.SEQUENTIAL,
+        procedure="SEQUENTIAL",
         rule="exact",
         decision_rule="sequential/optimal",
         alpha=0.05,
@@ -89,7 +89,7 @@ PLAN = Plan(
 VERDICT = Verdict(
     decision=Decision.PASS,
     findings=(decide_compliance("json", Tally(trials=100, passed=99), 0.9),),
-    contract="support-agent",
+    plan=PLAN,
 )
 INTERRUPTED = replace(VERDICT, decision=Decision.INCONCLUSIVE, stop=StopReason.INTERRUPTED)
 
@@ -176,7 +176,7 @@ def test_the_files_are_read_by_people(store: RunStore) -> None:
     assert '    "contract": "Bestellung prüfen",\n' in text
     (line,) = {line for line in text.splitlines() if '"accept"' in line}
     assert 51 == len(json.loads(line.split(":")[1].rstrip(",")))
-    assert {"trialwise.plan-record/1"} == {json.loads(text)["format"]}
+    assert {"trialwise.plan-record/2"} == {json.loads(text)["format"]}
 
 
 def test_half_a_surrogate_pair_does_not_cost_the_verdict(store: RunStore) -> None:
@@ -283,7 +283,7 @@ def test_a_damaged_plan_is_listed_as_such(store: RunStore, killed: StoredRun) ->
         ("{", "not as it was written"),
         ("[]", "its format is None"),
         ('{"format": "trialwise.plan-record/9"}', "another version wrote it"),
-        ('{"format": "trialwise.plan-record/1"}', "plan must be a mapping"),
+        ('{"format": "trialwise.plan-record/2"}', "plan must be a mapping"),
     ):
         (killed.path / "plan.json").write_text(text, encoding="utf-8")
         assert [other, killed.run_id] == [one.run_id for one in store.list()]

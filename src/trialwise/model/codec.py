@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import sys
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache, cached_property, partial
@@ -33,10 +35,11 @@ from trialwise.model._forms import (
 )
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.plan import Plan
+from trialwise.model.verdict import ProcedureDesign
 from trialwise.stats import sequential
 from trialwise.stats.result_types import Undefined
 
-__all__ = ["from_plain", "plan_differences", "plan_hash", "to_plain"]
+__all__ = ["from_plain", "hash_plain_plan", "plan_differences", "plan_hash", "to_plain"]
 
 T = TypeVar("T")
 
@@ -114,6 +117,11 @@ def plan_hash(plan: Plan) -> str:
     return fingerprint(_decisive(plan))
 
 
+def hash_plain_plan(plain: dict[str, Any]) -> str:
+    """The hash of a plan as a record holds it, by whichever version it was written."""
+    return fingerprint(_decisive_part(deepcopy(plain)))
+
+
 def plan_differences(kept: Plan, given: Plan) -> tuple[str, ...]:
     """What makes the hashes of two plans differ, each with the first place where it does."""
     one, other = _decisive(kept), _decisive(given)
@@ -125,7 +133,10 @@ def plan_differences(kept: Plan, given: Plan) -> tuple[str, ...]:
 
 
 def _decisive(plan: Plan) -> dict[str, Any]:
-    plain: dict[str, Any] = to_plain(plan)
+    return _decisive_part(to_plain(plan))
+
+
+def _decisive_part(plain: dict[str, Any]) -> dict[str, Any]:
     del plain["guards"]
     if not plain["gates"]:
         # A plan without them is known by what it was known by before there were any.
@@ -213,6 +224,8 @@ class _Record:
         return plain
 
     def decode(self, plain: Any) -> Any:
+        if type(plain) is self._cls:  # a part of a plan that was read already
+            return plain
         if type(plain) is not dict:
             raise Misfit(plain, f"be a mapping of the fields of {self._cls.__name__}")
         given: dict[str, Any] = {}
@@ -237,6 +250,83 @@ class _Record:
             argument = error.argument
             at = f".{argument}" if argument in given else f": {argument}"
             raise Misfit(error.value, error.allowed, at) from None
+
+
+class _VerdictRecord(_Record):
+    """A verdict holds its plan once; findings refer to their part of it by the criterion's name."""
+
+    def encode(self, value: Any) -> dict[str, Any]:
+        if value.plan is None:
+            return super().encode(value)
+        with _referring(value.plan):
+            return super().encode(value)
+
+    def decode(self, plain: Any) -> Any:
+        if type(plain) is not dict or plain.get("plan") is None:
+            return super().decode(plain)
+        try:
+            plan = _form(Plan).decode(plain["plan"])
+        except Misfit as misfit:
+            misfit.steps.append(".plan")
+            raise
+        with _referring(plan):
+            return super().decode(plain)
+
+
+class _FindingRecord(_Record):
+    """A finding of a verdict names its criterion; one on its own is written with its plan."""
+
+    def encode(self, value: Any) -> dict[str, Any]:
+        plain = super().encode(value)
+        # A finding may differ from the run's plan where somebody put it there by hand.
+        if _PLANS and _PLANS[-1].get(value.plan.criterion) == value.plan:
+            del plain["plan"]
+            return {"criterion": value.plan.criterion, **plain}
+        return plain
+
+    def decode(self, plain: Any) -> Any:
+        if type(plain) is not dict or "criterion" not in plain:
+            return super().decode(plain)
+        name = plain["criterion"]
+        found = _PLANS[-1].get(name) if _PLANS and isinstance(name, str) else None
+        if found is None:
+            raise Misfit(name, "name a criterion of the plan", ".criterion")
+        rest = {key: part for key, part in plain.items() if key != "criterion"}
+        return super().decode({"plan": found, **rest})
+
+
+#: The criteria of the verdict that is written or read, by name; none outside of verdicts.
+_PLANS: list[dict[str, Any]] = []
+
+
+@contextmanager
+def _referring(plan: Plan) -> Iterator[None]:
+    _PLANS.append({one.criterion: one for one in plan.criteria})
+    try:
+        yield
+    finally:
+        _PLANS.pop()
+
+
+def _open_class(base: Any) -> Form:
+    """The form of a class that other distributions may subclass; its name says which it is."""
+
+    def encode(value: Any) -> dict[str, Any]:
+        return {TAG: type(value).__name__, **_record(value.__class__).encode(value)}
+
+    def decode(plain: Any) -> Any:
+        tag = plain.get(TAG) if type(plain) is dict else None
+        found = base.kinds.get(tag) if isinstance(tag, str) else None
+        if found is None:
+            raise Misfit(tag, f"be one of {', '.join(base.kinds)}", f".{TAG}")
+        return _record(found).decode({key: part for key, part in plain.items() if key != TAG})
+
+    return Form(frozenset({dict}), lambda kind: issubclass(kind, base), encode, decode)
+
+
+@cache
+def _record(cls: type) -> _Record:
+    return _Record(cls)
 
 
 def _design_out(cls: Any, value: Any) -> Any:
@@ -292,6 +382,11 @@ def _is_class(member: Any) -> bool:
     return isinstance(member, ForwardRef) or (is_dataclass(member) and member is not Undefined)
 
 
+def _is_open(member: Any) -> bool:
+    """Whether other distributions may subclass it; it keeps its kinds itself."""
+    return isinstance(member, type) and "kinds" in vars(member)
+
+
 def _name(member: Any) -> str:
     if isinstance(member, ForwardRef):
         return member.__forward_arg__
@@ -311,7 +406,7 @@ def _decoders(forms: Mapping[Any, Form], classes: list[Any]) -> dict[type, Calla
     """The readers of a union's members, by the JSON type that tells which one is meant."""
     decoders: dict[type, Callable[[Any], Any]] = {}
     for member, form in forms.items():
-        if member is Undefined or (len(classes) > 1 and member in classes):
+        if member is Undefined or _is_open(member) or (len(classes) > 1 and member in classes):
             continue
         if not decoders.keys().isdisjoint(form.kinds):
             raise TypeError(f"JSON cannot tell {' | '.join(map(str, forms))} apart")
@@ -320,10 +415,14 @@ def _decoders(forms: Mapping[Any, Form], classes: list[Any]) -> dict[type, Calla
         if dict in decoders:
             raise TypeError(f"JSON cannot tell {' | '.join(map(str, forms))} apart")
         by_name = {_name(one): forms[one].decode for one in classes}
+        opened = [one for one in forms if _is_open(one)]
 
         def decode_tagged(plain: dict[str, Any]) -> Any:
             tag = plain.get(TAG)
             found = by_name.get(tag) if isinstance(tag, str) else None
+            for one in opened:  # other distributions add to these while records are read
+                if isinstance(tag, str) and tag in one.kinds:
+                    found = forms[one].decode
             if found is None:
                 raise Misfit(tag, f"be one of {', '.join(by_name)}", f".{TAG}")
             return found(plain)
@@ -380,8 +479,11 @@ def _class(cls: type | ForwardRef) -> Form:
     if cls.__name__ == "SequentialDesign":
         out, back = partial(_design_out, cls), partial(_design_in, cls)
         return Form(frozenset({dict}), lambda kind: kind is cls, out, back)
+    if _is_open(cls):
+        return _open_class(cls)
     if is_dataclass(cls):
-        record = _Record(cls)
+        special = {"Finding": _FindingRecord, "Verdict": _VerdictRecord}
+        record = special.get(cls.__name__, _Record)(cls)
         return Form(frozenset({dict}), lambda kind: kind is cls, record.encode, record.decode)
     raise TypeError(f"{cls.__name__} has no plain form")
 
@@ -395,6 +497,7 @@ _LATER = {
     "BaselineReference": "trialwise.model.baseline",
     **dict.fromkeys(("Metrics", "Reliability", "Stability"), "trialwise.model.gate"),
     "GateFinding": "trialwise.model.metrics",
+    **dict.fromkeys(("CriterionPlan", "Plan"), "trialwise.model.plan"),
 }
 
 
@@ -420,6 +523,8 @@ class _Names(dict[str, Any]):
         if name in self._module:
             found = self._module[name]
             return eval(found, vars(typing), self) if isinstance(found, str) else found
+        if name == ProcedureDesign.__name__:  # the alias `Design` is used in other modules, too
+            return ProcedureDesign
         if name in _LATER:
             return ForwardRef(name)
         raise KeyError(name)

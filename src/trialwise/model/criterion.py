@@ -132,6 +132,12 @@ class Criterion:
         "Whether every input is decided on its own, so that no pooled rate hides one.",
         default=False,
     )
+    procedure: str | None = setting(
+        Text(),
+        "The name of the procedure that decides, where it is not the one the question asks for.",
+        default=None,
+        words="what the question asks for",
+    )
     min_probes: int | None = setting(
         Count(),
         "With fewer trials, `never_fails` is shown as NO FAILURE OBSERVED.",

@@ -14,7 +14,7 @@ from trialwise.model.claim import Claim, Estimator, SamplingMode
 from trialwise.model.contract import Prevalence
 from trialwise.model.evidence import Guard, Threshold
 from trialwise.model.options import Analysis, RunOptions
-from trialwise.model.verdict import Decision, Design, Intent, Procedure
+from trialwise.model.verdict import Decision, Design, Intent
 from trialwise.stats.result_types import Rule
 from trialwise.stats.sequential.trial_order import Draw
 
@@ -68,7 +68,8 @@ class CriterionPlan:
 
     criterion: str
     experiment: str
-    procedure: Procedure
+    procedure: str
+    """The name of the procedure that decides it."""
     rule: Rule | None
     decision_rule: str | None
     alpha: float | None
@@ -91,14 +92,14 @@ class CriterionPlan:
     """Why it can only advise, where it rests on a judge whose errors are not known well enough."""
     errors: Confusion | None = None
     """How often its judge is wrong, where it is a judge's and that was measured."""
+    stops_early: bool = False
+    """Whether the boundaries of its design may decide after any trial."""
 
     @property
     def limits(self) -> Limits:
-        """When its stream is decided; a measured judge's only at its end, with all trials in."""
-        # Known by its boundaries: its class would have to be loaded to ask for it.
-        bounded = hasattr(self.design, "accept") and self.errors is None
-        design = cast("SequentialDesign", self.design) if bounded else None
-        return Limits(self.trials, self.cutoff, design, self.curtailed)
+        """When its stream is decided."""
+        boundaries = cast("SequentialDesign", self.design) if self.stops_early else None
+        return Limits(self.trials, self.cutoff, boundaries, self.curtailed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

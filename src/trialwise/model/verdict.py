@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from trialwise.model.claim import Claim
 from trialwise.model.evidence import (
@@ -19,10 +19,12 @@ from trialwise.model.evidence import (
     ExperimentSummary,
     Guard,
     Reproducibility,
+    Severity,
     Spending,
     StopReason,
     Threshold,
 )
+from trialwise.model.finding_evidence import Evidence, Note, PValue, TrialCounts
 from trialwise.model.tally import Tally
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.result_types import Decision, Interval, Rule
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     # A run is decided by one or two of these methods and must not load them all; `codec` finds
     # each by its name, once there is a value of it. Neither has every run gates.
     from trialwise.model.metrics import GateFinding
+    from trialwise.model.plan import CriterionPlan, Plan
     from trialwise.stats import (
         ClusterEstimate,
         ComplianceCutoff,
@@ -56,24 +59,11 @@ __all__ = [
     "Intent",
     "LatencyFinding",
     "ObservedRate",
-    "PValue",
-    "Procedure",
+    "ProcedureDesign",
     "Trigger",
     "Verdict",
+    "Wording",
 ]
-
-
-class Procedure(StrEnum):
-    """The question a criterion asks (companion §1.4.5, §3.2)."""
-
-    COMPLIANCE = "COMPLIANCE"
-    """Is the required rate met?"""
-    REGRESSION = "REGRESSION"
-    """Has the rate degraded from a measured baseline?"""
-    SEQUENTIAL = "SEQUENTIAL"
-    """Is the required rate met, or missed by the margin? Decided as soon as it may be."""
-    OBSERVATIONAL = "OBSERVATIONAL"
-    """Was any failure observed? No population claim."""
 
 
 class Intent(StrEnum):
@@ -113,95 +103,258 @@ class Caution(StrEnum):
     CONFIGURATION_ERROR = "CONFIGURATION_ERROR"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PValue:
-    """A tail probability with the null, the tail and the method it belongs to (companion §7.1)."""
-
-    value: float
-    method: str
-    tail: str
-
-
 Design: TypeAlias = (
     "ComplianceCutoff | RegressionCutoff | SequentialDesign | FiniteCorpusCutoff | ExactCorpusRate"
+    " | ProcedureDesign"
 )
 """What a procedure decides by; an observational one needs none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """What a finding says to people; no program reads it back."""
+
+    statement: str = ""
+    """The decision with its reason, in a sentence."""
+    advice: str = ""
+    """What an operator should do next, in a sentence."""
+    label: str = ""
+    """What to show instead of the decision, such as NO FAILURE OBSERVED."""
+    null: str = ""
+    """The hypothesis that is given up only for evidence, and its alternative."""
+    alternative: str = ""
+    confidence_statement: str = ""
+    """What the error rate is a property of, in a sentence (§7.2)."""
+
+
+class ProcedureDesign:
+    """Base of the designs that procedures of other distributions decide by.
+
+    A subclass is a frozen dataclass of plain values; records know it by the name of its class.
+    """
+
+    kinds: ClassVar[dict[str, type[ProcedureDesign]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        ProcedureDesign.kinds[cls.__name__] = cls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """What one criterion's procedure concluded, with everything a reader needs to redo it."""
 
-    criterion: str
-    procedure: Procedure
-    rule: Rule | None
-    """The rule set that decided; None for an observational criterion, which has none."""
-    decision_rule: str | None
-    """The versioned name of the rule, such as `regression/fisher`."""
+    plan: CriterionPlan
+    """How the criterion was to be decided."""
     decision: Decision | None
     """None where the design was refused and nothing was decided."""
     tally: Tally
-    intent: Intent = Intent.VERIFICATION
-    alpha: float | None = None
-    design: Design | None = None
-    refusals: tuple[Refusal, ...] = ()
-    p_value: PValue | None = None
-    lower_bound: float | None = None
-    """One-sided lower confidence bound on the rate, at the criterion's own alpha."""
+    """The counts that decided."""
+    evidence: Evidence = field(default_factory=Evidence)
+    """The procedure's own numbers."""
+    words: Wording = field(default_factory=Wording)
     observed_rate: ObservedRate = ObservedRate.NOT_APPLICABLE
     caution: Caution | None = None
-    advice: str = ""
-    """What an operator should do next, in a sentence."""
-    statement: str = ""
-    null: str = ""
-    """The hypothesis that is given up only for evidence, and its alternative."""
-    alternative: str = ""
-    beta: float | None = None
-    """P(PASS) allowed at the alternative rate, where the procedure controls it."""
-    power: float | None = None
-    """The exact chance of not passing at the alternative rate, where there is one."""
-    interval: Interval | None = None
-    """Two-sided, for the rate; its method says how far it may be trusted."""
-    estimate: float | None = None
-    """Of the rate, where it is not the observed one: after stopping early, or weighted."""
-    label: str = ""
-    """What to print instead of the decision, such as NO FAILURE OBSERVED."""
-    confidence_statement: str = ""
-    """What the error rate is a property of, in a sentence (§7.2)."""
-    experiment: str = ""
-    category: str = ""
-    planned_trials: int | None = None
     stop: StopReason | None = None
-    threshold: Threshold | None = None
-    intent_to_treat: Tally | None = None
-    """Every counted trial; `tally` holds those that decided."""
-    per_protocol: Tally | None = None
-    """The counts without excused trials."""
-    breakdown: Breakdown | None = None
+    notes: tuple[Note, ...] = ()
+    """What deciding found out that qualifies the decision; see `caveats` for all of it."""
+    refusals: tuple[Refusal, ...] = ()
+    counts: TrialCounts | None = None
     diagnostics: Diagnostics | None = None
-    estimator: ClusterEstimate | StratifiedEstimate | None = None
-    """The estimator matched to a declared claim, where the binomial rule does not fit it."""
-    containment: GuardrailBound | None = None
-    """What a challenge sampling says of a guardrail, where its claim reaches that far (§1.4.5b)."""
-    containment_strata: StratifiedContainment | None = None
-    residual: ResidualHarm | None = None
-    caveats: tuple[str, ...] = ()
-    """What qualifies the decision without changing it."""
-    advisory: tuple[str, ...] = ()
-    """Why it is reported and left out of the verdict's decision; nothing where it counts."""
-    judged: JudgedDecision | None = None
-    """The rate corrected for a judge's errors, where they were measured."""
-    judged_otherwise: JudgedDecision | None = None
-    """The same by the other correction, which has to agree; None where only one was made."""
     input_id: str | None = None
-    """The input that this finding is about, where every input is judged on its own."""
+    """The input that this finding is about, where every input is decided on its own."""
     by_input: tuple[Finding, ...] = ()
+
+    # --- What the plan says -------------------------------------------------------------------
+
+    @property
+    def criterion(self) -> str:
+        """The criterion's name."""
+        return self.plan.criterion
+
+    @property
+    def procedure(self) -> str:
+        """The name of the procedure that decided."""
+        return self.plan.procedure
+
+    @property
+    def rule(self) -> Rule | None:
+        """The rule set that decided; None where the procedure has only one rule."""
+        return self.plan.rule
+
+    @property
+    def decision_rule(self) -> str | None:
+        """The versioned name of the rule, such as `regression/fisher`."""
+        return self.plan.decision_rule
+
+    @property
+    def alpha(self) -> float | None:
+        """The level of the error that the procedure controls, where it controls one."""
+        return self.plan.alpha
+
+    @property
+    def beta(self) -> float | None:
+        """P(PASS) allowed at the alternative rate, where the procedure controls it."""
+        return self.plan.beta
+
+    @property
+    def experiment(self) -> str:
+        """The experiment whose trials were counted."""
+        return self.plan.experiment
+
+    @property
+    def category(self) -> str:
+        """The class of failure that the criterion guards against."""
+        return self.plan.category
+
+    @property
+    def threshold(self) -> Threshold | None:
+        """What the criterion is held against."""
+        return self.plan.threshold
+
+    @property
+    def advisory(self) -> tuple[str, ...]:
+        """Why it is reported and left out of the verdict's decision; nothing where it counts."""
+        return self.plan.advisory
+
+    @property
+    def planned_trials(self) -> int | None:
+        """Trials of the plan, of all inputs together; None where it takes the others' trials."""
+        if self.plan.rides_along:
+            return None
+        return self.plan.trials * (len(self.by_input) or 1)
+
+    # --- What the evidence says ---------------------------------------------------------------
+
+    @property
+    def design(self) -> Design | None:
+        """What was decided by: the plan's design, or the one at the number of trials there were."""
+        found: Design | None = getattr(self.evidence, "design", None)
+        return self.plan.design if found is None else found
 
     @property
     def cutoff(self) -> int | None:
         """The fewest successes that PASS, where there is such a number."""
         cutoff: int | None = getattr(self.design, "cutoff", None)
         return cutoff
+
+    @property
+    def p_value(self) -> PValue | None:
+        """The p-value, where the procedure has one."""
+        found: PValue | None = getattr(self.evidence, "p_value", None)
+        return found
+
+    @property
+    def lower_bound(self) -> float | None:
+        """One-sided lower confidence bound on the rate, at the criterion's own alpha."""
+        found: float | None = getattr(self.evidence, "lower_bound", None)
+        return found
+
+    @property
+    def interval(self) -> Interval | None:
+        """Two-sided, for the rate; its method says how far it may be trusted."""
+        found: Interval | None = getattr(self.evidence, "interval", None)
+        return found
+
+    @property
+    def estimate(self) -> float | None:
+        """The estimated rate, where it is not the observed one: after stopping, or weighted."""
+        found: float | None = getattr(self.evidence, "estimate", None)
+        return found
+
+    @property
+    def power(self) -> float | None:
+        """The exact chance of not passing at the alternative rate, where there is one."""
+        found: float | None = getattr(self.evidence, "power", None)
+        return found
+
+    @property
+    def estimator(self) -> ClusterEstimate | StratifiedEstimate | None:
+        """The estimator matched to a declared claim, where the binomial rule does not fit it."""
+        found: ClusterEstimate | StratifiedEstimate | None
+        found = getattr(self.evidence, "estimator", None)
+        return found
+
+    @property
+    def judged(self) -> JudgedDecision | None:
+        """The rate corrected for a judge's errors, where they were measured."""
+        return self.evidence.judged
+
+    @property
+    def judged_otherwise(self) -> JudgedDecision | None:
+        """The same by the other correction, which has to agree."""
+        return self.evidence.judged_otherwise
+
+    @property
+    def containment(self) -> GuardrailBound | None:
+        """What a challenge sampling says of a guardrail, where its claim reaches that far."""
+        return self.evidence.containment
+
+    @property
+    def containment_strata(self) -> StratifiedContainment | None:
+        """The same, stratum by stratum."""
+        return self.evidence.containment_strata
+
+    @property
+    def residual(self) -> ResidualHarm | None:
+        """How much harm may pass the guardrail."""
+        return self.evidence.residual
+
+    # --- What the words and the counts say ----------------------------------------------------
+
+    @property
+    def statement(self) -> str:
+        """The decision with its reason, in a sentence."""
+        return self.words.statement
+
+    @property
+    def advice(self) -> str:
+        """What an operator should do next, in a sentence."""
+        return self.words.advice
+
+    @property
+    def label(self) -> str:
+        """What to show instead of the decision, such as NO FAILURE OBSERVED."""
+        return self.words.label
+
+    @property
+    def null(self) -> str:
+        """The hypothesis that is given up only for evidence."""
+        return self.words.null
+
+    @property
+    def alternative(self) -> str:
+        """What holds where the null hypothesis does not."""
+        return self.words.alternative
+
+    @property
+    def confidence_statement(self) -> str:
+        """What the error rate is a property of, in a sentence (§7.2)."""
+        return self.words.confidence_statement
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Everything that qualifies the decision without changing it, and why it only advises."""
+        return (*(f"Advisory: {reason}." for reason in self.advisory), *self.qualifications)
+
+    @property
+    def qualifications(self) -> tuple[str, ...]:
+        """What qualifies the decision without changing it: by its plan, and found on deciding."""
+        return (*self.plan.caveats, *(note.text for note in self.notes))
+
+    @property
+    def intent_to_treat(self) -> Tally | None:
+        """Every counted trial; `tally` holds those that decided."""
+        return None if self.counts is None else self.counts.intent_to_treat
+
+    @property
+    def per_protocol(self) -> Tally | None:
+        """The counts without excused trials."""
+        return None if self.counts is None else self.counts.per_protocol
+
+    @property
+    def breakdown(self) -> Breakdown | None:
+        """The failures by reason."""
+        return None if self.counts is None else self.counts.breakdown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,24 +408,60 @@ class Verdict:
     false_acceptance_envelope: float | None = None
     """Σβ over sequential criteria: some PASS although its rate is the margin or more below."""
     refusals: tuple[Refusal, ...] = ()
-    contract: str = ""
+    plan: Plan | None = None
+    """What was run; None where findings were put together without a run."""
     run_id: str = ""
     started_at: datetime | None = None
-    intent: Intent = Intent.VERIFICATION
-    analysis: str = "intent-to-treat"
-    """Whose trials decided."""
-    claim: Claim = field(default_factory=Claim)
     experiments: tuple[ExperimentSummary, ...] = ()
-    guards: tuple[Guard, ...] = ()
-    """Violated guardrails that the run was admitted with, overrides included."""
-    covariates: Mapping[str, str] = field(default_factory=dict)
-    factors: Mapping[str, str] = field(default_factory=dict)
     spending: Spending = field(default_factory=Spending)
     stop: StopReason = StopReason.COMPLETE
     aborted: str = ""
     """Why the run ended before its plan did, for a person."""
-    horizon: int | None = None
     horizon_false_alarm: float | None = None
     """Of the horizon's runs together, where one is declared (§8.5)."""
     reproducibility: Reproducibility = field(default_factory=Reproducibility)
-    caveats: tuple[str, ...] = ()
+
+    @property
+    def contract(self) -> str:
+        """The contract's name."""
+        return "" if self.plan is None else self.plan.contract
+
+    @property
+    def intent(self) -> Intent:
+        """What the run was for."""
+        return Intent.VERIFICATION if self.plan is None else self.plan.intent
+
+    @property
+    def analysis(self) -> str:
+        """Whose trials decided."""
+        return "intent-to-treat" if self.plan is None else self.plan.analysis.value
+
+    @property
+    def claim(self) -> Claim:
+        """What the verdict is about."""
+        return Claim() if self.plan is None else self.plan.claim
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """Violated guardrails that the run was admitted with, overrides included."""
+        return () if self.plan is None else self.plan.guards
+
+    @property
+    def covariates(self) -> Mapping[str, str]:
+        """The conditions that the run was made under."""
+        return {} if self.plan is None else self.plan.covariates
+
+    @property
+    def factors(self) -> Mapping[str, str]:
+        """What was under test, for the record."""
+        return {} if self.plan is None else self.plan.factors
+
+    @property
+    def horizon(self) -> int | None:
+        """Runs of a monitor within which false alarms are bounded."""
+        return None if self.plan is None else self.plan.options.horizon
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What qualifies the whole verdict."""
+        return tuple(one.message for one in self.guards if one.severity != Severity.MINOR)

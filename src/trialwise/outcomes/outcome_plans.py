@@ -23,11 +23,12 @@ from trialwise.model.evidence import Guard
 from trialwise.model.fingerprint import fingerprint, sampling_fingerprint
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.sampling import Input, Sampling
-from trialwise.model.verdict import Intent, Procedure
+from trialwise.model.verdict import Intent
 from trialwise.outcomes.outcome_order import Order, is_sorted_by_input
 from trialwise.outcomes.outcome_questions import Asked
 from trialwise.outcomes.outcome_trials import Experiment
 from trialwise.procedures.planning.run_plan import plan_run
+from trialwise.procedures.registry import procedure_of
 from trialwise.stats.sequential.catalogue import DesignCache
 
 __all__ = ["plan_outcomes", "scopes_of_outcomes"]
@@ -248,7 +249,7 @@ def _add_disclosures(criterion: CriterionPlan, asked: Asked) -> CriterionPlan:
     caveats = [*criterion.caveats, *asked.outcomes.notes]
     if missing := experiment.missing.get(criterion.criterion):
         caveats.append(_MISSING.format(trials=as_count(missing, "trial")))
-    if criterion.procedure is Procedure.SEQUENTIAL:
+    if procedure_of(criterion).may_stop_early:
         caveats.append(_IN_SEQUENCE)
     elif criterion.alpha is not None:
         caveats.append(_sized_by(given, criterion.trials, asked))

@@ -9,7 +9,8 @@ from trialwise.model.options import Analysis
 from trialwise.model.plan import CriterionPlan, Limits
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
-from trialwise.model.verdict import Finding, Procedure
+from trialwise.model.verdict import Finding
+from trialwise.procedures.registry import procedure_of
 
 __all__ = ["Bounds", "find_bounds", "find_plan", "list_outcomes", "list_trials"]
 
@@ -68,7 +69,7 @@ def list_trials(record: RunRecord, finding: Finding) -> list[Trial]:
 def list_outcomes(record: RunRecord, finding: Finding) -> Sequence[bool]:
     """Whether each trial passed that the analysis counts, in their planned order."""
     leaves_out = record.plan.analysis is Analysis.PER_PROTOCOL
-    skips_unjudged = leaves_out or finding.procedure is Procedure.SEQUENTIAL
+    skips_unjudged = leaves_out or procedure_of(finding).may_stop_early
     found = [(trial, trial.outcome(finding.criterion)) for trial in list_trials(record, finding)]
     return [
         outcome.passed

@@ -20,7 +20,7 @@ from trialwise.documents.charts import Chart
 from trialwise.documents.tables import build_table
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Finding, Procedure
+from trialwise.model.verdict import Finding
 from trialwise.pages.corrected_rates import build_correction
 from trialwise.pages.counted_trials import find_bounds, find_plan, list_outcomes
 from trialwise.pages.criterion_evidence import list_evidence_blocks
@@ -29,6 +29,7 @@ from trialwise.pages.interval_strips import build_strips
 from trialwise.pages.path_chart import chart_path
 from trialwise.pages.requirements import write_interval, write_need, write_rate, write_stop
 from trialwise.pages.verdict_meaning import make_finding_badge
+from trialwise.procedures.registry import procedure_of
 
 __all__ = ["list_criteria_sections"]
 
@@ -126,7 +127,7 @@ class _SectionBuilder:
         if plan is None or finding.criterion not in self.charted:
             return
         bounds = find_bounds(plan.limits)
-        if bounds is not None and plan.procedure is not Procedure.OBSERVATIONAL:
+        if bounds is not None and procedure_of(plan).claims_rate:
             # Of many paths the one that decided is worth a look: the worst input's.
             worst = min(finding.by_input, key=_find_rate) if finding.by_input else finding
             outcomes = list_outcomes(self.record, worst)
@@ -170,5 +171,5 @@ def _list_caveats(finding: Finding) -> Iterator[str]:
     """Caveats and warnings, each once; why a criterion only advises stands below its heading."""
     found = finding.diagnostics
     warnings = () if found is None else found.warnings
-    caveats = [one for one in finding.caveats if not one.startswith("Advisory: ")]
+    caveats = list(finding.qualifications)
     yield from dict.fromkeys((*caveats, *warnings))

@@ -10,8 +10,9 @@ from trialwise.documents.numbers import as_mean_trials, as_percent, as_probabili
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.plan import CriterionPlan, Limits
 from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Finding, Procedure
+from trialwise.model.verdict import Finding
 from trialwise.pages.requirements import find_alternative, find_required
+from trialwise.procedures.registry import procedure_of
 from trialwise.stats.binomial import binomial_tail
 
 __all__ = ["Behaviour", "chart_trials", "chart_verdicts", "find_behaviour", "list_behaviours"]
@@ -82,7 +83,7 @@ def list_behaviours(
     No such rule decides where a judge's errors are known: its labels have a part in every verdict.
     """
     is_corpus = record.plan.claim.population is PopulationClaim.FINITE_CORPUS
-    is_observational = criterion.procedure is Procedure.OBSERVATIONAL
+    is_observational = not procedure_of(criterion).claims_rate
     if is_corpus or is_observational:
         return []
     if criterion.errors is not None or criterion.estimator is not None:

@@ -10,7 +10,6 @@ from trialwise.model.verdict import (
     Dimension,
     Finding,
     LatencyFinding,
-    Procedure,
     Verdict,
 )
 from trialwise.procedures.registry import procedure_of
@@ -51,7 +50,7 @@ def pick_interval(finding: Finding) -> Interval | None:
     """The finding's interval, or Wilson's to describe the counts; none where inputs decide."""
     if finding.interval is not None:
         return finding.interval
-    tally, plain = finding.tally, finding.procedure in (Procedure.COMPLIANCE, Procedure.REGRESSION)
+    tally, plain = finding.tally, not procedure_of(finding).may_stop_early
     if not tally.trials or finding.by_input or not plain or finding.alpha is None:
         return None
     return wilson_interval(tally.passed, tally.trials)

@@ -6,8 +6,9 @@ from trialwise.documents.numbers import as_ends, as_observed, as_percent, as_pro
 from trialwise.documents.phrases import STOPS
 from trialwise.model.evidence import StopReason, Threshold
 from trialwise.model.plan import CriterionPlan
-from trialwise.model.verdict import Finding, Procedure
+from trialwise.model.verdict import Finding
 from trialwise.pages.finding_facts import pick_interval, pick_rate
+from trialwise.procedures.registry import procedure_of
 
 __all__ = [
     "find_alternative",
@@ -37,7 +38,7 @@ def find_alternative(subject: Finding | CriterionPlan) -> float | None:
 
 def write_need(finding: Finding) -> str:
     """What is asked of the rate, in the fewest words."""
-    if finding.procedure is Procedure.OBSERVATIONAL:
+    if not procedure_of(finding).claims_rate:
         return "no failure"
     required, threshold = find_required(finding), finding.threshold
     if required is None or threshold is None:

@@ -47,8 +47,8 @@ def describe_lines(verdict: Verdict, record: RunRecord | None = None) -> tuple[R
         verdict: What was decided.
         record: The run, which adds the inputs, the claims and the failures of the trials.
     """
-    if record is not None and not verdict.contract:
-        verdict = replace(verdict, contract=record.plan.contract)
+    if record is not None and verdict.plan is None:
+        verdict = replace(verdict, plan=record.plan)
     trials = None if record is None else TrialIndex(record)
     lines = [line for finding in verdict.findings for line in _criterion(verdict, finding, trials)]
     lines += [_latency(verdict, finding) for finding in verdict.latency]

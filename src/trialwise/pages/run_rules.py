@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from trialwise.model.plan import LatencyPlan, Plan
-from trialwise.procedures.forecast import Chance, Forecast, forecast
+from trialwise.procedures.base import Chance
+from trialwise.procedures.forecast import Forecast, forecast
 
 __all__ = ["Expense", "render_rules"]
 

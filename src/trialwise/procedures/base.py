@@ -6,19 +6,196 @@ runs, decides or reports asks the object; nobody asks which procedure it is.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from trialwise.decimals import as_written
+from trialwise.model.claim import Claim
+from trialwise.model.criterion import Criterion, Origin
+from trialwise.model.evidence import StopReason, Threshold
+from trialwise.model.finding_evidence import Evidence, Note
+from trialwise.model.options import RunOptions
+from trialwise.model.plan import CriterionPlan, Plan
+from trialwise.model.sampling import Sampling
+from trialwise.model.tally import Tally
+from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate, Wording
+from trialwise.stats.refusal import Refusal
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
-    from trialwise.model.verdict import Finding
+    from trialwise.model.baseline import Baseline, BaselineReference
+    from trialwise.model.plan import ExperimentPlan
+    from trialwise.procedures.deciding.trial_rows import Row
+    from trialwise.stats.sequential import DesignCache
 
-__all__ = ["Procedure"]
+__all__ = ["Chance", "Conclusion", "Counts", "Procedure", "Refused", "Situation", "rate_below"]
+
+#: The two hypotheses by who set the threshold (companion §7.4).
+HYPOTHESES: dict[Origin, tuple[str, str]] = {
+    Origin.SLA: ("the SLA requirement is not met", "the SLA requirement is met"),
+    Origin.SLO: ("the SLO target is not met", "the SLO target is met"),
+    Origin.POLICY: ("the policy requirement is not met", "the policy requirement is met"),
+    Origin.EMPIRICAL: ("no degradation from the baseline", "degradation from the baseline"),
+    Origin.UNSPECIFIED: ("the rate does not exceed the threshold", "the rate exceeds it"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What a criterion is planned in: its sampling, the claim, the options and the baseline."""
+
+    experiment: str
+    sampling: Sampling
+    claim: Claim
+    options: RunOptions
+    baseline: Baseline | None = None
+    references: Mapping[str, BaselineReference] = field(default_factory=dict)
+    """What verdicts will keep of the baseline, by criterion."""
+    cache: DesignCache | None = None
+    measuring: bool = False
+    """Whether a baseline is measured, so that trials are counted and nothing is decided."""
+
+    def fixed_trials(self, criterion: Criterion) -> int | None:
+        """The number of trials that the criterion or the options fix; None where neither does."""
+        if criterion.trials is not None:
+            return criterion.trials
+        return self.options.trials_of(self.experiment)
+
+    @property
+    def verifies(self) -> bool:
+        """Whether the run is to be evidence."""
+        return self.options.intent is Intent.VERIFICATION
+
+    def start_threshold(self, criterion: Criterion) -> Threshold:
+        """What the criterion requires, and who says so."""
+        return Threshold(
+            origin=Origin(criterion.origin or Origin.UNSPECIFIED),
+            contract_ref=criterion.contract_ref,
+            required_rate=criterion.at_least,
+        )
+
+    def start_plan(self, criterion: Criterion, **given: object) -> CriterionPlan:
+        """Make a plan with what every procedure takes from the criterion as it is.
+
+        Args:
+            criterion: What is promised.
+            given: The other fields of the plan.
+        """
+        fields = {
+            "criterion": criterion.name,
+            "experiment": self.experiment,
+            "category": criterion.category,
+            "threshold": self.start_threshold(criterion),
+            "curtailed": self.options.curtail,
+            "each_input": criterion.each_input,
+        }
+        return CriterionPlan(**(fields | given))  # type: ignore[arg-type]
+
+
+def rate_below(rate: float, margin: float) -> float:
+    """A rate lower by the margin, in decimals, and never below 0."""
+    return max(0.0, float(as_written(rate) - as_written(margin)))
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a design cannot support its claim, with the way out."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What a procedure decides on: the trials that count, and how counting ended."""
+
+    tally: Tally
+    is_complete: bool = True
+    """Whether every planned trial is in."""
+    decision: Decision | None = None
+    """What the plan's limits decided before all trials were in."""
+    stop: StopReason = StopReason.COMPLETE
+    """Why the experiment ended, where the plan was cut short."""
+    intent: Intent = Intent.VERIFICATION
+    claim: Claim = field(default_factory=Claim)
+    experiment: ExperimentPlan | None = None
+    rows: Sequence[Row] = ()
+    """The trials that the analysis counts, in order."""
+
+    @property
+    def by_input(self) -> dict[str, tuple[int, int]]:
+        """Successes and trials of each input that was tried."""
+        counts: dict[str, tuple[int, int]] = {}
+        for row in self.rows:
+            passed, trials = counts.get(row.trial.input_id, (0, 0))
+            counts[row.trial.input_id] = passed + row.passed, trials + 1
+        return counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    """What a procedure concludes from counts; `deciding` makes the finding of it."""
+
+    decision: Decision | None
+    tally: Tally
+    statement: str
+    evidence: Evidence = field(default_factory=Evidence)
+    observed_rate: ObservedRate = ObservedRate.NOT_APPLICABLE
+    caution: Caution | None = None
+    advice: str = ""
+    label: str = ""
+    null: str = ""
+    alternative: str = ""
+    confidence_statement: str = ""
+    notes: tuple[Note, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+
+    def to_finding(self, plan: CriterionPlan, **given: object) -> Finding:
+        """Make the finding of a plan.
+
+        Args:
+            plan: What was decided by.
+            given: Further fields of the finding, such as `stop` and `counts`.
+        """
+        return Finding(
+            plan=plan,
+            decision=self.decision,
+            tally=self.tally,
+            evidence=self.evidence,
+            words=Wording(
+                statement=self.statement,
+                advice=self.advice,
+                label=self.label,
+                null=self.null,
+                alternative=self.alternative,
+                confidence_statement=self.confidence_statement,
+            ),
+            observed_rate=self.observed_rate,
+            caution=self.caution,
+            notes=self.notes,
+            refusals=self.refusals,
+            **given,  # type: ignore[arg-type]
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chance:
+    """How likely each decision is where the true rate is so high."""
+
+    rate: float
+    meaning: str
+    """What this rate stands for, such as "as required"."""
+    passes: float
+    fails: float
+    inconclusive: float = 0.0
+    mean_trials: float | None = None
 
 
 class Procedure:
     """One kind of question, and everything that answering it takes.
 
-    A subclass sets the attributes below and overrides what differs from the usual.
+    A subclass sets the attributes below, implements `plan` and `conclude`, and overrides what
+    differs from the usual.
     """
 
     name: str
@@ -32,9 +209,100 @@ class Procedure:
     """
     claims_rate: bool = True
     """Whether a verdict says something about a rate, rather than about the trials alone."""
+    decides_fixed_rate: bool = False
+    """Whether it decides a required rate from a fixed number of trials."""
+    compares_baseline: bool = False
+    """Whether it compares the rate with a baseline's."""
+    may_stop_early: bool = False
+    """Whether its designs have boundaries that may decide after any trial."""
 
     long_run: str = ""
     """How often the rule errs, as the rest of a sentence that starts "In the long run,"."""
+
+    def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
+        """Plan a criterion, or refuse a design that cannot support its claim.
+
+        Args:
+            criterion: What is promised.
+            situation: Where and how it is tested.
+        """
+        raise NotImplementedError
+
+    def decide(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+        """Decide a criterion from its plan and the counts, and from nothing else.
+
+        A plan that was cut short is INCONCLUSIVE: deciding at the size that happened to be
+        reached would be another rule than the one that was planned.
+
+        Args:
+            plan: What this procedure planned.
+            counts: The trials that count.
+        """
+        from trialwise.procedures.deciding.partial_findings import conclude_certain, conclude_short
+
+        if counts.is_complete:
+            return self.conclude(plan, counts)
+        if counts.decision is not None:
+            return conclude_certain(plan, counts)
+        return conclude_short(plan, counts)
+
+    def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+        """Decide a design that ran to its end.
+
+        Args:
+            plan: What this procedure planned.
+            counts: All planned trials.
+        """
+        raise NotImplementedError
+
+    def complete(
+        self, plan: CriterionPlan, conclusion: Conclusion, stop: StopReason, run: Plan
+    ) -> Conclusion:
+        """Add what a reader needs beside the decision: hypotheses, an interval, advice.
+
+        Args:
+            plan: What this procedure planned.
+            conclusion: What was decided, by this procedure or because the run was cut short.
+            stop: Why no further trial was counted.
+            run: The plan of the whole run.
+        """
+        null, alternative = self.hypotheses(plan)
+        advice = conclusion.advice
+        if not advice and stop.is_premature and conclusion.decision is Decision.INCONCLUSIVE:
+            left = plan.trials - conclusion.tally.trials
+            advice = f"Up to {left} more trials decide it; a stored run goes on with --resume."
+        return replace(
+            conclusion,
+            null=conclusion.null or null,
+            alternative=conclusion.alternative or alternative,
+            advice=advice,
+            confidence_statement=conclusion.confidence_statement or self.assure(plan, run.intent),
+        )
+
+    def hypotheses(self, plan: CriterionPlan) -> tuple[str, str]:
+        """The hypothesis that is given up only for evidence, and its alternative."""
+        null, alternative = HYPOTHESES[plan.threshold.origin]
+        rate = plan.threshold.required_rate
+        if rate is None:
+            return null, alternative
+        return f"p ≤ {rate:g}: {null}", f"p > {rate:g}: {alternative}"
+
+    def assure(self, plan: CriterionPlan, intent: Intent) -> str:
+        """Say what the level is a property of: a long-run property, not a probability (§7.2)."""
+        return ""
+
+    def describe_rule(self, plan: CriterionPlan) -> str:
+        """Say in numbers of trials what PASSes and what FAILs."""
+        if plan.cutoff is None or plan.cutoff > plan.trials:
+            return f"no count of {plan.trials} trials would PASS"
+        return (
+            f"PASS with at least {plan.cutoff} of {plan.trials}, FAIL with at most "
+            f"{plan.cutoff - 1}"
+        )
+
+    def forecast(self, plan: CriterionPlan) -> Iterable[Chance]:
+        """Compute the exact chances of each decision at the rates that matter."""
+        return ()
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain the numbers behind a finding, as blocks of the full analysis.

@@ -20,7 +20,9 @@ from typing import NamedTuple
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
-from trialwise.model.verdict import Intent, Procedure
+from trialwise.model.verdict import Intent
+from trialwise.procedures.base import Procedure
+from trialwise.procedures.registry import find_procedure
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.trial_order import Draw
 from trialwise.validation import require_count
@@ -30,12 +32,6 @@ __all__ = ["ClaimCheck", "check_claim", "default_draw"]
 #: Up to this share of a corpus the binomial law stands in for the hypergeometric one: it makes the
 #: standard error at most 2.6 % too large (the usual 5 % rule of survey sampling).
 SMALL_FRACTION = 0.05
-
-#: Of every population of inputs with one mean rate, alike inputs give the largest P(FAIL) at p0 and
-#: P(PASS) at p1 of a sequential design, and the largest false compliance: exactly what independent
-#: draws give whatever the inputs. Balanced draws are below that, the more so the more inputs differ
-#: (tests/calibration/test_fixed_inputs.py, which has the exceptions too).
-_DRAWS: dict[Procedure, Draw] = dict.fromkeys(Procedure, "balanced")
 
 
 class ClaimCheck(NamedTuple):
@@ -98,17 +94,22 @@ class _Plan(NamedTuple):
         return self.trials > MATERIAL_REPETITION * self.effective_inputs
 
 
-def default_draw(procedure: Procedure) -> Draw:
+def default_draw() -> Draw:
     """How inputs are drawn where nobody says: balanced, for every procedure.
+
+    Of every population of inputs with one mean rate, alike inputs give the largest P(FAIL) at p0
+    and P(PASS) at p1 of a sequential design, and the largest false compliance: exactly what
+    independent draws give whatever the inputs. Balanced draws are below that, the more so the more
+    inputs differ (tests/calibration/test_fixed_inputs.py).
 
     It raises no error rate of the usual designs, and adds no chance of its own. A sequential design
     that FAILs at its very first failure is an exception, and a small one: it may do so with
     probability −log(1 − α) instead of α, 5.1 % for 5 %. Under independent draws none does.
 
-    >>> default_draw(Procedure.SEQUENTIAL)
+    >>> default_draw()
     'balanced'
     """
-    return _DRAWS[procedure]
+    return "balanced"
 
 
 def check_claim(
@@ -119,7 +120,7 @@ def check_claim(
     repetitions: Sequence[int] = (),
     weights: Sequence[float] = (),
     strata: Sequence[str | None] = (),
-    procedure: Procedure,
+    procedure: str,
     intent: Intent = Intent.VERIFICATION,
     draw: Draw = "balanced",
     required_rate: float | None = None,
@@ -136,20 +137,21 @@ def check_claim(
         repetitions: Of each input, relative to one another; once each where not given.
         weights: Of each input, where the estimand is weighted.
         strata: Of each input, where the sampling has strata.
-        procedure: What the criterion asks.
+        procedure: The name of the procedure that decides.
         intent: Verification refuses some of what smoke only discloses.
         draw: How inputs are drawn.
         required_rate: With `alpha`, to refuse a design that no result could let PASS.
         alpha: The false-compliance level.
 
-    >>> fixed = check_claim(Claim(), inputs=3, trials=300, procedure=Procedure.COMPLIANCE)
+    >>> fixed = check_claim(Claim(), inputs=3, trials=300, procedure="COMPLIANCE")
     >>> fixed.refusals
     ()
     >>> wide = Claim(population="superpopulation", population_name="all questions")
-    >>> check_claim(wide, inputs=3, trials=300, procedure=Procedure.COMPLIANCE).refusals
+    >>> check_claim(wide, inputs=3, trials=300, procedure="COMPLIANCE").refusals
     ('300 trials over 3 inputs ...',)
     """
-    if procedure is Procedure.OBSERVATIONAL:
+    decides = find_procedure(procedure)
+    if not decides.claims_rate:
         return ClaimCheck((), ())
     if repetitions and len(repetitions) != inputs:
         raise InvalidArgument("repetitions", repetitions, f"be one for each of {inputs} inputs")
@@ -159,7 +161,7 @@ def check_claim(
         repetitions=tuple(repetitions) or (1,) * inputs,
         weights=weights,
         strata=strata,
-        procedure=procedure,
+        procedure=decides,
         draw=draw,
         required_rate=required_rate,
         alpha=alpha,
@@ -201,8 +203,8 @@ def _matching(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     if estimator is None:
         yield from _unweighted(claim, plan)
         return
-    if plan.procedure is not Procedure.COMPLIANCE:
-        asked = str(plan.procedure).lower()
+    if not plan.procedure.decides_fixed_rate:
+        asked = plan.procedure.name.lower()
         yield _refused(
             f"estimator={estimator} decides a required rate from a fixed number of trials, and "
             f"this is a {asked} decision: give at_least with trials, or leave the estimator out "
@@ -341,7 +343,7 @@ def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     """Whether the bound would stay below the requirement even if no trial failed."""
     if plan.required_rate is None or plan.alpha is None:
         return
-    from trialwise.procedures.claimed import matched_estimate
+    from trialwise.procedures.estimated_rates import matched_estimate
     from trialwise.stats.compliance_cutoffs import minimum_trials
 
     names = [str(place) for place in range(plan.inputs)]
@@ -375,12 +377,12 @@ def _finite_corpus(plan: _Plan) -> Iterator[_Doubt]:
         )
     if plan.draw != "balanced":
         yield _refused("independent draws may take an input twice: draw balanced")
-    if plan.procedure is Procedure.SEQUENTIAL:
+    if plan.procedure.may_stop_early:
         yield _refused(
             "a finite corpus is sampled without replacement, which the sequential boundaries do "
             f"not know: give trials ({N} for the whole corpus), or claim fixed-inputs",
         )
-    elif plan.procedure is Procedure.REGRESSION:
+    elif plan.procedure.compares_baseline:
         doubt = _caveat if n <= as_written(SMALL_FRACTION) * N else _refused_to_verify
         yield doubt(
             f"A regression rule takes its trials as binomial, although {n} of {N} inputs "
@@ -401,8 +403,8 @@ def _finite_corpus(plan: _Plan) -> Iterator[_Doubt]:
 
 
 def _no_generalisation(plan: _Plan) -> Iterator[_Doubt]:
-    if plan.procedure is not Procedure.COMPLIANCE:
-        asked = str(plan.procedure).lower()
+    if not plan.procedure.decides_fixed_rate:
+        asked = plan.procedure.name.lower()
         yield _refused(
             f"a {asked} decision is about a rate beyond the run, and a no-generalisation claim "
             "makes none: give at_least with trials, or claim fixed-inputs",

@@ -3,37 +3,167 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
-from trialwise.decimals import as_written, settled
+from trialwise.decimals import as_written, complement, settled
+from trialwise.model.criterion import Criterion
+from trialwise.model.evidence import StopReason, Threshold
+from trialwise.model.finding_evidence import CutoffEvidence, PValue
+from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import (
-    Caution,
-    Decision,
-    Finding,
-    Intent,
-    ObservedRate,
-    Procedure,
-    PValue,
-)
-from trialwise.procedures.base import Procedure as ProcedureBase
+from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
+from trialwise.procedures.base import Chance, Conclusion, Counts, Procedure, Refused, Situation
 from trialwise.stats.binomial import binomial_tail, exact_tail
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cutoff
 from trialwise.stats.normal import normal_sf, upper_z
-from trialwise.stats.rate_intervals import clopper_pearson_low, wilson_low
-from trialwise.stats.result_types import Rule
+from trialwise.stats.rate_intervals import (
+    clopper_pearson,
+    clopper_pearson_low,
+    wilson_interval,
+    wilson_low,
+)
+from trialwise.stats.result_types import Interval, Rule
 from trialwise.validation import require_count
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
 
-__all__ = ["DECISION_RULES", "PROCEDURE", "Compliance", "decide_compliance"]
+__all__ = [
+    "DECISION_RULES",
+    "PROCEDURE",
+    "Compliance",
+    "decide_compliance",
+    "decide_rate",
+    "lower_bound",
+    "observed_status",
+    "rate_interval",
+]
 
 #: The versioned name of the rule each rule set uses.
 DECISION_RULES: dict[Rule, str] = {
     "wilson": "compliance/wilson-lower-bound",
     "exact": "compliance/exact-binomial",
 }
+
+
+class Compliance(Procedure):
+    """A required rate, shown or not shown by a fixed number of trials."""
+
+    name = "COMPLIANCE"
+    question = "Is the required rate met?"
+    error_family = "false-compliance"
+    decides_fixed_rate = True
+    long_run = (
+        "if the true rate were at or below the requirement, this rule would declare "
+        "compliance with the probability stated as achieved size"
+    )
+
+    def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
+        """Plan a cutoff, or refuse a number of trials that could not show the rate."""
+        options, claim = situation.options, situation.claim
+        trials = situation.fixed_trials(criterion)
+        assert criterion.at_least is not None
+        assert trials is not None
+        design = compliance_cutoff(
+            criterion.at_least, trials, alpha=criterion.alpha, rule=options.rule
+        )
+        if design.cutoff is None and situation.verifies:
+            return Refused(_explain_infeasibility(design, criterion.confidence))
+        plan = situation.start_plan(
+            criterion,
+            procedure=self.name,
+            rule=options.rule,
+            decision_rule=DECISION_RULES[options.rule],
+            alpha=criterion.alpha,
+            trials=trials,
+            cutoff=design.cutoff,
+            design=design,
+            caveats=_smoke_caveats(criterion, design, situation),
+        )
+        if claim.estimator is None:
+            return plan
+        # A matched estimator looks at who passed, not only at how many: it decides at the end,
+        # and no number of successes says what it will say.
+        return replace(
+            plan,
+            rule=None,
+            decision_rule=f"compliance/{claim.estimator}/{claim.estimand}",
+            estimator=claim.estimator,
+            cutoff=None,
+            design=None,
+        )
+
+    def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+        """Decide by the cutoff at the number of trials that count, or by the claim's estimator."""
+        if plan.estimator is not None:
+            from trialwise.procedures.estimated_rates import conclude_estimated
+
+            return conclude_estimated(plan, counts)
+        return _conclude(plan, counts)
+
+    def complete(
+        self, plan: CriterionPlan, conclusion: Conclusion, stop: StopReason, run: Plan
+    ) -> Conclusion:
+        """Add an interval, and how many trials would show a rate that was met but not shown."""
+        completed = super().complete(plan, conclusion, stop, run)
+        design = getattr(conclusion.evidence, "design", None) or plan.design
+        disagrees = conclusion.caution is Caution.STRANDS_DISAGREE
+        if disagrees and not completed.advice and isinstance(design, ComplianceCutoff):
+            completed = replace(completed, advice=_advise_trials(conclusion.tally, design))
+        evidence = completed.evidence
+        if getattr(evidence, "interval", None) is not None:
+            return completed
+        weighed = evidence if isinstance(evidence, CutoffEvidence) else CutoffEvidence()
+        found = self.find_interval(plan, conclusion.tally, stop, run.rule)
+        return replace(completed, evidence=replace(weighed, interval=found))
+
+    def find_interval(
+        self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: Rule
+    ) -> Interval | None:
+        """The interval of a rate without one; none where only an estimator could give it."""
+        return None if plan.estimator is not None else rate_interval(plan, tally, stop, rule)
+
+    def assure(self, plan: CriterionPlan, intent: Intent) -> str:
+        """Say what alpha controls."""
+        if plan.alpha is None:
+            return ""
+        softened = " This is a smoke run: no compliance is claimed."
+        return (
+            "If the true success probability were at or below the requirement, this rule would "
+            f"falsely declare compliance with probability controlled at {plan.alpha:g}, subject to "
+            "model assumptions, discreteness and approximation. This is not a posterior "
+            "probability that this individual result is correct."
+            f"{softened if intent is Intent.SMOKE else ''}"
+        )
+
+    def describe_rule(self, plan: CriterionPlan) -> str:
+        """Say which count, or which bound, PASSes."""
+        if plan.estimator is not None:
+            return (
+                f"PASS where the {plan.estimator} bound after {plan.trials} trials reaches the rate"
+            )
+        return super().describe_rule(plan)
+
+    def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
+        """Compute the chance of a PASS at the required rate, and midway to a perfect one."""
+        if not isinstance(plan.design, ComplianceCutoff) or plan.cutoff is None:
+            return
+        required = plan.design.required_rate
+        midway = float((as_written(required) + 1) / 2)
+        for rate, meaning in ((required, "as required"), (midway, "midway to perfect")):
+            passes = plan.design.power(rate)
+            yield Chance(rate=rate, meaning=meaning, passes=passes, fails=1 - passes)
+
+    def explain(self, finding: Finding) -> tuple[Section, ...]:
+        """Explain a finding; the words are loaded for those who ask."""
+        from trialwise.procedures.explaining.fixed_samples import explain_compliance
+
+        return explain_compliance(finding)
+
+
+PROCEDURE = Compliance()
 
 
 def decide_compliance(
@@ -65,15 +195,19 @@ def decide_compliance(
     <Decision.PASS: 'PASS'>
     """
     planned = tally.trials if planned_trials is None else planned_trials
-    plan = compliance_cutoff(
-        required_rate,
-        max(require_count("planned_trials", planned), 1),
-        alpha=alpha,
-        rule=rule,
-    )
-    if intent is Intent.VERIFICATION and planned and plan.refusal is not None:
-        return _finding(criterion, tally, plan, decision=None, caution=Caution.CONFIGURATION_ERROR)
-    return decide_rate(criterion, tally, required_rate, alpha=alpha, rule=rule, intent=intent)
+    size = max(require_count("planned_trials", planned), 1)
+    plan = _plan_rate(criterion, required_rate, size, alpha=alpha, rule=rule)
+    design = cast("ComplianceCutoff", plan.design)
+    if intent is Intent.VERIFICATION and planned and design.refusal is not None:
+        return Conclusion(
+            decision=None,
+            tally=tally,
+            caution=Caution.CONFIGURATION_ERROR,
+            refusals=(design.refusal,),
+            evidence=_weigh(tally, design, plan),
+            statement=_state(None, tally, design, intent, ObservedRate.NOT_APPLICABLE),
+        ).to_finding(plan)
+    return _conclude(plan, Counts(tally=tally, intent=intent)).to_finding(plan)
 
 
 def decide_rate(
@@ -85,74 +219,71 @@ def decide_rate(
     rule: Rule,
     intent: Intent = Intent.VERIFICATION,
 ) -> Finding:
-    """Judge the trials there are: what came of a plan that was admitted."""
-    if tally.trials == 0:
-        return Finding(
-            criterion=criterion,
-            procedure=Procedure.COMPLIANCE,
-            rule=rule,
-            decision_rule=DECISION_RULES[rule],
-            decision=Decision.INCONCLUSIVE,
-            tally=tally,
-            intent=intent,
-            alpha=alpha,
-            caution=Caution.ZERO_EVALUABLE,
-            statement="No trial was available to decide on.",
-        )
-    design = compliance_cutoff(required_rate, tally.trials, alpha=alpha, rule=rule)
-    if design.cutoff is None:
-        decision = Decision.FAIL if intent is Intent.SMOKE else Decision.INCONCLUSIVE
-        return _finding(
-            criterion,
-            tally,
-            design,
-            decision=decision,
-            caution=Caution.FEASIBILITY_REFUSED,
-            intent=intent,
-        )
-    observed = observed_status(tally, required_rate)
-    passed = tally.passed >= design.cutoff
-    met = observed is not ObservedRate.BELOW_THRESHOLD
-    short = Caution.STRANDS_DISAGREE if met else Caution.FAIL_CLEAR
-    return _finding(
-        criterion,
-        tally,
-        design,
-        decision=Decision.PASS if passed else Decision.FAIL,
-        caution=Caution.ADEQUATE_POWER if passed else short,
-        observed=observed,
-        p_value=_p_value(tally, design),
-        intent=intent,
+    """Decide the trials there are: what came of a plan that was admitted."""
+    plan = _plan_rate(criterion, required_rate, max(tally.trials, 1), alpha=alpha, rule=rule)
+    return _conclude(plan, Counts(tally=tally, intent=intent)).to_finding(plan)
+
+
+def _plan_rate(
+    criterion: str, required_rate: float, trials: int, *, alpha: float, rule: Rule
+) -> CriterionPlan:
+    design = compliance_cutoff(required_rate, trials, alpha=alpha, rule=rule)
+    return CriterionPlan(
+        criterion=criterion,
+        experiment="",
+        procedure=PROCEDURE.name,
+        rule=rule,
+        decision_rule=DECISION_RULES[rule],
+        alpha=alpha,
+        trials=trials,
+        cutoff=design.cutoff,
+        design=design,
+        threshold=Threshold(required_rate=required_rate),
     )
 
 
-def _finding(
-    criterion: str,
-    tally: Tally,
-    design: ComplianceCutoff,
-    *,
-    decision: Decision | None,
-    caution: Caution,
-    observed: ObservedRate = ObservedRate.NOT_APPLICABLE,
-    p_value: PValue | None = None,
-    intent: Intent = Intent.VERIFICATION,
-) -> Finding:
-    return Finding(
-        criterion=criterion,
-        procedure=Procedure.COMPLIANCE,
-        rule=design.rule,
-        decision_rule=DECISION_RULES[design.rule],
+def _conclude(plan: CriterionPlan, counts: Counts) -> Conclusion:
+    tally, intent = counts.tally, counts.intent
+    required, alpha, rule = plan.threshold.required_rate, plan.alpha, plan.rule
+    assert required is not None
+    assert alpha is not None
+    assert rule is not None
+    if tally.trials == 0:
+        return Conclusion(
+            decision=Decision.INCONCLUSIVE,
+            tally=tally,
+            caution=Caution.ZERO_EVALUABLE,
+            statement="No trial was available to decide on.",
+        )
+    design = compliance_cutoff(required, tally.trials, alpha=alpha, rule=rule)
+    observed = ObservedRate.NOT_APPLICABLE
+    if design.cutoff is None:
+        decision = Decision.FAIL if intent is Intent.SMOKE else Decision.INCONCLUSIVE
+        caution = Caution.FEASIBILITY_REFUSED
+    else:
+        observed = observed_status(tally, required)
+        met = observed is not ObservedRate.BELOW_THRESHOLD
+        short = Caution.STRANDS_DISAGREE if met else Caution.FAIL_CLEAR
+        passed = tally.passed >= design.cutoff
+        decision = Decision.PASS if passed else Decision.FAIL
+        caution = Caution.ADEQUATE_POWER if passed else short
+    return Conclusion(
         decision=decision,
         tally=tally,
-        intent=intent,
-        alpha=design.alpha,
-        design=design,
-        refusals=(design.refusal,) if decision is None and design.refusal else (),
-        p_value=p_value,
-        lower_bound=_lower_bound(tally, design),
-        observed_rate=observed,
         caution=caution,
-        statement=_statement(decision, tally, design, intent, observed),
+        observed_rate=observed,
+        evidence=_weigh(tally, design, plan),
+        statement=_state(decision, tally, design, intent, observed),
+    )
+
+
+def _weigh(tally: Tally, design: ComplianceCutoff, plan: CriterionPlan) -> CutoffEvidence:
+    """The numbers of a decision by this cutoff."""
+    decided = tally.trials > 0 and design.cutoff is not None
+    return CutoffEvidence(
+        design=None if design == plan.design else design,
+        p_value=_p_value(tally, design) if decided else None,
+        lower_bound=lower_bound(tally, design.alpha, design.rule) if tally.trials else None,
     )
 
 
@@ -164,17 +295,23 @@ def observed_status(tally: Tally, required_rate: float) -> ObservedRate:
     return ObservedRate.ABOVE_THRESHOLD if gap > 0 else ObservedRate.BELOW_THRESHOLD
 
 
-def _lower_bound(tally: Tally, design: ComplianceCutoff) -> float | None:
-    if tally.trials == 0:
-        return None
-    return lower_bound(tally, design.alpha, design.rule)
-
-
 def lower_bound(tally: Tally, alpha: float, rule: Rule) -> float:
     """The one-sided lower bound on the rate, taken at alpha itself: 1 − alpha may round to 1."""
     if rule == "wilson":
         return wilson_low(tally.passed, tally.trials, upper_z(alpha))
     return clopper_pearson_low(tally.passed, tally.trials, alpha)
+
+
+def rate_interval(
+    plan: CriterionPlan, tally: Tally, stop: StopReason, rule: Rule
+) -> Interval | None:
+    """The two-sided interval of a fixed design; marked where the trials did not all run."""
+    if not tally.trials or plan.alpha is None:
+        return None
+    confidence = complement(plan.alpha)
+    make = wilson_interval if rule == "wilson" else clopper_pearson
+    found = make(tally.passed, tally.trials, confidence=confidence)
+    return found if stop is StopReason.COMPLETE else found.after_early_stop()
 
 
 def _p_value(tally: Tally, design: ComplianceCutoff) -> PValue:
@@ -193,7 +330,7 @@ def _p_value(tally: Tally, design: ComplianceCutoff) -> PValue:
     )
 
 
-def _statement(
+def _state(
     decision: Decision | None,
     tally: Tally,
     design: ComplianceCutoff,
@@ -220,22 +357,43 @@ def _statement(
     return f"A rate above {rate} was not shown at the configured level ({count})."
 
 
-class Compliance(ProcedureBase):
-    """A required rate, shown or not shown by a fixed number of trials."""
-
-    name = "COMPLIANCE"
-    question = "Is the required rate met?"
-    error_family = "false-compliance"
-    long_run = (
-        "if the true rate were at or below the requirement, this rule would declare "
-        "compliance with the probability stated as achieved size"
+def _explain_infeasibility(design: ComplianceCutoff, confidence: float) -> str:
+    """What is configured, what is needed and the way out (companion §5.7.1)."""
+    return (
+        f"{design.trials} trials cannot show a rate above {design.required_rate:g} at confidence "
+        f"{confidence:g}: even without a failure the bound stays below it. At least "
+        f"{design.minimum_trials} trials are needed, or smoke intent if this is a sentinel check"
     )
 
-    def explain(self, finding: Finding) -> tuple[Section, ...]:
-        """Explain a finding; the words are loaded for those who ask."""
-        from trialwise.procedures.explaining.fixed_samples import explain_compliance
 
-        return explain_compliance(finding)
+def _smoke_caveats(
+    criterion: Criterion, design: ComplianceCutoff, situation: Situation
+) -> tuple[str, ...]:
+    """What a smoke run against somebody's promise has to say of itself (companion §5.7.4)."""
+    if situation.verifies or not criterion.is_normative:
+        return ()
+    if design.trials < design.minimum_trials:
+        caveat = (
+            f"Sample not sized for verification (N = {design.trials}, need "
+            f"{design.minimum_trials}). A PASS is a directional signal, not a compliance "
+            "determination."
+        )
+    else:
+        caveat = (
+            "Sample is sized for verification. Consider setting intent = VERIFICATION for "
+            "evidential strength."
+        )
+    return (caveat,)
 
 
-PROCEDURE = Compliance()
+def _advise_trials(tally: Tally, design: ComplianceCutoff) -> str:
+    """n at which the observed rate would just clear: z² p(1 − p) / (p̂ − p)²."""
+    rate, required = tally.rate, design.required_rate
+    if rate is None or rate <= required:
+        return ""
+    z = upper_z(design.alpha)
+    needed = math.ceil(z * z * required * (1 - required) / (rate - required) ** 2)
+    return (
+        f"The observed rate meets {required:g} but {design.trials} trials do not show it: about "
+        f"{needed:,} would at this rate, or reconsider the confidence asked for."
+    )

@@ -11,10 +11,10 @@ from trialwise.model.verdict import (
     Dimension,
     Finding,
     LatencyFinding,
-    Procedure,
     Trigger,
     Verdict,
 )
+from trialwise.procedures.registry import procedure_of
 from trialwise.stats.error_envelopes import (
     Direction,
     Envelope,
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = ["combine", "compose"]
 
-_DIRECTIONS: dict[Procedure, Direction] = {
-    Procedure.COMPLIANCE: "compliance",
-    Procedure.REGRESSION: "regression",
-    Procedure.OBSERVATIONAL: "observational",
+#: The Type-I envelopes, by the error family of procedures; others have sums of their own.
+_DIRECTIONS: dict[str | None, Direction] = {
+    "false-compliance": "compliance",
+    "false-degradation": "regression",
+    None: "observational",
 }
 
 
@@ -103,7 +104,9 @@ def compose(
     nothing = Decision.INCONCLUSIVE if unproven else Decision.PASS
     decision = combine([*enforced, *asked]) or nothing
     envelopes = _envelopes(counting)
-    sequential = [f for f in _streams(counting) if f.procedure is Procedure.SEQUENTIAL]
+    sequential = [
+        f for f in _streams(counting) if procedure_of(f).error_family == "false-rejection"
+    ]
     return Verdict(
         decision=decision,
         findings=findings,
@@ -132,8 +135,13 @@ def _envelopes(findings: Iterable[Finding]) -> Envelopes:
     return type_one_envelopes(
         (direction, part.alpha)
         for part in _streams(findings)
-        if (direction := _DIRECTIONS.get(part.procedure)) is not None and _counts(part, direction)
+        if (direction := _DIRECTIONS.get(procedure_of(part).error_family)) is not None
+        and _counts(part, direction)
     )
+
+
+def _family(finding: Finding) -> str | None:
+    return procedure_of(finding).error_family
 
 
 def _counts(finding: Finding, direction: Direction) -> bool:

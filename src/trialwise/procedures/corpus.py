@@ -1,28 +1,137 @@
-"""Corpus: is the required rate met in this corpus, or among the trials of this run alone?"""
+"""Corpus: is the required rate met in this corpus, or among the trials of this run? (§8.4.6)
+
+A corpus that was tried whole has a known rate. Of a part of it the hypergeometric law says what the
+rest may hold. A claim that generalises to nothing is decided by the observed rate alone.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
-from trialwise.procedures.base import Procedure
+from trialwise.decimals import ceil_product, complement, settled
+from trialwise.errors import InvalidArgument
+from trialwise.model.claim import Claim, PopulationClaim
+from trialwise.model.criterion import Criterion
+from trialwise.model.evidence import StopReason, Threshold
+from trialwise.model.finding_evidence import CutoffEvidence, PValue
+from trialwise.model.plan import CriterionPlan
+from trialwise.model.tally import Tally
+from trialwise.model.verdict import Decision, Finding, Intent
+from trialwise.procedures.base import Chance, Conclusion, Counts, Refused, Situation
+from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE
+from trialwise.procedures.compliance import (
+    Compliance,
+    decide_compliance,
+    observed_status,
+    rate_interval,
+)
+from trialwise.procedures.estimated_rates import (
+    NOT_POSTERIOR,
+    ClaimedCounts,
+    CountsByInput,
+    estimate_claim,
+    tally_of,
+)
+from trialwise.stats.finite import (
+    FiniteCorpusCutoff,
+    exact_corpus_rate,
+    finite_corpus_cutoff,
+    finite_corpus_interval,
+)
+from trialwise.stats.finite_hypergeometric import exact_tail, tail
+from trialwise.stats.result_types import Interval, Rule
+from trialwise.validation import require_open_rate
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
-    from trialwise.model.verdict import Finding
 
-__all__ = ["PROCEDURE", "Corpus"]
+__all__ = ["PROCEDURE", "Corpus", "decide_claimed"]
+
+T = TypeVar("T")
+
+_OBSERVED_RATE = "no-generalisation/observed-rate"
+_WHOLE = "finite-corpus/exact-rate"
+_PART = "finite-corpus/hypergeometric"
 
 
-class Corpus(Procedure):
+class Corpus(Compliance):
     """A required rate of an enumerated corpus, or of the trials alone; no population is sampled."""
 
     name = "CORPUS"
     question = "Is the required rate met in this corpus?"
-    error_family = "false-compliance"
-    long_run = (
-        "if the true rate were at or below the requirement, this rule would declare "
-        "compliance with the probability stated as achieved size"
-    )
+
+    def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
+        """Plan a part of the corpus, the whole of it, or trials that describe only themselves."""
+        if situation.claim.population is PopulationClaim.NO_GENERALISATION:
+            return situation.start_plan(
+                criterion,
+                procedure=self.name,
+                rule=None,
+                decision_rule=_OBSERVED_RATE,
+                alpha=None,
+                trials=situation.fixed_trials(criterion) or situation.sampling.slots,
+                curtailed=False,
+            )
+        return self._plan_corpus(criterion, situation)
+
+    def _plan_corpus(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
+        """Plan trials of a finite corpus, of which each input is tried at most once."""
+        assert criterion.at_least is not None
+        size, trials = len(situation.sampling.inputs), situation.fixed_trials(criterion)
+        planned = size if trials is None else trials
+        if planned > size:
+            return Refused(
+                f"{planned} trials are more than the corpus's {size} inputs: a finite-corpus claim "
+                "takes each at most once. Run at most so many, or claim these fixed inputs instead"
+            )
+        alpha = criterion.alpha
+        design = finite_corpus_cutoff(criterion.at_least, planned, size, alpha=alpha)
+        if design.cutoff is None and situation.verifies:
+            return Refused(
+                f"{planned} of {size} inputs cannot show a corpus rate of {criterion.at_least:g} "
+                f"at confidence {criterion.confidence:g}; at least {design.minimum_trials} are "
+                "needed"
+            )
+        whole = planned == size
+        return situation.start_plan(
+            criterion,
+            procedure=self.name,
+            rule=None,
+            decision_rule=_WHOLE if whole else _PART,
+            alpha=None if whole else alpha,
+            trials=planned,
+            cutoff=design.required_successes if whole else design.cutoff,
+            design=design,
+            # A rate of the whole corpus is known only once all of it was tried.
+            curtailed=situation.options.curtail and not whole,
+            each_input=False,
+        )
+
+    def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+        """Decide by what the claim reaches: the corpus, or the run."""
+        case = ClaimedCounts.of(plan, counts)
+        if case.claim.population is PopulationClaim.NO_GENERALISATION:
+            return _describe(case)
+        return _conclude_corpus(case, plan.alpha, plan.design)
+
+    def find_interval(
+        self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: Rule
+    ) -> Interval | None:
+        """A binomial one while trials are missing; then the claim's own, or none."""
+        return None if stop is StopReason.COMPLETE else rate_interval(plan, tally, stop, rule)
+
+    def describe_rule(self, plan: CriterionPlan) -> str:
+        """Say which count, or which observed rate, PASSes."""
+        if plan.decision_rule == _OBSERVED_RATE:
+            return f"PASS where the observed rate of {plan.trials} trials reaches the required one"
+        return super().describe_rule(plan)
+
+    def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
+        """No chance belongs to a rate that is counted, not estimated."""
+        return iter(())
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""
@@ -32,3 +141,180 @@ class Corpus(Procedure):
 
 
 PROCEDURE = Corpus()
+
+
+def decide_claimed(
+    criterion: str,
+    outcomes: CountsByInput,
+    claim: Claim,
+    required_rate: float,
+    *,
+    alpha: float | None = 0.05,
+    rule: Rule = "wilson",
+    intent: Intent = Intent.VERIFICATION,
+    corpus_size: int | None = None,
+    weights: Mapping[str, float] | None = None,
+    strata: Mapping[str, str | None] | None = None,
+) -> Finding:
+    """Decide a required rate for what the claim is about.
+
+    With an estimator it PASSes where the one-sided lower bound at alpha reaches the required rate.
+    A corpus tried whole PASSes on its own rate, a part of it by the hypergeometric law, a
+    no-generalisation claim on the observed rate alone. Any other claim is plain compliance. What
+    no result could have shown is INCONCLUSIVE under verification and FAILs under smoke.
+
+    Args:
+        criterion: The criterion's name.
+        outcomes: Successes and trials of each input that was tried.
+        claim: What the verdict is about; `check_claim` admitted the design.
+        required_rate: Strictly between 0 and 1.
+        alpha: The false-compliance level; not needed where nothing is inferred.
+        rule: The rule set, for a claim that plain compliance decides.
+        intent: Verification, or a smoke run with its softer wording.
+        corpus_size: Inputs of the sampling, tried or not.
+        weights: Of each input, where the estimand is weighted.
+        strata: Of each input, where it is stratum-weighted.
+
+    >>> claim = Claim(population="finite-corpus")
+    >>> whole = {"a": (1, 1), "b": (1, 1), "c": (0, 1)}
+    >>> decide_claimed("answers", whole, claim, 0.6, corpus_size=3).decision
+    <Decision.PASS: 'PASS'>
+    """
+    counts = {name: pair for name, pair in outcomes.items() if pair[1]}
+    case = ClaimedCounts(
+        counts=counts,
+        tally=tally_of(counts),
+        claim=claim,
+        required_rate=require_open_rate("required_rate", required_rate),
+        intent=intent,
+        inputs=corpus_size,
+        weights=weights or {},
+        strata=strata or {},
+    )
+    plan = CriterionPlan(
+        criterion=criterion,
+        experiment="",
+        procedure=PROCEDURE.name,
+        rule=None,
+        decision_rule=_OBSERVED_RATE,
+        alpha=None,
+        trials=case.tally.trials,
+        threshold=Threshold(required_rate=required_rate),
+    )
+    if claim.population is PopulationClaim.NO_GENERALISATION:
+        return _describe(case).to_finding(plan)
+    if claim.population is PopulationClaim.FINITE_CORPUS:
+        whole = case.tally.trials == corpus_size
+        plan = replace(
+            plan, decision_rule=_WHOLE if whole else _PART, alpha=None if whole else alpha
+        )
+        return _conclude_corpus(case, alpha).to_finding(plan)
+    level = _needed("alpha", alpha)
+    if claim.estimator is None:
+        return decide_compliance(
+            criterion, case.tally, required_rate, alpha=level, rule=rule, intent=intent
+        )
+    plan = replace(
+        plan,
+        procedure=COMPLIANCE.name,
+        decision_rule=f"compliance/{claim.estimator}/{claim.estimand}",
+        estimator=claim.estimator,
+        alpha=level,
+    )
+    return estimate_claim(case, level).to_finding(plan)
+
+
+def _conclude_corpus(
+    case: ClaimedCounts, alpha: float | None, planned: object = None
+) -> Conclusion:
+    k, n, N = case.tally.passed, case.tally.trials, _needed("corpus_size", case.inputs)
+    if any(trials > 1 for _, trials in case.counts.values()) or n > N:
+        raise InvalidArgument(
+            "outcomes", f"{n} trials", f"take each of the corpus's {N} inputs at most once"
+        )
+    if n == N:
+        return _conclude_whole(case, N)
+    level = _needed("alpha", alpha)
+    if n == 0:
+        return case.conclude_nothing("")
+    design = finite_corpus_cutoff(case.required_rate, n, N, alpha=level)
+    if design.cutoff is None:
+        return case.conclude_nothing(
+            f"at least {design.minimum_trials} of the corpus's {N} are needed"
+        )
+    observed = observed_status(case.tally, case.required_rate)
+    decision = Decision.PASS if k >= design.cutoff else Decision.FAIL
+    limits = partial(finite_corpus_interval, k, n, N, confidence=complement(level))
+    fact = f"{k} of {n} successes, {design.cutoff} needed, in {n} of the corpus's {N} inputs"
+    return case.conclude(
+        decision,
+        observed,
+        case.state(decision, observed, fact, rate="of at least"),
+        evidence=CutoffEvidence(
+            design=None if design == planned else design,
+            p_value=_p_value(k, design),
+            lower_bound=limits(side="lower").interval.low,
+            interval=limits().interval,
+        ),
+        null=f"fewer than {design.required_successes} of the corpus's {N} inputs succeed",
+        alternative=f"at least {design.required_successes} of them do",
+        confidence_statement=(
+            f"If one success too few were in the corpus, this rule would falsely declare "
+            f"compliance with probability {design.size:.4g}, exactly, provided that the inputs "
+            "tried are a random part of it and that each answers another time as it did now. "
+            f"{NOT_POSTERIOR}"
+        ),
+    )
+
+
+def _p_value(successes: int, design: FiniteCorpusCutoff) -> PValue:
+    place = successes, design.trials, design.required_successes - 1, design.corpus_size
+    return PValue(
+        value=settled(tail(*place), design.alpha, partial(exact_tail, *place)),
+        method="hypergeometric-upper-tail",
+        tail="P_{M=M_req-1}(K >= K_c)",
+    )
+
+
+def _conclude_whole(case: ClaimedCounts, size: int) -> Conclusion:
+    """Every input tried: a known rate, with nothing to infer."""
+    k, needed = case.tally.passed, ceil_product(case.required_rate, size)
+    return case.conclude(
+        Decision.PASS if k >= needed else Decision.FAIL,
+        observed_status(case.tally, case.required_rate),
+        f"{k} of the corpus's {size} inputs succeeded, {needed} needed.",
+        evidence=CutoffEvidence(design=exact_corpus_rate(k, size)),
+        null="none: the corpus was tried whole",
+        alternative="none: its rate is known, not estimated",
+        confidence_statement=(
+            "No error rate belongs to this: every input was tried, so nothing was sampled. It "
+            "speaks of these answers to this corpus."
+        ),
+    )
+
+
+def _describe(case: ClaimedCounts) -> Conclusion:
+    """The observed rate against the required one, and no word beyond the run."""
+    k, n = case.tally.passed, case.tally.trials
+    if n == 0:
+        return case.conclude_nothing("")
+    needed = ceil_product(case.required_rate, n)
+    decision = Decision.PASS if k >= needed else Decision.FAIL
+    nothing = "none: nothing beyond the run is claimed"
+    return case.conclude(
+        decision,
+        observed_status(case.tally, case.required_rate),
+        f"{k} of {n} trials succeeded, {needed} needed for {case.target}: a description of this "
+        "run, and of nothing else.",
+        caution=None,
+        label=f"{decision} (this run only)",
+        null=nothing,
+        alternative=nothing,
+        confidence_statement="No error rate belongs to this: nothing beyond the run is claimed.",
+    )
+
+
+def _needed(argument: str, value: T | None) -> T:
+    if value is None:
+        raise InvalidArgument(argument, None, "be given for this claim")
+    return value

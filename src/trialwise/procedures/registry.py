@@ -53,10 +53,7 @@ def find_procedure(name: str) -> Procedure:
 
 def procedure_of(decided: CriterionPlan | Finding) -> Procedure:
     """Find the procedure that plans, decides and explains a criterion."""
-    claims = ("finite-corpus/", "no-generalisation/")
-    if (decided.decision_rule or "").startswith(claims):
-        return find_procedure("CORPUS")
-    return find_procedure(str(decided.procedure))
+    return find_procedure(decided.procedure)
 
 
 def _accept(loaded: object) -> Procedure | None:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 from trialwise.decimals import settled
+from trialwise.model.criterion import Criterion, Origin
+from trialwise.model.evidence import StopReason, Threshold
+from trialwise.model.finding_evidence import CutoffEvidence, PValue
+from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import (
-    Caution,
-    Decision,
-    Finding,
-    Intent,
-    ObservedRate,
+from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
+from trialwise.procedures.base import (
+    HYPOTHESES,
+    Chance,
+    Conclusion,
+    Counts,
     Procedure,
-    PValue,
+    Refused,
+    Situation,
+    rate_below,
 )
-from trialwise.procedures.base import Procedure as ProcedureBase
-from trialwise.procedures.compliance import lower_bound
+from trialwise.procedures.compliance import lower_bound, rate_interval
 from trialwise.stats.binomial import binomial_cdf
 from trialwise.stats.precedence import exact_lower_tail, lower_tail
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
@@ -36,6 +43,137 @@ DECISION_RULES: dict[Rule, str] = {
 #: A Wilson cutoff whose true false-alarm probability exceeds alpha by this factor recommends
 #: the exact rule: beyond it "5 %" is no longer a fair name.
 FALSE_ALARM_EXCESS = 1.5
+#: Trials of a test whose baseline never passed: no number would show a drop.
+_TRIALS_WITHOUT_RATE = 100
+#: Until the rate that a test detects is known to so many binary digits.
+_HALVINGS = 60
+
+
+class Regression(Procedure):
+    """A rate that must not have fallen below a measured baseline."""
+
+    name = "REGRESSION"
+    question = "Has the rate degraded from its baseline?"
+    error_family = "false-degradation"
+    compares_baseline = True
+    long_run = (
+        "if nothing had changed, this rule would signal a degradation with the probability "
+        "stated above"
+    )
+
+    def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
+        """Plan a cutoff against the baseline's counts, or refuse a test that it cannot bear."""
+        baseline = situation.baseline
+        found = None if baseline is None else baseline.criteria.get(criterion.name)
+        if found is None:
+            return Refused(
+                "no baseline holds this criterion; measure one first, or give it a required rate"
+            )
+        if criterion.each_input:
+            return Refused(
+                "a baseline keeps counts of all inputs together, so each input cannot be compared "
+                "with it; use at_least or never_fails with each_input"
+            )
+        rule, alpha = situation.options.rule, criterion.alpha
+        alternative = rate_below(found.passed / found.trials, criterion.margin)
+        trials = situation.fixed_trials(criterion)
+        if trials is None:
+            trials = _usual_size(criterion, found.passed, found.trials, alternative)
+        design = regression_cutoff(found.passed, found.trials, trials, alpha=alpha, rule=rule)
+        if design.cutoff is None:
+            return Refused(
+                f"a test of {trials} trials is larger than its baseline of {found.trials}: measure "
+                f"a baseline of at least {trials} trials, or run at most {found.trials}"
+            )
+        return situation.start_plan(
+            criterion,
+            procedure=self.name,
+            rule=rule,
+            decision_rule=DECISION_RULES[rule],
+            alpha=alpha,
+            trials=trials,
+            cutoff=design.cutoff,
+            design=design,
+            threshold=replace(
+                situation.start_threshold(criterion),
+                alternative_rate=alternative,
+                baseline=situation.references.get(criterion.name),
+            ),
+            caveats=_weakness(criterion, design, alternative),
+        )
+
+    def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+        """Decide by the cutoff at the number of trials that count."""
+        planned, tally = cast("RegressionCutoff", plan.design), counts.tally
+        if tally.trials == 0:
+            return _conclude(plan, tally, None, counts.intent)
+        if tally.trials == planned.trials:
+            return _conclude(plan, tally, planned, counts.intent)
+        # Fewer trials count than were planned: the cutoff is that of their number.
+        baseline = Tally(trials=planned.baseline_trials, passed=planned.baseline_successes)
+        design = _design(baseline, tally.trials, planned.alpha, planned.rule)
+        return _conclude(plan, tally, design, counts.intent)
+
+    def complete(
+        self, plan: CriterionPlan, conclusion: Conclusion, stop: StopReason, run: Plan
+    ) -> Conclusion:
+        """Add an interval, the power at the margin and the drop that the test would detect."""
+        completed = super().complete(plan, conclusion, stop, run)
+        evidence = conclusion.evidence
+        weighed = evidence if isinstance(evidence, CutoffEvidence) else CutoffEvidence()
+        design = weighed.design or plan.design
+        if not isinstance(design, RegressionCutoff):
+            return completed
+        alternative = plan.threshold.alternative_rate
+        weighed = replace(
+            weighed,
+            interval=weighed.interval or rate_interval(plan, conclusion.tally, stop, run.rule),
+            power=None if alternative is None else design.power(alternative),
+        )
+        advice = completed.advice
+        if not advice and conclusion.decision is Decision.PASS:
+            advice = _detectable(design)
+        return replace(completed, evidence=weighed, advice=advice)
+
+    def hypotheses(self, plan: CriterionPlan) -> tuple[str, str]:
+        """No change, against a degradation."""
+        return HYPOTHESES[Origin.EMPIRICAL]
+
+    def assure(self, plan: CriterionPlan, intent: Intent) -> str:
+        """Say what alpha is targeted at."""
+        if plan.alpha is None:
+            return ""
+        level = f"{plan.alpha:g}"
+        return (
+            f"This rule was configured at nominal α = {level}. Under the stated reference model, "
+            "and assuming independent and stationary trials, the long-run probability of a false "
+            f"degradation signal is targeted at {level}, subject to discreteness and "
+            "approximation. This is not a posterior probability that this individual result is "
+            "wrong."
+        )
+
+    def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
+        """Compute the chance of a false alarm, and of a signal at the margin."""
+        design = plan.design
+        if not isinstance(design, RegressionCutoff):
+            return
+        alarm = design.design_false_alarm
+        if alarm is not None:
+            rate = design.reference_rate
+            yield Chance(rate=rate, meaning="nothing changed", passes=1 - alarm, fails=alarm)
+        lower = plan.threshold.alternative_rate
+        signal = None if lower is None else design.power(lower)
+        if lower is not None and signal is not None:
+            yield Chance(rate=lower, meaning="the margin below", passes=1 - signal, fails=signal)
+
+    def explain(self, finding: Finding) -> tuple[Section, ...]:
+        """Explain a finding; the words are loaded for those who ask."""
+        from trialwise.procedures.explaining.fixed_samples import explain_regression
+
+        return explain_regression(finding)
+
+
+PROCEDURE = Regression()
 
 
 def decide_regression(
@@ -71,46 +209,46 @@ def decide_regression(
     """
     planned = tally.trials if planned_trials is None else planned_trials
     size = max(require_count("planned_trials", planned), tally.trials, 1)
-    plan = _design(baseline, size, alpha, rule)
-    if plan.refusal is not None:
-        return _finding(criterion, tally, plan, alpha=alpha, rule=rule, intent=intent)
-    if tally.trials == 0:
-        return _finding(criterion, tally, None, alpha=alpha, rule=rule, intent=intent)
-    # The plan is the design unless the run realised fewer trials than were planned.
-    design = plan if plan.trials == tally.trials else _design(baseline, tally.trials, alpha, rule)
-    return _finding(criterion, tally, design, alpha=alpha, rule=rule, intent=intent)
+    design = _design(baseline, size, alpha, rule)
+    plan = CriterionPlan(
+        criterion=criterion,
+        experiment="",
+        procedure=PROCEDURE.name,
+        rule=rule,
+        decision_rule=DECISION_RULES[rule],
+        alpha=alpha,
+        trials=size,
+        cutoff=design.cutoff,
+        design=design,
+        threshold=Threshold(),
+    )
+    if design.refusal is not None:
+        return _conclude(plan, tally, design, intent).to_finding(plan)
+    return PROCEDURE.conclude(plan, Counts(tally=tally, intent=intent)).to_finding(plan)
 
 
 def _design(baseline: Tally, trials: int, alpha: float, rule: Rule) -> RegressionCutoff:
     return regression_cutoff(baseline.passed, baseline.trials, trials, alpha=alpha, rule=rule)
 
 
-def _finding(
-    criterion: str,
-    tally: Tally,
-    design: RegressionCutoff | None,
-    *,
-    alpha: float,
-    rule: Rule,
-    intent: Intent,
-) -> Finding:
+def _conclude(
+    plan: CriterionPlan, tally: Tally, design: RegressionCutoff | None, intent: Intent
+) -> Conclusion:
     decision, observed, caution = _strands(tally, design)
-    judged = design is not None and design.cutoff is not None
-    return Finding(
-        criterion=criterion,
-        procedure=Procedure.REGRESSION,
-        rule=rule,
-        decision_rule=DECISION_RULES[rule],
+    evidence = CutoffEvidence()
+    if design is not None and design.cutoff is not None:
+        evidence = CutoffEvidence(
+            design=None if design == plan.design else design,
+            p_value=_p_value(tally, design),
+            lower_bound=lower_bound(tally, design.alpha, design.rule),
+        )
+    return Conclusion(
         decision=decision,
         tally=tally,
-        intent=intent,
-        alpha=alpha,
-        design=design,
-        refusals=(design.refusal,) if design is not None and design.refusal else (),
-        p_value=_p_value(tally, design) if design is not None and judged else None,
-        lower_bound=lower_bound(tally, alpha, rule) if judged else None,
         observed_rate=observed,
         caution=caution,
+        refusals=(design.refusal,) if design is not None and design.refusal else (),
+        evidence=evidence,
         statement=_statement(tally, design, intent),
     )
 
@@ -166,22 +304,39 @@ def _statement(tally: Tally, design: RegressionCutoff | None, intent: Intent) ->
     return f"No degradation signal at this cutoff ({count}); equivalence is not claimed."
 
 
-class Regression(ProcedureBase):
-    """A rate that must not have fallen below a measured baseline."""
-
-    name = "REGRESSION"
-    question = "Has the rate degraded from its baseline?"
-    error_family = "false-degradation"
-    long_run = (
-        "if nothing had changed, this rule would signal a degradation with the probability "
-        "stated above"
+def _weakness(
+    criterion: Criterion, design: RegressionCutoff, alternative: float
+) -> tuple[str, ...]:
+    power = design.power(alternative)
+    if power is None or power >= criterion.power:
+        return ()
+    caveat = (
+        f"{design.trials} trials against {design.baseline_trials} of the baseline see a drop to "
+        f"{alternative:.3g} with probability {power:.2f} only, less than the "
+        f"{criterion.power:g} asked for: a PASS then says little"
     )
-
-    def explain(self, finding: Finding) -> tuple[Section, ...]:
-        """Explain a finding; the words are loaded for those who ask."""
-        from trialwise.procedures.explaining.fixed_samples import explain_regression
-
-        return explain_regression(finding)
+    return (caveat,)
 
 
-PROCEDURE = Regression()
+def _usual_size(criterion: Criterion, passed: int, trials: int, alternative: float) -> int:
+    """Enough trials to see the margin with the power asked for, if the baseline is large enough."""
+    if passed == 0:
+        return min(trials, _TRIALS_WITHOUT_RATE)
+    from trialwise.stats.risk_sizing import resolved_required_trials
+
+    sizing = resolved_required_trials(
+        passed, trials, alternative, alpha=criterion.alpha, power=criterion.power
+    )
+    return trials if sizing.trials is None else sizing.trials
+
+
+def _detectable(design: RegressionCutoff, power: float = 0.80) -> str:
+    """The highest rate that the resolved test signals with the usual power."""
+    low, high = 0.0, design.reference_rate
+    if (design.power(low) or 0.0) < power:
+        return "Not even a rate of 0 would be signalled: run more trials."
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        reached = (design.power(middle) or 0.0) >= power
+        low, high = (middle, high) if reached else (low, middle)
+    return f"With {design.trials} trials a drop to {low:.4f} is signalled with power {power:g}."

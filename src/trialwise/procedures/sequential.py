@@ -1,14 +1,32 @@
-"""Sequential: is the required rate met, or missed by the margin? Decided as soon as it may be."""
+"""Sequential: is the required rate met, or missed by the margin? Decided as soon as it may be.
+
+What `at_least` alone means stands here: a sequential decision between the required rate and the
+margin below it, at the fewest expected trials, within twice the exact fixed sample.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
+from trialwise.model.criterion import Criterion
+from trialwise.model.evidence import Threshold
+from trialwise.model.finding_evidence import Note, NoteKind, SequentialEvidence
+from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate, Procedure
-from trialwise.procedures.base import Procedure as ProcedureBase
+from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
+from trialwise.procedures.base import (
+    Chance,
+    Conclusion,
+    Counts,
+    Procedure,
+    Refused,
+    Situation,
+    rate_below,
+)
 from trialwise.procedures.compliance import observed_status
 from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential.characteristic import OperatingCharacteristic
@@ -18,6 +36,118 @@ if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
 
 __all__ = ["PROCEDURE", "Sequential", "decide_sequential"]
+
+
+class Sequential(Procedure):
+    """A required rate or a rate lower by the margin, decided as soon as the evidence is enough."""
+
+    name = "SEQUENTIAL"
+    question = "Is the required rate met, or missed by the margin?"
+    error_family = "false-rejection"
+    may_stop_early = True
+    long_run = (
+        "at the required rate or above this rule would FAIL, and at the margin below it or "
+        "lower it would PASS, with at most the probabilities stated above"
+    )
+
+    def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
+        """Plan boundaries between the two rates, or refuse a cap under which nothing can PASS."""
+        from trialwise.procedures.sizing.sizing_questions import (
+            SequentialQuestion,
+            resolved_max_trials,
+        )
+
+        required = criterion.at_least
+        assert required is not None
+        alternative = rate_below(required, criterion.margin)
+        if alternative <= 0:
+            return Refused(
+                f"a margin of {criterion.margin:g} below the required rate of {required:g} leaves "
+                "no rate to tell it from; give a smaller margin, or a fixed number of trials"
+            )
+        question = SequentialQuestion(
+            required_rate=required,
+            alternative_rate=alternative,
+            confidence=criterion.confidence,
+            power=criterion.power,
+            max_trials=criterion.max_trials or situation.options.max_trials,
+        )
+        design = _stopping_rule(criterion, alternative, resolved_max_trials(question), situation)
+        can_pass = max(design.accept) >= 0
+        if not can_pass and situation.verifies:
+            return Refused(
+                f"with at most {design.cap} trials no result would PASS at a rate of {required:g} "
+                f"against {alternative:g} with power {criterion.power:g}; about "
+                f"{question.fixed_trials} trials are needed. Allow up to "
+                f"{2 * question.fixed_trials} (max_trials), widen the margin, or use smoke intent "
+                "if this is a sentinel check"
+            )
+        return situation.start_plan(
+            criterion,
+            procedure=self.name,
+            rule=None,
+            decision_rule=f"sequential/{design.method}",
+            alpha=criterion.alpha,
+            beta=criterion.beta,
+            trials=design.cap,
+            design=design,
+            stops_early=True,
+            threshold=replace(situation.start_threshold(criterion), alternative_rate=alternative),
+            estimator=situation.claim.estimator,
+            curtailed=True,
+        )
+
+    def decide(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+        """Decide at the boundaries, or by a judge's corrected rate once all trials are in.
+
+        Boundaries for outcomes that are seen without error would keep neither level where a judge
+        errs, so a plan with a judge's errors has none (`planning.judged_plans`).
+        """
+        if plan.stops_early:
+            stopped = counts.decision is not None
+            return _conclude(plan, counts.tally, stopped=stopped, intent=counts.intent)
+        return super().decide(plan, counts)
+
+    def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+        """Decide between the two rates by the corrected one, all trials being in."""
+        from trialwise.procedures.deciding.judge_corrections import conclude_corrected
+
+        return conclude_corrected(plan, counts)
+
+    def describe_rule(self, plan: CriterionPlan) -> str:
+        """Say when the boundaries can decide first, and what they do at the cap."""
+        if plan.stops_early:
+            return _describe(cast("SequentialDesign", plan.design))
+        good, bad = plan.threshold.required_rate, plan.threshold.alternative_rate
+        return (
+            f"PASS where {plan.trials} trials show a corrected rate above {bad:g}, FAIL below "
+            f"{good:g}"
+        )
+
+    def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
+        """Compute the chances of each decision at both rates, with the trials they take."""
+        if not plan.stops_early:
+            return
+        design = cast("SequentialDesign", plan.design)
+        for rate, meaning in ((design.p0, "as required"), (design.p1, "the margin below")):
+            found = design.operating_characteristic(rate)
+            yield Chance(
+                rate=rate,
+                meaning=meaning,
+                passes=found.passes,
+                fails=found.fails,
+                inconclusive=found.inconclusive,
+                mean_trials=found.mean_trials,
+            )
+
+    def explain(self, finding: Finding) -> tuple[Section, ...]:
+        """Explain a finding; the words are loaded for those who ask."""
+        from trialwise.procedures.explaining.stopping_rules import explain_sequential
+
+        return explain_sequential(finding)
+
+
+PROCEDURE = Sequential()
 
 
 def decide_sequential(
@@ -47,6 +177,24 @@ def decide_sequential(
     >>> finding.decision, finding.decision_rule
     (<Decision.PASS: 'PASS'>, 'sequential/optimal')
     """
+    plan = CriterionPlan(
+        criterion=criterion,
+        experiment="",
+        procedure=PROCEDURE.name,
+        rule=None,
+        decision_rule=f"sequential/{design.method}",
+        alpha=design.alpha,
+        beta=design.beta,
+        trials=design.cap,
+        design=design,
+        stops_early=True,
+        threshold=Threshold(required_rate=design.p0, alternative_rate=design.p1),
+    )
+    return _conclude(plan, tally, stopped=stopped, intent=intent).to_finding(plan)
+
+
+def _conclude(plan: CriterionPlan, tally: Tally, *, stopped: bool, intent: Intent) -> Conclusion:
+    design = cast("SequentialDesign", plan.design)
     verdict = design.decide(tally.trials, tally.failed)
     if stopped and verdict is None:
         allowed = f"be False: the design has not decided after {tally.trials} trials"
@@ -55,32 +203,59 @@ def decide_sequential(
     good = design.operating_characteristic(design.p0)
     bad = design.operating_characteristic(design.p1)
     observed = observed_status(tally, design.p0) if tally.trials else ObservedRate.NOT_APPLICABLE
-    return Finding(
-        criterion=criterion,
-        procedure=Procedure.SEQUENTIAL,
-        rule=None,
-        decision_rule=f"sequential/{design.method}",
+    qualifications = [
+        *_below(decision, tally, design, observed),
+        *(() if design.always_decides else (_open_ends(design, good, bad),)),
+    ]
+    return Conclusion(
         decision=decision,
         tally=tally,
-        intent=intent,
-        alpha=design.alpha,
-        beta=design.beta,
-        design=design,
+        evidence=SequentialEvidence(
+            interval=_interval(tally, design, is_stop=verdict is not None),
+            estimate=None if verdict is None else design.estimate(tally.trials, tally.failed),
+            power=1 - bad.passes,
+        ),
         null=f"p ≥ {design.p0:g}, where a FAIL is rare",
         alternative=f"p ≤ {design.p1:g}, where a PASS is rare",
-        power=1 - bad.passes,
-        interval=_interval(tally, design, is_stop=verdict is not None),
-        estimate=None if verdict is None else design.estimate(tally.trials, tally.failed),
         observed_rate=observed,
         caution=_caution(decision, tally, observed),
         statement=_statement(verdict, tally, design, intent),
         confidence_statement=_error_rates(design, good, bad),
-        planned_trials=design.cap,
-        caveats=(
-            *_below(decision, tally, design, observed),
-            *(() if design.always_decides else (_open_ends(design, good, bad),)),
-        ),
+        notes=tuple(Note(kind=NoteKind.QUALIFICATION, text=text) for text in qualifications),
     )
+
+
+def _stopping_rule(
+    criterion: Criterion, alternative: float, cap: int, situation: Situation
+) -> SequentialDesign:
+    """The boundaries, by the criterion's own method."""
+    assert criterion.at_least is not None
+    rates = criterion.at_least, alternative
+    alpha, beta = criterion.alpha, criterion.beta
+    match criterion.method:
+        case "wald":
+            return SequentialDesign.wald(*rates, alpha=alpha, beta=beta, cap=cap)
+        case "calibrated":
+            return SequentialDesign.calibrated(*rates, alpha=alpha, beta=beta, cap=cap)
+        case "fixed":
+            return SequentialDesign.fixed(*rates, alpha=alpha, beta=beta, cap=cap)
+    cache = situation.cache
+    return SequentialDesign.optimal(*rates, alpha=alpha, beta=beta, cap=cap, cache=cache)
+
+
+def _describe(design: SequentialDesign) -> str:
+    first = next((n for n in range(1, design.cap + 1) if design.accept[n] >= 0), None)
+    last = next((n for n in range(1, design.cap + 1) if design.reject[n] <= n), None)
+    parts = []
+    if first is not None:
+        parts.append(f"PASS after {first} of {first} at the earliest")
+    if last is not None:
+        parts.append(f"FAIL after {design.reject[last]} failures in {last} at the earliest")
+    cap, accept, reject = design.cap, design.accept[design.cap], design.reject[design.cap]
+    end = f"after {cap} trials PASS with at least {cap - accept}, FAIL with at most {cap - reject}"
+    if not design.always_decides:
+        end += ", between: INCONCLUSIVE"
+    return "; ".join([*parts, end])
 
 
 def _below(
@@ -187,24 +362,3 @@ def _up(probability: float) -> str:
     # What a sum of doubles leaves above a level is not part of the truth.
     exact = Decimal(max(probability - 1e-12, 0.0))
     return str(exact.quantize(Decimal("0.0001"), ROUND_CEILING))
-
-
-class Sequential(ProcedureBase):
-    """A required rate or a rate lower by the margin, decided as soon as the evidence is enough."""
-
-    name = "SEQUENTIAL"
-    question = "Is the required rate met, or missed by the margin?"
-    error_family = "false-rejection"
-    long_run = (
-        "at the required rate or above this rule would FAIL, and at the margin below it or "
-        "lower it would PASS, with at most the probabilities stated above"
-    )
-
-    def explain(self, finding: Finding) -> tuple[Section, ...]:
-        """Explain a finding; the words are loaded for those who ask."""
-        from trialwise.procedures.explaining.stopping_rules import explain_sequential
-
-        return explain_sequential(finding)
-
-
-PROCEDURE = Sequential()

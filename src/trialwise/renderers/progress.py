@@ -25,7 +25,8 @@ from trialwise.engine.run_events import (
 )
 from trialwise.model.options import Budget
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.verdict import Intent, Procedure
+from trialwise.model.verdict import Intent
+from trialwise.procedures.registry import procedure_of
 from trialwise.renderers.capabilities import Capabilities, read_capabilities, read_size
 from trialwise.renderers.progress_status import Snapshot, headline, status_block
 
@@ -303,14 +304,14 @@ def _rule(criterion: CriterionPlan, plan: Plan) -> str:
     if plan.purpose == "measure":
         return "measured"
     each = ", each input on its own" if criterion.each_input else ""
-    if criterion.procedure is Procedure.OBSERVATIONAL:
+    if not procedure_of(criterion).claims_rate:
         return f"never fails, observed{each}"
     required, baseline = criterion.threshold.required_rate, criterion.threshold.baseline
     asked = "" if required is None else f"at least {as_percent(required)}"
-    if criterion.procedure is Procedure.REGRESSION:
+    if procedure_of(criterion).compares_baseline:
         named = f" {baseline.identifier}" if baseline is not None else ""
         asked = f"no worse than baseline{named}"
-    most = "at most " if criterion.procedure is Procedure.SEQUENTIAL else ""
+    most = "at most " if procedure_of(criterion).may_stop_early else ""
     needed = f", {criterion.cutoff:,} must pass" if criterion.cutoff is not None else ""
     size = f"{most}{as_count(criterion.trials, 'trial')}{needed}{each}"
     return f"{asked}, {criterion.decision_rule}, {size}"

@@ -210,7 +210,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return {
         "criterion": finding.criterion,
         "input_id": finding.input_id,
-        "procedure": finding.procedure.value,
+        "procedure": finding.procedure,
         "decision": None if finding.decision is None else finding.decision.value,
         "label": finding.label or None,
         "trials": finding.tally.trials,

@@ -43,6 +43,7 @@ _WORDING = frozenset(
         "confidence_statement",
         "null",
         "statement",
+        "text",
         "warnings",
     }
 )

@@ -102,12 +102,13 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
         sync_folder(path.parent)
 
 
-def read_json(path: Path, form: str) -> dict[str, Any]:
+def read_json(path: Path, form: str, *earlier: str) -> dict[str, Any]:
     """The content of a file that `write_json` wrote.
 
     Args:
         path: The file.
         form: The name and version its `format` must have.
+        earlier: Versions that are read as well; the caller upgrades them.
     """
     with disk_trouble(path, "read it"):
         data = path.read_bytes()
@@ -117,7 +118,7 @@ def read_json(path: Path, form: str) -> dict[str, Any]:
         reason = f"it is not as it was written ({error}). Restore it from a copy."
         raise StoreUnusable(path, "read it", reason) from None
     found = value.get("format") if isinstance(value, dict) else None
-    if found != form:
+    if found not in (form, *earlier):
         reason = f"its format is {found!r} and not {form!r}, so another version wrote it."
         raise StoreUnusable(path, "read it", reason)
     content: dict[str, Any] = value

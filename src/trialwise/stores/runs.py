@@ -3,7 +3,7 @@
     .trialwise/runs/2026-11-15T06-25-24Z-support-agent-3f9c/
         plan.json       written before the first trial
         journal.jsonl   one line a trial, as it completes
-        record.json     plan and verdict; absent while a run goes on, and after a kill
+        record.json     the verdict with its plan; absent while a run goes on, and after a kill
 
 Trials stand in the journal alone. A folder is made by one process, which holds its journal; so
 runs of several processes in one store do not meet.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -40,8 +41,11 @@ if TYPE_CHECKING:
 
 __all__ = ["PlanChanged", "RunStore", "StoreUnusable", "StoredRun"]
 
-PLAN_FORMAT = "trialwise.plan-record/1"
-RECORD_FORMAT = "trialwise.run/1"
+PLAN_FORMAT = "trialwise.plan-record/2"
+RECORD_FORMAT = "trialwise.run/2"
+#: What 0.1.0 wrote.
+_FIRST_PLAN_FORMAT = "trialwise.plan-record/1"
+_FIRST_RECORD_FORMAT = "trialwise.run/1"
 #: In names of folders: it sorts, and no file system minds it.
 _TIME = "%Y-%m-%dT%H-%M-%SZ"
 _TIME_LENGTH = len("2026-11-15T06-25-24Z")
@@ -84,7 +88,7 @@ class StoredRun:
         self, path: Path, *, plan: Plan | None = None, journal: Journal | None = None
     ) -> None:
         self.path = path
-        self._head = read_json(path / "plan.json", PLAN_FORMAT)
+        self._head = _read_plan_record(path)
         self._plan = plan
         self._journal = journal
 
@@ -146,8 +150,9 @@ class StoredRun:
             trials = count_journal(self.path / "journal.jsonl")
         path = self.path / "record.json"
         head = {name: self._head[name] for name in ("run_id", "started_at", "plan_hash")}
-        parts = {"trials": trials, "plan": to_plain(self.plan), "verdict": to_plain(verdict)}
-        write_json(path, {"format": RECORD_FORMAT, **head, **parts})
+        # The plan stands in the verdict, once.
+        decided = to_plain(replace(verdict, plan=self.plan))
+        write_json(path, {"format": RECORD_FORMAT, **head, "trials": trials, "verdict": decided})
         return path
 
     def record(self) -> RunRecord:
@@ -164,16 +169,14 @@ class StoredRun:
                 f"after {count_journal(self.path / 'journal.jsonl')} trials. They are kept: run "
                 f"the same contract with resume={self.run_id!r} to go on from there."
             )
-        kept = read_json(path, RECORD_FORMAT)
+        kept = _read_run_record(self.path)
         trials = self.trials()
         if len(trials) != kept["trials"]:
             raise JournalDamaged(self.path / "journal.jsonl", line=len(trials) + 1)
-        return RunRecord(
-            run_id=self.run_id,
-            plan=_read(path, Plan, kept["plan"]),
-            trials=trials,
-            verdict=_read(path, Verdict, kept["verdict"]),
-        )
+        verdict = _read(path, Verdict, kept["verdict"])
+        if verdict.plan is None:
+            raise StoreUnusable(path, "read it", "its verdict has no plan. Restore it from a copy.")
+        return RunRecord(run_id=self.run_id, plan=verdict.plan, trials=trials, verdict=verdict)
 
     @property
     def is_unfinished(self) -> bool:
@@ -370,17 +373,42 @@ class RunStore:
 
 
 def _summary(path: Path) -> RunSummary:
-    judged = (path / "record.json").exists()
-    file, form = ("record.json", RECORD_FORMAT) if judged else ("plan.json", PLAN_FORMAT)
     try:
-        kept = read_json(path / file, form)
-        verdict = kept["verdict"] if judged else {"decision": None, "stop": None}
-        told = {name: kept[name] for name in ("plan_hash", "started_at")}
-        told |= {name: verdict[name] for name in ("decision", "stop")}
-        told |= {"contract": kept["plan"]["contract"], "trials": kept.get("trials")}
-        return from_plain(RunSummary, {"run_id": path.name, **told})
+        if (path / "record.json").exists():
+            kept = _read_run_record(path)
+            verdict = kept["verdict"]
+            shown = {name: verdict[name] for name in ("decision", "stop")}
+            shown |= {"contract": verdict["plan"]["contract"], "trials": kept.get("trials")}
+        else:
+            kept = _read_plan_record(path)
+            shown = {"contract": kept["plan"]["contract"]}
+        shown |= {name: kept[name] for name in ("plan_hash", "started_at")}
+        return from_plain(RunSummary, {"run_id": path.name, **shown})
     except (StoreUnusable, InvalidArgument, KeyError, TypeError) as error:
         return RunSummary(run_id=path.name, damage=str(error))
+
+
+def _read_plan_record(folder: Path) -> dict[str, Any]:
+    kept = read_json(folder / "plan.json", PLAN_FORMAT, _FIRST_PLAN_FORMAT)
+    return _upgrade(folder / "plan.json", kept)
+
+
+def _read_run_record(folder: Path) -> dict[str, Any]:
+    kept = read_json(folder / "record.json", RECORD_FORMAT, _FIRST_RECORD_FORMAT)
+    return _upgrade(folder / "record.json", kept)
+
+
+def _upgrade(path: Path, kept: dict[str, Any]) -> dict[str, Any]:
+    if kept["format"] in (PLAN_FORMAT, RECORD_FORMAT):
+        return kept
+    from trialwise.model.upgrade import upgrade_plan_record, upgrade_run_record
+
+    first_plan = kept["format"] == _FIRST_PLAN_FORMAT
+    try:
+        return upgrade_plan_record(kept) if first_plan else upgrade_run_record(kept)
+    except (InvalidArgument, KeyError, TypeError, AttributeError) as error:
+        reason = f"it is not as 0.1.0 wrote it ({type(error).__name__}: {error})."
+        raise StoreUnusable(path, "read it", reason) from None
 
 
 def _started(run: RunSummary) -> float:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from trialwise.decimals import complement
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.evidence import StopReason
-from trialwise.model.plan import ExperimentPlan, Plan
+from trialwise.model.finding_evidence import Note, NoteKind
+from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.sampling import CHALLENGES, SamplingRole
-from trialwise.model.verdict import Finding
+from trialwise.procedures.base import Conclusion
 from trialwise.procedures.deciding.trial_rows import Row
 from trialwise.stats.result_types import Rule
 
@@ -39,39 +40,57 @@ _ONLY_THESE = (
 
 
 def contain(
-    finding: Finding, plan: Plan, experiment: ExperimentPlan, rows: Sequence[Row]
-) -> Finding:
-    """The finding of a challenge sampling with what it says of the guardrail (§1.4.5b)."""
+    conclusion: Conclusion,
+    criterion: CriterionPlan,
+    plan: Plan,
+    experiment: ExperimentPlan,
+    rows: Sequence[Row],
+    *,
+    stop: StopReason,
+) -> Conclusion:
+    """Add what a challenge sampling says of its guardrail (§1.4.5b).
+
+    Args:
+        conclusion: What was decided.
+        criterion: Its plan.
+        plan: The run's.
+        experiment: Whose role says what was sampled.
+        rows: The counted trials.
+        stop: Why no further trial was counted.
+    """
     role = SamplingRole(experiment.role)
     if role not in CHALLENGES:
-        return finding
-    unsupported = _unsupported(role, plan, finding)
+        return conclusion
+    unsupported = _unsupported(role, plan, stop)
     if unsupported:
-        return replace(finding, caveats=(*finding.caveats, unsupported))
-    if finding.alpha is None or finding.estimator is not None or not rows:
-        return finding
+        note = Note(kind=NoteKind.GUARDRAIL, text=unsupported)
+        return replace(conclusion, notes=(*conclusion.notes, note))
+    evidence, tally = conclusion.evidence, conclusion.tally
+    if criterion.alpha is None or criterion.estimator is not None or not rows:
+        return conclusion
     from trialwise.stats.guardrails import guardrail_sensitivity, guardrail_specificity
 
-    confidence, counts = complement(finding.alpha), (finding.tally.passed, finding.tally.trials)
+    confidence, counts = complement(criterion.alpha), (tally.passed, tally.trials)
     if role is SamplingRole.HARMLESS_CANDIDATES:
         bound = guardrail_specificity(*counts, confidence=confidence, rule=plan.rule)
-        return replace(finding, containment=bound)
+        return replace(conclusion, evidence=replace(evidence, containment=bound))
     bound = guardrail_sensitivity(*counts, confidence=confidence, rule=plan.rule)
-    return replace(
-        finding,
+    contained = replace(
+        evidence,
         containment=bound,
         containment_strata=_strata(experiment, rows, confidence, plan.rule),
         residual=_residual(plan, bound),
     )
+    return replace(conclusion, evidence=contained)
 
 
-def _unsupported(role: SamplingRole, plan: Plan, finding: Finding) -> str:
+def _unsupported(role: SamplingRole, plan: Plan, stop: StopReason) -> str:
     """Why no bound on the guardrail follows, or nothing."""
     if role is SamplingRole.RED_TEAM:
         return _RED_TEAM
     if plan.claim.population is not PopulationClaim.SUPERPOPULATION:
         return _ONLY_THESE
-    return "" if finding.stop is StopReason.COMPLETE else _NOT_WHOLE
+    return "" if stop is StopReason.COMPLETE else _NOT_WHOLE
 
 
 def _strata(

@@ -12,31 +12,28 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from trialwise.model.claim import PopulationClaim
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import Analysis
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
-from trialwise.model.verdict import Decision, Finding, Procedure
+from trialwise.model.verdict import Decision, Finding
+from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.composite import combine
 from trialwise.procedures.deciding.containment import contain
 from trialwise.procedures.deciding.partial_findings import (
-    certain_finding,
-    measured_finding,
-    short_finding,
-    silenced_finding,
-    unreached_finding,
+    conclude_measured,
+    conclude_silenced,
+    conclude_unreached,
 )
 from trialwise.procedures.deciding.trial_rows import (
     Row,
-    breakdown_of,
-    counts_of,
-    disclosures_of,
-    enrich,
-    per_protocol_of,
+    count_trials,
+    diagnose_rows,
+    disclose_counts,
     tally_of,
 )
+from trialwise.procedures.registry import find_procedure
 from trialwise.procedures.streams import Stream
 
 __all__ = ["decide_criterion"]
@@ -56,8 +53,9 @@ class Counted(NamedTuple):
 
     def fair_rows(self, plan: Plan) -> Sequence[Row]:
         """Those that the analysis counts."""
-        leaves_out = plan.analysis is Analysis.PER_PROTOCOL
-        return [row for row in self.rows if not (leaves_out and row.is_excused)]
+        if plan.analysis is not Analysis.PER_PROTOCOL:
+            return self.rows
+        return [row for row in self.rows if not row.is_excused]
 
 
 def decide_criterion(
@@ -84,9 +82,7 @@ def decide_criterion(
     for row in rows:
         by_input[row.trial.input_id].append(row)
     parts = tuple(
-        replace(
-            _pooled(criterion, plan, experiment, mine, stop, inputs=len(by_input)), input_id=name
-        )
+        _pooled(criterion, plan, experiment, mine, stop, inputs=len(by_input), input_id=name)
         for name, mine in by_input.items()
     )
     return _over_inputs(criterion, rows, parts)
@@ -100,21 +96,32 @@ def _pooled(
     stop: StopReason,
     *,
     inputs: int = 1,
+    input_id: str | None = None,
 ) -> Finding:
     counted = _count(criterion, plan, rows, inputs=inputs)
-    finding = _decide(criterion, plan, experiment, counted, stop)
-    if finding.decision is Decision.FAIL:
-        if _is_unreached(counted.rows, plan):
-            finding = unreached_finding(criterion, finding.tally, plan.intent)
-        elif _hinges_on_silence(criterion, plan, experiment, counted.rows, stop, inputs=inputs):
-            finding = silenced_finding(finding, sum(row.is_unjudged for row in counted.rows))
+    conclusion = _decide(criterion, plan, experiment, counted, stop)
+    rows = counted.rows
+    if conclusion.decision is Decision.FAIL:
+        if _is_unreached(rows, plan):
+            conclusion = conclude_unreached(conclusion.tally)
+        elif _hinges_on_silence(criterion, plan, experiment, rows, stop, inputs=inputs):
+            conclusion = conclude_silenced(conclusion, sum(row.is_unjudged for row in rows))
     reason = _reason(criterion, counted, stop)
-    finding = enrich(finding, criterion, counted.rows, reason)
-    if criterion.errors is not None and finding.judged is None:
+    conclusion = find_procedure(criterion.procedure).complete(criterion, conclusion, reason, plan)
+    disclosed = disclose_counts(rows, skips_unjudged=criterion.stops_early)
+    conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed))
+    if criterion.errors is not None and conclusion.evidence.judged is None:
         from trialwise.procedures.deciding.judge_corrections import correct
 
-        finding = correct(finding, criterion, counted.fair_rows(plan), reason)
-    return contain(finding, plan, experiment, counted.rows)
+        conclusion = correct(conclusion, criterion, counted.fair_rows(plan), reason)
+    conclusion = contain(conclusion, criterion, plan, experiment, rows, stop=reason)
+    return conclusion.to_finding(
+        criterion,
+        stop=reason,
+        counts=count_trials(rows),
+        diagnostics=diagnose_rows(rows),
+        input_id=input_id,
+    )
 
 
 def _is_unreached(rows: Sequence[Row], plan: Plan) -> bool:
@@ -163,7 +170,7 @@ def _count(criterion: CriterionPlan, plan: Plan, rows: Sequence[Row], *, inputs:
         skipped = (leaves_out and row.is_excused) or (not passed and row.is_unjudged)
         stream.add(place, passed=None if skipped else passed)
     used = [row for place, row in zip(places, rows, strict=True) if place < stream.next_place]
-    adds_silent = not leaves_out and criterion.limits.design is None
+    adds_silent = not leaves_out and not criterion.stops_early
     silent = sum(row.is_unjudged for row in used if not row.passed) if adds_silent else 0
     return Counted(
         rows=used,
@@ -180,117 +187,28 @@ def _decide(
     experiment: ExperimentPlan,
     counted: Counted,
     stop: StopReason,
-) -> Finding:
+) -> Conclusion:
     tally = tally_of(counted.rows, counted.trials, counted.passed)
-    name, intent = criterion.criterion, plan.intent
     if plan.purpose == "measure":
-        return measured_finding(criterion, tally, intent)
-    if criterion.procedure is Procedure.SEQUENTIAL:
-        return _decide_between(criterion, plan, counted, tally, stop)
-    if criterion.procedure is Procedure.OBSERVATIONAL:
-        from trialwise.procedures.observational import decide_observational
-
-        if counted.is_complete or tally.failed:
-            return decide_observational(name, tally, intent=intent)
-    elif counted.is_complete:
-        return _decide_whole(criterion, plan, experiment, counted.rows, tally)
-    elif counted.decision is not None:
-        return certain_finding(criterion, tally, intent, counted.decision)
-    return short_finding(criterion, tally, intent, stop)
-
-
-def _decide_between(
-    criterion: CriterionPlan, plan: Plan, counted: Counted, tally: Tally, stop: StopReason
-) -> Finding:
-    """Between a good and a bad rate: at boundaries, or by a judge's corrected rate at the end."""
-    boundaries = criterion.limits.design
-    if boundaries is not None:
-        from trialwise.procedures.sequential import decide_sequential
-
-        stopped = counted.decision is not None
-        name, intent = criterion.criterion, plan.intent
-        return decide_sequential(name, tally, boundaries, stopped=stopped, intent=intent)
-    if not counted.is_complete:
-        return short_finding(criterion, tally, plan.intent, stop)
-    from trialwise.procedures.deciding.judge_corrections import decide_corrected
-
-    return decide_corrected(criterion, tally, counted.fair_rows(plan), plan.intent)
-
-
-def _decide_whole(
-    criterion: CriterionPlan,
-    plan: Plan,
-    experiment: ExperimentPlan,
-    rows: Sequence[Row],
-    tally: Tally,
-) -> Finding:
-    """A fixed design that ran to its end."""
-    name, intent = criterion.criterion, plan.intent
-    if _is_claimed(criterion, plan):
-        from trialwise.procedures.claimed import decide_claimed
-
-        return decide_claimed(
-            name,
-            _by_input(rows, leaves_out=plan.analysis is Analysis.PER_PROTOCOL),
-            claim=plan.claim,
-            required_rate=_required(criterion),
-            alpha=criterion.alpha,
-            rule=plan.rule,
-            intent=intent,
-            corpus_size=len(experiment.input_ids),
-            weights=dict(zip(experiment.input_ids, experiment.weights, strict=False)),
-            strata=dict(zip(experiment.input_ids, experiment.strata, strict=False)),
-        )
-    assert criterion.alpha is not None
-    if criterion.procedure is Procedure.REGRESSION:
-        from trialwise.procedures.regression import decide_regression
-
-        baseline = criterion.threshold.baseline
-        assert baseline is not None
-        reference = Tally(trials=baseline.trials, passed=baseline.passed)
-        return decide_regression(
-            name, tally, reference, alpha=criterion.alpha, rule=plan.rule, intent=intent
-        )
-    from trialwise.procedures.compliance import decide_rate
-
-    return decide_rate(
-        name,
-        tally,
-        _required(criterion),
-        alpha=criterion.alpha,
-        rule=plan.rule,
-        intent=intent,
+        return conclude_measured(tally)
+    counts = Counts(
+        tally=tally,
+        is_complete=counted.is_complete,
+        decision=counted.decision,
+        stop=stop,
+        intent=plan.intent,
+        claim=plan.claim,
+        experiment=experiment,
+        rows=counted.fair_rows(plan),
     )
-
-
-def _is_claimed(criterion: CriterionPlan, plan: Plan) -> bool:
-    beyond_binomial = (PopulationClaim.FINITE_CORPUS, PopulationClaim.NO_GENERALISATION)
-    return criterion.estimator is not None or (
-        plan.claim.population in beyond_binomial and criterion.procedure is Procedure.COMPLIANCE
-    )
-
-
-def _required(criterion: CriterionPlan) -> float:
-    assert criterion.threshold.required_rate is not None
-    return criterion.threshold.required_rate
-
-
-def _by_input(rows: Sequence[Row], *, leaves_out: bool) -> dict[str, tuple[int, int]]:
-    counts: dict[str, tuple[int, int]] = {}
-    for row in rows:
-        if leaves_out and row.is_excused:
-            continue
-        passed, trials = counts.get(row.trial.input_id, (0, 0))
-        counts[row.trial.input_id] = passed + row.passed, trials + 1
-    return counts
+    return find_procedure(criterion.procedure).decide(criterion, counts)
 
 
 def _reason(criterion: CriterionPlan, counted: Counted, stop: StopReason) -> StopReason:
     if criterion.rides_along:
         return stop if stop.is_premature else StopReason.COMPLETE
     if counted.decision is not None and not counted.is_complete:
-        early = criterion.limits.design is not None
-        return StopReason.DECIDED if early else StopReason.CURTAILED
+        return StopReason.DECIDED if criterion.stops_early else StopReason.CURTAILED
     if counted.is_complete:
         return StopReason.COMPLETE
     return stop
@@ -310,31 +228,20 @@ def _over_inputs(
     if worst:
         statement += f"; {decision}: {named}{more}"
     levels = "" if criterion.alpha is None else _multiplicity(criterion.alpha, len(parts))
-    tally = counts_of(rows)
-    return replace(
-        first,
+    counts = count_trials(rows)
+    return Finding(
+        plan=criterion,
         decision=decision,
-        tally=tally,
-        input_id=None,
-        by_input=parts,
+        tally=counts.intent_to_treat,
         # The pooled counts decide nothing here, so nothing is inferred from them.
-        p_value=None,
-        lower_bound=None,
-        interval=None,
-        estimate=None,
-        judged=None,
-        judged_otherwise=None,
-        diagnostics=None,
-        intent_to_treat=tally,
-        per_protocol=per_protocol_of(rows),
-        breakdown=breakdown_of(rows),
-        caveats=(
-            *criterion.caveats,
-            *disclosures_of(rows, skips_unjudged=criterion.limits.design is not None),
-        ),
-        planned_trials=criterion.trials * len(parts),
-        statement=f"{statement}.{levels}",
+        words=replace(first.words, statement=f"{statement}.{levels}"),
+        observed_rate=first.observed_rate,
+        caution=first.caution,
+        refusals=first.refusals,
         stop=next((part.stop for part in parts if part.stop is not None), None),
+        notes=disclose_counts(rows, skips_unjudged=criterion.stops_early),
+        counts=counts,
+        by_input=parts,
     )
 
 

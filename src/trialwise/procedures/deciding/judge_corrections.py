@@ -18,9 +18,10 @@ from fractions import Fraction
 
 from trialwise.decimals import complement
 from trialwise.model.evidence import StopReason
+from trialwise.model.finding_evidence import Evidence, Note, NoteKind
 from trialwise.model.plan import CriterionPlan
-from trialwise.model.tally import Tally
-from trialwise.model.verdict import Decision, Finding, Intent, ObservedRate, Procedure
+from trialwise.model.verdict import Decision, ObservedRate
+from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.compliance import observed_status
 from trialwise.procedures.deciding.trial_rows import Row
 from trialwise.stats.agreement import Confusion
@@ -34,9 +35,7 @@ from trialwise.stats.judged_decision import (
 from trialwise.stats.rate_intervals import clopper_pearson
 from trialwise.stats.result_types import Undefined
 
-__all__ = ["correct", "decide_corrected"]
-
-DECISION_RULE = "judged/corrected-interval"
+__all__ = ["conclude_corrected", "correct"]
 
 #: Of the error that is allowed, what goes to the share of trials that had a reply.
 _OF_SHARE = 0.2
@@ -44,20 +43,20 @@ _NAMES = {"rectifier": "the rectifier", "rogan-gladen": "Rogan and Gladen"}
 
 
 def correct(
-    finding: Finding, criterion: CriterionPlan, rows: Sequence[Row], stop: StopReason
-) -> Finding:
-    """The finding, held against the corrected rate where the judge's errors are known.
+    conclusion: Conclusion, plan: CriterionPlan, rows: Sequence[Row], stop: StopReason
+) -> Conclusion:
+    """Hold a conclusion against the corrected rate, where the judge's errors are known.
 
     Args:
-        finding: What the procedure concluded from what the judge said.
-        criterion: Its plan.
-        rows: The trials that the analysis counts, in issue order.
-        stop: Why no further trial was counted: whoever may stop early pays for it in width.
+        conclusion: What the procedure concluded from what the judge said.
+        plan: The criterion's.
+        rows: The trials that the analysis counts, in order.
+        stop: Why no further trial was counted: a plan that may stop early pays for it in width.
     """
-    errors, required = criterion.errors, criterion.threshold.required_rate
-    if errors is None or required is None or finding.alpha is None or not rows:
-        return finding
-    confidence, kindly = complement(finding.alpha), finding.decision is Decision.FAIL
+    errors, required, decision = plan.errors, plan.threshold.required_rate, conclusion.decision
+    if errors is None or required is None or plan.alpha is None or not rows:
+        return conclusion
+    confidence, kindly = complement(plan.alpha), decision is Decision.FAIL
     other: JudgedDecision | None = None
     if stop is StopReason.COMPLETE:
         answer, other = _decide(rows, errors, required, confidence, kindly=kindly)
@@ -66,20 +65,18 @@ def correct(
         for passed in _outcomes(rows, kindly=kindly):
             state = state.update(passed)
         answer = state.decide(required)
-    agrees = finding.decision in (answer.decision, Decision.INCONCLUSIVE, None)
+    agrees = decision in (answer.decision, Decision.INCONCLUSIVE, None)
+    statement = conclusion.statement
     return replace(
-        finding,
-        judged=answer,
-        judged_otherwise=other,
-        decision=finding.decision if agrees else Decision.INCONCLUSIVE,
-        statement=finding.statement if agrees else f"{finding.statement} {_why(answer)}",
-        caveats=(*finding.caveats, _corrected(answer, other, trials=len(rows))),
+        conclusion,
+        evidence=replace(conclusion.evidence, judged=answer, judged_otherwise=other),
+        decision=decision if agrees else Decision.INCONCLUSIVE,
+        statement=statement if agrees else f"{statement} {_why(answer)}",
+        notes=(*conclusion.notes, _corrected(answer, other, trials=len(rows))),
     )
 
 
-def decide_corrected(
-    criterion: CriterionPlan, tally: Tally, rows: Sequence[Row], intent: Intent
-) -> Finding:
+def conclude_corrected(plan: CriterionPlan, counts: Counts) -> Conclusion:
     """Decide between a good and a bad rate by the corrected one, all trials being in.
 
     FAIL where the 1 − α interval of the corrected rate lies below the required rate, PASS where the
@@ -89,14 +86,12 @@ def decide_corrected(
     the error of the other pays for having let the same labels say whether the judge may decide.
 
     Args:
-        criterion: Its plan, whose design names both rates.
-        tally: The counts.
-        rows: The trials that the analysis counts, in issue order.
-        intent: Kept on the finding.
+        plan: The criterion's, whose threshold names both rates.
+        counts: All planned trials.
     """
-    errors, threshold = criterion.errors, criterion.threshold
+    errors, threshold, rows = plan.errors, plan.threshold, counts.rows
     good, bad = threshold.required_rate, threshold.alternative_rate
-    alpha, beta = criterion.alpha, criterion.beta
+    alpha, beta = plan.alpha, plan.beta
     assert errors is not None
     assert good is not None
     assert bad is not None
@@ -111,28 +106,20 @@ def decide_corrected(
             answer, other = _decide(rows, errors, bad, complement(beta), kindly=False)
             if answer.decision is Decision.PASS:
                 decision = Decision.PASS
-    return Finding(
-        criterion=criterion.criterion,
-        procedure=Procedure.SEQUENTIAL,
-        rule=None,
-        decision_rule=DECISION_RULE,
+    return Conclusion(
         decision=decision,
-        tally=tally,
-        intent=intent,
-        alpha=alpha,
-        beta=beta,
+        tally=counts.tally,
+        evidence=Evidence(judged=answer, judged_otherwise=other),
         null=f"p ≥ {good:g}, where a FAIL is rare",
         alternative=f"p ≤ {bad:g}, where a PASS is rare",
-        observed_rate=observed_status(tally, good) if rows else ObservedRate.NOT_APPLICABLE,
+        observed_rate=observed_status(counts.tally, good) if rows else ObservedRate.NOT_APPLICABLE,
         statement=_between(decision, answer, good, bad),
         confidence_statement=(
             f"P(FAIL) ≤ {alpha:g} at every true rate of {good:g} or more, and P(PASS) ≤ {beta:g} "
             f"at every true rate of {bad:g} or less, for labels and trials drawn alike and "
             "independently. It is not the probability that this verdict is wrong."
         ),
-        judged=answer,
-        judged_otherwise=other,
-        caveats=() if answer is None else (_corrected(answer, other, trials=len(rows)),),
+        notes=() if answer is None else (_corrected(answer, other, trials=len(rows)),),
     )
 
 
@@ -253,7 +240,11 @@ def _between(decision: Decision, answer: JudgedDecision | None, good: float, bad
     return f"All trials are in, and they do not decide between {good:g} and {bad:g}. {_why(answer)}"
 
 
-def _corrected(answer: JudgedDecision, other: JudgedDecision | None, *, trials: int) -> str:
+def _corrected(answer: JudgedDecision, other: JudgedDecision | None, *, trials: int) -> Note:
+    return Note(kind=NoteKind.CORRECTION, text=_state_rates(answer, other, trials=trials))
+
+
+def _state_rates(answer: JudgedDecision, other: JudgedDecision | None, *, trials: int) -> str:
     several = [one for one in (answer, other) if one is not None]
     several.sort(key=lambda one: CORRECTIONS.index(one.correction))
     said = []

@@ -1,4 +1,4 @@
-"""Findings of designs that did not run to their end: certain already, or cut short."""
+"""Conclusions about designs that did not run to their end: certain already, or cut short."""
 
 from __future__ import annotations
 
@@ -6,98 +6,88 @@ from dataclasses import replace
 
 from trialwise.decimals import as_written
 from trialwise.documents.phrases import STOPS
-from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
+from trialwise.model.verdict import Caution, Decision, ObservedRate
+from trialwise.procedures.base import Conclusion, Counts
 
 __all__ = [
     "MEASURED",
-    "certain_finding",
-    "measured_finding",
-    "short_finding",
-    "silenced_finding",
-    "unreached_finding",
+    "conclude_certain",
+    "conclude_measured",
+    "conclude_short",
+    "conclude_silenced",
+    "conclude_unreached",
 ]
 
 #: What to call a run that was not to decide anything.
 MEASURED = "MEASURED"
 
 
-def certain_finding(
-    criterion: CriterionPlan, tally: Tally, intent: Intent, decision: Decision
-) -> Finding:
+def conclude_certain(plan: CriterionPlan, counts: Counts) -> Conclusion:
     """A fixed design whose verdict no further trial could change (curtailment).
 
     The verdict is that of the whole design; a p-value or a bound at the size reached would belong
     to another one, so there is none.
     """
-    assert criterion.cutoff is not None
-    missing = criterion.trials - tally.trials
+    tally, decision = counts.tally, counts.decision
+    assert plan.cutoff is not None
+    missing = plan.trials - tally.trials
     left = "the trial left" if missing == 1 else f"the {missing} trials left"
-    needed = f"{criterion.cutoff} of {criterion.trials} needed"
+    needed = f"{plan.cutoff} of {plan.trials} needed"
     failures = "1 failure is in" if tally.failed == 1 else f"{tally.failed} failures are in"
     if decision is Decision.PASS:
         why = f"{tally.passed} successes are in, {needed}: {left} cannot undo that"
     else:
         why = f"{failures}, {needed}: {left} cannot make up for them"
-    observed = _observed(criterion, tally)
+    observed = _observed(plan, tally)
     short = (
         Caution.FAIL_CLEAR if observed is ObservedRate.BELOW_THRESHOLD else Caution.STRANDS_DISAGREE
     )
-    return _finding(
-        criterion,
-        tally,
-        intent,
+    return Conclusion(
         decision=decision,
-        observed=observed,
+        tally=tally,
+        observed_rate=observed,
         caution=Caution.ADEQUATE_POWER if decision is Decision.PASS else short,
-        statement=f"Certain after {tally.trials} of {criterion.trials} trials: {why}.",
+        statement=f"Certain after {tally.trials} of {plan.trials} trials: {why}.",
     )
 
 
-def short_finding(
-    criterion: CriterionPlan, tally: Tally, intent: Intent, stop: StopReason
-) -> Finding:
+def conclude_short(plan: CriterionPlan, counts: Counts) -> Conclusion:
     """A plan that ended before it could decide: INCONCLUSIVE, whatever the counts look like."""
-    why = STOPS[stop].predicate
+    tally, why = counts.tally, STOPS[counts.stop].predicate
     statement = (
-        f"The run {why} after {tally.trials} of {criterion.trials} planned trials, and what is "
+        f"The run {why} after {tally.trials} of {plan.trials} planned trials, and what is "
         "missing could still change the verdict."
         if tally.trials
         else f"The run {why} before the first trial counted."
     )
-    return _finding(
-        criterion,
-        tally,
-        intent,
+    return Conclusion(
         decision=Decision.INCONCLUSIVE,
-        observed=_observed(criterion, tally),
+        tally=tally,
+        observed_rate=_observed(plan, tally),
         caution=None if tally.trials else Caution.ZERO_EVALUABLE,
         statement=statement,
     )
 
 
-def unreached_finding(criterion: CriterionPlan, tally: Tally, intent: Intent) -> Finding:
-    """Trials of which not one reached the service: a dead server is no finding about it."""
+def conclude_unreached(tally: Tally) -> Conclusion:
+    """Trials of which not one reached the service: they say nothing about it."""
     trials = "The only trial" if tally.trials == 1 else f"None of the {tally.trials} trials"
     reached = "did not reach" if tally.trials == 1 else "reached"
-    return _finding(
-        criterion,
-        tally,
-        intent,
+    return Conclusion(
         decision=Decision.INCONCLUSIVE,
-        observed=ObservedRate.NOT_APPLICABLE,
+        tally=tally,
         caution=Caution.ZERO_EVALUABLE,
         statement=f"{trials} {reached} the service, which says nothing about it.",
     )
 
 
-def silenced_finding(finding: Finding, silent: int) -> Finding:
+def conclude_silenced(conclusion: Conclusion, silent: int) -> Conclusion:
     """A failure that rests on trials no judge judged: INCONCLUSIVE, whatever was concluded."""
     trials, they = ("1 trial", "it") if silent == 1 else (f"{silent} trials", "they")
     return replace(
-        finding,
+        conclusion,
         decision=Decision.INCONCLUSIVE,
         caution=None,
         statement=(
@@ -108,44 +98,13 @@ def silenced_finding(finding: Finding, silent: int) -> Finding:
     )
 
 
-def measured_finding(criterion: CriterionPlan, tally: Tally, intent: Intent) -> Finding:
+def conclude_measured(tally: Tally) -> Conclusion:
     """What a run counted that was not to decide anything."""
-    finding = _finding(
-        criterion,
-        tally,
-        intent,
+    return Conclusion(
         decision=Decision.INCONCLUSIVE,
-        observed=ObservedRate.NOT_APPLICABLE,
-        caution=None,
-        statement=f"Measured: {tally.passed} of {tally.trials} passed. Nothing was to be decided.",
-    )
-    return replace(finding, label=MEASURED)
-
-
-def _finding(
-    criterion: CriterionPlan,
-    tally: Tally,
-    intent: Intent,
-    *,
-    decision: Decision,
-    observed: ObservedRate,
-    caution: Caution | None,
-    statement: str,
-) -> Finding:
-    return Finding(
-        criterion=criterion.criterion,
-        procedure=criterion.procedure,
-        rule=criterion.rule,
-        decision_rule=criterion.decision_rule,
-        decision=decision,
         tally=tally,
-        intent=intent,
-        alpha=criterion.alpha,
-        beta=criterion.beta,
-        design=criterion.design,
-        observed_rate=observed,
-        caution=caution,
-        statement=statement,
+        statement=f"Measured: {tally.passed} of {tally.trials} passed. Nothing was to be decided.",
+        label=MEASURED,
     )
 
 

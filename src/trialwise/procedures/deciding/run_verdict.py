@@ -12,7 +12,6 @@ from trialwise.documents.phrases import STOPS
 from trialwise.model.evidence import (
     ExperimentSummary,
     Reproducibility,
-    Severity,
     Spending,
     StopReason,
 )
@@ -23,17 +22,20 @@ from trialwise.model.verdict import (
     Dimension,
     Finding,
     LatencyFinding,
-    Procedure,
     Verdict,
 )
 from trialwise.procedures.composite import compose
 from trialwise.procedures.deciding.criterion_finding import decide_criterion
+from trialwise.procedures.registry import procedure_of
 from trialwise.stats.error_envelopes import horizon_false_alarm
 
 if TYPE_CHECKING:
     from trialwise.model.metrics import GateFinding
 
 __all__ = ["decide_run"]
+
+#: Errors that a monitor makes although nothing has changed.
+_ALARMS = ("false-degradation", "false-rejection")
 
 
 def decide_run(
@@ -82,26 +84,18 @@ def decide_run(
     )
     return replace(
         verdict,
-        contract=plan.contract,
+        plan=plan,
         run_id=run_id,
         started_at=started_at,
-        intent=plan.intent,
-        analysis=plan.analysis.value,
-        claim=plan.claim,
         experiments=tuple(
             _summary(one, by_experiment[one.name], stops.get(one.name, stop))
             for one in plan.experiments
         ),
-        guards=plan.guards,
-        covariates=plan.covariates,
-        factors=plan.factors,
         spending=spending,
         stop=stop,
         aborted=message or (f"The run {STOPS[stop].predicate}." if stop.is_premature else ""),
-        horizon=plan.options.horizon,
         horizon_false_alarm=_horizon(plan, verdict),
         reproducibility=reproducibility or Reproducibility(seed=plan.seed),
-        caveats=tuple(guard.message for guard in plan.guards if guard.severity != Severity.MINOR),
     )
 
 
@@ -128,8 +122,7 @@ def _aborted(finding: Finding, *, to_fail: bool) -> Finding:
     return replace(
         finding,
         decision=Decision.FAIL if to_fail else Decision.INCONCLUSIVE,
-        label="",
-        statement=f"{why}{finding.statement}",
+        words=replace(finding.words, label="", statement=f"{why}{finding.statement}"),
     )
 
 
@@ -193,7 +186,7 @@ def _horizon(plan: Plan, verdict: Verdict) -> float | None:
     alarms = [
         one.alpha
         for one in verdict.findings
-        if one.alpha is not None and one.procedure in (Procedure.REGRESSION, Procedure.SEQUENTIAL)
+        if one.alpha is not None and procedure_of(one).error_family in _ALARMS
     ]
     if plan.options.horizon is None or not alarms:
         return None

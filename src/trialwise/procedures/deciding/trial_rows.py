@@ -1,53 +1,21 @@
-"""Everything a report needs of a finding beside its decision, put there once."""
+"""Trials as one criterion sees them, and everything that counting them says."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from trialwise.decimals import complement
-from trialwise.model.criterion import Origin
-from trialwise.model.evidence import Breakdown, Diagnostics, StopReason
+from trialwise.model.evidence import Breakdown, Diagnostics
+from trialwise.model.finding_evidence import Note, NoteKind, TrialCounts
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
-from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
-from trialwise.model.verdict import Caution, Decision, Finding, Intent, Procedure
 from trialwise.procedures.diagnostics import diagnose
-from trialwise.stats.compliance_cutoffs import ComplianceCutoff
-from trialwise.stats.normal import upper_z
-from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
-from trialwise.stats.result_types import Interval
 
-if TYPE_CHECKING:
-    from trialwise.stats import RegressionCutoff
-
-__all__ = [
-    "NO_FAILURE_OBSERVED",
-    "Row",
-    "breakdown_of",
-    "counts_of",
-    "disclosures_of",
-    "enrich",
-    "per_protocol_of",
-    "tally_of",
-]
+__all__ = ["Row", "count_trials", "diagnose_rows", "disclose_counts", "tally_of"]
 
 _UNTESTABLE = frozenset({FailReason.TRANSFORM, FailReason.NO_VALUE})
-
-NO_FAILURE_OBSERVED = "NO FAILURE OBSERVED"
-
-#: The two hypotheses by who set the threshold (companion §7.4).
-_HYPOTHESES: dict[Origin, tuple[str, str]] = {
-    Origin.SLA: ("the SLA requirement is not met", "the SLA requirement is met"),
-    Origin.SLO: ("the SLO target is not met", "the SLO target is met"),
-    Origin.POLICY: ("the policy requirement is not met", "the policy requirement is met"),
-    Origin.EMPIRICAL: ("no degradation from the baseline", "degradation from the baseline"),
-    Origin.UNSPECIFIED: ("the rate does not exceed the threshold", "the rate exceeds it"),
-}
 
 
 class Row(NamedTuple):
@@ -121,61 +89,24 @@ def tally_of(rows: Sequence[Row], trials: int, passed: int) -> Tally:
     return Tally(trials=trials, passed=passed, evaluable=max(passed, trials - untestable))
 
 
-def enrich(
-    finding: Finding,
-    criterion: CriterionPlan,
-    rows: Sequence[Row],
-    stop: StopReason,
-) -> Finding:
-    """The finding with its provenance, breakdown, diagnostics and statements.
+def count_trials(rows: Sequence[Row]) -> TrialCounts:
+    """Count all trials, those with a fair chance, and the failures by reason.
 
     Args:
-        finding: What the procedure concluded.
-        criterion: Its plan.
-        rows: The counted trials in issue order, excused ones included.
-        stop: Why no further trial was counted.
+        rows: The counted trials in order, excused ones included.
     """
-    null, alternative = _hypotheses(finding, criterion)
-    return replace(
-        finding,
-        experiment=criterion.experiment,
-        category=criterion.category,
-        planned_trials=None if criterion.rides_along else criterion.trials,
-        stop=stop,
-        threshold=criterion.threshold,
-        beta=finding.beta if finding.beta is not None else criterion.beta,
-        null=finding.null or null,
-        alternative=finding.alternative or alternative,
-        interval=finding.interval or _interval(finding, stop),
-        power=finding.power if finding.power is not None else _power(finding, criterion),
-        label=finding.label or _label(finding, criterion),
-        advice=finding.advice or _advice(finding, criterion, stop),
-        confidence_statement=finding.confidence_statement or _confidence(finding),
-        intent_to_treat=counts_of(rows),
-        per_protocol=per_protocol_of(rows),
-        breakdown=breakdown_of(rows),
-        diagnostics=_diagnostics(rows),
-        caveats=(
-            *(f"Advisory: {reason}." for reason in criterion.advisory),
-            *criterion.caveats,
-            *finding.caveats,
-            *disclosures_of(rows, skips_unjudged=criterion.limits.design is not None),
-        ),
-        advisory=criterion.advisory,
+    return TrialCounts(
+        intent_to_treat=_count(rows),
+        per_protocol=_count([row for row in rows if not row.is_excused]),
+        breakdown=_break_down(rows),
     )
 
 
-def counts_of(rows: Sequence[Row]) -> Tally:
-    """Every trial (intent-to-treat)."""
+def _count(rows: Sequence[Row]) -> Tally:
     return tally_of(rows, len(rows), sum(row.passed for row in rows))
 
 
-def per_protocol_of(rows: Sequence[Row]) -> Tally:
-    """The trials in which the service had a fair chance."""
-    return counts_of([row for row in rows if not row.is_excused])
-
-
-def breakdown_of(rows: Sequence[Row]) -> Breakdown:
+def _break_down(rows: Sequence[Row]) -> Breakdown:
     """Failures by reason, trials by error class."""
     # Most trials are as they should be and have no part in this.
     rows = [row for row in rows if not row.is_plain]
@@ -197,17 +128,18 @@ def _commonest(texts: Iterable[str]) -> str:
     return ranked[0][0] if ranked else ""
 
 
-def _diagnostics(rows: Sequence[Row]) -> Diagnostics:
+def diagnose_rows(rows: Sequence[Row]) -> Diagnostics:
+    """Look for signs that the trials were not independent, or not of one kind."""
     passed = [row.passed for row in rows]
     return diagnose(passed, sum(row.is_untestable for row in rows if not row.passed))
 
 
-def disclosures_of(rows: Sequence[Row], *, skips_unjudged: bool) -> tuple[str, ...]:
-    """What the counts do not show: passes that took a retry, trials that no judge judged."""
-    return (*_retried(rows), *_unjudged(rows, skips_unjudged))
+def disclose_counts(rows: Sequence[Row], *, skips_unjudged: bool) -> tuple[Note, ...]:
+    """Say what the counts do not show: passes that took a retry, trials that no judge judged."""
+    return (*_note_retries(rows), *_note_silence(rows, skips_unjudged))
 
 
-def _unjudged(rows: Sequence[Row], skipped: bool) -> tuple[str, ...]:
+def _note_silence(rows: Sequence[Row], skipped: bool) -> tuple[Note, ...]:
     unjudged = sum(row.is_unjudged for row in rows)
     if not unjudged:
         return ()
@@ -218,12 +150,13 @@ def _unjudged(rows: Sequence[Row], skipped: bool) -> tuple[str, ...]:
             "what it was shown"
         )
     else:
-        fair = per_protocol_of(rows)
+        fair = _count([row for row in rows if not row.is_excused])
         counted = f"count as failed; without them {fair.passed} of {fair.trials} pass"
-    return (f"{trials} got no verdict from the judge and {counted}",)
+    text = f"{trials} got no verdict from the judge and {counted}"
+    return (Note(kind=NoteKind.SILENCE, text=text),)
 
 
-def _retried(rows: Sequence[Row]) -> tuple[str, ...]:
+def _note_retries(rows: Sequence[Row]) -> tuple[Note, ...]:
     retried = sum(row.needed_retry for row in rows if row.trial.attempts > 1)
     if not retried:
         return ()
@@ -233,108 +166,4 @@ def _retried(rows: Sequence[Row]) -> tuple[str, ...]:
         f"{trials} needed a retry after an infrastructure error; counted as failed, "
         f"{passed - retried} of {len(rows)} would be left"
     )
-    return (disclosed,)
-
-
-def _interval(finding: Finding, stop: StopReason) -> Interval | None:
-    tally = finding.tally
-    inferential = finding.procedure in (Procedure.COMPLIANCE, Procedure.REGRESSION)
-    if not tally.trials or not inferential or finding.alpha is None or finding.rule is None:
-        return None
-    confidence = complement(finding.alpha)
-    make = wilson_interval if finding.rule == "wilson" else clopper_pearson
-    found = make(tally.passed, tally.trials, confidence=confidence)
-    return found if stop is StopReason.COMPLETE else found.after_early_stop()
-
-
-def _hypotheses(finding: Finding, criterion: CriterionPlan) -> tuple[str, str]:
-    if finding.procedure is Procedure.OBSERVATIONAL:
-        return "", ""
-    if finding.procedure is Procedure.REGRESSION:
-        return _HYPOTHESES[Origin.EMPIRICAL]
-    null, alternative = _HYPOTHESES[criterion.threshold.origin]
-    rate = criterion.threshold.required_rate
-    if rate is None:
-        return null, alternative
-    return f"p ≤ {rate:g}: {null}", f"p > {rate:g}: {alternative}"
-
-
-def _power(finding: Finding, criterion: CriterionPlan) -> float | None:
-    alternative, design = criterion.threshold.alternative_rate, _compared(finding)
-    return None if alternative is None or design is None else design.power(alternative)
-
-
-def _compared(finding: Finding) -> RegressionCutoff | None:
-    """The design of a regression; only there is its module loaded."""
-    if finding.procedure is not Procedure.REGRESSION:
-        return None
-    from trialwise.stats.regression_cutoffs import RegressionCutoff
-
-    return finding.design if isinstance(finding.design, RegressionCutoff) else None
-
-
-def _label(finding: Finding, criterion: CriterionPlan) -> str:
-    """Below the probes an operator asks for, PASS would say too much (§1.4.5)."""
-    few = criterion.min_probes is not None and finding.tally.trials < criterion.min_probes
-    passed = finding.procedure is Procedure.OBSERVATIONAL and finding.decision is Decision.PASS
-    return NO_FAILURE_OBSERVED if passed and few else ""
-
-
-def _advice(finding: Finding, criterion: CriterionPlan, stop: StopReason) -> str:
-    if stop.is_premature and finding.decision is Decision.INCONCLUSIVE:
-        left = criterion.trials - finding.tally.trials
-        return f"Up to {left} more trials decide it; a stored run goes on with --resume."
-    if finding.caution is Caution.STRANDS_DISAGREE and isinstance(finding.design, ComplianceCutoff):
-        return _more_trials(finding, finding.design)
-    design = _compared(finding)
-    return _detectable(design) if design and finding.decision is Decision.PASS else ""
-
-
-def _more_trials(finding: Finding, design: ComplianceCutoff) -> str:
-    """n at which the observed rate would just clear: z² p(1 − p) / (p̂ − p)²."""
-    rate, required = finding.tally.rate, design.required_rate
-    if rate is None or rate <= required:
-        return ""
-    z = upper_z(design.alpha)
-    needed = math.ceil(z * z * required * (1 - required) / (rate - required) ** 2)
-    return (
-        f"The observed rate meets {required:g} but {design.trials} trials do not show it: about "
-        f"{needed:,} would at this rate, or reconsider the confidence asked for."
-    )
-
-
-def _detectable(design: RegressionCutoff, power: float = 0.80) -> str:
-    """The highest rate that the resolved test signals with the usual power."""
-    low, high = 0.0, design.reference_rate
-    if (design.power(low) or 0.0) < power:
-        return "Not even a rate of 0 would be signalled: run more trials."
-    for _ in range(60):
-        middle = (low + high) / 2
-        reached = (design.power(middle) or 0.0) >= power
-        low, high = (middle, high) if reached else (low, middle)
-    return f"With {design.trials} trials a drop to {low:.4f} is signalled with power {power:g}."
-
-
-def _confidence(finding: Finding) -> str:
-    """A long-run property of the rule, never a probability about this verdict (§7.2)."""
-    if finding.alpha is None:
-        return ""
-    level = f"{finding.alpha:g}"
-    if finding.procedure is Procedure.REGRESSION:
-        return (
-            f"This rule was configured at nominal α = {level}. Under the stated reference model, "
-            "and assuming independent and stationary trials, the long-run probability of a false "
-            f"degradation signal is targeted at {level}, subject to discreteness and "
-            "approximation. This is not a posterior probability that this individual result is "
-            "wrong."
-        )
-    if finding.procedure is Procedure.COMPLIANCE:
-        softened = " This is a smoke run: no compliance is claimed."
-        return (
-            "If the true success probability were at or below the requirement, this rule would "
-            f"falsely declare compliance with probability controlled at {level}, subject to model "
-            "assumptions, discreteness and approximation. This is not a posterior probability "
-            f"that this individual result is correct."
-            f"{softened if finding.intent is Intent.SMOKE else ''}"
-        )
-    return ""
+    return (Note(kind=NoteKind.RETRIES, text=disclosed),)

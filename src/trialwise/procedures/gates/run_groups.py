@@ -99,7 +99,7 @@ def _trials(
     criterion: Criterion, contract: Contract, sampling: Sampling, trials: int | None
 ) -> int | None:
     """How many trials a criterion asks for, all inputs together; None where a baseline tells."""
-    from trialwise.procedures.planning.criterion_plans import USUAL_PROBES, USUAL_REPEATS
+    from trialwise.procedures.observational import USUAL_PROBES, USUAL_REPEATS
 
     size = criterion.trials or trials
     inputs = len(sampling.inputs)

@@ -8,9 +8,12 @@ from dataclasses import replace
 from trialwise.model.criterion import Criterion
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.postcondition import advisory_reasons, measured_errors
-from trialwise.model.verdict import Procedure
+from trialwise.procedures.registry import find_procedure
 
-__all__ = ["with_judge"]
+__all__ = ["CORRECTED_RATE", "with_judge"]
+
+#: The versioned name of the rule that decides by a rate corrected for a judge's errors.
+CORRECTED_RATE = "judged/corrected-interval"
 
 _BOTH_JUDGED = (
     "Both rates are what the judge said, uncorrected: where the judge errs more or less often than "
@@ -31,6 +34,10 @@ def with_judge(plan: CriterionPlan, criterion: Criterion) -> CriterionPlan:
     reasons, errors = advisory_reasons(criterion.checks), measured_errors(criterion.checks)
     if not reasons and errors is None:
         return plan
+    if errors is not None and plan.stops_early:
+        # The boundaries are for outcomes that are seen without error. The corrected rate decides
+        # once all trials are in, and has a rule of its own.
+        plan = replace(plan, stops_early=False, design=None, decision_rule=CORRECTED_RATE)
     return replace(
         plan,
         advisory=reasons,
@@ -42,7 +49,7 @@ def with_judge(plan: CriterionPlan, criterion: Criterion) -> CriterionPlan:
 
 
 def _caveats(plan: CriterionPlan) -> Iterator[str]:
-    if plan.procedure is Procedure.REGRESSION:
+    if find_procedure(plan.procedure).compares_baseline:
         yield _BOTH_JUDGED
     elif plan.each_input:
         yield _POOLED_LABELS

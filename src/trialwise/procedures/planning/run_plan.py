@@ -5,7 +5,7 @@ Everything that is wrong with a design is said at once, and nothing is run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,11 @@ from trialwise.model.evidence import Guard
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan, Plan
 from trialwise.model.sampling import CHALLENGES, Sampling
-from trialwise.model.verdict import Intent, Procedure
+from trialwise.model.verdict import Intent
+from trialwise.procedures.base import Refused, Situation
 from trialwise.procedures.claims import check_claim, default_draw
 from trialwise.procedures.planning.criterion_plans import plan_criterion
-from trialwise.procedures.planning.situation import Situation
+from trialwise.procedures.registry import find_procedure
 from trialwise.stats.sequential.trial_order import Draw
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def plan_run(
     refusals = [*_unargued(contract, options)]
     for name, sampling in contract.samplings.items():
         situation = Situation(
+            experiment=name,
             sampling=sampling,
             claim=contract.claim,
             options=options,
@@ -78,9 +80,13 @@ def plan_run(
             measuring=measuring,
         )
         criteria = [one for one in contract.criteria if contract.experiment_of(one) == name]
-        found = [plan_criterion(one, name, situation) for one in criteria]
-        mine = _riding([one for one in found if one is not None])
-        refusals += situation.refusals
+        found = [plan_criterion(one, situation) for one in criteria]
+        mine = _riding([one for one in found if not isinstance(one, Refused)])
+        refusals += [
+            f"{one.name}: {plan.reason}"
+            for one, plan in zip(criteria, found, strict=True)
+            if isinstance(plan, Refused)
+        ]
         if not mine:
             continue
         experiment = _experiment(sampling, mine, options, contract, fingerprints[name])
@@ -158,7 +164,7 @@ def _experiment(
 ) -> ExperimentPlan:
     name, inputs = criteria[0].experiment, sampling.inputs
     trials = max(one.trials * (len(inputs) if one.each_input else 1) for one in criteria)
-    draw = options.draw or _draw(criteria)
+    draw = options.draw or default_draw()
     return ExperimentPlan(
         name=name,
         identifier=sampling.identifier,
@@ -176,21 +182,13 @@ def _experiment(
     )
 
 
-def _draw(criteria: Iterable[CriterionPlan]) -> Draw:
-    """Independent draws wherever one of the criteria needs them, else every input equally often."""
-    draws = {
-        default_draw(one.procedure) for one in criteria if not one.each_input and one.alpha
-    } or {default_draw(Procedure.COMPLIANCE)}
-    return "independent" if "independent" in draws else "balanced"
-
-
 def _mode(
     trials: int, inputs: int, draw: Draw, contract: Contract, criteria: Sequence[CriterionPlan]
 ) -> SamplingMode:
     if contract.claim.population is PopulationClaim.FINITE_CORPUS:
         whole = trials >= inputs
         return SamplingMode.EXHAUSTIVE if whole else SamplingMode.WITHOUT_REPLACEMENT
-    if all(one.each_input and one.procedure is Procedure.SEQUENTIAL for one in criteria):
+    if all(one.each_input and find_procedure(one.procedure).may_stop_early for one in criteria):
         return SamplingMode.ADAPTIVE
     if draw == "balanced" and trials <= inputs:
         return SamplingMode.EXHAUSTIVE if trials == inputs else SamplingMode.WITHOUT_REPLACEMENT

@@ -10,6 +10,8 @@ from trialwise.contrib.conformance.adapters.latency_cases import sequence
 from trialwise.contrib.conformance.adapters.rate_cases import level
 from trialwise.contrib.conformance.field_comparison import Difference
 from trialwise.contrib.conformance.reference_cases import Case
+from trialwise.model.evidence import Threshold
+from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import (
     Caution,
@@ -18,13 +20,13 @@ from trialwise.model.verdict import (
     Finding,
     Intent,
     LatencyFinding,
-    Procedure,
     Verdict,
 )
 from trialwise.procedures.compliance import decide_compliance, decide_rate
 from trialwise.procedures.composite import compose
 from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
 from trialwise.procedures.observational import decide_observational
+from trialwise.procedures.registry import procedure_of
 from trialwise.procedures.regression import decide_regression
 from trialwise.stats.regression_cutoffs import RegressionCutoff
 from trialwise.stats.result_types import Rule
@@ -89,13 +91,18 @@ def exact_verdict(case: Case) -> dict[str, Any]:
 def composite_verdict(case: Case) -> dict[str, Any]:
     findings = [
         Finding(
-            criterion=entry["criterion_id"],
-            procedure=Procedure(entry["procedure"] or "OBSERVATIONAL"),
-            rule=None,
-            decision_rule=None,
+            plan=CriterionPlan(
+                criterion=entry["criterion_id"],
+                experiment="",
+                procedure=entry["procedure"] or "OBSERVATIONAL",
+                rule=None,
+                decision_rule=None,
+                alpha=entry["alpha"],
+                trials=0,
+                threshold=Threshold(),
+            ),
             decision=Decision(entry["verdict"]),
             tally=Tally(trials=0, passed=0),
-            alpha=entry["alpha"],
         )
         for entry in case.inputs["criteria"]
     ]
@@ -269,7 +276,7 @@ def _inferential(name: str, entry: Mapping[str, Any], rule: Rule) -> tuple[Findi
 
 
 def _procedure_fields(finding: Finding, entry: Mapping[str, Any]) -> dict[str, Any]:
-    if finding.procedure is Procedure.REGRESSION:
+    if procedure_of(finding).compares_baseline:
         design = finding.design if isinstance(finding.design, RegressionCutoff) else None
         return {
             "cutoff_integer": finding.cutoff,

@@ -1,0 +1,294 @@
+"""Rates over inputs and strata: the estimator that a claim asks for (§8.2.1).
+
+Apart from `compliance` because an estimator does not count every trial as a draw of its own, and
+apart from the two rule sets: each estimator has one rule, whichever set the rest of a verdict uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import TypeAlias
+
+from trialwise.decimals import as_written
+from trialwise.errors import InvalidArgument
+from trialwise.model.claim import Claim, Estimator, TargetEstimand
+from trialwise.model.finding_evidence import EstimatedEvidence
+from trialwise.model.plan import CriterionPlan
+from trialwise.model.tally import Tally
+from trialwise.model.verdict import Caution, Decision, Intent, ObservedRate
+from trialwise.procedures.base import Conclusion, Counts
+from trialwise.procedures.compliance import observed_status
+from trialwise.stats.cluster_estimators import ClusterEstimate, call_weighted, prompt_weighted
+from trialwise.stats.cluster_stratified import StratifiedEstimate, Stratum, stratified
+from trialwise.stats.result_types import Undefined
+from trialwise.validation import require_open_rate
+
+__all__ = [
+    "NOT_POSTERIOR",
+    "ClaimedCounts",
+    "CountsByInput",
+    "conclude_estimated",
+    "estimate_claim",
+    "matched_estimate",
+    "tally_of",
+]
+
+CountsByInput: TypeAlias = Mapping[str, tuple[int, int]]
+"""Successes and trials of each input, by its identifier."""
+
+NOT_POSTERIOR = "It is not the probability that this verdict is wrong."
+
+
+def tally_of(counts: CountsByInput) -> Tally:
+    """All inputs together."""
+    return Tally(
+        trials=sum(trials for _, trials in counts.values()),
+        passed=sum(passed for passed, _ in counts.values()),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedCounts:
+    """The counts of one criterion by input, with what its claim needs to know of the inputs."""
+
+    counts: CountsByInput
+    tally: Tally
+    claim: Claim
+    required_rate: float
+    intent: Intent
+    inputs: int | None
+    """Inputs of the sampling, tried or not."""
+    weights: Mapping[str, float]
+    strata: Mapping[str, str | None]
+
+    @classmethod
+    def of(cls, plan: CriterionPlan, counts: Counts) -> ClaimedCounts:
+        """Take them from what a procedure decides on."""
+        tried = counts.by_input
+        required, experiment = plan.threshold.required_rate, counts.experiment
+        assert required is not None
+        assert experiment is not None
+        ids = experiment.input_ids
+        return cls(
+            counts=tried,
+            tally=tally_of(tried),
+            claim=counts.claim,
+            required_rate=required,
+            intent=counts.intent,
+            inputs=len(ids),
+            weights=dict(zip(ids, experiment.weights, strict=False)),
+            strata=dict(zip(ids, experiment.strata, strict=False)),
+        )
+
+    @property
+    def target(self) -> str:
+        """The required rate as text."""
+        return f"{self.required_rate:g}"
+
+    def conclude(
+        self, decision: Decision, observed: ObservedRate, statement: str, **given: object
+    ) -> Conclusion:
+        """Make a conclusion with what all of them have in common.
+
+        Args:
+            decision: What was decided.
+            observed: Where the observed rate stands.
+            statement: The decision with its reason.
+            given: Further fields.
+        """
+        met = observed is not ObservedRate.BELOW_THRESHOLD
+        short = Caution.STRANDS_DISAGREE if met else Caution.FAIL_CLEAR
+        fields = {"caution": Caution.ADEQUATE_POWER if decision is Decision.PASS else short}
+        return Conclusion(
+            decision=decision,
+            tally=self.tally,
+            statement=statement,
+            observed_rate=observed,
+            **(fields | given),  # type: ignore[arg-type]
+        )
+
+    def conclude_nothing(self, reason: str) -> Conclusion:
+        """A design of which no result could have been a PASS, or no result at all."""
+        n, smoke = self.tally.trials, self.intent is Intent.SMOKE
+        tried = f"{n} trials of {len(self.counts)} inputs"
+        short = f"{tried} cannot show a rate of {self.target}: {reason}."
+        return Conclusion(
+            decision=Decision.FAIL if n and smoke else Decision.INCONCLUSIVE,
+            tally=self.tally,
+            caution=Caution.FEASIBILITY_REFUSED if n else Caution.ZERO_EVALUABLE,
+            statement=short if n else "No trial was available to decide on.",
+        )
+
+    def state(
+        self, decision: Decision, observed: ObservedRate, fact: str, *, rate: str = "above"
+    ) -> str:
+        """The statement of a finding, softened for a smoke run (§5.7.4)."""
+        if self.intent is Intent.SMOKE:
+            target = f"the target of {self.target}"
+            if decision is Decision.PASS:
+                return f"The observed rate is consistent with {target} ({fact})."
+            if observed is ObservedRate.BELOW_THRESHOLD:
+                return f"The observed rate is inconsistent with {target} ({fact})."
+            return f"The observed rate meets {target} but does not show it ({fact})."
+        if decision is Decision.PASS:
+            return f"The evidence supports a rate {rate} {self.target} ({fact})."
+        return f"A rate {rate} {self.target} was not shown ({fact})."
+
+
+def matched_estimate(
+    claim: Claim,
+    counts: CountsByInput,
+    *,
+    alpha: float,
+    weights: Mapping[str, float],
+    strata: Mapping[str, str | None],
+) -> ClusterEstimate | StratifiedEstimate:
+    """The estimator of a claim, with the interval whose lower end is the one-sided bound at alpha.
+
+    Args:
+        claim: With an estimator.
+        counts: Of at least one input, each with at least one trial.
+        alpha: Below one half.
+        weights: Of each input, 1 where not given.
+        strata: Of each input, for a stratum-weighted rate.
+    """
+    if require_open_rate("alpha", alpha) >= 0.5:
+        raise InvalidArgument("alpha", alpha, "be below 0.5: a bound needs more than even odds")
+    confidence = float(1 - 2 * as_written(alpha))
+    if claim.estimator is Estimator.STRATIFIED:
+        return stratified(_strata(claim, counts, weights, strata), confidence=confidence)
+    by_input = claim.estimand is TargetEstimand.PROMPT_WEIGHTED
+    estimate = partial(prompt_weighted if by_input else call_weighted, list(counts.values()))
+    if claim.estimator is Estimator.KORN_GRAUBARD:
+        return estimate(confidence=confidence, method="korn-graubard")
+    return estimate(confidence=confidence, method="prompts")
+
+
+def _strata(
+    claim: Claim,
+    counts: CountsByInput,
+    weights: Mapping[str, float],
+    strata: Mapping[str, str | None],
+) -> list[Stratum]:
+    """The strata of a stratum-weighted rate; for the others every input is one of its own."""
+    alike = claim.estimand is TargetEstimand.PROMPT_WEIGHTED
+    shares: dict[str, float] = {}
+    tallies: dict[str, tuple[int, int]] = {}
+    if claim.estimand is TargetEstimand.STRATUM_WEIGHTED:
+        labels = {name: str(strata[name]) for name in strata}
+    else:
+        labels = {name: name for name in (*weights, *counts)}
+    for name, label in labels.items():
+        shares[label] = shares.get(label, 0.0) + (1.0 if alike else weights.get(name, 1.0))
+        passed, trials = counts.get(name, (0, 0))
+        before, among = tallies.get(label, (0, 0))
+        tallies[label] = before + passed, among + trials
+    return [
+        Stratum(name=label, weight=shares[label], successes=passed, trials=trials)
+        for label, (passed, trials) in tallies.items()
+    ]
+
+
+def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
+    """Decide by the claim's estimator: PASS where the one-sided lower bound reaches the rate.
+
+    Args:
+        plan: With an estimator.
+        counts: All planned trials.
+    """
+    alpha = plan.alpha
+    assert alpha is not None
+    return estimate_claim(ClaimedCounts.of(plan, counts), alpha)
+
+
+def estimate_claim(case: ClaimedCounts, alpha: float) -> Conclusion:
+    """Decide a required rate by the estimator of a claim, whatever was planned.
+
+    Args:
+        case: The counts by input, with a claim that names an estimator.
+        alpha: The false-compliance level.
+    """
+    estimator, estimand = case.claim.estimator, case.claim.estimand
+    assert estimator is not None
+    untried = _untried(case, estimator)
+    if case.tally.trials == 0 or untried:
+        return case.conclude_nothing(untried)
+    match = partial(
+        matched_estimate, case.claim, alpha=alpha, weights=case.weights, strata=case.strata
+    )
+    found = match(case.counts)
+    if isinstance(found.interval, Undefined):
+        return case.conclude_nothing(found.interval.reason)
+    perfect = match({name: (trials, trials) for name, (_, trials) in case.counts.items()}).interval
+    if not isinstance(perfect, Undefined) and perfect.low < case.required_rate:
+        reason = f"even without a failure the bound would be {perfect.low:.4g}"
+        return case.conclude_nothing(reason)
+    low = found.interval.low
+    decision = Decision.PASS if low >= case.required_rate else Decision.FAIL
+    observed = _weighted_observed(case, found)
+    over = f"over {len(case.counts)} inputs, lower bound {low:.4g}"
+    return case.conclude(
+        decision,
+        observed,
+        case.state(decision, observed, f"{estimand} rate {found.rate:.4g} {over}"),
+        evidence=EstimatedEvidence(
+            estimator=found, estimate=found.rate, lower_bound=low, interval=found.interval
+        ),
+        null=f"the {estimand} rate is at most {case.target}",
+        alternative=f"the {estimand} rate is above {case.target}",
+        confidence_statement=_assumed(case.claim, estimator, alpha),
+    )
+
+
+def _untried(case: ClaimedCounts, estimator: Estimator) -> str:
+    """Which part of a weighted rate has no trial to stand for it; empty where each has."""
+    if estimator is not Estimator.STRATIFIED:
+        return ""
+    for part in _strata(case.claim, case.counts, case.weights, case.strata):
+        if part.trials == 0:
+            return f"{part.name} was not tried"
+    by_input = case.claim.estimand is not TargetEstimand.STRATUM_WEIGHTED
+    missing = by_input and len(case.counts) < (case.inputs or 0)
+    return "not every input was tried" if missing else ""
+
+
+def _weighted_observed(
+    case: ClaimedCounts, found: ClusterEstimate | StratifiedEstimate
+) -> ObservedRate:
+    """Where the estimate stands, in rationals: 0.9 is at 0.9 and not beside it."""
+    if isinstance(found, StratifiedEstimate):
+        parts = [
+            (as_written(one.weight), Fraction(int(one.successes), int(one.trials)))
+            for one in found.strata
+        ]
+    elif found.estimand == "prompt-weighted":
+        parts = [(Fraction(1), Fraction(*pair)) for pair in case.counts.values()]
+    else:
+        return observed_status(case.tally, case.required_rate)
+    gap = sum(w * rate for w, rate in parts) - as_written(case.required_rate) * sum(
+        w for w, _ in parts
+    )
+    if gap == 0:
+        return ObservedRate.AT_THRESHOLD
+    return ObservedRate.ABOVE_THRESHOLD if gap > 0 else ObservedRate.BELOW_THRESHOLD
+
+
+def _assumed(claim: Claim, estimator: Estimator, alpha: float) -> str:
+    """What the level belongs to, and what it takes for granted."""
+    if estimator is Estimator.STRATIFIED:
+        given = (
+            "the weights are as declared and the trials of one stratum are independent, by a score "
+            "interval that is approximate where strata have few trials"
+        )
+    else:
+        given = (
+            f"the inputs are independent draws from {claim.population_name}, by Wilson's bound "
+            "over inputs, which is approximate"
+        )
+    return (
+        f"If the rate were at or below the requirement, this rule would falsely declare compliance "
+        f"with probability targeted at {alpha:g}, provided that {given}. {NOT_POSTERIOR}"
+    )
