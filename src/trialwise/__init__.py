@@ -60,9 +60,13 @@ _MODULES = {
     "runtime.comparing": "Comparison compare compare_runs",
     "runtime.guardrail_contract": "guardrail_contract",
     "runtime.measuring": "Measurement measure",
-    "runtime.preparing": "plan",
+    "runtime.preparing": "check",
     "runtime.result": "Result SuiteResult",
     "runtime.running": "run run_all",
+    "runtime.trial_sizing": (
+        "SizingAnswer plan plan_compare plan_compliance plan_latency plan_precision "
+        "plan_regression"
+    ),
     "runtime.outcome_scoring": "Scored measure_outcomes score",
     "traces.trace_files": "read_trace read_traces",
 }

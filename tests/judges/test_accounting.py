@@ -471,7 +471,7 @@ def test_labels_of_all_inputs_are_not_those_of_one(
     )
     contract = tw.Contract("agent", service, [criterion], sampling=["yes", "no"])
 
-    (planned,) = tw.plan(contract, trials=40).criteria
+    (planned,) = tw.check(contract, trials=40).criteria
 
     assert any("of all inputs together" in one for one in planned.caveats) is each_input
 
@@ -480,7 +480,7 @@ def test_what_the_judge_could_not_read_is_no_error_of_the_judge() -> None:
     """As a trial without a reply: a fifth of 10,000 gave nothing to read, and 75 % are good."""
     errors = Confusion(true_pass=735_000, false_fail=15_000, true_fail=225_000, false_pass=25_000)
     criterion = tw.Criterion("judged", str.isupper, at_least=0.75)
-    plan = tw.plan(tw.Contract("a", service, [criterion], sampling=["x"]), trials=10_000, seed=1)
+    plan = tw.check(tw.Contract("a", service, [criterion], sampling=["x"]), trials=10_000, seed=1)
     (planned,) = plan.criteria
     results = [
         *[CheckResult.ok()] * 7_400,

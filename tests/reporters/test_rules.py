@@ -16,7 +16,7 @@ from trialwise.stats import Confusion
 def planned(latency: tw.Latency | None = None, **options: Any) -> Plan:
     criterion = tw.Criterion("right", tw.contains("4"), at_least=0.8)
     contract = tw.Contract("sums", lambda _: "4", [criterion], latency=latency)
-    return tw.plan(contract, inputs=["2 + 2"], seed=1, **options)
+    return tw.check(contract, inputs=["2 + 2"], seed=1, **options)
 
 
 def said(plan: Plan) -> str:

@@ -34,7 +34,7 @@ def contract() -> tw.Contract:
 def everything(folder: Path) -> list[str]:
     """Plan, run, measure and compare, each in a line."""
     options: dict[str, Any] = {"inputs": ["q"], "seed": 1}
-    planned = tw.plan(contract(), **options)
+    planned = tw.check(contract(), **options)
     ran = tw.run(contract(), store=None, **options)
     measured = tw.measure(contract(), trials=20, store=None, baselines=folder, **options)
     compared = compare(contract(), contract(), trials=10, store=None, **options)

@@ -133,7 +133,7 @@ def what_a_result_holds(result: tw.Result) -> None:
 
 
 def planning_and_measuring(contract: tw.Contract) -> None:
-    plan = tw.plan(contract, inputs=QUESTIONS, trials=50)
+    plan = tw.check(contract, inputs=QUESTIONS, trials=50)
     assert_type(plan, tw.Plan)
     assert_type(plan.criteria[0].cutoff, int | None)
     measured = tw.measure(contract, inputs=QUESTIONS, trials=1000, valid_days=90)

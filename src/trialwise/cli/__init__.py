@@ -1,1 +1,10 @@
-"""The command line: the only place that knows click."""
+"""The command line: reads options, calls `trialwise.runtime`, prints. The only place with click.
+
+main                  finds the subcommand; turns what happens into an exit code
+<name>_command        one module for each subcommand, loaded when it is called
+plan                  `trialwise plan`, question by question
+selecting             the suite, its contracts, and the settings that options change
+stored                where runs are kept, and which ones an argument means
+printing, exits       standard output; exit codes
+baseline_listing, trial_listing, judge_texts, examination, verify   what commands print
+"""

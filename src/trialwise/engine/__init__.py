@@ -1,1 +1,24 @@
-"""The engine and the ports it owns: what it asks of a service, a store and a clock."""
+"""The engine: runs the trials of a plan, and owns the ports to a service, a log and a clock.
+
+What a run knows, without I/O:
+    run_state            which trial comes next, what is in flight, when the run is over
+    experiment_state     the same for the trials of one list of inputs
+    criterion_progress   how one criterion stands, stream by stream
+    lookahead            does not start trials that will probably not be needed
+    input_order, seeds   which input and which seed each trial gets: functions of the plan alone
+    spending_meter       what the run takes, and the budget that ends it
+    pacing               the rate limit, and the waits between attempts
+
+What happens to one trial:
+    attempt              the call: time limit, retries, the class of an error
+    reply_checking       from a reply to a trial: what every criterion says of it
+    excerpts             what of a reply is kept, without secrets
+    trial_expenses       what all attempts of a trial took together
+    gathering, cancellation   async details
+
+Around it:
+    drivers              run what the state hands out: on an event loop, or with an executor
+    ledger               every trial is durable before it counts
+    ports                what the engine asks of services, logs, clocks and interrupts
+    run_events           what listeners hear
+"""

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from trialwise.stats.sequential.catalogue import DesignCache
     from trialwise.stores.runs import StoredRun
 
-__all__ = ["PreparedRun", "design_cache", "plan", "prepare", "prepare_run", "prepare_runs"]
+__all__ = ["PreparedRun", "check", "design_cache", "prepare", "prepare_run", "prepare_runs"]
 
 
-def plan(
+def check(
     contract: Contract,
     *,
     inputs: Any = None,
@@ -38,7 +38,10 @@ def plan(
     baselines: str | Path = "baselines",
     **settings: Unpack[RunSettings],
 ) -> Plan:
-    """What `run` would do, without a trial: its sizes, its rules in counts, its seed.
+    """Plan a run and run nothing: its sizes, its rules in counts, its seed.
+
+    This is what `trialwise check` does for a suite. To find out how many trials you need, use
+    `plan`.
 
     Raises:
         DesignRefused: The design cannot support its claim.
@@ -46,7 +49,7 @@ def plan(
     >>> import trialwise as tw
     >>> criterion = tw.Criterion("answers", tw.contains("555"), at_least=0.9)
     >>> contract = tw.Contract("sums", lambda question: "555", [criterion])
-    >>> tw.plan(contract, inputs=["What is 15 * 37?"], trials=50).criteria[0].cutoff
+    >>> tw.check(contract, inputs=["What is 15 * 37?"], trials=50).criteria[0].cutoff
     49
     """
     whole = contract if inputs is None else contract.with_inputs(inputs)

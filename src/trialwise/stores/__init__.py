@@ -1,1 +1,7 @@
-"""Where things are kept: adapters that touch the disk, so that nothing below them has to."""
+"""What is kept on disk.
+
+runs        a folder for each run: plan, journal and record
+journal     one checksummed line for each trial, durable as it completes
+baselines   measured baselines, as files that people and git can read
+designs     sequential designs, so that none is searched for twice
+"""

@@ -1,11 +1,11 @@
-"""What every form of `trialwise plan` shares: the usual options, and how a plan is handed out."""
+"""What the questions of `trialwise plan` share: the usual options, and where the answer goes."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,15 +13,13 @@ from trialwise.cli.exits import ExitCode
 from trialwise.cli.plan.option_types import DURATION, RATE, TRIALS, USD, option_name, refusal
 
 if TYPE_CHECKING:
-    from trialwise.procedures.sizing.sizing_plans import Plan, Prices
+    from trialwise.runtime.trial_sizing import Format, SizingAnswer
 
 __all__ = [
-    "Output",
     "answer",
     "confidence_option",
     "power_option",
     "priced",
-    "prices_of",
     "trials_option",
     "written",
 ]
@@ -42,13 +40,14 @@ _OPTIONS = {
 }
 
 
-class Output(TypedDict):
-    """Where a plan goes."""
-
-    as_json: bool
-    html: Path | None
-    svg: Path | None
-    output: Path | None
+#: What the ending of an output file asks for.
+_FORMATS: dict[str, Format] = {
+    ".json": "json",
+    ".html": "html",
+    ".htm": "html",
+    ".svg": "svg",
+    ".txt": "text",
+}
 
 
 def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
@@ -84,40 +83,34 @@ written = _all(
 )
 
 
-def prices_of(trial_usd: float | None, trial_s: float | None) -> Prices:
-    """What a trial costs, as far as it was said."""
-    from trialwise.procedures.sizing.sizing_plans import Prices
-
-    return Prices(trial_usd=trial_usd, trial_s=trial_s)
-
-
-def answer(make: Callable[[], Plan], output: Output) -> int:
-    """Make a plan and hand it out; the exit code says whether it was refused.
+def answer(question: Callable[..., SizingAnswer], given: dict[str, Any]) -> int:
+    """Answer a question and hand the answer out; the exit code says whether it was refused.
 
     Args:
-        make: Builds the question and plans it; what the question refuses is told by option.
-        output: Where the plan goes.
+        question: A function of `trialwise.runtime.trial_sizing`.
+        given: Its arguments, and where the answer goes.
     """
     from trialwise.errors import InvalidArgument
 
-    for path in (output["html"], output["svg"], output["output"]):
+    as_json, html, svg, output = (given.pop(name) for name in ("as_json", "html", "svg", "output"))
+    for path in (html, svg, output):
         _check_place(path)
-    _check_kind(output["output"])
+    _check_kind(output)
     try:
-        plan = make()
+        found = question(**given)
     except InvalidArgument as error:
         name = _OPTIONS.get(error.argument, f"--{error.argument.replace('_', '-')}")
         raise refusal(name, _as_written(name, error.value), error.allowed) from None
-    for path in (output["html"], output["svg"]):
-        if path is not None:
-            _write(path, plan, ".html" if path is output["html"] else ".svg")
-    if output["output"] is not None:
-        _write(output["output"], plan, output["output"].suffix.lower())
+    if html is not None:
+        _write(html, found.render("html"))
+    if svg is not None:
+        _write(svg, found.render("svg"))
+    if output is not None:
+        _write(output, found.render(_FORMATS[output.suffix.lower()]))
     else:
-        text = _rendered(plan, ".json" if output["as_json"] else ".txt", unicode=_shows_unicode())
+        text = found.render("json" if as_json else "text", unicode=_shows_unicode())
         click.echo(text, nl=False)
-    refused = getattr(plan, "refusal", None) is not None
-    return ExitCode.REFUSED if refused else ExitCode.PASS
+    return ExitCode.REFUSED if found.is_refused else ExitCode.PASS
 
 
 def _as_written(name: str, value: object) -> object:
@@ -131,34 +124,7 @@ def _as_written(name: str, value: object) -> object:
     return f"{(100 * Decimal(repr(value))).normalize():f}%"
 
 
-def _rendered(plan: Plan, kind: str, *, unicode: bool = True) -> str:
-    if kind == ".json":
-        import json
-
-        from trialwise.procedures.sizing.sizing_plans import plan_data
-
-        return json.dumps(plan_data(plan), indent=2, ensure_ascii=not unicode) + "\n"
-    from trialwise.pages.sizing import build_sizing_page
-
-    page = build_sizing_page(plan)
-    if kind == ".svg":
-        from trialwise.documents.charts import Chart
-        from trialwise.renderers.html.chart_file import render_chart_file
-
-        charts = [block for block in page.blocks if isinstance(block, Chart)]
-        return render_chart_file(charts)
-    if kind in (".html", ".htm"):
-        from trialwise.renderers.html.page_frame import render_document
-
-        return render_document(page)
-    from trialwise.renderers.capabilities import Capabilities
-    from trialwise.renderers.document_text import render_document_text
-
-    return render_document_text(page, Capabilities(unicode=unicode))
-
-
-def _write(path: Path, plan: Plan, kind: str) -> None:
-    text = _rendered(plan, kind)
+def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -173,8 +139,7 @@ def _check_place(path: Path | None) -> None:
 
 
 def _check_kind(path: Path | None) -> None:
-    kinds = (".json", ".html", ".htm", ".svg", ".txt")
-    if path is not None and path.suffix.lower() not in kinds:
+    if path is not None and path.suffix.lower() not in _FORMATS:
         raise refusal("--output", path, "end in .json, .html, .svg or .txt")
 
 

@@ -1,25 +1,20 @@
-"""The forms of `trialwise plan` beside the bare rate: plans with a fixed number of trials."""
+"""The questions of `trialwise plan` beside the bare rate: tests with a fixed number of trials."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Any
 
 import click
 
 from trialwise.cli.plan.answer import (
-    Output,
     answer,
     confidence_option,
     power_option,
     priced,
-    prices_of,
     trials_option,
     written,
 )
 from trialwise.cli.plan.option_types import LIMIT, PERCENTILE, RATE, SUCCESSES, TRIALS
-
-if TYPE_CHECKING:
-    from trialwise.procedures.sizing.sizing_plans import Plan
 
 __all__ = ["FORMS"]
 
@@ -34,17 +29,7 @@ __all__ = ["FORMS"]
 @power_option
 @priced
 @written
-def compliance_form(
-    *,
-    rate: float,
-    better: float | None,
-    trials: int | None,
-    confidence: float,
-    power: float,
-    trial_usd: float | None,
-    trial_s: float | None,
-    **output: Unpack[Output],
-) -> int:
+def compliance_form(**given: Any) -> int:
     """Plan a fixed number of trials that shows a rate above RATE.
 
     Exact and Wilson cutoffs, the trials from which the power is kept, the first crossing, and the
@@ -54,22 +39,9 @@ def compliance_form(
     Example:
       trialwise plan compliance 95% --better 97%
     """
+    from trialwise.runtime.trial_sizing import plan_compliance
 
-    def make() -> Plan:
-        from trialwise.procedures.sizing import sizing_plans as sizing
-
-        usual = sizing.ComplianceQuestion.usual_better(rate)
-        question = sizing.ComplianceQuestion(
-            required_rate=rate,
-            better_rate=usual if better is None else better,
-            confidence=confidence,
-            power=power,
-            trials=trials,
-            prices=prices_of(trial_usd, trial_s),
-        )
-        return sizing.plan_compliance(question)
-
-    return answer(make, output)
+    return answer(plan_compliance, given)
 
 
 @click.command("regression", short_help="See a drop from a measured baseline.")
@@ -80,17 +52,7 @@ def compliance_form(
 @power_option
 @priced
 @written
-def regression_form(
-    *,
-    baseline: tuple[int, int],
-    drop: float,
-    trials: int | None,
-    confidence: float,
-    power: float,
-    trial_usd: float | None,
-    trial_s: float | None,
-    **output: Unpack[Output],
-) -> int:
+def regression_form(**given: Any) -> int:
     """Plan the trials that see a drop from a baseline, or refuse.
 
     Cutoffs in both rule sets, with the false alarms they really raise once the baseline's own
@@ -100,22 +62,9 @@ def regression_form(
     Example:
       trialwise plan regression --baseline 951/1000 --drop 3%
     """
+    from trialwise.runtime.trial_sizing import plan_regression
 
-    def make() -> Plan:
-        from trialwise.procedures.sizing import sizing_plans as sizing
-
-        question = sizing.RegressionQuestion(
-            baseline_successes=baseline[0],
-            baseline_trials=baseline[1],
-            drop=drop,
-            confidence=confidence,
-            power=power,
-            trials=trials,
-            prices=prices_of(trial_usd, trial_s),
-        )
-        return sizing.plan_regression(question)
-
-    return answer(make, output)
+    return answer(plan_regression, given)
 
 
 @click.command("latency", short_help="What a claim about a latency percentile takes.")
@@ -147,18 +96,7 @@ def regression_form(
 @confidence_option
 @priced
 @written
-def latency_form(
-    *,
-    percentile: tuple[float, ...],
-    baseline: int | None,
-    trials: int | None,
-    limit: float | None,
-    success_rate: float,
-    confidence: float,
-    trial_usd: float | None,
-    trial_s: float | None,
-    **output: Unpack[Output],
-) -> int:
+def latency_form(**given: Any) -> int:
     """Plan a claim about a latency percentile, from counts alone.
 
     The fewest successful trials that show it and that bound it; against a baseline the ranks and
@@ -169,23 +107,13 @@ def latency_form(
       trialwise plan latency --percentile 95 --baseline 935 --trials 192
       trialwise plan latency --percentile 99 --trials 400 --limit 500ms
     """
+    from trialwise.runtime.trial_sizing import plan_latency
 
-    def make() -> Plan:
-        from trialwise.procedures.sizing import sizing_plans as sizing
-
-        question = sizing.LatencyQuestion(
-            percentiles=percentile,
-            baseline_trials=baseline,
-            trials=trials,
-            limited=limit is not None,
-            limit_s=limit or None,
-            success_rate=success_rate,
-            confidence=confidence,
-            prices=prices_of(trial_usd, trial_s),
-        )
-        return sizing.plan_latency(question)
-
-    return answer(make, output)
+    limit = given.pop("limit")
+    given["percentiles"] = given.pop("percentile")
+    # The answer is the same for every limit, so one may be asked for without a number.
+    given["limited"], given["limit_s"] = limit is not None, limit or None
+    return answer(plan_latency, given)
 
 
 @click.command("precision", short_help="Estimate a rate to within a margin.")
@@ -195,16 +123,7 @@ def latency_form(
 @confidence_option
 @priced
 @written
-def precision_form(
-    *,
-    rate: float,
-    margin: float,
-    trials: int | None,
-    confidence: float,
-    trial_usd: float | None,
-    trial_s: float | None,
-    **output: Unpack[Output],
-) -> int:
+def precision_form(**given: Any) -> int:
     """Plan the trials that estimate a rate of about RATE to within a margin.
 
     The Wilson, exact and textbook intervals, with how often each really holds the true rate.
@@ -213,20 +132,9 @@ def precision_form(
     Example:
       trialwise plan precision 95% --margin 2%
     """
+    from trialwise.runtime.trial_sizing import plan_precision
 
-    def make() -> Plan:
-        from trialwise.procedures.sizing import sizing_plans as sizing
-
-        question = sizing.PrecisionQuestion(
-            rate=rate,
-            margin=margin,
-            confidence=confidence,
-            trials=trials,
-            prices=prices_of(trial_usd, trial_s),
-        )
-        return sizing.plan_precision(question)
-
-    return answer(make, output)
+    return answer(plan_precision, given)
 
 
 @click.command("compare", short_help="Tell two variants apart (A/B).")
@@ -243,19 +151,7 @@ def precision_form(
 @power_option
 @priced
 @written
-def compare_form(
-    *,
-    rate: float,
-    drop: float,
-    pairs: int | None,
-    discordance: float | None,
-    two_sided: bool,
-    confidence: float,
-    power: float,
-    trial_usd: float | None,
-    trial_s: float | None,
-    **output: Unpack[Output],
-) -> int:
+def compare_form(**given: Any) -> int:
     """Plan an A/B comparison: on the same inputs, and on separate ones.
 
     The exact McNemar test by enumeration, for as often as the two may disagree, and Fisher's exact
@@ -265,23 +161,9 @@ def compare_form(
     Example:
       trialwise plan compare --rate 90% --drop 5% --pairs 200
     """
+    from trialwise.runtime.trial_sizing import plan_compare
 
-    def make() -> Plan:
-        from trialwise.procedures.sizing import sizing_plans as sizing
-
-        question = sizing.CompareQuestion(
-            rate=rate,
-            drop=drop,
-            discordance=discordance,
-            confidence=confidence,
-            power=power,
-            two_sided=two_sided,
-            pairs=pairs,
-            prices=prices_of(trial_usd, trial_s),
-        )
-        return sizing.plan_compare(question)
-
-    return answer(make, output)
+    return answer(plan_compare, given)
 
 
 #: In the order of the help page.

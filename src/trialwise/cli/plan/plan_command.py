@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from functools import partial
+from typing import Any
 
 import click
 
 from trialwise.cli.plan.answer import (
-    Output,
     answer,
     confidence_option,
     power_option,
     priced,
-    prices_of,
     written,
 )
 from trialwise.cli.plan.fixed_size_commands import FORMS
 from trialwise.cli.plan.option_types import RATE, TRIALS, refusal
-
-if TYPE_CHECKING:
-    from trialwise.procedures.sizing.sizing_plans import Plan
 
 __all__ = ["command"]
 
@@ -103,21 +99,7 @@ def command() -> None:
 @click.option("--concurrency", type=TRIALS, default=1, help="Trials that may run at once.")
 @priced
 @written
-def rate_form(
-    *,
-    rate: float,
-    alternative: float | None,
-    confidence: float,
-    power: float,
-    max_trials: int | None,
-    batch: int,
-    criteria: int,
-    correction: str,
-    concurrency: int,
-    trial_usd: float | None,
-    trial_s: float | None,
-    **output: Unpack[Output],
-) -> int:
+def rate_form(**given: Any) -> int:
     """Plan a sequential test of "the rate is at least RATE".
 
     Rates are written 90% or 0.9, prices 0.02 or '$0.02', times 3s, 500ms, 2m or a number of
@@ -127,30 +109,14 @@ def rate_form(
     Example:
       trialwise plan 90% --max-trials 50 --price 0.02 --seconds 3s
     """
+    from trialwise.runtime.trial_sizing import plan
 
-    def make() -> Plan:
-        from trialwise.procedures.sizing import sizing_plans as sizing
-        from trialwise.stores.designs import FileDesignCache
+    return answer(partial(plan, before_search=_announce), given)
 
-        bad = sizing.SequentialQuestion.usual_alternative(rate)
-        question = sizing.SequentialQuestion(
-            required_rate=rate,
-            alternative_rate=bad if alternative is None else alternative,
-            confidence=confidence,
-            power=power,
-            max_trials=max_trials,
-            batch=batch,
-            criteria=criteria,
-            correction=sizing.Correction(correction),
-            concurrency=concurrency,
-            prices=prices_of(trial_usd, trial_s),
-        )
-        most = sizing.resolved_max_trials(question)
-        if most > _LONG:
-            click.echo(f"searching for a design of up to {most} trials ...", err=True)
-        return sizing.plan_sequential(question, cache=FileDesignCache.default())
 
-    return answer(make, output)
+def _announce(max_trials: int) -> None:
+    if max_trials > _LONG:
+        click.echo(f"searching for a design of up to {max_trials} trials ...", err=True)
 
 
 for form in FORMS:

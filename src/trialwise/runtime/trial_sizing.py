@@ -1,0 +1,332 @@
+"""How many trials do I need? The questions of `trialwise plan`, asked in Python.
+
+    plan              show that a rate is met, with the fewest trials: a sequential test
+    plan_compliance   show that a rate is met, with a fixed number of trials
+    plan_regression   see a drop from a baseline
+    plan_latency      show a latency percentile
+    plan_precision    estimate a rate to within a margin
+    plan_compare      tell two variants apart
+
+Nothing is run. Every function returns a `SizingAnswer`, which shows itself like the command does.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
+
+if TYPE_CHECKING:
+    from trialwise.procedures.sizing.sizing_plans import Plan, Prices
+
+__all__ = [
+    "SizingAnswer",
+    "plan",
+    "plan_compare",
+    "plan_compliance",
+    "plan_latency",
+    "plan_precision",
+    "plan_regression",
+]
+
+Format: TypeAlias = Literal["text", "json", "html", "svg"]
+
+
+@dataclass(frozen=True, slots=True)
+class SizingAnswer:
+    """What a question costs: its designs, their error rates, their trials, money and time.
+
+    >>> answer = plan(0.9, max_trials=50)
+    >>> answer.is_refused, answer.to_dict()["form"]
+    (False, 'rate')
+    """
+
+    plan: Plan
+    """The tables, as frozen values."""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether no such test can support its claim."""
+        return getattr(self.plan, "refusal", None) is not None
+
+    def show(self, *, stream: TextIO | None = None) -> None:
+        """Print the answer, as `trialwise plan` does."""
+        from trialwise.renderers.capabilities import read_capabilities
+
+        out = sys.stdout if stream is None else stream
+        out.write(self.render("text", unicode=read_capabilities(out).unicode))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain values, fit for JSON."""
+        from trialwise.procedures.sizing.sizing_plans import plan_data
+
+        return plan_data(self.plan)
+
+    def render(self, format_: Format, *, unicode: bool = True) -> str:
+        """The answer as text, as JSON, as an HTML page, or its charts as SVG.
+
+        Args:
+            format_: Which of them.
+            unicode: Whether the reader can show more than ASCII; for text and JSON.
+        """
+        if format_ == "json":
+            import json
+
+            return json.dumps(self.to_dict(), indent=2, ensure_ascii=not unicode) + "\n"
+        from trialwise.pages.sizing import build_sizing_page
+
+        page = build_sizing_page(self.plan)
+        if format_ == "svg":
+            from trialwise.documents.charts import Chart
+            from trialwise.renderers.html.chart_file import render_chart_file
+
+            return render_chart_file([one for one in page.blocks if isinstance(one, Chart)])
+        if format_ == "html":
+            from trialwise.renderers.html.page_frame import render_document
+
+            return render_document(page)
+        from trialwise.renderers.capabilities import Capabilities
+        from trialwise.renderers.document_text import render_document_text
+
+        return render_document_text(page, Capabilities(unicode=unicode))
+
+
+def plan(
+    rate: float,
+    *,
+    alternative: float | None = None,
+    confidence: float = 0.95,
+    power: float = 0.80,
+    max_trials: int | None = None,
+    batch: int = 1,
+    criteria: int = 1,
+    correction: str = "none",
+    concurrency: int = 1,
+    trial_usd: float | None = None,
+    trial_s: float | None = None,
+    before_search: Callable[[int], None] | None = None,
+) -> SizingAnswer:
+    """What does it take to show that a rate is met, if the test may stop early?
+
+    Args:
+        rate: The required rate.
+        alternative: The bad rate to tell it from; by default 10 points lower, and at least 1 %.
+        confidence: 1 − alpha.
+        power: 1 − beta.
+        max_trials: Upper limit on trials; by default twice the exact fixed sample.
+        batch: Decide after every so many trials.
+        criteria: How many criteria are decided on the same trials.
+        correction: How the criteria share alpha: "none" or "bonferroni".
+        concurrency: How many trials may run at once.
+        trial_usd: What a trial costs, in US dollars.
+        trial_s: How long a trial takes, in seconds.
+        before_search: Is given the upper limit on trials before designs are searched for. With
+            more than a thousand trials the search takes a while.
+    """
+    from trialwise.procedures.sizing import sizing_plans as sizing
+    from trialwise.stores.designs import FileDesignCache
+
+    usual = sizing.SequentialQuestion.usual_alternative(rate)
+    question = sizing.SequentialQuestion(
+        required_rate=rate,
+        alternative_rate=usual if alternative is None else alternative,
+        confidence=confidence,
+        power=power,
+        max_trials=max_trials,
+        batch=batch,
+        criteria=criteria,
+        correction=sizing.Correction(correction),
+        concurrency=concurrency,
+        prices=_prices(trial_usd, trial_s),
+    )
+    if before_search is not None:
+        before_search(sizing.resolved_max_trials(question))
+    return SizingAnswer(sizing.plan_sequential(question, cache=FileDesignCache.default()))
+
+
+def plan_compliance(
+    rate: float,
+    *,
+    better: float | None = None,
+    trials: int | None = None,
+    confidence: float = 0.95,
+    power: float = 0.80,
+    trial_usd: float | None = None,
+    trial_s: float | None = None,
+) -> SizingAnswer:
+    """How many trials, fixed beforehand, show that a rate is met?
+
+    Args:
+        rate: The required rate.
+        better: The true rate that you hope for; by default midway from `rate` to 100 %.
+        trials: Says what this many trials would do.
+        confidence: 1 − alpha.
+        power: 1 − beta.
+        trial_usd: What a trial costs, in US dollars.
+        trial_s: How long a trial takes, in seconds.
+    """
+    from trialwise.procedures.sizing import sizing_plans as sizing
+
+    usual = sizing.ComplianceQuestion.usual_better(rate)
+    question = sizing.ComplianceQuestion(
+        required_rate=rate,
+        better_rate=usual if better is None else better,
+        confidence=confidence,
+        power=power,
+        trials=trials,
+        prices=_prices(trial_usd, trial_s),
+    )
+    return SizingAnswer(sizing.plan_compliance(question))
+
+
+def plan_regression(
+    baseline: tuple[int, int],
+    *,
+    drop: float = 0.05,
+    trials: int | None = None,
+    confidence: float = 0.95,
+    power: float = 0.80,
+    trial_usd: float | None = None,
+    trial_s: float | None = None,
+) -> SizingAnswer:
+    """How many trials see a drop from a measured baseline?
+
+    Args:
+        baseline: Its successes and its trials, such as (951, 1000).
+        drop: The drop to see.
+        trials: Says what this many trials would do.
+        confidence: 1 − alpha.
+        power: 1 − beta.
+        trial_usd: What a trial costs, in US dollars.
+        trial_s: How long a trial takes, in seconds.
+    """
+    from trialwise.procedures.sizing import sizing_plans as sizing
+
+    question = sizing.RegressionQuestion(
+        baseline_successes=baseline[0],
+        baseline_trials=baseline[1],
+        drop=drop,
+        confidence=confidence,
+        power=power,
+        trials=trials,
+        prices=_prices(trial_usd, trial_s),
+    )
+    return SizingAnswer(sizing.plan_regression(question))
+
+
+def plan_latency(
+    percentiles: Sequence[float] = (0.95,),
+    *,
+    baseline: int | None = None,
+    trials: int | None = None,
+    limited: bool = False,
+    limit_s: float | None = None,
+    success_rate: float = 1.0,
+    confidence: float = 0.95,
+    trial_usd: float | None = None,
+    trial_s: float | None = None,
+) -> SizingAnswer:
+    """What does a claim about latency percentiles take?
+
+    Args:
+        percentiles: Of 0.5, 0.9, 0.95 and 0.99.
+        baseline: How many latencies the baseline holds.
+        trials: How many trials are planned.
+        limited: Whether an explicit limit is to be shown.
+        limit_s: That limit in seconds, if it is known; the answer does not depend on it.
+        success_rate: The share of trials that will succeed; only those have a latency.
+        confidence: 1 − alpha.
+        trial_usd: What a trial costs, in US dollars.
+        trial_s: How long a trial takes, in seconds.
+    """
+    from trialwise.procedures.sizing import sizing_plans as sizing
+
+    question = sizing.LatencyQuestion(
+        percentiles=tuple(percentiles),
+        baseline_trials=baseline,
+        trials=trials,
+        limited=limited or limit_s is not None,
+        limit_s=limit_s,
+        success_rate=success_rate,
+        confidence=confidence,
+        prices=_prices(trial_usd, trial_s),
+    )
+    return SizingAnswer(sizing.plan_latency(question))
+
+
+def plan_precision(
+    rate: float,
+    *,
+    margin: float,
+    trials: int | None = None,
+    confidence: float = 0.95,
+    trial_usd: float | None = None,
+    trial_s: float | None = None,
+) -> SizingAnswer:
+    """How many trials estimate a rate to within a margin?
+
+    Args:
+        rate: The rate that you expect.
+        margin: Half the width of the interval.
+        trials: Says what this many trials would do.
+        confidence: Of the interval.
+        trial_usd: What a trial costs, in US dollars.
+        trial_s: How long a trial takes, in seconds.
+    """
+    from trialwise.procedures.sizing import sizing_plans as sizing
+
+    question = sizing.PrecisionQuestion(
+        rate=rate,
+        margin=margin,
+        confidence=confidence,
+        trials=trials,
+        prices=_prices(trial_usd, trial_s),
+    )
+    return SizingAnswer(sizing.plan_precision(question))
+
+
+def plan_compare(
+    rate: float,
+    *,
+    drop: float,
+    pairs: int | None = None,
+    discordance: float | None = None,
+    two_sided: bool = False,
+    confidence: float = 0.95,
+    power: float = 0.80,
+    trial_usd: float | None = None,
+    trial_s: float | None = None,
+) -> SizingAnswer:
+    """How many inputs tell two variants apart?
+
+    Args:
+        rate: The rate of A.
+        drop: How far B lies below it.
+        pairs: Says what this many pairs would do.
+        discordance: The share of inputs on which exactly one passes; by default what is possible.
+        two_sided: Whether to look for a difference either way.
+        confidence: 1 − alpha.
+        power: 1 − beta.
+        trial_usd: What a trial costs, in US dollars.
+        trial_s: How long a trial takes, in seconds.
+    """
+    from trialwise.procedures.sizing import sizing_plans as sizing
+
+    question = sizing.CompareQuestion(
+        rate=rate,
+        drop=drop,
+        discordance=discordance,
+        confidence=confidence,
+        power=power,
+        two_sided=two_sided,
+        pairs=pairs,
+        prices=_prices(trial_usd, trial_s),
+    )
+    return SizingAnswer(sizing.plan_compare(question))
+
+
+def _prices(trial_usd: float | None, trial_s: float | None) -> Prices:
+    from trialwise.procedures.sizing.sizing_plans import Prices
+
+    return Prices(trial_usd=trial_usd, trial_s=trial_s)
