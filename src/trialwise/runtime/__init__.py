@@ -22,7 +22,6 @@ Afterwards:
     result               what `run` returns
     verifying            decides a stored run again and compares
     frames               tables for pandas and polars
-    notebook             HTML for notebooks
 
 Without a run:
     trial_sizing         `plan`: how many trials do I need?
