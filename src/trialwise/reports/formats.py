@@ -93,7 +93,7 @@ def report_format(
     )
 
 
-@report_format("html", ".html", ".htm", summary="a page to look at")
+@report_format("html", ".html", ".htm", summary="an HTML page for people")
 def _html(source: ReportSource) -> str:
     from trialwise.pages.run_report import render_html
 
@@ -113,7 +113,7 @@ def _gitlab(source: ReportSource) -> str:
     return render_gitlab(source.results, file=source.file)
 
 
-@report_format("json", ".json", summary="everything, for programs", is_json=True)
+@report_format("json", ".json", summary="all results as JSON, for programs", is_json=True)
 def _json(source: ReportSource) -> str:
     from trialwise.pages.json_report import describe_report
     from trialwise.renderers.json_text import render_json

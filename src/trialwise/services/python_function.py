@@ -60,7 +60,7 @@ class CallableService:
         abandon_on_cancel: Whether cancelling a sync function returns immediately.
         in_thread: Whether a sync function runs in a thread. Without a thread, nothing else runs
             meanwhile and nothing can cancel it, but it may start its own event loop. By default it
-            runs in a thread where trials run side by side or have a time limit.
+            runs in a thread if trials are concurrent or have a time limit.
         clock: Seconds from any origin, for the latency.
     """
 
