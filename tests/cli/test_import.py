@@ -1,4 +1,4 @@
-"""`trialwise import`: a neighbour's file becomes a suite that runs."""
+"""`trialwise import`: a file of another tool becomes a suite that runs."""
 
 from __future__ import annotations
 

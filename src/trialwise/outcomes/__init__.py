@@ -1,4 +1,4 @@
-"""Outcomes that somebody else produced, read from files: who was asked what, and whether it held.
+"""Decide outcomes that another tool produced, read from its result files.
 
 | format      | file                                      | an input is         | a criterion is |
 |-------------|-------------------------------------------|---------------------|----------------|
@@ -8,5 +8,16 @@
 | `inspect`   | Inspect AI logs, `.eval` and `.json`      | a sample            | a scorer       |
 | `promptfoo` | promptfoo results, `.json` and `.jsonl`   | a test's variables  | `success`      |
 
-Each module describes its format with an example; `read_outcomes` tells them apart by content.
+`trialwise.contrib.results` reads `junit`, `inspect` and `promptfoo`. Each reader describes its
+format with an example.
+
+- `outcome_reading`: reads files; `result_formats`: finds the reader of each
+- `csv_tables`, `json_lines`: the readers of this package; `field_records`: what both share
+- `field_layout`: which field means what; `scalar_fields`: single values
+- `bounded_files`: files within bounds on their size
+- `outcome_rows`: the rows of a file; `outcome_trials`: the trials they belong to
+- `outcome_order`: what is known of the order of the trials
+- `outcome_questions`: what a user asks; `outcome_plans`: the plan for it
+- `used_trials`: the trials that decide; `outcome_metrics`: numbers beside the verdict
+- `outcome_problems`: the error that lists what is wrong with a file
 """

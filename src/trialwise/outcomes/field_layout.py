@@ -1,4 +1,4 @@
-"""How a file says it: which field is what, and which values mean passed, failed or broken."""
+"""Which field of a file means what, and which values mean passed, failed or broken."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trialwise.validation import require_choice, require_real
 
 __all__ = ["FIELDS", "Layout", "Mark", "Unread", "error_class_of"]
 
-#: Names that are looked for where the layout gives none, in this order.
+#: Names that are looked for if the layout gives none, in this order.
 FIELDS: dict[str, tuple[str, ...]] = {
     "input": ("input_id", "input", "id", "case", "question"),
     "result": (
@@ -60,21 +60,21 @@ _TIMEOUT = re.compile(r"\btim(?:ed?|ing)[ -]?out", re.IGNORECASE)
 
 
 class Unread(ValueError):
-    """A value that means nothing here; the message says what would."""
+    """A value that cannot be read as a result; the message names values that can."""
 
 
 class Mark(NamedTuple):
-    """What one value says."""
+    """The result that one value stands for."""
 
     passed: bool | None
-    """None: there is no result, which counts as a failure."""
+    """None if there is no result, which counts as a failure."""
     error_class: ErrorClass = ErrorClass.NONE
     skipped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Which field is what. Names are those of columns, or of JSON fields, dotted where nested.
+    """Which field means what. Names are those of columns or JSON fields, dotted if nested.
 
     >>> layout = Layout(result=("score",), pass_at=0.7)
     >>> layout.mark(0.8).passed, layout.mark("error").error_class
@@ -83,28 +83,28 @@ class Layout:
 
     input: str | None = None
     result: tuple[str, ...] = ()
-    """One, or several that are criteria of their own: columns, scorers, metrics."""
+    """The fields that hold results; each is a criterion."""
     criterion: str | None = None
-    """The field that names the criterion, where every criterion has a line of its own."""
+    """The field that names the criterion, if every criterion has its own line."""
     trial: str | None = None
     order: str | None = None
     latency: str | None = None
-    """In seconds, or in milliseconds where the name ends in `_ms`."""
+    """The field with the latency in seconds, or in milliseconds if its name ends in `_ms`."""
     cost: str | None = None
     explanation: str | None = None
     evidence: str | None = None
     passes: frozenset[str] | None = None
-    """Words that mean passed; every other one then means failed."""
+    """Words that mean passed; every other word then means failed."""
     errors: frozenset[str] = frozenset()
     """Further words that mean that the trial broke."""
     skips: frozenset[str] = _SKIPS
     """Words that mean that there was no trial."""
     pass_at: float | None = None
-    """The least score that passes; without one only 0 and 1 are results."""
+    """The lowest score that passes; without it only 0 and 1 are results."""
     error_class: ErrorClass | str = ErrorClass.INFRASTRUCTURE
-    """Of trials that broke without saying how."""
+    """The error class of trials that broke without saying how."""
     delimiter: str | None = None
-    """Of a table; by default whichever of comma, semicolon and tab the header has most of."""
+    """The character between columns; by default the most frequent of `,`, `;` and tab."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -125,16 +125,16 @@ class Layout:
 
     @property
     def passing(self) -> str:
-        """What counts as passed, as far as this layout changes it."""
+        """What counts as passed, if this layout changes it."""
         parts = [] if self.pass_at is None else [f">= {self.pass_at:g}"]
         parts += [] if self.passes is None else [f"in {', '.join(sorted(self.passes))}"]
         return " or ".join(parts)
 
     def mark(self, value: Any) -> Mark:
-        """What a value says.
+        """Read a value as a result.
 
         Raises:
-            Unread: It says nothing that is known.
+            Unread: The value is not a result.
         """
         if value is None:
             return Mark(None)
@@ -144,7 +144,7 @@ class Layout:
             return Mark(None) if value != value else Mark(self._reaches(value))  # noqa: PLR0124 - NaN
         if isinstance(value, str):
             return self._word(value)
-        raise Unread(f"{_shorten(value)} is no single result: name one inside it, such as `a.b`")
+        raise Unread(f"{_shorten(value)} is not a single result: name one inside it, such as `a.b`")
 
     def _word(self, text: str) -> Mark:
         word = " ".join(text.split()).casefold()
@@ -184,7 +184,7 @@ class Layout:
 
 
 def error_class_of(text: str, layout: Layout) -> ErrorClass:
-    """The class of an error by its message: running out of time is the service's own failure."""
+    """Find the class of an error by its message: a timeout is the service's own failure."""
     return ErrorClass.TIMEOUT if _TIMEOUT.search(text) else layout.broken
 
 

@@ -1,4 +1,4 @@
-"""Records with named fields, as rows of outcomes: what JSON lines and tables share.
+"""Read records with named fields, which JSON lines and tables have in common.
 
 Every record is one trial with one or several results, or, where a field names the criterion, one
 result of one criterion:
@@ -24,9 +24,9 @@ from trialwise.outcomes.scalar_fields import amount, count, moment
 __all__ = ["Record", "read_records"]
 
 Record: TypeAlias = tuple[str, Mapping[str, Any]]
-"""Where it stands, and its fields."""
+"""The place of a record in its file, and its fields."""
 
-#: The input of records that name none.
+#: The input of records that do not name one.
 ONE_INPUT = "(not named)"
 _ABSENT: Any = object()
 
@@ -34,7 +34,7 @@ _ABSENT: Any = object()
 def read_records(
     records: Sequence[Record], *, name: str, form: str, layout: Layout, problems: Problems
 ) -> Outcomes:
-    """Rows of records.
+    """Read records into rows.
 
     Args:
         records: At least one.
@@ -73,7 +73,7 @@ def read_records(
 
 
 class _Fields:
-    """Which field of these records is what."""
+    """Finds out which field of the records means what."""
 
     def __init__(self, records: Sequence[Record], layout: Layout, problems: Problems) -> None:
         self._records = records
@@ -112,7 +112,7 @@ class _Fields:
         )
 
     def _find(self, what: str, given: str | None) -> str | None:
-        """The field by its given name, which must be there, or by a usual one, if any is."""
+        """Find a field by its given name, which must exist, or by a usual name."""
         if given is None:
             return next((name for name in FIELDS[what] if name in self._names), None)
         if all(_get(record, given) is _ABSENT for _, record in self._records):
@@ -143,8 +143,8 @@ class _Fields:
                 continue
             name = result if self.criterion is None else self._read_criterion(where, record)
             if name is not None:
-                told = self._explain_failure(record, mark)
-                yield OutcomeRow(criterion=name, where=where, **shared, **told)
+                fields = self._explain_failure(record, mark)
+                yield OutcomeRow(criterion=name, where=where, **shared, **fields)
 
     def _read_criterion(self, where: str, record: Mapping[str, Any]) -> str | None:
         assert self.criterion is not None
@@ -164,7 +164,7 @@ class _Fields:
         return None if isinstance(value, str) and not value.strip() else value
 
     def _read_shared_fields(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """What all outcomes of a record have in common."""
+        """Read what all outcomes of a record have in common."""
         shared: dict[str, Any] = {"input_id": ONE_INPUT}
         if self.input is not None:
             value = self._value(record, self.input)
@@ -194,29 +194,29 @@ class _Fields:
         return shared
 
     def _explain_failure(self, record: Mapping[str, Any], mark: Mark) -> dict[str, Any]:
-        """What a failure is explained by."""
+        """Read why a trial failed."""
         if mark.passed:
             return {"passed": True}
         error = _words(self._optional(record, "error"))
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "passed": False,
             "explanation": _words(self._optional(record, "explanation")) or error,
             "evidence": _words(self._optional(record, "evidence")),
         }
         if mark.passed is not None:
-            return told
-        told |= {"reason": FailReason.NO_VALUE, "error": error, "error_class": mark.error_class}
-        told["explanation"] = told["explanation"] or "the file holds no result"
+            return fields
+        fields |= {"reason": FailReason.NO_VALUE, "error": error, "error_class": mark.error_class}
+        fields["explanation"] = fields["explanation"] or "the file holds no result"
         stated = self._optional(record, "error_class")
         if isinstance(stated, str) and stated in {str(one) for one in ErrorClass}:
-            told["error_class"] = ErrorClass(stated)
+            fields["error_class"] = ErrorClass(stated)
         elif error and mark.error_class is ErrorClass.NONE:
-            told["error_class"] = error_class_of(error, self._layout)
-        return told
+            fields["error_class"] = error_class_of(error, self._layout)
+        return fields
 
 
 def _get(record: Mapping[str, Any], field: str) -> Any:
-    """A field by its name, or by the names on the way to it."""
+    """Return a field by its name, or by a dotted path to it."""
     if field in record:
         return record[field]
     value: Any = record

@@ -1,6 +1,6 @@
-"""Metrics beside a verdict: every input's counts, pass@k and pass^k, and what repetition shows.
+"""Numbers beside a verdict: the counts of every input, pass@k and pass^k, and repeated trials.
 
-They describe the outcomes of a file, all of them, and decide nothing.
+They describe all outcomes of a file and decide nothing.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ __all__ = ["CriterionMetrics", "InputMetrics", "Metrics", "PassK", "metrics_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputMetrics:
-    """One input's trials."""
+    """The trials of one input."""
 
     input_id: str
     trials: int
     passed: int
     rate: float
     interval: Interval
-    """Two-sided, for this input's own rate."""
+    """A two-sided interval for the rate of this input."""
     flaky: bool
     """Whether it both passed and failed."""
     errors: Mapping[str, int] = field(default_factory=dict)
     reliability: ReliabilitySummary | Undefined
-    """Of its trials in the order they were made."""
+    """Numbers from the order of its passes and failures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class CriterionMetrics:
     inputs: tuple[InputMetrics, ...]
     pass_k: tuple[PassK, ...]
     latency: LatencySummary | Undefined
-    """Of the trials that passed."""
+    """The latencies of the trials that passed."""
 
     @property
     def flaky(self) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ class Metrics:
     confidence: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, fit for JSON; what is undefined says why."""
+        """Return plain values for JSON; an undefined number is replaced by its reason."""
         from trialwise.model.codec import to_plain
 
         plain: dict[str, Any] = to_plain(self)
@@ -84,7 +84,7 @@ def metrics_of(
     rule: Rule = "wilson",
     order: Order = Order.UNKNOWN,
 ) -> Metrics:
-    """The metrics of some experiments.
+    """Compute the metrics of experiments.
 
     Args:
         experiments: In issue order, as far as it is known.
@@ -128,7 +128,7 @@ def _criterion(
         passed=passed,
         rate=passed / len(rows),
         inputs=inputs,
-        # A file says nothing of how its inputs were chosen: they are taken as a sample.
+        # A file does not say how its inputs were chosen, so they count as a sample.
         pass_k=tuple(
             pass_k_of(tasks, k, confidence=confidence, reach=Reach.POPULATION)
             for k in ks or usual_ks(fewest)

@@ -1,4 +1,4 @@
-"""The order of a file's trials: what is known of it, and whether it could be one of chance."""
+"""The order of the trials in a file, and whether it could be random."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from trialwise.outcomes.outcome_trials import Experiment, TrialRows
 
 __all__ = ["Order", "in_order", "is_sorted_by_input"]
 
-#: An order that chance gives once in a thousand files is taken as somebody's doing.
+#: An order that is this unlikely by chance counts as sorted.
 _BY_CHANCE = 0.001
 
 
 class Order(StrEnum):
-    """What is known of the order in which trials were issued."""
+    """What is known about the order in which trials were started."""
 
     UNKNOWN = "unknown"
-    """Nothing: a report may be sorted in any way."""
+    """Nothing is known: a report may be sorted in any way."""
     FILE = "file"
-    """They stand in the file in the order they were issued in."""
+    """The file lists the trials in the order in which they were started."""
     TIME = "time"
-    """Every row says when it began."""
+    """Every row says when its trial began."""
 
 
 def in_order(experiment: Experiment, order: Order, seed: int) -> Experiment:
-    """The experiment with its trials in issue order.
+    """Return the experiment with its trials in the order in which they were started.
 
     Where that is not known, a random one stands for it: the signs of dependence and drift that
     are looked for in it can then only appear by chance, while a file sorted by input would show

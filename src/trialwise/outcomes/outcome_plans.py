@@ -1,11 +1,11 @@
-"""A plan for outcomes that are there already: the design that would have led to them.
+"""Plan a decision about outcomes that already exist: the design that would have led to them.
 
-One fixed design a criterion, at the number of trials that were to be made. The inputs' repetitions
-are those of the file, and `draw` is "balanced", which with them means exactly that list of trials;
-that nobody here drew it is what the sampling mode says: externally supplied.
+Each criterion has one fixed design, at the number of trials that were planned. The repetitions of
+the inputs are those of the file, and `draw` is "balanced", which means exactly that list of trials.
+The sampling mode says that trialwise did not draw them: externally supplied.
 
-A fixed design takes its size as settled beforehand, and a sequential one its order as random.
-Neither can be read from a file, so that both are declared, and the verdict says so.
+A fixed design assumes that its size was settled beforehand, and a sequential design that its order
+is random. A file shows neither, so the user declares both, and the verdict says so.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _IN_SEQUENCE = (
 
 
 def scopes_of_outcomes(asked: Asked) -> dict[str, CriterionScope]:
-    """What each criterion is about, as a baseline of outcomes records it.
+    """Describe what each criterion is about, as a baseline of outcomes records it.
 
     A criterion is known by its name and by what counted as passed; the inputs by their names, how
     often each was tried does not matter.
@@ -91,7 +91,7 @@ def plan_outcomes(
     cache: DesignCache | None = None,
     measuring: bool = False,
 ) -> Plan:
-    """The plan, or why the outcomes cannot support what is asked of them.
+    """Plan the decision, or refuse with the reason why the outcomes cannot support it.
 
     Args:
         asked: What is asked.
@@ -159,7 +159,7 @@ def _sampling(experiment: Experiment, source: str) -> Sampling:
 
 
 def _size_criterion(criterion: Criterion, asked: Asked) -> Criterion:
-    """The criterion over its own trials, with the number of them that were to be made."""
+    """Return the criterion with the number of its trials that were planned."""
     experiment = asked.experiment_of(criterion.name)
     size = None if asked.sequential else _count_planned_trials(criterion, experiment, asked)
     kept = criterion.max_trials if asked.sequential else None
@@ -177,7 +177,7 @@ def _count_planned_trials(criterion: Criterion, experiment: Experiment, asked: A
     if declared is not None:
         return declared
     found = _count_found_trials(criterion, experiment)
-    # Where a file holds several experiments it does not say whose trials are missing.
+    # A file with several experiments does not say whose trials are missing.
     known = asked.outcomes.planned if len(asked.experiments) == 1 else None
     if known is None:
         return found
@@ -185,14 +185,14 @@ def _count_planned_trials(criterion: Criterion, experiment: Experiment, asked: A
 
 
 def _count_found_trials(criterion: Criterion, experiment: Experiment) -> int:
-    """Trials in the file, of the input with the most where each is judged."""
+    """Count the trials in the file; with `each_input`, those of the input with the most."""
     if criterion.each_input:
         return max(experiment.count_trials_by_input().values())
     return len(experiment.trials)
 
 
 def _explain_missing_order(criterion: Criterion, asked: Asked) -> Iterator[str]:
-    """Why an order is needed that nobody declared, or that is none of chance."""
+    """Say why the order has to be declared, or why it is not random."""
     experiment = asked.experiment_of(criterion.name)
     if asked.sequential:
         if asked.order is Order.UNKNOWN:
@@ -218,7 +218,7 @@ def _explain_missing_order(criterion: Criterion, asked: Asked) -> Iterator[str]:
 
 
 def _single(asked: Asked) -> Iterator[str]:
-    """A report of many tests that ran once each shows no rate of any of them."""
+    """Refuse a report of many tests that ran once each: it shows no rate."""
     verifies = asked.options.intent is Intent.VERIFICATION
     rates = [one for one in asked.criteria if one.at_least is not None]
     if verifies and len(rates) > 1 and asked.claim.population in _INFERRED:
@@ -234,7 +234,7 @@ def _single(asked: Asked) -> Iterator[str]:
 
 
 def _sized_by(criterion: Criterion, trials: int, asked: Asked) -> str:
-    """Whose word the number of trials is."""
+    """Say who settled the number of trials."""
     if _declared_trials(criterion, asked) is not None:
         return _DECLARED.format(trials=trials)
     if asked.outcomes.planned is not None and len(asked.experiments) == 1:
@@ -243,7 +243,7 @@ def _sized_by(criterion: Criterion, trials: int, asked: Asked) -> str:
 
 
 def _add_disclosures(criterion: CriterionPlan, asked: Asked) -> CriterionPlan:
-    """The plan with what its verdict has to say of itself."""
+    """Return the plan with the conditions that its verdict has to name."""
     given = asked.criterion(criterion.criterion)
     experiment = asked.experiment_of(criterion.criterion)
     caveats = [*criterion.caveats, *asked.outcomes.notes]
@@ -257,6 +257,6 @@ def _add_disclosures(criterion: CriterionPlan, asked: Asked) -> CriterionPlan:
         caveats.append(_SHUFFLED)
     each = criterion.each_input
     least = min(experiment.count_trials_by_input().values()) if each else len(experiment.trials)
-    # Of a design that all of its trials are there for, all of them are looked at.
+    # All trials of the design exist, so all of them are looked at.
     short = least < criterion.trials
     return replace(criterion, curtailed=short, caveats=tuple(caveats))

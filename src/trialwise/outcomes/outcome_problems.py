@@ -1,4 +1,4 @@
-"""What is wrong with a file of outcomes: the file, the place, and what was expected there."""
+"""The error that lists what is wrong with a result file, each problem with its place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST = 10
 
 
 class OutcomesUnreadable(TrialwiseError):
-    """A file of outcomes cannot be read, or does not say what is asked of it.
+    """A result file cannot be read, or lacks what the question needs.
 
     Args:
         path: The file.
@@ -33,7 +33,7 @@ class OutcomesUnreadable(TrialwiseError):
 
 
 class Problems:
-    """Collects what is wrong with one file, and gives up on it after ten.
+    """Collects the problems of one file, and gives up after ten.
 
     Args:
         path: The file, as messages name it.
@@ -53,17 +53,17 @@ class Problems:
         self._found: list[str] = []
 
     def add(self, where: str, message: str) -> None:
-        """Note a problem and go on, unless there are too many."""
+        """Note a problem, and raise the error once there are too many."""
         self._found.append(f"{where}: {message}" if where else message)
         if len(self._found) >= _MOST:
             raise OutcomesUnreadable(self.path, tuple(self._found), more=True)
 
     def refuse(self, where: str, message: str) -> OutcomesUnreadable:
-        """The error for a problem after which there is nothing to go on with."""
+        """Return the error for a problem that ends the reading."""
         self._found.append(f"{where}: {message}" if where else message)
         return OutcomesUnreadable(self.path, tuple(self._found))
 
     def check(self) -> None:
-        """Raise what was noted, if anything was."""
+        """Raise the error if there are problems."""
         if self._found:
             raise OutcomesUnreadable(self.path, tuple(self._found))

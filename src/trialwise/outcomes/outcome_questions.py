@@ -1,4 +1,4 @@
-"""What is asked of somebody's outcomes: which criteria, which question, on which assumptions."""
+"""The question about the outcomes of a file: which criteria, which rate, which assumptions."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ __all__ = ["Asked", "Supplied", "ask", "question_all"]
 
 @dataclass(frozen=True, slots=True)
 class Supplied:
-    """Stands for whatever judged the replies elsewhere; here there is none to check."""
+    """Stands for the check that another tool made; there is no reply to check here."""
 
     name: str = "decided elsewhere"
 
     def check(self, reply: Reply) -> CheckResult:  # noqa: ARG002 - nothing is called
-        """Nothing can be said of a reply that this did not judge."""
+        """Fail every reply, because the check was made elsewhere."""
         return CheckResult.fail("this is decided elsewhere", reason=FailReason.NO_VALUE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is asked of some outcomes."""
+    """A question about outcomes."""
 
     outcomes: Outcomes
     experiments: Sequence[Experiment]
-    """In issue order, with the criteria that are asked about."""
+    """The trials in order, with the criteria of the question."""
     criteria: Sequence[Criterion]
     contract: str
     options: RunOptions
     order: Order
     trials: int | None = None
-    """Planned, of every criterion that does not say, where somebody declares it."""
+    """The planned trials of every criterion that does not say, if the user declares them."""
     sequential: bool = False
     claim: Claim = field(default_factory=Claim)
     latency: Latency | None = None
@@ -52,11 +52,11 @@ class Asked:
     covariates: Mapping[str, str] = field(default_factory=dict)
 
     def criterion(self, name: str) -> Criterion:
-        """A criterion that is asked about."""
+        """Return a criterion of the question by its name."""
         return next(one for one in self.criteria if one.name == name)
 
     def experiment_of(self, criterion: str) -> Experiment:
-        """Whose trials a criterion is judged on."""
+        """Return the experiment whose trials decide a criterion."""
         return next(one for one in self.experiments if criterion in one.criteria)
 
 
@@ -68,7 +68,7 @@ def question_all(
     never_fails: bool = False,
     **common: Any,
 ) -> list[Criterion]:
-    """The same question to every criterion of the outcomes, or different rates to some of them.
+    """Ask the same of every criterion, or different rates of some of them.
 
     Args:
         outcomes: Whose criteria.
@@ -101,7 +101,7 @@ def question_all(
 def ask(
     outcomes: Outcomes, criteria: Sequence[Criterion], *, seed: int = 0, **arguments: Any
 ) -> Asked:
-    """The question, over the trials it is about, in their order.
+    """Put a question to the trials it is about, in their order.
 
     Args:
         outcomes: All of them: what one criterion says of a trial shows that another is missing.
@@ -141,12 +141,12 @@ def _check(asked: Asked) -> None:
 
 
 def _restrict_criteria(experiments: Sequence[Experiment], names: Sequence[str]) -> list[Experiment]:
-    """The experiments with the criteria that are asked about, in the order they are asked in."""
+    """Return the experiments with the criteria of the question, in its order."""
     found = []
     for one in experiments:
         places = [one.criteria.index(name) for name in names if name in one.criteria]
         if places:
-            told = [replace(t, rows=tuple(t.rows[place] for place in places)) for t in one.trials]
+            trials = [replace(t, rows=tuple(t.rows[place] for place in places)) for t in one.trials]
             criteria = tuple(one.criteria[place] for place in places)
-            found.append(replace(one, criteria=criteria, trials=tuple(told)))
+            found.append(replace(one, criteria=criteria, trials=tuple(trials)))
     return found

@@ -1,4 +1,4 @@
-"""Rows of outcomes: one criterion's result for one trial, as a file tells it."""
+"""Rows of a result file: the result of one criterion in one trial."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["MOST_ROWS", "OutcomeRow", "Outcomes", "input_id_of"]
 
 #: A file with more is a dump, not a test.
 MOST_ROWS = 1_000_000
-#: Longer identifiers are texts: a report shows their beginning, a fingerprint tells them apart.
+#: Longer identifiers are shortened: a report shows their beginning and a fingerprint.
 _LONGEST_ID = 120
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeRow:
-    """What a file says of one criterion in one trial."""
+    """The result of one criterion in one trial."""
 
     input_id: str
     criterion: str
@@ -38,11 +38,11 @@ class OutcomeRow:
     error: str = ""
     """What went wrong with the call, for a person."""
     trial: str | None = None
-    """Which trial of its input; None: the next one of this criterion."""
+    """Which trial of its input this is; None for the next one of this criterion."""
     group: str = ""
-    """Criteria of one group are outcomes of the same trials; others had trials of their own."""
+    """Criteria of one group share trials; criteria of different groups do not."""
     order: float | None = None
-    """When it began: seconds, or any number that grows."""
+    """When the trial began, in seconds or as any number that grows."""
     latency_s: float | None = None
     cost_usd: float | None = None
     usage: Usage | None = None
@@ -59,7 +59,7 @@ class OutcomeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """Everything that a file, or several of one kind, tell.
+    """All rows of a file, or of several files of one kind.
 
     >>> row = OutcomeRow(input_id="q1", criterion="answers", passed=True)
     >>> Outcomes(rows=(row,), name="sums").criteria
@@ -68,18 +68,18 @@ class Outcomes:
 
     rows: tuple[OutcomeRow, ...]
     name: str
-    """What was tested, as far as the file says: a task, else the file's own name."""
+    """What was tested: the task that the file names, or else the name of the file."""
     source: str = ""
-    """The files."""
+    """The names of the files."""
     format: str = ""
     passing: str = "passed"
-    """What counted as passed: with the criterion's name it is what a baseline is compared by."""
+    """What counted as passed. A baseline must agree in this and in the name of the criterion."""
     factors: Mapping[str, str] = field(default_factory=lambda: _NONE)
     """What was under test: model, provider, task version."""
     planned: int | None = None
-    """Trials that were to be made, where the file says so; fewer rows are an unfinished run."""
+    """The planned trials, if the file names them; fewer rows are an unfinished run."""
     notes: tuple[str, ...] = ()
-    """What a reader of a verdict must know of the file."""
+    """What a reader of the verdict has to know about the file."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(self.rows))
@@ -100,7 +100,7 @@ class Outcomes:
         return tuple(dict.fromkeys(row.input_id for row in self.rows))
 
     def only(self, *criteria: str) -> Outcomes:
-        """The outcomes of some criteria."""
+        """Return the outcomes of some criteria."""
         known = self.criteria
         for name in criteria:
             if name not in known:
@@ -109,7 +109,7 @@ class Outcomes:
         return replace(self, rows=tuple(row for row in self.rows if row.criterion in kept))
 
     def pool(self, name: str = "passes") -> Outcomes:
-        """All criteria as one: what was a criterion becomes part of the input.
+        """Join all criteria into one: the criterion becomes part of the input.
 
         For files in which every task is a test of its own, and the question is about all of them.
 
@@ -132,7 +132,7 @@ class Outcomes:
 
     @classmethod
     def join(cls, parts: Sequence[Outcomes]) -> Outcomes:
-        """Several files of one kind: the trials of each come after those of the one before."""
+        """Join several files of one kind, one after the other."""
         if len(parts) == 1:
             return parts[0]
         first = parts[0]
@@ -162,7 +162,7 @@ class Outcomes:
 
 
 def input_id_of(value: Any) -> str:
-    """A field's value as an input's identifier: short, and different for different values.
+    """Turn the value of a field into an identifier: short, and different for different values.
 
     >>> input_id_of(7), input_id_of({"q": "15 * 37"})
     ('7', '{"q": "15 * 37"}')

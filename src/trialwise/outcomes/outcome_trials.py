@@ -23,7 +23,7 @@ _ABSENT = "the file holds no outcome of this criterion for this trial"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRows:
-    """One trial as the file tells it: a row for every criterion of its experiment."""
+    """The rows of one trial: one for every criterion of its experiment."""
 
     input_id: str
     rows: tuple[OutcomeRow, ...]
@@ -31,11 +31,11 @@ class TrialRows:
 
     @property
     def order(self) -> float | None:
-        """When it began."""
+        """When the trial began."""
         return next((row.order for row in self.rows if row.order is not None), None)
 
     def trial(self, experiment: str, index: int, text: Callable[[str], str]) -> Trial:
-        """The trial as it is judged.
+        """Build the trial that is decided.
 
         Args:
             experiment: The experiment's name.
@@ -59,7 +59,7 @@ class TrialRows:
         )
 
     def _error_class(self) -> ErrorClass:
-        """What broke the trial: nothing did, where a criterion could be judged."""
+        """The error that broke the trial; none if a criterion has a result."""
         if any(row.reason is not FailReason.NO_VALUE for row in self.rows):
             return ErrorClass.NONE
         classes = (row.error_class for row in self.rows)
@@ -75,12 +75,12 @@ class Experiment:
     inputs: tuple[str, ...]
     trials: tuple[TrialRows, ...]
     missing: Mapping[str, int] = field(default_factory=dict)
-    """Trials that a criterion says nothing of, while others do."""
+    """Trials without a row of this criterion, while other criteria have one."""
 
     def indexes(self, *, each_input: bool) -> Iterator[int]:
         """The place of each trial in the issue order.
 
-        Where each input is judged on its own, trials are issued in blocks that hold every input
+        Where each input is decided on its own, trials are started in blocks that hold every input
         once; an input with fewer trials than another leaves its places empty.
         """
         if not each_input:
@@ -93,12 +93,12 @@ class Experiment:
             block[trial.input_id] += 1
 
     def count_trials_by_input(self) -> Counter[str]:
-        """How often each input was."""
+        """Count the trials of each input."""
         return Counter(trial.input_id for trial in self.trials)
 
 
 def gather(outcomes: Outcomes) -> tuple[Experiment, ...]:
-    """The experiments of a file: trials with every criterion's outcome.
+    """Gather the rows of a file into trials, and trials into experiments.
 
     >>> rows = [
     ...     OutcomeRow(input_id="q1", criterion="polite", passed=True),
@@ -124,24 +124,24 @@ def gather(outcomes: Outcomes) -> tuple[Experiment, ...]:
 
 
 def _experiment(criteria: tuple[str, ...], trials: Sequence[dict[str, OutcomeRow]]) -> Experiment:
-    told = []
+    gathered = []
     missing: Counter[str] = Counter()
     for rows in trials:
         some = next(iter(rows.values()))
         missing.update(name for name in criteria if name not in rows)
         complete = tuple(rows.get(name) or _missing(name, some) for name in criteria)
-        told.append(TrialRows(input_id=some.input_id, rows=complete))
+        gathered.append(TrialRows(input_id=some.input_id, rows=complete))
     return Experiment(
         name=criteria[0] if len(criteria) == 1 else f"{criteria[0]} and {len(criteria) - 1} more",
         criteria=criteria,
-        inputs=tuple(dict.fromkeys(trial.input_id for trial in told)),
-        trials=tuple(told),
+        inputs=tuple(dict.fromkeys(trial.input_id for trial in gathered)),
+        trials=tuple(gathered),
         missing=missing,
     )
 
 
 def _by_trial(outcomes: Outcomes) -> list[dict[str, OutcomeRow]]:
-    """The rows of each trial, by criterion, in order of appearance."""
+    """Group rows by trial, in order of appearance."""
     problems = Problems(outcomes.source or outcomes.name)
     trials: dict[tuple[str, str, str | int], dict[str, OutcomeRow]] = {}
     seen: Counter[tuple[str, str, str]] = Counter()
@@ -165,7 +165,7 @@ def _by_trial(outcomes: Outcomes) -> list[dict[str, OutcomeRow]]:
 
 
 def _sharing(outcomes: Outcomes) -> list[tuple[str, ...]]:
-    """The criteria that share trials: of one group, and with an input in common."""
+    """Find criteria that share trials: those of one group with a common input."""
     leader: dict[str, str] = {}
 
     def find(name: str) -> str:

@@ -36,7 +36,7 @@ _MODULES = {
 #: The built-in formats.
 FORMATS = tuple(_MODULES)
 
-#: Formats that are told apart by what a JSON document holds, in the order they are tried.
+#: Formats that are recognised by what a JSON document holds, in the order they are asked.
 _BY_DOCUMENT = ("inspect", "promptfoo")
 _BY_EXTENSION = {
     ".jsonl": "jsonl",
@@ -46,7 +46,7 @@ _BY_EXTENSION = {
     ".xml": "junit",
     ".eval": "inspect",
 }
-#: By the first character that is not white space.
+#: The format by the first character that is not white space.
 _BY_CHARACTER = {b"<": "junit", b"{": "jsonl", b"[": "jsonl"}
 #: Only the logs of Inspect AI are archives, whatever their extension.
 _ARCHIVE = b"PK"

@@ -1,4 +1,4 @@
-"""Single values of others' files: a number, a time, a text, or nothing where it is none."""
+"""Read single values of result files: a number, a time or a text; None for anything else."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 __all__ = ["amount", "count", "moment", "number", "text_of"]
 
-#: More than all the tokens there are; beyond it nobody means a count.
+#: A larger number is not a count of tokens.
 _MOST = 10**15
 
 
 def number(value: Any) -> float | None:
-    """A finite number, also one that is written as text.
+    """Read a finite number, also from text.
 
     >>> number(7), number("0.5"), number("soon"), number(True)
     (7.0, 0.5, None, None)
@@ -28,19 +28,19 @@ def number(value: Any) -> float | None:
 
 
 def amount(value: Any) -> float | None:
-    """A number of at least 0, such as seconds or dollars."""
+    """Read a number of at least 0, such as seconds or dollars."""
     found = number(value)
     return None if found is None or found < 0 else found
 
 
 def count(value: Any) -> int | None:
-    """A whole number of at least 0."""
+    """Read a whole number of at least 0."""
     found = amount(value)
     return None if found is None or found % 1 or found > _MOST else int(found)
 
 
 def moment(value: Any) -> float | None:
-    """A time, or any number that grows, as a number; a time without a zone is taken as UTC.
+    """Read a time, or any number that grows, as a number; a time without a zone is UTC.
 
     >>> moment("1970-01-02T00:00:00Z"), moment(7), moment("soon")
     (86400.0, 7.0, None)
@@ -56,5 +56,5 @@ def moment(value: Any) -> float | None:
 
 
 def text_of(value: Any) -> str:
-    """A single value as text; nothing for what has parts."""
+    """Return a single value as text; an empty text for a list or an object."""
     return "" if value is None or isinstance(value, dict | list) else str(value)

@@ -1,4 +1,4 @@
-"""Which trials of a file a plan has use for, and whether they were enough."""
+"""Take the trials of a file that a plan uses, and say whether they were enough."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Used", "use_trials"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """What is judged, and what was left over."""
+    """The trials that decide, and how many were left over."""
 
     plan: Plan
     trials: tuple[Trial, ...]
@@ -28,7 +28,7 @@ class Used:
     stops: Mapping[str, StopReason]
     stop: StopReason
     message: str
-    """Why the plan did not come to its end, where it did not."""
+    """Why the plan was not completed, if it was not."""
     spending: Spending
 
 
@@ -42,7 +42,7 @@ class _Reach:
 
 
 def use_trials(plan: Plan, trials: Sequence[Trial]) -> Used:
-    """Take the trials in issue order up to where every criterion is decided.
+    """Take the trials in order until every criterion is decided.
 
     Trials beyond that are left out of the record, as they would not have been made; the criterion
     says how many there were.
@@ -98,13 +98,13 @@ def _reach(
     for trial in trials:
         key = trial.input_id if criterion.each_input else ""
         stream = streams.setdefault(key, Stream(criterion.limits))
-        # A fixed design has use for all of its trials, though some may already decide it.
+        # A fixed design uses all of its trials, even if fewer already decide it.
         if not stream.is_settled if sequential else seen[key] < criterion.trials:
             indexes.add(trial.index)
         excused = analysis is Analysis.PER_PROTOCOL and trial.is_excused
         stream.add(seen[key], passed=None if excused else trial.outcomes[place].passed)
         seen[key] += 1
-    # A trial that the analysis leaves out has its place, and none is made instead of it.
+    # A trial that the analysis leaves out keeps its place and is not replaced.
     ended = [
         stream.is_settled or stream.next_place >= criterion.trials for stream in streams.values()
     ]
@@ -122,7 +122,7 @@ def _reach(
 
 
 def _stop(reasons: Iterable[StopReason]) -> StopReason:
-    """Of several the one that says most: that something is missing, or was decided early."""
+    """Choose the most telling reason: that trials are missing, or that a decision came early."""
     found = set(reasons)
     order = (StopReason.TRIALS_BUDGET, StopReason.DECIDED, StopReason.CURTAILED)
     return next((one for one in order if one in found), StopReason.COMPLETE)

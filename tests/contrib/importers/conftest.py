@@ -17,7 +17,7 @@ Load = Callable[..., Suite]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Write a file of a neighbour's."""
+    """Write a file of another tool."""
 
     def write_file(name: str, text: str) -> Path:
         path = tmp_path / name

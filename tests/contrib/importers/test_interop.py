@@ -1,4 +1,4 @@
-"""Suites of a neighbour that are kept beside the project, where they are there."""
+"""Suites of another tool that are kept beside the project."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def triage(tone, certainty):
     return lambda text: f"category: {text}"
 """
 
-pytestmark = pytest.mark.skipif(not VALID, reason="the neighbour's suites are not here")
+pytestmark = pytest.mark.skipif(not VALID, reason="the suites of other tools are not here")
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)

@@ -75,8 +75,8 @@ def criteria(*lines: str) -> str:
         # Forms.
         (criteria("{in: doc}"), "9:9 a check must hold exactly one form, it holds none"),
         (criteria("{equal: a}"), "9:10 unknown key `equal` in a check; did you mean `equals`?"),
-        (criteria("{equals: true}"), "a truth value is judged with `is`"),
-        (criteria("{equals: null}"), "null is judged with `is-null: true`"),
+        (criteria("{equals: true}"), "a truth value is compared with `is`"),
+        (criteria("{equals: null}"), "null is compared with `is-null: true`"),
         (
             criteria("{one-of: []}"),
             "`one-of` must be a list of at least one text, got an empty list",
@@ -88,7 +88,7 @@ def criteria(*lines: str) -> str:
         (criteria("{is-null: false}"), "9:19 `is-null` must be true: its opposite is not offered"),
         (criteria("{satisfies: ''}"), "9:21 `satisfies` must be the name of a check"),
         (criteria("{in: doc, path: $.a, satisfies: x}"), "`path` does not go with `satisfies`"),
-        (criteria("{in: doc, equals-set: [1]}"), "9:9 `equals-set` judges what a path selects"),
+        (criteria("{in: doc, equals-set: [1]}"), "9:9 `equals-set` compares what a path selects"),
         (criteria("{in: doc, path: $.a, equals-set: [[1]]}"), "`equals-set` must be a list"),
         (
             criteria("{in: doc, path: $.a, count-equals: -1}"),

@@ -139,7 +139,7 @@ def test_latency_is_enforced_as_there(write: Write, load: Load) -> None:
     assert 0.9 == latency.confidence
     assert any("comes from slo" in note for note in imported.notes)
     few = import_mavai(write("c.yaml", CONTRACT + "latency: {p99: 900}\n"), samples=60)
-    assert any("cannot judge every percentile" in note for note in few.notes)
+    assert any("cannot decide every percentile" in note for note in few.notes)
     with pytest.raises(DesignRefused):
         planned(load(few))
 
@@ -287,7 +287,7 @@ def test_a_contract_finds_its_service_beside_it(write: Write, load: Load) -> Non
 
 
 def test_a_baseline_is_measured_under_the_services_configuration(write: Write, load: Load) -> None:
-    """Another model or prompt is no reference, as the neighbour refuses a drifted one."""
+    """Another model or prompt is no reference, as baseltest refuses a drifted one."""
     empirical = CONTRACT.replace("threshold: 0.95, ", "")
     services = write("services.yaml", SERVICES)
     imported = import_suite(services, write("c.yaml", empirical))

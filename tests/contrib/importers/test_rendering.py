@@ -48,7 +48,7 @@ def rendered(suite: dict[str, Any], **given: Any) -> str:
 )
 @example({"a": [1e-7, 1e22, -0.0, 0.1], "b": {"c": [], "d": {}, "e": None}})
 def test_what_is_written_is_read_back(suite: dict[str, Any]) -> None:
-    """Whatever texts a neighbour's file holds."""
+    """Whatever texts an imported file holds."""
     assert suite == read(rendered(suite))
 
 

@@ -170,7 +170,7 @@ def test_named_values_of_a_scorer_are_criteria(tmp_path: Path) -> None:
 
 def test_a_list_of_values_is_no_single_result(tmp_path: Path) -> None:
     """Which of them counts is not guessed."""
-    with pytest.raises(OutcomesUnreadable, match="no single result"):
+    with pytest.raises(OutcomesUnreadable, match="not a single result"):
         read_outcomes(log(tmp_path, [sample(1, 1, [1, 0])]))
 
 

@@ -81,7 +81,7 @@ def test_prompts_and_providers_are_never_pooled(tmp_path: Path) -> None:
         "success @ openai:gpt-4o · prompt 1: {{q}}",
     ) == outcomes.criteria
     assert 2 == len({row.group for row in outcomes.rows})
-    assert "judged apart" in outcomes.notes[0]
+    assert "decided apart" in outcomes.notes[0]
 
 
 def test_a_failed_call_is_infrastructure_and_a_failed_assertion_is_not(tmp_path: Path) -> None:

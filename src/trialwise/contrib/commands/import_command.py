@@ -1,4 +1,4 @@
-"""`trialwise import`: a neighbour's suite turned into one of ours."""
+"""`trialwise import`: convert a suite of another tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a neighbour's suite is not taken over, each reason with its place, all of them at once."""
+"""The error that lists why a suite is not imported, each reason with its place."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from trialwise.suite.suite_problems import Problem, Problems, SuiteError
 
 __all__ = ["ImportRefused", "check"]
 
-#: A file of another kind gives thousands of problems, of which nobody reads the twentieth.
+#: A file of another kind has thousands of problems; the first ones are enough.
 _SHOWN = 20
 
 
 class ImportRefused(TrialwiseError):
-    """A file cannot be carried over as it is; nothing was written, nothing was run.
+    """A file cannot be converted as it is. Nothing was written, and nothing was run.
 
     Args:
-        problems: Everything in the way, in the order of the files.
+        problems: All reasons, in the order of the files.
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
@@ -29,7 +29,7 @@ class ImportRefused(TrialwiseError):
 
 
 def check(problems: Problems) -> None:
-    """Refuse with what was found, if anything was."""
+    """Raise the error if there are problems."""
     try:
         problems.check()
     except SuiteError as error:

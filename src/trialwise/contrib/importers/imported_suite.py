@@ -1,4 +1,4 @@
-"""What comes of an import: a suite, the files it needs, and what its reader has to know."""
+"""The result of an import: a suite, the files it needs, and notes for its reader."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ Place: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """A neighbour's suite in our own format.
+    """The suite of another tool as a suite of trialwise.
 
     >>> Imported(format="cerberus", sources=("cerberus.yaml",), suite={"name": "sums"}).notes
     ()
     """
 
     format: str
-    """Whose it was: `cerberus` or `mavai`."""
+    """The tool that it came from, such as `cerberus` or `mavai`."""
     sources: tuple[str, ...]
     """The files it was read from, as they were named."""
     suite: dict[str, Any]
     """Plain values, as a suite file holds them."""
     notes: tuple[str, ...] = ()
-    """What is different here or left to do, each with its place; nothing is dropped in silence."""
+    """What is different or left to do, each with its place. Nothing is dropped silently."""
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Further files that the suite names, by path from its folder."""
     comments: Mapping[Place, str] = field(default_factory=lambda: MappingProxyType({}))
-    """What to write above which value: where it came from."""
+    """Comments to write above values: where each came from."""
     is_whole: bool = True
     """Whether the suite can be run; a part of one is there to be included."""

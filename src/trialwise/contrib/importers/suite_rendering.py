@@ -48,7 +48,7 @@ def render_yaml(imported: Imported) -> str:
 
 
 def _header(imported: Imported) -> list[str]:
-    # The suite is kept and shared; the folder it was made in is nobody's business.
+    # The suite is kept and shared, so it does not name the folder it was made in.
     sources = ", ".join(Path(one).name for one in imported.sources)
     text = [f"Imported from {sources} ({imported.format})."]
     text += [f"- {note}" for note in imported.notes]

@@ -1,7 +1,7 @@
-"""A neighbour's YAML with its places, and its mappings read key by key.
+"""Read YAML of other tools with its places, and mappings key by key.
 
 Apart from the suite file's own reader, whose keys may hold includes and references to the
-environment: a neighbour's text means what its characters say.
+environment: the text of another tool means what its characters say.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def read_yaml(path: Path, problems: Problems) -> Node | None:
-    """The root of a file, or None once it is said why there is none."""
+    """Read the root of a file; None after a problem was reported."""
     try:
         text = read_text(path, limit=MAX_BYTES)
     except FileUnreadable as error:
@@ -35,7 +35,7 @@ def read_yaml(path: Path, problems: Problems) -> Node | None:
 
 
 class Keys:
-    """A mapping of which every key is known; what is wrong with one is said when it is read.
+    """A mapping whose keys are all known; a wrong value is reported when it is read.
 
     A value that is missing or wrong is None.
 

@@ -212,9 +212,9 @@ class _Reader:
                 yield OutcomeRow(criterion=criterion, where=where, **shared, **missing)
                 continue
             value, score = values[criterion]
-            told = self._read_score(where, criterion, value, score)
-            if told is not None:
-                yield OutcomeRow(criterion=criterion, where=where, **shared, **told)
+            fields = self._read_score(where, criterion, value, score)
+            if fields is not None:
+                yield OutcomeRow(criterion=criterion, where=where, **shared, **fields)
 
     def notes(self) -> Iterator[str]:
         """What was decided about scores that are neither right nor wrong."""
@@ -239,13 +239,15 @@ class _Reader:
             error_class = error_class_of(error, self._layout)
         else:
             error_class = ErrorClass.TIMEOUT if kind in _TIME_LIMITS else ErrorClass.NONE
-        told = error or (f"stopped by its {kind} limit" if kind else "the sample has no score")
+        explanation = error or (
+            f"stopped by its {kind} limit" if kind else "the sample has no score"
+        )
         return {
             "passed": False,
             "reason": FailReason.NO_VALUE,
             "error_class": error_class,
-            "error": error or (told if kind else ""),
-            "explanation": told,
+            "error": error or (explanation if kind else ""),
+            "explanation": explanation,
         }
 
     def _read_score(
@@ -262,11 +264,11 @@ class _Reader:
         if mark.passed is None:
             self._unscored += 1
             reason = text_of(score.get("reason")) or explanation or "no reason is given"
-            told = {"reason": FailReason.NO_VALUE, "explanation": f"not scored: {reason}"}
+            fields = {"reason": FailReason.NO_VALUE, "explanation": f"not scored: {reason}"}
         else:
             self._partial += value == "P"
-            told = {"explanation": explanation or f"scored {value!r}"}
-        return {"passed": False, "evidence": text_of(score.get("answer")), **told}
+            fields = {"explanation": explanation or f"scored {value!r}"}
+        return {"passed": False, "evidence": text_of(score.get("answer")), **fields}
 
     def _plain(self, value: Any) -> Any:
         """A letter as the number that Inspect's metrics take it for."""
@@ -317,7 +319,7 @@ def _error(sample: Mapping[str, Any]) -> str:
 
 
 def _count_planned_trials(header: Mapping[str, Any], found: int) -> int | None:
-    """How many trials were to be made, where that can be told."""
+    """Count the planned trials, if the log shows them."""
     results, evaluation = _part(header, "results"), _part(header, "eval")
     dataset, config = _part(evaluation, "dataset"), _part(evaluation, "config")
     known = count(results.get("total_samples"))

@@ -13,7 +13,7 @@ pytest-repeat and `repetition 1 of 2` of JUnit 5 are recognised, and so is the s
 suites or files. `criterion="classname"` or `"suite"` takes whole classes or suites as criteria.
 
 - `<failure>`: the condition did not hold. `<error>`: the test broke, in pytest before or after its
-  body, so there was nothing to judge: a failure of class infrastructure, or timeout where it says
+  body, so there was no result: a failure of class infrastructure, or timeout where it says
   so. Both count as failures; the class only matters to the per-protocol rate.
 - `<skipped>` was no trial: left out, with a note.
 - A test that was *rerun because it failed* is one trial, which failed. Reruns stop at the first
@@ -274,8 +274,8 @@ def _trials(suite: _Suite) -> tuple[list[_Case], int]:
 
 def _failed_first(case: _Case, again: int) -> _Case:
     times = "once" if again == 1 else f"{again} times"
-    told = f"failed, and was run again {times}"
-    return replace(case, outcome="rerun", message=f"{told}: {case.message}".rstrip(": "))
+    message = f"failed, and was run again {times}"
+    return replace(case, outcome="rerun", message=f"{message}: {case.message}".rstrip(": "))
 
 
 def _without_teardowns(cases: Sequence[_Case]) -> list[_Case]:
@@ -363,16 +363,16 @@ def _row(run: _Run, by: str, layout: Layout) -> OutcomeRow:
         if by == "suite" and case.classname:
             test = f"{case.classname}.{test}"
     criterion = input_id_of(criterion) or "(not named)"
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if case.outcome == "error":
         message = case.message or case.text
-        told = {
+        fields = {
             "reason": FailReason.NO_VALUE,
             "error_class": error_class_of(message, layout),
             "error": message,
         }
     if case.outcome != "passed":
-        told |= {"explanation": case.message or case.outcome, "evidence": case.text.strip()}
+        fields |= {"explanation": case.message or case.outcome, "evidence": case.text.strip()}
     return OutcomeRow(
         input_id=input_id_of(test),
         criterion=criterion,
@@ -381,7 +381,7 @@ def _row(run: _Run, by: str, layout: Layout) -> OutcomeRow:
         trial=run.trial,
         latency_s=case.time_s,
         where=f"line {case.line}",
-        **told,
+        **fields,
     )
 
 

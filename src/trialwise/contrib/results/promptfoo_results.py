@@ -166,17 +166,17 @@ def _rows(
     column = " · ".join(_column(result)) if several else ""
     shared = _read_shared_fields(result) | {"where": where, "group": column}
     for name in criteria:
-        told = _overall(result) if name == _OVERALL else _by_metric(result, name)
+        fields = _overall(result) if name == _OVERALL else _by_metric(result, name)
         if _is_broken(result):
             error = text_of(result.get("error"))
-            told = {
+            fields = {
                 "passed": False,
                 "reason": FailReason.NO_VALUE,
                 "error_class": error_class_of(error, layout),
                 "error": error,
                 "explanation": error or "the call failed",
             }
-        yield OutcomeRow(criterion=f"{name} @ {column}" if column else name, **shared, **told)
+        yield OutcomeRow(criterion=f"{name} @ {column}" if column else name, **shared, **fields)
 
 
 def _overall(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,8 +194,8 @@ def _by_metric(result: Mapping[str, Any], metric: str) -> dict[str, Any]:
     if parts and failed is None:
         return {"passed": True}
     if failed is None:
-        told = "no assertion of this metric was graded"
-        return {"passed": False, "reason": FailReason.NO_VALUE, "explanation": told}
+        reason = "no assertion of this metric was graded"
+        return {"passed": False, "reason": FailReason.NO_VALUE, "explanation": reason}
     explanation = text_of(failed.get("reason")) or "an assertion failed"
     return {"passed": False, "explanation": explanation, "evidence": _reply(result)}
 
@@ -235,7 +235,7 @@ def _notes(
     results: Sequence[Mapping[str, Any]], columns: Sequence[tuple[str, str]]
 ) -> Iterator[str]:
     if len(columns) > 1:
-        yield f"{len(columns)} prompts and providers are judged apart, each over its own trials."
+        yield f"{len(columns)} prompts and providers are decided apart, each over its own trials."
     broken = sum(map(_is_broken, results))
     if broken:
         yield f"Broken and counted as failures: {as_count(broken, 'call')}."

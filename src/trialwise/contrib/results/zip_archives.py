@@ -38,7 +38,7 @@ class Archive:
         self._left = _TOGETHER * limit
         try:
             self._zip = zipfile.ZipFile(path)
-        except Exception as error:  # a directory that lies gives errors of any kind
+        except Exception as error:  # a broken directory gives errors of any kind
             raise refuse_file(path, f"the archive cannot be opened ({error})") from None
         if len(self._zip.filelist) > _MOST_MEMBERS:
             self._zip.close()
@@ -46,18 +46,18 @@ class Archive:
 
     @property
     def names(self) -> list[str]:
-        """Of the members."""
+        """The names of the members."""
         return self._zip.namelist()
 
     def json(self, member: str) -> Any:
-        """A member's JSON."""
+        """Read a member as JSON."""
         try:
             return parse_json(self.read(member))
         except ValueError as error:
             raise refuse_file(self._path, f"{member}: JSON is expected ({error})") from None
 
     def read(self, member: str) -> bytes:
-        """A member, whole."""
+        """Read a whole member."""
         try:
             info = self._zip.getinfo(member)
             if info.compress_type not in _COMPRESSIONS:
@@ -105,7 +105,7 @@ class Archive:
 
 
 def _decompress(packed: bytes, path: Path, limit: int) -> bytes:
-    """What is packed, up to one byte beyond the limit, by whichever library there is."""
+    """Decompress up to one byte beyond the limit, with the library that is installed."""
     from importlib import import_module
     from io import BytesIO
 

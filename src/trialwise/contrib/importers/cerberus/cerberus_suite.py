@@ -1,4 +1,4 @@
-"""From cerberus.yaml to a suite: the adapter, the studies, and what the runner does with them."""
+"""Convert cerberus.yaml into a suite: the adapter, the studies, and how they are run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _NOTES = (_TYPES, _JSON, _NO_REPLY, _ABORT, _FOLDER)
 def import_cerberus(path: Path) -> Imported:
     """The suite that a cerberus file describes, deciding as cerberus does: by Wald's test.
 
-    Every contract is judged sequentially between its threshold and ten points below, at alpha
+    Every contract is decided sequentially between its threshold and ten points below, at alpha
     1 − confidence and beta 0.20, with its trials as the cap; what is undecided there is
     INCONCLUSIVE.
 
@@ -273,7 +273,7 @@ class _Adapter:
         words = [word.replace("${", "$${") for word in self.words]
         given = "{scenario_file}" if file is None else file
         words[self.place] = words[self.place].replace(_PLACEHOLDER, given, 1)
-        # What was printed is judged to the last line end.
+        # What was printed is checked up to the last line end.
         command: dict[str, Any] = {"run": words, "strip_newline": False}
         if file is not None:
             command["input_via"] = "environment"

@@ -20,13 +20,13 @@ _TEXT = ("equals", "contains", "matches", "not-equals", "equals-ci")
 _NUMERIC = ("eq", "ne", "lt", "le", "gt", "ge")
 _SETS = ("equals-set", "contains-set", "count-equals", "set-of")
 _ALL = ("parses", "satisfies", *FORMS)
-#: Those that may stand on a criterion itself, where the raw reply is judged.
+#: Those that may stand on a criterion itself, which then checks the raw reply.
 DIRECT = tuple(name for name in _ALL if name not in _SETS)
 _PERCENTAGE = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?%")
 _MEANT = {
-    True: "a truth value is judged with `is`",
-    False: "a truth value is judged with `is`",
-    None: "null is judged with `is-null: true`",
+    True: "a truth value is compared with `is`",
+    False: "a truth value is compared with `is`",
+    None: "null is compared with `is-null: true`",
 }
 
 
@@ -44,7 +44,7 @@ class Check:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """As `judging.criterion` takes it."""
+        """Return the form that `reply_checks.criterion` takes."""
         spec: dict[str, Any] = {}
         if self.view not in (None, "raw") and self.form != "parses":
             spec["in"] = self.view
@@ -136,7 +136,9 @@ def _check_optional(keys: Keys, form: str) -> None:
 
 def _check_path(keys: Keys, form: str, view: str | None) -> None:
     if form in _SETS and "path" not in keys:
-        message = f"`{form}` judges what a path selects: it needs `path`, and a view to select from"
+        message = (
+            f"`{form}` compares what a path selects: it needs `path` and a view to select from"
+        )
         keys.problems.add(keys.node, message)
     if form in ("parses", "satisfies") and "path" in keys:
         keys.refuse("path", f"`path` does not go with `{form}`")

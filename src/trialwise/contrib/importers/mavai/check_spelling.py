@@ -1,7 +1,7 @@
-"""Checks that a suite's own postconditions say exactly as the neighbour means them.
+"""Convert mavai checks into checks of a suite that hold for the same replies.
 
-What they do not say exactly is left to a function of `judging`: numbers as decimals, sets, texts in
-whatever case, XML and YAML, and the text of a number where a form compares texts.
+The rest is left to a function of `reply_checks`: numbers as decimals, sets, texts of either case,
+XML and YAML, and the text of a number where a form compares texts.
 """
 
 from __future__ import annotations

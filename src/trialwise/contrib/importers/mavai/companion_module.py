@@ -51,8 +51,8 @@ class Companion:
         source = _plain(self.source)
         heading = f'"""What {source} says that a suite cannot: imported, yours to change."""'
         standard = sorted(one for one in self._imports if "trialwise" not in one)
-        ours = sorted(one for one in self._imports if "trialwise" in one)
-        head = [heading, "\n".join(standard), "\n".join(ours), "\n".join(self._globals())]
+        own = sorted(one for one in self._imports if "trialwise" in one)
+        head = [heading, "\n".join(standard), "\n".join(own), "\n".join(self._globals())]
         return "\n\n\n".join(["\n\n".join(filter(None, head)), *self._parts]) + "\n"
 
     def _globals(self) -> list[str]:
@@ -102,7 +102,7 @@ class Companion:
         slack: int | str,
         expected: Sequence[tuple[Any, Sequence[dict[str, Any]]]],
     ) -> str:
-        """A function that judges replies; as `module:function`.
+        """Add a function that checks replies, and return it as `module:function`.
 
         Args:
             name: The criterion's.

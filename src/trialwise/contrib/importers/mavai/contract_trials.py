@@ -12,9 +12,9 @@ from trialwise.suite.suite_problems import Problems
 
 __all__ = ["Sizes", "latency_of", "trials_of"]
 
-#: What the neighbour runs as a smoke test.
+#: The trials of a smoke test in baseltest.
 _SMOKE = 5
-#: The most it runs without having been told a number.
+#: The most trials that it runs if no number is given.
 _SILENT = 100
 _LEVELS = dict(zip(PERCENTILES, (0.50, 0.90, 0.95, 0.99), strict=True))
 
@@ -57,13 +57,13 @@ def trials_of(contract: ContractRead, samples: int | None, problems: Problems) -
     notes = []
     if least > _SILENT:
         notes.append(
-            f"{least} trials are the fewest that can show every threshold; the neighbour asks for "
+            f"{least} trials are the fewest that can show every threshold; baseltest asks for "
             f"--samples where they are more than {_SILENT}."
         )
     else:
         notes.append(
             f"{least} trials are the fewest that can show every threshold, and PASS only without "
-            "a failure; that is what the neighbour runs where no number is given."
+            "a failure; that is what baseltest runs where no number is given."
         )
     if len(needed) == len(contract.criteria):
         return Sizes(for_all=least, notes=notes)
@@ -102,7 +102,7 @@ def latency_of(contract: ContractRead, trials: int | None) -> tuple[dict[str, An
 def _list_unsupported(
     contract: ContractRead, trials: int | None, confidence: float, names: list[str]
 ) -> list[str]:
-    """Say which percentiles so few trials cannot judge."""
+    """List the percentiles that so few trials cannot decide."""
     from trialwise.stats.latency_planning import verification_gate
 
     read = contract.latency
@@ -121,7 +121,7 @@ def _list_unsupported(
     most = max((one for one in needed if isinstance(one, int)), default=None)
     way_out = "" if most is None else f" About {most} trials would do."
     note = (
-        f"{trials} trials cannot judge every percentile of `latency` (line {read.line}): the "
-        f"neighbour ends INCONCLUSIVE, here the run is refused.{way_out}"
+        f"{trials} trials cannot decide every percentile of `latency` (line {read.line}): the "
+        f"there a test ends INCONCLUSIVE, here the run is refused.{way_out}"
     )
     return [note]

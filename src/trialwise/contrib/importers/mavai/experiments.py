@@ -20,7 +20,7 @@ _KEYS = (
     *("id", "stepper", "stepper-config", "scorer", "objective", "max-iterations"),
     *("no-improvement-window", "initial"),
 )
-#: The steppers that come with the neighbour: what each needs, and what else it takes.
+#: The built-in steppers of baseltest: what each needs, and what else it takes.
 _STEPPERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "prompt-engineer": (
         (),

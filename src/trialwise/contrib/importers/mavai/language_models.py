@@ -1,4 +1,4 @@
-"""Language models: the parameters that a services file may give one, and ours that do the same."""
+"""Language models: the parameters of a services file, and the service that does the same."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def model_service(found: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     if not name:
         notes.append(
             "MAVAI_LLM_BASE_URL must be set to the endpoint up to, not including, "
-            "/chat/completions; the neighbour's MAVAI_LLM_ENDPOINT includes it."
+            "/chat/completions; MAVAI_LLM_ENDPOINT of baseltest includes it."
         )
     notes.append(
         f"The key is read from {PROVIDERS[name].key} alone."

@@ -39,8 +39,7 @@ BINDINGS_NAME = "mavai-bindings.py"
 _INLINE = 20_000
 _STRICT = "JSON is read strictly: a reply with a repeated key, or with NaN, is no JSON."
 _BASELINE = (
-    "Measure a baseline first: without one the run is refused, where the neighbour skips the "
-    "criterion."
+    "Measure a baseline first: without one the run is refused, where baseltest skips the criterion."
 )
 
 
@@ -54,7 +53,7 @@ def import_mavai(
 ) -> Imported:
     """The suite that a contract file describes, with the service that a services file gives it.
 
-    The neighbour takes the number of samples when a test is run. Without one a test has the fewest
+    baseltest takes the number of samples when a test is run. Without one a test has the fewest
     that can show every threshold, which is what the suite then says.
 
     Args:
@@ -322,7 +321,7 @@ class _Builder:
         )
         if read.tolerate is not None:
             self.notes.append(
-                f"`{read.name}` tolerates a rate of {read.tolerate:g}, from which the neighbour "
+                f"`{read.name}` tolerates a rate of {read.tolerate:g}, from which baseltest "
                 "takes its number of samples. Here `margin` is the distance below the baseline's "
                 f"rate: once that is measured, set it to the rate less {read.tolerate:g}, or give "
                 "`trials`."
@@ -385,7 +384,7 @@ def _find_role(root: Node) -> str | None:
             return None
         is_services = text.startswith("mavai-services")
         return "services" if is_services or ("services" in keys and not is_contract) else "contract"
-    # A contract that lacks its format is reported as such, and not as a file of nobody.
+    # A contract without its format is reported as a contract, not as an unknown file.
     return "contract" if keys & {"contract", "criteria"} and "service" in keys else None
 
 

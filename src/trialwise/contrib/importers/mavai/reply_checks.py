@@ -2,7 +2,7 @@
 
 An imported suite names functions that are made here, in a module beside it: checks over views of
 the reply, selected values compared as decimals or as sets, optional checks with their slack, and
-what is expected of one input alone. The forms keep the neighbour's own names.
+what is expected of one input alone. The forms keep the names of mavai.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def criterion(
     optional_slack: int | str = 0,
     expected: Sequence[tuple[Any, Sequence[Spec]]] = (),
 ) -> Judge:
-    """A function that judges a reply as the neighbour would.
+    """Make a function that checks a reply as baseltest does.
 
     Args:
         checks: Each of one form, as `{"in": "doc", "path": "$.premium", "eq": 2637.8}`.
@@ -45,8 +45,8 @@ def criterion(
         optional_slack: How many checks marked `optional` may fail, or a percentage of them.
         expected: Further checks for one input each, beside that input.
 
-    >>> judge = criterion([{"in": "doc", "path": "$.n", "gt": 2}], views={"doc": "json"})
-    >>> judge(Reply(value='{"n": 3}')).passed, judge(Reply(value='{"n": 2}')).explanation
+    >>> check = criterion([{"in": "doc", "path": "$.n", "gt": 2}], views={"doc": "json"})
+    >>> check(Reply(value='{"n": 3}')).passed, check(Reply(value='{"n": 2}')).explanation
     (True, '$.n: 2 is not greater than 2')
     """
     return Judge(
@@ -115,7 +115,7 @@ def _decide_checks(reply: Reply, checks: list[_Check], slack: int | str) -> Chec
     required: CheckResult | None = None
     optional: list[CheckResult] = []
     for check in checks:
-        result = check.judge(text, seen)
+        result = check.decide(text, seen)
         if result.passed:
             continue
         if result.reason is FailReason.TRANSFORM:
@@ -191,7 +191,7 @@ class _Check:
             function=functions[operand] if form == "satisfies" else None,
         )
 
-    def judge(self, text: str, seen: dict[str, Any]) -> CheckResult:
+    def decide(self, text: str, seen: dict[str, Any]) -> CheckResult:
         """What it says of a reply.
 
         Args:
