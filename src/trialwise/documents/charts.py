@@ -49,7 +49,6 @@ class Area:
     ink: Ink
     upper: tuple[Place, ...]
     lower: tuple[Place, ...]
-    hatched: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +225,6 @@ def chart_shares(
                 ink=ink,
                 upper=tuple(zip(rates, above, strict=True)),
                 lower=tuple(zip(rates, below, strict=True)),
-                hatched=ink == "open",
             )
         )
         below = above

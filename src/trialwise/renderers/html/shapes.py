@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from trialwise.documents.charts import Area, Chart, Guide, Hit, Line, Place
+from trialwise.documents.charts import Chart, Guide, Hit, Line, Place
 from trialwise.renderers.html.markup import Markup, element
 
 __all__ = ["draw_shapes", "list_key", "stagger_labels"]
@@ -28,7 +28,7 @@ def draw_shapes(chart: Chart, **attributes: object) -> Markup:
         element(
             "path",
             d=_draw_path(chart, [*area.upper, *reversed(area.lower)]) + "Z",
-            class_=f"area {_style_area(area)}",
+            class_=f"area fill-{area.ink}",
         )
         for area in chart.areas
     ]
@@ -58,7 +58,7 @@ def draw_shapes(chart: Chart, **attributes: object) -> Markup:
 
 def list_key(chart: Chart) -> Iterator[tuple[str, str]]:
     """The name and the class of everything that is named and not only by its axis, each once."""
-    entries = [(area.name, _style_area(area)) for area in chart.areas]
+    entries = [(area.name, f"fill-{area.ink}") for area in chart.areas]
     entries += [(line.name, _style_line(line)) for line in chart.lines]
     entries += [(mark.name, f"point-{mark.ink}") for mark in chart.marks]
     yield from dict.fromkeys(one for one in entries if one[0] not in ("", chart.y.label))
@@ -91,10 +91,6 @@ def _stack_spans(spans: Sequence[tuple[float, float]]) -> list[int]:
         touched = [rows[k] for k in range(number) if spans[k][0] > place - width]
         rows.append(max(touched, default=-1) + 1)
     return rows
-
-
-def _style_area(area: Area) -> str:
-    return f"fill-{area.ink}{' hatched' if area.hatched else ''}"
 
 
 def _style_line(line: Line) -> str:
