@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 #: Packages whose exports stand in a table of their `__init__.py`, and whose stubs follow from it.
 _STUBBED = (
     *("", "checks", "contrib/importers", "judges", "services"),
-    *("stats", "stats/sequential", "stats/toolbox", "suite", "traces"),
+    *("stats", "stats/sequential", "stats/toolbox", "suite", "testing", "traces"),
 )
 #: Packages that serve the names of a package inside them as well.
 _INCLUDED = {"stats": "toolbox"}

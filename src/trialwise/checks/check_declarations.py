@@ -8,7 +8,7 @@ only for a name that the catalogue does not have.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -22,7 +22,7 @@ from trialwise.declarations.structures import Key
 from trialwise.errors import InvalidArgument
 from trialwise.extensions import CHECKS, extension_names, find_extension
 
-__all__ = ["COMBINING", "CheckDeclaration", "check_names", "find_check"]
+__all__ = ["COMBINING", "CheckDeclaration", "check_names", "find_check", "suggest"]
 
 #: Those that hold other checks; whoever reads a suite builds their parts first.
 COMBINING = ("all_of", "any_of", "named", "not")
@@ -59,6 +59,31 @@ class CheckDeclaration:
     def find_key(self, word: object) -> Key | None:
         """Return the argument that a word or a shorter word for it names."""
         return next((key for key in self.keys if word in (key.name, *key.aliases)), None)
+
+    def collect(self, argument: object) -> dict[str, Any]:
+        """Return the constructor's arguments, from the short form or the long one.
+
+        Raises:
+            InvalidArgument: An argument is unknown, or is given twice.
+        """
+        first = self.first
+        known = tuple(key.name for key in self.keys)
+        if isinstance(argument, Mapping):
+            keys = {word: self.find_key(word) for word in argument}
+            unknown = [word for word, key in keys.items() if key is None]
+            given = {key.field: argument[word] for word, key in keys.items() if key is not None}
+            by_name = first is not None and first.field in given and not unknown
+            if by_name or not self.holds_mapping:
+                if unknown:
+                    allowed = suggest(unknown[0], known, f"be one of {', '.join(known)}")
+                    raise InvalidArgument(f"{self.name}: argument", unknown[0], allowed)
+                if len(given) != len(argument):
+                    where = f"{self.name}: argument"
+                    raise InvalidArgument(where, list(argument), "be given once each")
+                return given
+        if first is None:
+            raise InvalidArgument(self.name, argument, f"be an object of {', '.join(known)}")
+        return {first.field: argument}
 
     def build(self, arguments: dict[str, Any]) -> Check:
         """Call the constructor; its refusal names the check, too.
@@ -105,3 +130,11 @@ def find_check(name: str) -> CheckDeclaration | None:
 
 def _accept(name: str, loaded: object) -> CheckDeclaration | None:
     return CheckDeclaration(name, loaded) if callable(loaded) else None
+
+
+def suggest(name: object, known: Sequence[str], otherwise: str) -> str:
+    """Return what a name must be: the one that was probably meant, or what is said otherwise."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(str(name), known, n=1)
+    return f"be a known name (did you mean {close[0]!r}?)" if close else otherwise

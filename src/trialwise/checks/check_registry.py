@@ -9,7 +9,7 @@ A function of Python's is not among them: only the reader of a suite can decide 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from trialwise.checks.check_base import Check, spelled
@@ -18,6 +18,7 @@ from trialwise.checks.check_declarations import (
     CheckDeclaration,
     check_names,
     find_check,
+    suggest,
 )
 from trialwise.errors import InvalidArgument
 
@@ -80,30 +81,9 @@ def _build(spec: object, depth: int) -> Check:
     declared = find_check(name) if isinstance(name, str) else None
     if declared is None:
         known = (*check_names(installed=True), *COMBINING)
-        allowed = _suggest(name, known, f"be one of {', '.join(known)}")
+        allowed = suggest(name, known, f"be one of {', '.join(known)}")
         raise InvalidArgument("postcondition", name, allowed)
-    return declared.build(_collect(declared, argument))
-
-
-def _collect(declared: CheckDeclaration, argument: object) -> dict[str, Any]:
-    """Return the constructor's arguments, from the short form or the long one."""
-    name, first = declared.name, declared.first
-    known = tuple(key.name for key in declared.keys)
-    if isinstance(argument, Mapping):
-        keys = {word: declared.find_key(word) for word in argument}
-        unknown = [word for word, key in keys.items() if key is None]
-        given = {key.field: argument[word] for word, key in keys.items() if key is not None}
-        by_name = first is not None and first.field in given and not unknown
-        if by_name or not declared.holds_mapping:
-            if unknown:
-                allowed = _suggest(unknown[0], known, f"be one of {', '.join(known)}")
-                raise InvalidArgument(f"{name}: argument", unknown[0], allowed)
-            if len(given) != len(argument):
-                raise InvalidArgument(f"{name}: argument", list(argument), "be given once each")
-            return given
-    if first is None:
-        raise InvalidArgument(name, argument, f"be an object of {', '.join(known)}")
-    return {first.field: argument}
+    return declared.build(declared.collect(argument))
 
 
 def _combine(name: str, argument: object, depth: int) -> Check:
@@ -120,10 +100,3 @@ def _combine(name: str, argument: object, depth: int) -> Check:
         raise InvalidArgument(name, argument, "be a list of at least one postcondition")
     parts = [_build(part, depth) for part in argument]
     return combine.all_of(*parts) if name == "all_of" else combine.any_of(*parts)
-
-
-def _suggest(name: object, known: Sequence[str], otherwise: str) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(str(name), known, n=1)
-    return f"be a known name (did you mean {close[0]!r}?)" if close else otherwise

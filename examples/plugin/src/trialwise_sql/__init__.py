@@ -1,0 +1,1 @@
+"""SQL for trialwise: a check, a service and a format of reports."""

@@ -1,0 +1,43 @@
+"""A check: the reply is SQL that a database accepts."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import ClassVar
+
+from trialwise.checks import Check
+from trialwise.checks.quoting import failed, preview
+from trialwise.checks.reply_reading import text_of
+from trialwise.model.outcome import CheckResult
+from trialwise.model.reply import Reply
+
+
+@dataclass(frozen=True, slots=True)
+class RunsAsSql(Check):
+    """The reply is SQL that runs in an empty SQLite database.
+
+    Args:
+        setup: Statements that run before it, such as those that create its tables.
+    """
+
+    spelling: ClassVar[str] = "runs_as_sql"
+
+    setup: str = ""
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return "runs as SQL"
+
+    def _examine(self, reply: Reply) -> CheckResult:
+        text = text_of(reply)
+        database = sqlite3.connect(":memory:")
+        try:
+            database.executescript(self.setup)
+            database.execute(text)
+        except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
+            return failed(f"the reply is not SQL that runs: {error}", preview(text))
+        finally:
+            database.close()
+        return CheckResult.ok()

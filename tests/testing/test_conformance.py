@@ -1,0 +1,192 @@
+"""The conformance tests for other people's extensions: ours pass them, and mistakes do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import anyio
+import pytest
+
+from trialwise import checks
+from trialwise.checks import Check
+from trialwise.engine.ports import TrialContext
+from trialwise.model.outcome import CheckResult
+from trialwise.model.reply import Reply
+from trialwise.model.verdict import Decision
+from trialwise.reports.formats import BUILT_IN, ReportFormat
+from trialwise.services import CallableService, CommandService
+from trialwise.testing import (
+    ScriptedService,
+    VirtualClock,
+    assert_check_conforms,
+    assert_report_format_conforms,
+    assert_service_conforms,
+    example_records,
+)
+
+
+@pytest.mark.parametrize(
+    ("constructor", "given"),
+    [
+        (checks.contains, {"text": "a"}),
+        (checks.length, {"minimum": 1, "maximum": 9}),
+        (checks.equals, {"expected": {"a": 1}}),
+        (checks.matches, {"pattern": "a+"}),
+        (checks.max_latency, {"seconds": 2.0}),
+        (checks.tool_called, {"tool": "search", "minimum": 2}),
+        (checks.json_schema, {"schema": {"type": "object"}}),
+    ],
+)
+def test_a_built_in_check_conforms(constructor: Callable[..., Any], given: dict[str, Any]) -> None:
+    assert_check_conforms(constructor, [given])
+
+
+@dataclass(frozen=True, slots=True)
+class Fine(Check):
+    """The reply is fine.
+
+    Args:
+        word: What it says.
+    """
+
+    spelling: ClassVar[str] = "fine"
+
+    word: str = "fine"
+
+    @property
+    def name(self) -> str:
+        return f"says {self.word}"
+
+    def _examine(self, reply: Reply) -> CheckResult:  # noqa: ARG002
+        return CheckResult.ok()
+
+
+@dataclass(frozen=True, slots=True)
+class Undocumented(Fine):
+    """The reply is fine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raising(Fine):
+    """The reply is fine.
+
+    Args:
+        word: What it says.
+    """
+
+    def check(self, reply: Reply) -> CheckResult:  # noqa: ARG002
+        raise KeyError(self.word)
+
+
+@dataclass(frozen=True, slots=True)
+class Lossy(Fine):
+    """The reply is fine.
+
+    Args:
+        word: What it says.
+    """
+
+    def to_dict(self) -> dict[str, Any]:
+        return {self.spelling: "something else"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Identity(Fine):
+    """The reply is fine.
+
+    Args:
+        word: What it says.
+    """
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def test_a_check_of_ones_own_conforms() -> None:
+    assert_check_conforms(Fine, [{}, {"word": "good"}])
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        (Undocumented, "says nothing of 'word' under Args"),
+        (Lossy, "is written as 'something else'"),
+        (Identity, "differs from one with the same arguments"),
+        (lambda: 5, "must derive from trialwise.checks.Check"),
+    ],
+)
+def test_a_check_that_does_not_conform_is_named(check: Any, said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        assert_check_conforms(check, [{}])
+
+
+def test_a_check_that_raises_does_not_conform() -> None:
+    with pytest.raises(KeyError):
+        assert_check_conforms(Raising, [{}])
+
+
+def test_services_conform() -> None:
+    assert_service_conforms(lambda: CallableService(str.upper), ["a", "b"])
+    assert_service_conforms(lambda: CommandService(["printf", "{input}"]), ["a", "b"])
+    assert_service_conforms(lambda: ScriptedService(["yes", "no"]), ["a", "b", "c"])
+
+
+class _Silent(ScriptedService):
+    async def call(self, trial: TrialContext) -> Any:  # noqa: ARG002
+        return "no reply"
+
+
+class _Deaf(ScriptedService):
+    async def call(self, trial: TrialContext) -> Reply:
+        with anyio.CancelScope(shield=True):
+            await anyio.sleep(0.3)
+        return await super().call(trial)
+
+
+def test_a_service_that_does_not_conform_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(AssertionError, match="'a' is 'no reply', not a Reply"):
+        assert_service_conforms(lambda: _Silent(["yes"]), ["a"])
+    monkeypatch.setattr("trialwise.testing.service_conformance._PATIENCE_S", 0.1)
+    with pytest.raises(AssertionError, match="a cancelled call took"):
+        assert_service_conforms(lambda: _Deaf(["yes"]), ["a"])
+
+
+def test_the_example_records_hold_every_decision() -> None:
+    found = {record.verdict.decision for record in example_records()}
+
+    assert {Decision.PASS, Decision.FAIL, Decision.INCONCLUSIVE} == found
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_built_in_format_conforms(name: str) -> None:
+    assert_report_format_conforms(BUILT_IN[name])
+
+
+def test_a_format_that_does_not_conform_is_named() -> None:
+    empty = ReportFormat(name="x", endings=(), summary="x", render=lambda _: " ", key="x")
+    with pytest.raises(AssertionError, match="x says nothing of 1 runs"):
+        assert_report_format_conforms(empty)
+
+
+def test_a_scripted_service_plays_its_script_again() -> None:
+    service = ScriptedService([1, Reply(value=2), ValueError("three")])
+
+    def ask(index: int) -> Any:
+        return anyio.run(service.call, TrialContext(index=index, input="x", seed=index)).value
+
+    assert [1, 2, 1] == [ask(0), ask(1), ask(3)]
+    with pytest.raises(ValueError, match="three"):
+        ask(5)
+
+
+def test_a_virtual_clock_counts_what_was_waited() -> None:
+    clock = VirtualClock()
+    anyio.run(clock.sleep, 3.0)
+    clock.advance(1.0)
+
+    assert (4.0, [3.0], 4.0) == (clock.monotonic(), clock.waits, clock())
+    assert 4.0 == (clock.now() - VirtualClock().now()).total_seconds()
