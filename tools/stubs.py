@@ -95,7 +95,7 @@ def main(root: Path = ROOT) -> None:
     _write(package / "catalogue.py", render_catalogue(package))
     _write(package / "model" / "run_settings.py", render_run_settings(package))
     options = root / "src" / "trialwise" / "run_options.py"
-    rows = _print(root, "-c", _ROWS)
+    rows = read_option_rows(root)
     _write(options, render_options(rows))
     door = root / "src" / "_trialwise_pytest.py"
     _write(door, render_pytest_options(rows, door.read_text(encoding="utf-8")))
@@ -107,6 +107,11 @@ def main(root: Path = ROOT) -> None:
         ("trialwise.suite.reference_page", root / "docs" / "reference" / "suite.md"),
     ):
         _write(target, _print(root, "-m", module))
+
+
+def read_option_rows(root: Path = ROOT) -> str:
+    """Return the options that the settings of runs declare, as JSON."""
+    return _print(root, "-c", _ROWS)
 
 
 def render_options(rows: str) -> str:

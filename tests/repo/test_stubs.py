@@ -1,4 +1,4 @@
-"""What is derived from the declarations is current: the catalogue and the stubs.
+"""What is derived from the declarations is current: the catalogue, the options and the stubs.
 
 The JSON Schema and the reference page of the suite have tests of their own beside the suite's.
 """
@@ -8,7 +8,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tools.stubs import render_catalogue, render_stubs
+from tools.stubs import (
+    read_option_rows,
+    render_catalogue,
+    render_options,
+    render_pytest_options,
+    render_run_settings,
+    render_stubs,
+)
+
+import trialwise
 
 PACKAGE = Path(__file__).parents[2] / "src" / "trialwise"
 
@@ -24,3 +33,20 @@ def test_the_catalogue_names_what_the_modules_declare() -> None:
 def test_a_stub_shows_type_checkers_what_the_package_exports(path: Path) -> None:
     """Whoever changes an export runs `make stubs`."""
     assert render_stubs(PACKAGE)[path] == path.read_text(encoding="utf-8")
+
+
+def test_the_options_are_those_that_the_settings_declare() -> None:
+    """Of the command line, of pytest, and the keyword arguments of `tw.run`."""
+    rows = read_option_rows()
+    door = (PACKAGE.parent / "_trialwise_pytest.py").read_text(encoding="utf-8")
+    options = (PACKAGE / "run_options.py").read_text(encoding="utf-8")
+    settings = (PACKAGE / "model" / "run_settings.py").read_text(encoding="utf-8")
+
+    assert render_options(rows) == options
+    assert render_pytest_options(rows, door) == door
+    assert render_run_settings(PACKAGE) == settings
+
+
+def test_every_name_that_is_exported_is_there() -> None:
+    """A module that was renamed is missed here."""
+    assert [] == [name for name in vars(trialwise)["_EXPORTS"] if not hasattr(trialwise, name)]
