@@ -108,9 +108,9 @@ def test_a_closed_stream_can_do_nothing() -> None:
 
 def test_colour_is_written_only_where_there_is_some() -> None:
     """An empty text needs no style either."""
-    assert "PASS" == Capabilities().painted("PASS", Style.GOOD)
-    assert "" == Capabilities(colour=True).painted("", Style.GOOD)
-    assert "PASS" == Capabilities(colour=True).painted("PASS", None)
+    assert "PASS" == Capabilities().paint("PASS", Style.GOOD)
+    assert "" == Capabilities(colour=True).paint("", Style.GOOD)
+    assert "PASS" == Capabilities(colour=True).paint("PASS", None)
 
 
 # --- Text ---------------------------------------------------------------------------------------

@@ -134,13 +134,13 @@ def render_shelf(shelf: Shelf, able: Capabilities) -> str:
     for contract in dict.fromkeys(one.baseline.contract for one in shelf.entries):
         mine = [one for one in shelf.entries if one.baseline.contract == contract][::-1]
         lines += [""] if lines else []
-        lines.append(able.painted(able.shown(contract), Style.STRONG))
+        lines.append(able.paint(able.show(contract), Style.STRONG))
         rows = [_row(one, shelf.now) for one in mine]
-        table = _aligned([_COLUMNS, *rows], able)
-        lines.append(able.painted(f"  {table[0]}", Style.FAINT))
+        table = _align([_COLUMNS, *rows], able)
+        lines.append(able.paint(f"  {table[0]}", Style.FAINT))
         for one, row in zip(mine, table[1:], strict=True):
             lines.append(f"  {row}")
-            lines += [f"      {line}" for line in _aligned([*_counts(one.baseline)], able)]
+            lines += [f"      {line}" for line in _align([*_counts(one.baseline)], able)]
     return "\n".join(lines)
 
 
@@ -176,12 +176,10 @@ def render_baseline(path: Path, baseline: Baseline, able: Capabilities, *, now: 
             ]
             facts.append((f"latency of {name}", ", ".join(figures)))
     facts += [("run", baseline.run_id)] if baseline.run_id else []
-    lines = _aligned(facts, able)
+    lines = _align(facts, able)
     lines += [
         "",
-        *_aligned(
-            [("criterion", "rate", "passed", "failures by reason"), *_reasons(baseline)], able
-        ),
+        *_align([("criterion", "rate", "passed", "failures by reason"), *_reasons(baseline)], able),
     ]
     return "\n".join(lines)
 
@@ -255,10 +253,10 @@ def _span(span: timedelta) -> str:
     return f"{hours:.0f} h" if abs(hours) < 48 else f"{hours / 24:.0f} days"
 
 
-def _aligned(rows: Sequence[Sequence[str]], able: Capabilities) -> list[str]:
+def _align(rows: Sequence[Sequence[str]], able: Capabilities) -> list[str]:
     from trialwise.documents.printable import count_cells, pad
 
-    shown = [[able.shown(cell) for cell in row] for row in rows]
+    shown = [[able.show(cell) for cell in row] for row in rows]
     widths = [max(map(count_cells, column)) for column in zip(*shown, strict=True)]
     return [
         "  ".join(pad(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -65,21 +65,21 @@ def render_checks(checks: Sequence[Check], able: Capabilities) -> str:
     from trialwise.renderers.capabilities import Style
 
     styles = {Status.OK: Style.GOOD, Status.WARN: Style.OPEN, Status.FAIL: Style.BAD}
-    width = max(count_cells(able.shown(check.name)) for check in checks)
+    width = max(count_cells(able.show(check.name)) for check in checks)
     indent = " " * (6 + width + 2)
     room = max(_NARROWEST, able.width - len(indent))
     lines = []
     for check in checks:
-        mark = able.painted(pad(check.status, 4), styles[check.status])
-        name = pad(able.shown(check.name), width)
+        mark = able.paint(pad(check.status, 4), styles[check.status])
+        name = pad(able.show(check.name), width)
         found, *excerpts = check.found.splitlines() or [""]
-        first, *rest = wrap_text(able.shown(found), room)
+        first, *rest = wrap_text(able.show(found), room)
         lines.append(f"{mark}  {name}  {first}")
         lines += [f"{indent}{line}" for line in rest]
         # Lines of a file with a caret below them stay as they are.
-        lines += [f"      {able.shown(line)}".rstrip() for line in excerpts]
+        lines += [f"      {able.show(line)}".rstrip() for line in excerpts]
         if check.advice:
-            lines += [f"{indent}{line}" for line in wrap_text(able.shown(check.advice), room)]
+            lines += [f"{indent}{line}" for line in wrap_text(able.show(check.advice), room)]
     failed = sum(check.status is Status.FAIL for check in checks)
     warned = sum(check.status is Status.WARN for check in checks)
     ready = f"{as_count(failed, 'thing')} to put right" if failed else "nothing to put right"

@@ -72,7 +72,7 @@ def calibration_lines(facts: dict[str, Any]) -> Iterator[str]:
         ("specificity", "specificity"),
         ("rectifier", "to add to its rates"),
     ):
-        yield f"  {title:<21} {_shown(facts[name])}"
+        yield f"  {title:<21} {_word_estimate(facts[name])}"
     if wrong:
         more = f" and {len(wrong) - _SHOWN_UNITS} more" if len(wrong) > _SHOWN_UNITS else ""
         yield f"  it differs on         {', '.join(map(make_visible, wrong[:_SHOWN_UNITS]))}{more}"
@@ -106,7 +106,7 @@ def correction_facts(
         else _estimate(other.rate, other.interval),
         "labels": rectified.confusion.labels,
         "advisory": list(advisory),
-        "notes": list(_unlike(rectified, correction)),
+        "notes": list(_warn_unlike(rectified, correction)),
     }
     if answer is not None:
         facts |= {
@@ -116,7 +116,7 @@ def correction_facts(
             "open_because": answer.open_because,
             "labels_needed": _number(answer.labels_needed),
             "trials_needed": _number(answer.trials_needed),
-            "sentence": _sentence(answer),
+            "sentence": _word_answer(answer),
         }
     return facts
 
@@ -125,8 +125,8 @@ def correction_lines(facts: dict[str, Any]) -> Iterator[str]:
     """The facts of a correction, for people."""
     judged = facts["judged"]
     yield f"judged         {judged['value']:.3f} of {judged['trials']} trials"
-    yield f"rectified      {_shown(facts['rectified'])}"
-    yield f"Rogan–Gladen   {_shown(facts['rogan_gladen'])}"
+    yield f"rectified      {_word_estimate(facts['rectified'])}"
+    yield f"Rogan–Gladen   {_word_estimate(facts['rogan_gladen'])}"
     if "sentence" in facts:
         yield facts["sentence"]
     for reason in facts["advisory"]:
@@ -134,7 +134,7 @@ def correction_lines(facts: dict[str, Any]) -> Iterator[str]:
     yield from facts["notes"]
 
 
-def _unlike(rectified: CorrectedRate, correction: str) -> Iterator[str]:
+def _warn_unlike(rectified: CorrectedRate, correction: str) -> Iterator[str]:
     """A word of warning where the labels cannot have been drawn as the judged trials were."""
     from trialwise.stats import fisher_one_sided
 
@@ -155,7 +155,7 @@ def _unlike(rectified: CorrectedRate, correction: str) -> Iterator[str]:
         )
 
 
-def _sentence(answer: JudgedDecision) -> str:
+def _word_answer(answer: JudgedDecision) -> str:
     asked = f"{answer.decision}: at least {answer.required_rate:g} is asked for"
     if answer.open_because == "trials":
         return f"{asked}; about {answer.trials_needed:,} trials in all would decide it"
@@ -176,7 +176,7 @@ def _estimate(value: float | Undefined, interval: Interval | Undefined) -> dict[
     return {"value": value, "low": interval.low, "high": interval.high}
 
 
-def _shown(estimate: dict[str, Any]) -> str:
+def _word_estimate(estimate: dict[str, Any]) -> str:
     if "value" not in estimate:
         return f"undefined: {estimate['undefined']}"
     if "low" not in estimate:

@@ -69,14 +69,14 @@ def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], given: dict
         say_json(render_report(records, "json", locations=folders))
     else:
         able = output_of(ascii_only=given["ascii_only"])
-        say(_rendered(records, [*folders.values()], able, transparent=given["transparent"]))
+        say(_render(records, [*folders.values()], able, transparent=given["transparent"]))
         for record in records if lists else ():
             chosen = chosen_trials(record, limit=limit, failing=failing)
             say("")
             say(render_trials(record, chosen, able, failing=failing))
 
 
-def _rendered(
+def _render(
     records: Sequence[RunRecord], folders: Sequence[str], able: Capabilities, *, transparent: bool
 ) -> str:
     if transparent:
@@ -85,7 +85,7 @@ def _rendered(
         return "\n".join(
             render_analysis(
                 record.verdict,
-                title=able.shown(record.verdict.contract or record.plan.contract),
+                title=able.show(record.verdict.contract or record.plan.contract),
                 unicode=able.unicode,
             )
             for record in records

@@ -64,7 +64,7 @@ def render_trials(
     from trialwise.renderers.capabilities import Style
 
     failed = sum(not trial.passed for trial in record.trials)
-    name = able.painted(able.shown(record.plan.contract), Style.STRONG)
+    name = able.paint(able.show(record.plan.contract), Style.STRONG)
     whole = f"{failed} of {as_count(len(record.trials), 'trial')} failed"
     of = failed if failing else len(record.trials)
     first = "first is" if len(trials) == 1 else f"first {len(trials)} are"
@@ -80,12 +80,12 @@ def _trial_lines(trial: Trial, able: Capabilities) -> Iterator[str]:
     from trialwise.model.outcome import ErrorClass
     from trialwise.renderers.capabilities import Style
 
-    mark = able.painted(*(("passed", Style.GOOD) if trial.passed else ("FAILED", Style.BAD)))
+    mark = able.paint(*(("passed", Style.GOOD) if trial.passed else ("FAILED", Style.BAD)))
     facts = [f"trial {trial.index}", f"input {trial.input_id}", f"seed {trial.seed}"]
     facts += [] if trial.latency_s is None else [as_duration(trial.latency_s)]
     facts += [] if trial.cost_usd is None else [as_money(trial.cost_usd)]
     facts += [f"{trial.attempts} attempts"] if trial.attempts > 1 else []
-    yield f"{mark}  {able.shown(able.dot.join(facts))}"
+    yield f"{mark}  {able.show(able.dot.join(facts))}"
     for number, error in enumerate(trial.attempt_errors, 1):
         yield from _block(f"attempt {number}", error, able)
     if trial.error:
@@ -96,7 +96,7 @@ def _trial_lines(trial: Trial, able: Capabilities) -> Iterator[str]:
         # Where there was no reply, every criterion would only repeat the error.
         if not result.passed and not (trial.error and result.explanation == trial.error):
             why = result.explanation or str(result.reason)
-            yield f"  {able.shown(outcome.criterion)}: {able.shown(why)}"
+            yield f"  {able.show(outcome.criterion)}: {able.show(why)}"
             if result.evidence and result.evidence != trial.reply:
                 yield from _block("  evidence", result.evidence, able)
     yield from _calls(trial.tool_calls, able)
@@ -144,8 +144,8 @@ def _paragraph(indent: str, label: str, text: str, able: Capabilities) -> Iterat
 
     width = max(20, able.width - 6)
     # Line breaks of a result are those of its JSON more often than anybody's.
-    said = able.shown(" ".join(text.split()), _CALL_LINES * width)
-    whole = f"{able.shown(label)}: {said}" if said else able.shown(label)
+    said = able.show(" ".join(text.split()), _CALL_LINES * width)
+    whole = f"{able.show(label)}: {said}" if said else able.show(label)
     first, *more = wrap_text(whole, width)
     yield f"{indent}{first}"
     yield from (f"      {line}" for line in more)
@@ -155,10 +155,10 @@ def _block(label: str, text: str, able: Capabilities) -> Iterator[str]:
     """A text with its line breaks; whatever else could move a cursor is spelled out."""
     lines = text.splitlines() or [""]
     if len(lines) == 1:
-        yield f"  {label}: {able.shown(lines[0])}"
+        yield f"  {label}: {able.show(lines[0])}"
         return
     yield f"  {label}:"
-    yield from (f"    {able.shown(line)}".rstrip() for line in lines)
+    yield from (f"    {able.show(line)}".rstrip() for line in lines)
 
 
 def _trial_data(trial: Trial) -> dict[str, Any]:

@@ -82,18 +82,18 @@ def render_checked(checked: Checked, able: Capabilities) -> str:
 
     lines: list[str] = []
     for one in checked.verifications:
-        name = able.shown(one.run_id or one.contract)
+        name = able.show(one.run_id or one.contract)
         if one.matches:
-            mark = able.painted("VERIFIED", Style.GOOD)
+            mark = able.paint("VERIFIED", Style.GOOD)
             what = f"the verdict follows from the plan and its {one.trials} trials"
             lines.append(f"{mark}  {name}: {what}")
             continue
-        mark = able.painted("DIFFERS", Style.BAD)
+        mark = able.paint("DIFFERS", Style.BAD)
         lines.append(f"{mark}  {name}: the record does not say what follows from it")
         shown = one.differences[:_MOST_DIFFERENCES]
-        lines += [f"  {able.shown(str(difference))}" for difference in shown]
+        lines += [f"  {able.show(str(difference))}" for difference in shown]
         if len(one.differences) > len(shown):
             lines.append(f"  and {len(one.differences) - len(shown)} more")
     for name, why in checked.damages:
-        lines.append(f"{able.painted('DAMAGED', Style.BAD)}  {able.shown(name)}: {able.shown(why)}")
+        lines.append(f"{able.paint('DAMAGED', Style.BAD)}  {able.show(name)}: {able.show(why)}")
     return "\n".join(lines)

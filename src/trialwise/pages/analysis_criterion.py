@@ -50,31 +50,31 @@ def list_criterion_sections(finding: Finding, verdict: Verdict, place: int) -> I
     mode = f"{name_mode(finding)}, advisory" if finding.advisory else name_mode(finding)
     yield make_section(f"CRITERION {place} of {total}: {finding.criterion} ({mode})", [])
     question, *explained = procedure.explain(finding)
-    described = Facts(pairs=tuple(_describe(finding, verdict)))
+    described = Facts(pairs=tuple(_describe_sampling(finding, verdict)))
     yield replace(question, blocks=(*question.blocks, described))
-    yield make_section("OBSERVED DATA", _observed(finding, verdict))
+    yield make_section("OBSERVED DATA", _list_observed(finding, verdict))
     if finding.by_input:
-        yield make_section("BY INPUT", _by_input(finding))
+        yield make_section("BY INPUT", _list_inputs(finding))
     if isinstance(finding.estimator, ClusterEstimate):
-        yield make_section("ESTIMATOR", _clusters(finding.estimator))
+        yield make_section("ESTIMATOR", _list_clusters(finding.estimator))
     elif isinstance(finding.estimator, StratifiedEstimate):
-        yield make_section("ESTIMATOR", _strata(finding.estimator))
+        yield make_section("ESTIMATOR", _list_strata(finding.estimator))
     yield from explained
     if find_labels(finding) is not None:
-        yield make_section("JUDGE", _judge(finding))
+        yield make_section("JUDGE", _list_judge(finding))
     yield from list_guardrail_sections(finding)
-    yield make_section("VERDICT", _verdict(finding))
+    yield make_section("VERDICT", _list_verdict(finding))
     if finding.diagnostics is not None:
-        yield make_section("DIAGNOSTICS", _diagnostics(finding.diagnostics))
+        yield make_section("DIAGNOSTICS", _list_diagnostics(finding.diagnostics))
 
 
-def _describe(finding: Finding, verdict: Verdict) -> Rows:
+def _describe_sampling(finding: Finding, verdict: Verdict) -> Rows:
     """Whose trials were counted, and which class of failure they may show."""
     category = [("Category", finding.category)] if finding.category else []
-    return [*_sampling(finding, verdict), *category]
+    return [*_find_sampling(finding, verdict), *category]
 
 
-def _sampling(finding: Finding, verdict: Verdict) -> Rows:
+def _find_sampling(finding: Finding, verdict: Verdict) -> Rows:
     for one in verdict.experiments:
         if one.name == finding.experiment:
             named = f"{one.identifier} {one.version}".strip()
@@ -83,7 +83,7 @@ def _sampling(finding: Finding, verdict: Verdict) -> Rows:
     return []
 
 
-def _observed(finding: Finding, verdict: Verdict) -> Rows:
+def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
     tally, every = finding.tally, finding.intent_to_treat or finding.tally
     evaluable = every.trials if every.evaluable is None else every.evaluable
     # What rides along on the others' trials may have seen more of them than it was planned with.
@@ -102,15 +102,15 @@ def _observed(finding: Finding, verdict: Verdict) -> Rows:
         rows.append(("Observed rate", f"p̂ = {tally.rate:.6f}"))
     # Inputs that are judged one by one have these counts of their own.
     if finding.breakdown is not None and not finding.by_input:
-        rows += _reasons(finding.breakdown)
+        rows += _list_reasons(finding.breakdown)
     if not finding.by_input:
-        rows += _other_counts(finding)
+        rows += _list_other_counts(finding)
     if finding.stop is not None:
         rows.append(("Stopped", STOPS[finding.stop].label))
     return rows
 
 
-def _reasons(breakdown: Breakdown) -> Rows:
+def _list_reasons(breakdown: Breakdown) -> Rows:
     reasons = (
         ("condition", breakdown.condition),
         ("transform", breakdown.transform),
@@ -126,36 +126,36 @@ def _reasons(breakdown: Breakdown) -> Rows:
     return rows
 
 
-def _other_counts(finding: Finding) -> Rows:
+def _list_other_counts(finding: Finding) -> Rows:
     """The counts that did not decide, where they differ from those that did."""
     other = (
         ("Intent-to-treat", finding.intent_to_treat),
         ("Per protocol", finding.per_protocol),
     )
     return [
-        (label, _counts(tally))
+        (label, _write_counts(tally))
         for label, tally in other
         if tally is not None and tally.trials != finding.tally.trials
     ]
 
 
-def _counts(tally: Tally) -> str:
+def _write_counts(tally: Tally) -> str:
     rate = "" if tally.rate is None else f" = {tally.rate:.6f}"
     return f"{tally.passed} of {tally.trials}{rate}"
 
 
-def _by_input(finding: Finding) -> Rows:
+def _list_inputs(finding: Finding) -> Rows:
     rows = []
     for part in finding.by_input:
         bound = "" if part.lower_bound is None else f", at least {as_computed(part.lower_bound)}"
         stop = "" if part.stop is None else f", {STOPS[part.stop].label}"
         name = part.input_id or "?"
-        rows.append((name, f"{pick_badge(part)}, {_counts(part.tally)}{bound}{stop}"))
+        rows.append((name, f"{pick_badge(part)}, {_write_counts(part.tally)}{bound}{stop}"))
     note = "Each input is judged on its own at the configured level; the worst decides."
     return [*rows, ("", note)]
 
 
-def _judge(finding: Finding) -> Rows:
+def _list_judge(finding: Finding) -> Rows:
     """What the judge's errors leave of its rate; both corrections have to agree."""
     labels = find_labels(finding)
     assert labels is not None
@@ -176,30 +176,30 @@ def _judge(finding: Finding) -> Rows:
     return rows
 
 
-def _verdict(finding: Finding) -> Rows:
+def _list_verdict(finding: Finding) -> Rows:
     weight = "advisory: reported, and left out of the run's verdict"
-    return [*([("Weight", weight)] if finding.advisory else []), *_decision(finding)]
+    return [*([("Weight", weight)] if finding.advisory else []), *_list_decision(finding)]
 
 
-def _decision(finding: Finding) -> Rows:
+def _list_decision(finding: Finding) -> Rows:
     if finding.decision is None:
         reasons = ", ".join(finding.refusals)
         return [("Refused", f"{reasons}. {finding.statement}")]
     procedure = procedure_of(finding)
     if not procedure.claims_rate:
-        return _assertion(finding)
+        return _list_assertion(finding)
     has_level = finding.alpha is not None and procedure.long_run
     long_run = word_long_run(procedure.long_run) if has_level else ""
     rows = [
         ("Statistical verdict", f"{pick_badge(finding)}. {finding.statement}"),
-        ("Observed-rate status", _status(finding)),
-        ("Operational caution", _caution(finding)),
+        ("Observed-rate status", _compare_rate(finding)),
+        ("Operational caution", _word_caution(finding)),
         ("Confidence statement", finding.confidence_statement or long_run),
     ]
-    return [row for row in rows if row[1]] + _caveats(finding)
+    return [row for row in rows if row[1]] + _list_caveats(finding)
 
 
-def _assertion(finding: Finding) -> Rows:
+def _list_assertion(finding: Finding) -> Rows:
     """One line suffices: the verdict is exact on the observation (§10.2)."""
     rows = [("Result", f"{finding.decision} (observational)")]
     if finding.label:
@@ -208,10 +208,10 @@ def _assertion(finding: Finding) -> Rows:
         ("Statement", finding.statement),
         ("No population claim", _NO_CLAIM),
     ]
-    return rows + _caveats(finding)
+    return rows + _list_caveats(finding)
 
 
-def _status(finding: Finding) -> str:
+def _compare_rate(finding: Finding) -> str:
     """The point estimate beside the decision: where they disagree is the point (§10.2)."""
     words = finding.observed_rate.replace("_", " ")
     above = finding.observed_rate in ("ABOVE_THRESHOLD", "AT_THRESHOLD")
@@ -223,16 +223,16 @@ def _status(finding: Finding) -> str:
     return words
 
 
-def _caution(finding: Finding) -> str:
+def _word_caution(finding: Finding) -> str:
     words = "" if finding.caution is None else finding.caution.replace("_", " ")
     return ". ".join(part for part in (words, finding.advice) if part)
 
 
-def _caveats(finding: Finding) -> Rows:
+def _list_caveats(finding: Finding) -> Rows:
     return [("Caveat", caveat) for caveat in finding.caveats]
 
 
-def _diagnostics(found: Diagnostics) -> Rows:
+def _list_diagnostics(found: Diagnostics) -> Rows:
     rows: Rows = []
     if found.autocorrelation is not None:
         p = "" if found.autocorrelation_p is None else f", runs test p = {_p(found)}"
@@ -252,7 +252,7 @@ def _p(found: Diagnostics) -> str:
     return as_computed(found.autocorrelation_p)
 
 
-def _clusters(found: ClusterEstimate) -> Rows:
+def _list_clusters(found: ClusterEstimate) -> Rows:
     effective, interval = found.effective_trials, found.interval
     trials = effective.reason if isinstance(effective, Undefined) else f"{effective:.2f}"
     ends = interval.reason if isinstance(interval, Undefined) else as_brackets(interval)
@@ -266,7 +266,7 @@ def _clusters(found: ClusterEstimate) -> Rows:
     ]
 
 
-def _strata(found: StratifiedEstimate) -> Rows:
+def _list_strata(found: StratifiedEstimate) -> Rows:
     rows = [
         ("Target estimand", found.estimand),
         ("Estimate", f"{found.rate:.6f}, score interval {as_brackets(found.interval)}"),

@@ -38,16 +38,16 @@ def list_gate_sections(verdict: Verdict) -> Iterator[Section]:
             rows.append(("Error rate", _NONE))
         rows.append(("Runs", count_runs(gate)))
         for check in gate.checks:
-            rows += _check(check)
-        rows += [(_name(one.target), _told(one)) for one in list_unlimited(gate)]
-        rows += _evidence(gate)
+            rows += _list_check(check)
+        rows += [(_name_target(one.target), _write_number(one)) for one in list_unlimited(gate)]
+        rows += _list_evidence(gate)
         rows += [("Caveat", caveat) for caveat in gate.caveats]
         yield make_section(f"GATE: {gate.gate}", rows)
 
 
-def _check(check: GateCheck) -> Rows:
+def _list_check(check: GateCheck) -> Rows:
     said = f"{check.shown}; asked: {check.matcher}; {HELD[check.holds]}"
-    rows = [(_name(check.target), said), ("  basis", check.basis.value)]
+    rows = [(_name_target(check.target), said), ("  basis", check.basis.value)]
     if isinstance(check.interval, Interval):
         level = f" at {check.interval.confidence:g}" if check.interval.confidence else ""
         rows.append(("  interval", f"{as_outward(check.interval)}{level}, {check.interval.method}"))
@@ -56,27 +56,27 @@ def _check(check: GateCheck) -> Rows:
     return rows
 
 
-def _name(target: str) -> str:
+def _name_target(target: str) -> str:
     """A target within its gate, whose name is the heading."""
     return target.partition(".")[2]
 
 
-def _told(number: GateNumber) -> str:
+def _write_number(number: GateNumber) -> str:
     if isinstance(number.value, Undefined):
         return f"undefined: {number.value.reason}"
-    return f"{_figure(number.value, number.interval)}; not asked; {number.basis.value}"
+    return f"{_write_figure(number.value, number.interval)}; not asked; {number.basis.value}"
 
 
-def _evidence(gate: GateFinding) -> Rows:
+def _list_evidence(gate: GateFinding) -> Rows:
     evidence = gate.evidence
     if isinstance(evidence, ReliabilityEvidence):
-        return _reliability(evidence)
+        return _list_reliability(evidence)
     if isinstance(evidence, StabilityEvidence):
-        return _stability(evidence)
-    return _metrics(evidence)
+        return _list_stability(evidence)
+    return _list_metrics(evidence)
 
 
-def _reliability(evidence: ReliabilityEvidence) -> Rows:
+def _list_reliability(evidence: ReliabilityEvidence) -> Rows:
     rows: Rows = []
     if evidence.decay_curve:
         curve = ", ".join(f"{value:.4g}" for value in evidence.decay_curve[:_POINTS])
@@ -100,7 +100,7 @@ def _reliability(evidence: ReliabilityEvidence) -> Rows:
     return rows
 
 
-def _stability(evidence: StabilityEvidence) -> Rows:
+def _list_stability(evidence: StabilityEvidence) -> Rows:
     rows: Rows = [
         (
             f"  trial {run.trial}",
@@ -118,10 +118,10 @@ def _stability(evidence: StabilityEvidence) -> Rows:
     return rows
 
 
-def _metrics(evidence: MetricsEvidence) -> Rows:
-    rows = _table(evidence.pass_k, "")
+def _list_metrics(evidence: MetricsEvidence) -> Rows:
+    rows = _list_pass_k(evidence.pass_k, "")
     for one in evidence.criteria:
-        rows += _table(one.pass_k, f" of {one.criterion}")
+        rows += _list_pass_k(one.pass_k, f" of {one.criterion}")
     if not isinstance(evidence.passed, Undefined) and evidence.threshold is not None:
         word = "reaches" if evidence.passed else "misses"
         rows.append(("Threshold", f"{evidence.threshold:g}, which the mean score {word}"))
@@ -134,21 +134,21 @@ def _metrics(evidence: MetricsEvidence) -> Rows:
     return rows
 
 
-def _table(rows: Sequence[PassK], whose: str) -> Rows:
-    return [(f"k = {row.k}", _row(row, whose)) for row in rows]
+def _list_pass_k(rows: Sequence[PassK], whose: str) -> Rows:
+    return [(f"k = {row.k}", _write_pass_k(row, whose)) for row in rows]
 
 
-def _row(row: PassK, whose: str) -> str:
+def _write_pass_k(row: PassK, whose: str) -> str:
     if isinstance(row.pass_at_k, Undefined):
         return f"pass@k{whose} and pass^k are undefined: {row.pass_at_k.reason}"
     return (
-        f"pass@k{whose} {_figure(row.pass_at_k, row.pass_at_k_interval)}, pass^k "
-        f"{_figure(row.pass_hat_k, row.pass_hat_k_interval)}; biased: naive "
-        f"{_figure(row.pass_at_k_naive)}, plug-in {_figure(row.pass_hat_k_plugin)}"
+        f"pass@k{whose} {_write_figure(row.pass_at_k, row.pass_at_k_interval)}, pass^k "
+        f"{_write_figure(row.pass_hat_k, row.pass_hat_k_interval)}; biased: naive "
+        f"{_write_figure(row.pass_at_k_naive)}, plug-in {_write_figure(row.pass_hat_k_plugin)}"
     )
 
 
-def _figure(value: float | Undefined, interval: Interval | Undefined | None = None) -> str:
+def _write_figure(value: float | Undefined, interval: Interval | Undefined | None = None) -> str:
     shown = "undefined" if isinstance(value, Undefined) else f"{value:.4g}"
     if not isinstance(interval, Interval):
         return shown

@@ -19,15 +19,15 @@ def list_guardrail_sections(finding: Finding) -> Iterator[Section]:
     """The guardrail's bound with its strata and residual, where the claim reaches that far."""
     if finding.containment is None:
         return
-    rows = _bound(finding.containment)
+    rows = _list_bound(finding.containment)
     if finding.containment_strata is not None:
-        rows += _strata(finding.containment_strata)
+        rows += _list_strata(finding.containment_strata)
     if finding.residual is not None:
-        rows += _residual(finding.residual)
+        rows += _list_residual(finding.residual)
     yield make_section("GUARDRAIL BOUND", rows)
 
 
-def _bound(bound: GuardrailBound) -> Rows:
+def _list_bound(bound: GuardrailBound) -> Rows:
     counts = f"{bound.correct} of {bound.presented} = {bound.observed:.6f}"
     level = f"at confidence {bound.confidence:g}, {bound.rule}"
     return [
@@ -38,7 +38,7 @@ def _bound(bound: GuardrailBound) -> Rows:
     ]
 
 
-def _strata(found: StratifiedContainment) -> Rows:
+def _list_strata(found: StratifiedContainment) -> Rows:
     rows = [
         (
             "By stratum" if place == 0 else "",
@@ -49,7 +49,7 @@ def _strata(found: StratifiedContainment) -> Rows:
     return [*rows, ("Weakest stratum", found.weakest), ("", found.statement)]
 
 
-def _residual(found: ResidualHarm) -> Rows:
+def _list_residual(found: ResidualHarm) -> Rows:
     if isinstance(found.bound, Undefined):
         return [("Residual harm", f"not bounded: {found.statement}")]
     return [("Residual harm", f"at most {as_computed(found.bound)}. {found.statement}")]

@@ -25,22 +25,22 @@ def build_latency_section(verdict: Verdict) -> Section:
     """Every constraint with the ranks and counts it was decided on."""
     rows: Rows = []
     for finding in verdict.latency:
-        rows += _constraint(finding, verdict)
+        rows += _list_constraint(finding, verdict)
     rows.append(("", "Latencies of successful trials only; distribution-free, no model."))
     return make_section("LATENCY", rows)
 
 
-def _constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:
+def _list_constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:
     marks = list_latency_marks(finding, verdict)
     qualified = f" ({', '.join(marks)})" if marks else ""
     rows = [
         (finding.constraint, f"{pick_badge(finding)}{qualified}. {finding.statement}"),
         ("  rule", f"{finding.decision_rule}, α = {finding.alpha:g}"),
-        ("  observed", _observed(finding)),
+        ("  observed", _write_observed(finding)),
     ]
     if finding.threshold is not None:
         rows.append(("  threshold", as_seconds(finding.threshold)))
-    rows += _evidence(finding)
+    rows += _list_evidence(finding)
     if "indicative" in marks and finding.percentile in SUPPORTED_PERCENTILES:
         fewest = emission_minimum(finding.percentile)
         few = f"n = {finding.trials}, at least {fewest} recommended: {_INDICATIVE}"
@@ -50,23 +50,23 @@ def _constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:
     return rows
 
 
-def _observed(finding: LatencyFinding) -> str:
+def _write_observed(finding: LatencyFinding) -> str:
     of = f"{as_count(finding.trials, 'successful trial')}"
     if finding.observed is None:
         return f"no latency, {of}"
     return f"Q({finding.percentile:g}) = {as_seconds(finding.observed)} by nearest rank, {of}"
 
 
-def _evidence(finding: LatencyFinding) -> Rows:
+def _list_evidence(finding: LatencyFinding) -> Rows:
     evidence = finding.evidence
     if isinstance(evidence, LatencyLimitDecision):
-        return _limit(evidence) if finding.rule == "exact" else []
+        return _list_limit(evidence) if finding.rule == "exact" else []
     if isinstance(evidence, OrderStatisticBound):
-        return _bound(evidence)
-    return _precedence(evidence) if isinstance(evidence, PrecedenceThreshold) else []
+        return _list_bound(evidence)
+    return _list_precedence(evidence) if isinstance(evidence, PrecedenceThreshold) else []
 
 
-def _limit(evidence: LatencyLimitDecision) -> Rows:
+def _list_limit(evidence: LatencyLimitDecision) -> Rows:
     rows = []
     if evidence.within is not None:
         needed = "no count would do" if evidence.y_min is None else f"{evidence.y_min} needed"
@@ -79,7 +79,7 @@ def _limit(evidence: LatencyLimitDecision) -> Rows:
     return rows
 
 
-def _bound(evidence: OrderStatisticBound) -> Rows:
+def _list_bound(evidence: OrderStatisticBound) -> Rows:
     baseline = f"Q = {as_seconds(evidence.baseline_percentile)} of {evidence.trials} latencies"
     rows = [("  baseline", baseline)]
     if evidence.saturated:
@@ -92,7 +92,7 @@ def _bound(evidence: OrderStatisticBound) -> Rows:
     return rows
 
 
-def _precedence(evidence: PrecedenceThreshold) -> Rows:
+def _list_precedence(evidence: PrecedenceThreshold) -> Rows:
     latencies = f"{evidence.baseline_trials} latencies"
     rows = [("  baseline", f"Q = {as_seconds(evidence.baseline_percentile)} of {latencies}")]
     if evidence.saturated:

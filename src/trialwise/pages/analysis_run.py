@@ -29,17 +29,17 @@ _ANALYSES = {
 
 def list_opening_sections(verdict: Verdict) -> Iterator[Section]:
     """The composite verdict, and what it was reached under."""
-    yield make_section("COMPOSITE VERDICT", _composite(verdict))
+    yield make_section("COMPOSITE VERDICT", _list_composite(verdict))
     for experiment in verdict.experiments:
-        yield make_section(f"SAMPLING: {experiment.name}", _experiment(experiment))
+        yield make_section(f"SAMPLING: {experiment.name}", _list_experiment(experiment))
     conditions = [
-        *_mapped("Covariate", verdict.covariates),
-        *_mapped("Factor", verdict.factors),
+        *_list_mapping("Covariate", verdict.covariates),
+        *_list_mapping("Factor", verdict.factors),
     ]
     if conditions:
         yield make_section("CONDITIONS", conditions)
     if verdict.guards:
-        yield make_section("GUARDRAILS", _guards(verdict))
+        yield make_section("GUARDRAILS", _list_guards(verdict))
     told = {guard.message for guard in verdict.guards}
     caveats = [("Caveat", caveat) for caveat in verdict.caveats if caveat not in told]
     if caveats:
@@ -49,32 +49,32 @@ def list_opening_sections(verdict: Verdict) -> Iterator[Section]:
 def list_closing_sections(verdict: Verdict) -> Iterator[Section]:
     """What bounds a series of such runs, and what reproduces the numbers of this one."""
     if verdict.horizon is not None:
-        yield make_section("MONITORING HORIZON (§8.5)", _horizon(verdict))
-    yield make_section("REPRODUCIBILITY", _reproducibility(verdict))
-    yield make_section("CONFORMANCE STATUS", _conformance(verdict))
+        yield make_section("MONITORING HORIZON (§8.5)", _list_horizon(verdict))
+    yield make_section("REPRODUCIBILITY", _list_reproducibility(verdict))
+    yield make_section("CONFORMANCE STATUS", _list_conformance(verdict))
 
 
-def _composite(verdict: Verdict) -> Rows:
+def _list_composite(verdict: Verdict) -> Rows:
     named = ", ".join(trigger.name for trigger in verdict.triggers)
     decided = str(verdict.decision) if verdict.decision else "none: the design was refused"
     rows = [("Contract verdict", f"{decided} (triggered by {named})" if named else decided)]
     if verdict.refusals:
         rows.append(("Refused because", ", ".join(verdict.refusals)))
     rows += [
-        ("Per criterion" if place == 0 else "", _line(finding))
+        ("Per criterion" if place == 0 else "", _write_line(finding))
         for place, finding in enumerate(verdict.findings)
     ]
-    rows += _dimensions(verdict)
-    rows += _envelopes(verdict)
+    rows += _list_dimensions(verdict)
+    rows += _list_envelopes(verdict)
     rows += [
         ("Intent", _INTENTS[verdict.intent]),
         ("Analysis", _ANALYSES.get(verdict.analysis, verdict.analysis)),
-        *_claim(verdict),
+        *_list_claim(verdict),
     ]
-    return rows + _run(verdict)
+    return rows + _list_spending(verdict)
 
 
-def _line(finding: Finding) -> str:
+def _write_line(finding: Finding) -> str:
     return f"{finding.criterion}: {pick_badge(finding)} ({name_mode(finding)})"
 
 
@@ -86,7 +86,7 @@ def name_mode(finding: Finding) -> str:
     return f"inferential{origin}, {finding.procedure.lower()}"
 
 
-def _dimensions(verdict: Verdict) -> Rows:
+def _list_dimensions(verdict: Verdict) -> Rows:
     if not verdict.latency:
         return []
     parts = (
@@ -101,10 +101,10 @@ def _dimensions(verdict: Verdict) -> Rows:
     return [("Dimensions", ", ".join(told))] if told else []
 
 
-def _envelopes(verdict: Verdict) -> Rows:
+def _list_envelopes(verdict: Verdict) -> Rows:
     """The union bounds by direction: what each bounds is another event (§1.4.6)."""
-    regression, compliance = _of("false-degradation"), _of("false-compliance")
-    sequential = _of("false-rejection")
+    regression, compliance = _belongs_to("false-degradation"), _belongs_to("false-compliance")
+    sequential = _belongs_to("false-rejection")
     kinds = (
         ("False degradation", "Σα", verdict.false_degradation_envelope, regression),
         ("False compliance", "Σα", verdict.false_compliance_envelope, compliance),
@@ -112,21 +112,21 @@ def _envelopes(verdict: Verdict) -> Rows:
         ("False acceptance", "Σβ", verdict.false_acceptance_envelope, sequential),
     )
     rows = [
-        (label, f"at most {symbol} = {value:g} ({_names(verdict, chosen)}), disclosed")
+        (label, f"at most {symbol} = {value:g} ({_join_names(verdict, chosen)}), disclosed")
         for label, symbol, value, chosen in kinds
         if value is not None
     ]
-    silent = _names(verdict, _of(None))
+    silent = _join_names(verdict, _belongs_to(None))
     if rows and silent:
         rows.append(("", f"{silent}: observational, part of none of these"))
     return rows
 
 
-def _of(family: str | None) -> Callable[[Finding], bool]:
+def _belongs_to(family: str | None) -> Callable[[Finding], bool]:
     return lambda finding: procedure_of(finding).error_family == family
 
 
-def _names(verdict: Verdict, chosen: Callable[[Finding], bool]) -> str:
+def _join_names(verdict: Verdict, chosen: Callable[[Finding], bool]) -> str:
     return ", ".join(
         f"{one.criterion} × {len(one.by_input)} inputs" if one.by_input else one.criterion
         for one in verdict.findings
@@ -134,7 +134,7 @@ def _names(verdict: Verdict, chosen: Callable[[Finding], bool]) -> str:
     )
 
 
-def _claim(verdict: Verdict) -> Rows:
+def _list_claim(verdict: Verdict) -> Rows:
     claim = verdict.claim
     several = len(verdict.experiments) > 1
     rows = [
@@ -155,7 +155,7 @@ def _claim(verdict: Verdict) -> Rows:
     return rows
 
 
-def _run(verdict: Verdict) -> Rows:
+def _list_spending(verdict: Verdict) -> Rows:
     rows: Rows = []
     if verdict.run_id:
         rows.append(("Run", verdict.run_id))
@@ -190,7 +190,7 @@ def _run(verdict: Verdict) -> Rows:
     return rows
 
 
-def _experiment(one: ExperimentSummary) -> Rows:
+def _list_experiment(one: ExperimentSummary) -> Rows:
     repeated = ", ".join(f"{n} tried {times} ×" for times, n in one.repetitions.items())
     rows = [
         ("Sampling", f"{one.identifier} {one.version}".strip()),
@@ -205,14 +205,14 @@ def _experiment(one: ExperimentSummary) -> Rows:
     return [row for row in rows if row[1]]
 
 
-def _mapped(kind: str, values: Mapping[str, str]) -> Rows:
+def _list_mapping(kind: str, values: Mapping[str, str]) -> Rows:
     return [
         (kind if place == 0 else "", f"{name} = {value}")
         for place, (name, value) in enumerate(values.items())
     ]
 
 
-def _guards(verdict: Verdict) -> Rows:
+def _list_guards(verdict: Verdict) -> Rows:
     rows: Rows = []
     for guard in verdict.guards:
         about = f"{guard.criterion}: " if guard.criterion else ""
@@ -222,7 +222,7 @@ def _guards(verdict: Verdict) -> Rows:
     return rows
 
 
-def _horizon(verdict: Verdict) -> Rows:
+def _list_horizon(verdict: Verdict) -> Rows:
     """The calibration of many runs beside that of one: H·Σα whatever their dependence."""
     assert verdict.horizon is not None
     alarms = (verdict.false_degradation_envelope, verdict.false_rejection_envelope)
@@ -249,7 +249,7 @@ def _horizon(verdict: Verdict) -> Rows:
     return rows
 
 
-def _reproducibility(verdict: Verdict) -> Rows:
+def _list_reproducibility(verdict: Verdict) -> Rows:
     made = verdict.reproducibility
     rows = [
         ("referenceDataVersion", made.reference_data_version),
@@ -266,7 +266,7 @@ def _reproducibility(verdict: Verdict) -> Rows:
     return [row for row in rows if row[1]]
 
 
-def _conformance(verdict: Verdict) -> Rows:
+def _list_conformance(verdict: Verdict) -> Rows:
     """The two statuses of §10.6, which are not interchangeable."""
     version = verdict.reproducibility.reference_data_version
     consumed = version != type(verdict.reproducibility)().reference_data_version

@@ -24,38 +24,40 @@ def list_attention(verdict: Verdict) -> list[str]:
     A note that concerns several criteria is given once, with their names.
     """
     named: dict[str, list[str]] = {}
-    for name, note in _notes(verdict):
+    for name, note in _list_notes(verdict):
         names = named.setdefault(note.strip(), [])
         if name and name not in names:
             names.append(name)
-    return [f"{_listed(names)}: {note}" if names else note for note, names in named.items() if note]
+    return [
+        f"{_join_names(names)}: {note}" if names else note for note, names in named.items() if note
+    ]
 
 
-def _notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
+def _list_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """(criterion or nothing, note), most urgent first."""
     if verdict.stop.is_premature or verdict.aborted:
         yield "", verdict.aborted or f"The run ended early: {STOPS[verdict.stop].label}."
     for finding in verdict.findings:
         if finding.decision is not Decision.PASS:
-            yield finding.criterion, _explained(finding)
-    yield from _errors(verdict)
+            yield finding.criterion, _explain_finding(finding)
+    yield from _list_errors(verdict)
     for constraint in verdict.latency:
         if constraint.decision is not Decision.PASS:
             yield f"latency {constraint.constraint}", constraint.statement
-    yield from _gates(verdict)
+    yield from _list_gate_notes(verdict)
     for guard in verdict.guards:
-        yield guard.criterion or "", _guard(guard)
+        yield guard.criterion or "", _word_guard(guard)
     told = {guard.message for guard in verdict.guards}
     for caveat in verdict.caveats:
         if caveat not in told:
             yield "", caveat
     for finding in verdict.findings:
-        for caveat in _qualifications(finding):
+        for caveat in _list_qualifications(finding):
             if caveat not in told:
                 yield finding.criterion, caveat
 
 
-def _gates(verdict: Verdict) -> Iterator[tuple[str, str]]:
+def _list_gate_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     for gate in verdict.gates:
         if gate.decision not in (Decision.PASS, None):
             yield gate.gate, gate.statement
@@ -63,7 +65,7 @@ def _gates(verdict: Verdict) -> Iterator[tuple[str, str]]:
             yield gate.gate, caveat
 
 
-def _errors(verdict: Verdict) -> Iterator[tuple[str, str]]:
+def _list_errors(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """What the service said instead of a reply, where that may be why something did not pass."""
     for finding in verdict.findings:
         said = finding.breakdown.commonest_error if finding.breakdown is not None else ""
@@ -71,19 +73,19 @@ def _errors(verdict: Verdict) -> Iterator[tuple[str, str]]:
             yield finding.criterion, f"Trials without a reply mostly said: {said}"
 
 
-def _explained(finding: Finding) -> str:
+def _explain_finding(finding: Finding) -> str:
     parts = [finding.statement, finding.advice]
     # The line above the notes lists the inputs already.
     return " ".join(parts[finding.by_input != () :]).strip()
 
 
-def _guard(guard: Guard) -> str:
+def _word_guard(guard: Guard) -> str:
     severity = guard.severity.value.replace("-", " ")
     admitted = ", admitted by override" if guard.overridden else ""
     return f"{severity}{admitted}: {guard.message} [{guard.code}]"
 
 
-def _qualifications(finding: Finding) -> Iterator[str]:
+def _list_qualifications(finding: Finding) -> Iterator[str]:
     yield from finding.caveats
     for part in finding.by_input:
         yield from part.caveats
@@ -96,10 +98,10 @@ def _qualifications(finding: Finding) -> Iterator[str]:
         and not any("retry" in caveat for caveat in finding.caveats)
     ):
         yield f"{as_count(retried, 'passing trial')} needed a retry"
-    yield from _two_rates(finding)
+    yield from _compare_denominators(finding)
 
 
-def _two_rates(finding: Finding) -> Iterator[str]:
+def _compare_denominators(finding: Finding) -> Iterator[str]:
     """Both denominators where they differ: whose fault a failure was is the reader's question."""
     every, fair = finding.intent_to_treat or finding.tally, finding.per_protocol
     # Inputs that are judged one by one have both counts of their own.
@@ -116,6 +118,6 @@ def _two_rates(finding: Finding) -> Iterator[str]:
     )
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

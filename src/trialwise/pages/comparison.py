@@ -54,7 +54,7 @@ def build_comparison_page(verdict: ComparisonVerdict, *, runs: Sequence[str] = (
     usual = verdict.analysis == "intent-to-treat"
     return Document(
         kind="Comparison",
-        title=_title(verdict),
+        title=_name_both(verdict),
         badge=Badge(word=status.value, tone=status.tone),
         lead=verdict.statement,
         # Each says what it is: a notebook shows them side by side.
@@ -90,7 +90,7 @@ def _fold(title: str, notes: Sequence[str]) -> Iterator[Block]:
         yield Details(summary=title, blocks=(items,), is_printed=True)
 
 
-def _title(verdict: ComparisonVerdict) -> str:
+def _name_both(verdict: ComparisonVerdict) -> str:
     """Who against whom, and of which contract where both have one."""
     name = f"{verdict.candidate.label} against {verdict.reference.label}"
     contract = verdict.reference.contract
@@ -120,10 +120,11 @@ def _describe_difference(finding: ComparisonFinding) -> str:
     """The difference in points and its interval; nothing where there is none."""
     if finding.difference is None:
         return ""
-    text = _signed(100 * finding.difference)
+    text = _sign_points(100 * finding.difference)
     if finding.interval is None:
         return text
-    return f"{text} [{_signed(100 * finding.interval.low)}, {_signed(100 * finding.interval.high)}]"
+    low, high = (_sign_points(100 * end) for end in finding.interval)
+    return f"{text} [{low}, {high}]"
 
 
 def as_p_value(value: float | None) -> str:
@@ -143,10 +144,10 @@ def _describe_amount(amount: AmountDifference) -> str:
     text = (
         f"{_AMOUNTS[amount.name]}: mean {shown(amount.reference_mean)} -> "
         f"{shown(amount.candidate_mean)}, median difference "
-        f"{_signed_amount(amount.median_difference, shown)}"
+        f"{_sign_amount(amount.median_difference, shown)}"
     )
     if amount.interval is not None:
-        low, high = (_signed_amount(end, shown) for end in amount.interval)
+        low, high = (_sign_amount(end, shown) for end in amount.interval)
         text += f" [{low}, {high}]"
     return f"{text}, {as_count(amount.pairs, 'pair')} ({amount.basis.removeprefix('pairs ')})"
 
@@ -221,12 +222,12 @@ def _find_reach(verdict: ComparisonVerdict) -> float:
     return min(1.0, 1.1 * max(far, default=1.0)) or 1.0
 
 
-def _signed(value: float) -> str:
+def _sign_points(value: float) -> str:
     """A difference in points, with its sign; 0 has none."""
     text = f"{value:+.1f}"
     return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
 
 
-def _signed_amount(value: float, shown: Callable[[float], str]) -> str:
+def _sign_amount(value: float, shown: Callable[[float], str]) -> str:
     sign = "+" if value > 0 else "−"
     return f"{sign}{shown(abs(value))}" if value else shown(0.0)

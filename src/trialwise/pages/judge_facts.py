@@ -127,10 +127,10 @@ def collect_judge_facts(finding: Finding) -> dict[str, str | int | float | bool 
         "corrected_confidence": None if corrected is None else corrected.interval.confidence,
         "labels": None if labels is None else labels.labels,
         "open_because": None if judged is None else judged.open_because,
-        "labels_needed": None if judged is None else _known(judged.labels_needed),
-        "trials_needed": None if judged is None else _known(judged.trials_needed),
+        "labels_needed": None if judged is None else _if_known(judged.labels_needed),
+        "trials_needed": None if judged is None else _if_known(judged.trials_needed),
     }
 
 
-def _known(value: int | Undefined) -> int | None:
+def _if_known(value: int | Undefined) -> int | None:
     return None if isinstance(value, Undefined) else value

@@ -33,21 +33,21 @@ def render_rules(plan: Plan, *, expense: Expense | None = None, width: int = _WI
         expense: Of one trial, where it is known.
         width: Columns.
     """
-    lines = [f"{plan.contract}: {_size(plan)}, seed {plan.seed}"]
-    lines += [*_wrapped(f"This is {_about(plan)}.", "  ", width)]
+    lines = [f"{plan.contract}: {_word_size(plan)}, seed {plan.seed}"]
+    lines += [*_wrap(f"This is {_word_claim(plan)}.", "  ", width)]
     for one in forecast(plan):
-        lines += _criterion(one, width)
+        lines += _list_criterion(one, width)
     for limit in plan.latency:
-        lines += [*_wrapped(_latency(limit, plan), "  ", width)]
+        lines += [*_wrap(_word_latency(limit, plan), "  ", width)]
     for gate in plan.gates:
         if gate.expect:
             asked = "; ".join(map(str, gate.expect))
-            lines += [*_wrapped(f"{gate.name}, without an error rate: {asked}.", "  ", width)]
-    lines += [*_wrapped(_cost(plan, expense), "  ", width)]
+            lines += [*_wrap(f"{gate.name}, without an error rate: {asked}.", "  ", width)]
+    lines += [*_wrap(_word_cost(plan, expense), "  ", width)]
     return "\n".join(lines) + "\n"
 
 
-def _size(plan: Plan) -> str:
+def _word_size(plan: Plan) -> str:
     sizes = [f"{one.trials} of {one.name}" for one in plan.experiments]
     return "at most " + (
         f"{plan.max_trials} trials"
@@ -56,24 +56,24 @@ def _size(plan: Plan) -> str:
     )
 
 
-def _about(plan: Plan) -> str:
+def _word_claim(plan: Plan) -> str:
     inputs = sum(len(one.input_ids) for one in plan.experiments)
     return plan.claim.about(inputs)
 
 
-def _criterion(one: Forecast, width: int) -> Iterator[str]:
+def _list_criterion(one: Forecast, width: int) -> Iterator[str]:
     each = f" (each of {one.streams} inputs)" if one.streams > 1 else ""
-    yield from _wrapped(f"{one.criterion}{each}: {one.rule}.", "  ", width)
+    yield from _wrap(f"{one.criterion}{each}: {one.rule}.", "  ", width)
     for chance in one.chances:
-        yield from _wrapped(_chance(chance), "    ", width)
+        yield from _wrap(_word_chance(chance), "    ", width)
     for reason in one.advisory:
-        yield from _wrapped(f"advisory, it decides nothing: {reason}", "    ", width)
+        yield from _wrap(f"advisory, it decides nothing: {reason}", "    ", width)
     if one.labels is not None:
         held = f"a decision stands where the rate corrected for the judge's errors on {one.labels}"
-        yield from _wrapped(f"{held} labels says the same", "    ", width)
+        yield from _wrap(f"{held} labels says the same", "    ", width)
 
 
-def _latency(limit: LatencyPlan, plan: Plan) -> str:
+def _word_latency(limit: LatencyPlan, plan: Plan) -> str:
     """A percentile's rule; it is read off all trials, so that no decision ends them early."""
     if limit.limit_s is None:
         known = len(limit.baseline_latencies_s or ())
@@ -86,7 +86,7 @@ def _latency(limit: LatencyPlan, plan: Plan) -> str:
     return f"latency {limit.percentile} of {limit.experiment}: {bound}{weight}{all_run}."
 
 
-def _chance(chance: Chance) -> str:
+def _word_chance(chance: Chance) -> str:
     parts = [f"PASS {chance.passes:.1%}", f"FAIL {chance.fails:.1%}"]
     if chance.inconclusive > 0:
         parts.append(f"INCONCLUSIVE {chance.inconclusive:.1%}")
@@ -94,7 +94,7 @@ def _chance(chance: Chance) -> str:
     return text if chance.mean_trials is None else f"{text}; {chance.mean_trials:.1f} trials"
 
 
-def _cost(plan: Plan, expense: Expense | None) -> str:
+def _word_cost(plan: Plan, expense: Expense | None) -> str:
     budget = plan.options.budget
     limits = [
         text
@@ -118,7 +118,7 @@ def _cost(plan: Plan, expense: Expense | None) -> str:
     return f"{cost} Budget: {', '.join(limits)}." if limits else f"{cost} No budget is set."
 
 
-def _wrapped(text: str, indent: str, width: int) -> Iterator[str]:
+def _wrap(text: str, indent: str, width: int) -> Iterator[str]:
     more = indent + "  "
     yield from wrap(
         text,

@@ -52,14 +52,14 @@ def _compliance_recommendation(plan: CompliancePlan) -> str:
         return (
             f"Refused: {question.trials} trials cannot show a rate above {required}; even without "
             f"a failure it takes {size.minimum_trials}, and for a power of "
-            f"{as_percent(question.power)} at {better} {_needed(size)}."
+            f"{as_percent(question.power)} at {better} {_word_needed(size)}."
         )
     asked = next((at for at in plan.given if at.design.cutoff is not None), None)
     if asked is not None:
-        takes = f"a power of {as_percent(question.power)} takes {_needed(size)}"
+        takes = f"a power of {as_percent(question.power)} takes {_word_needed(size)}"
         return (
             f"With {question.trials} trials PASS with at least {asked.design.cutoff} successes "
-            f"({asked.design.rule} rule): {_happens(plan, asked)}; {takes}."
+            f"({asked.design.rule} rule): {_word_chances(plan, asked)}; {takes}."
         )
     if size.required is None:
         return (
@@ -69,11 +69,11 @@ def _compliance_recommendation(plan: CompliancePlan) -> str:
     design = size.required.design
     return (
         f"Run {design.trials} trials{format_cost(question.prices, design.trials)} and PASS with at "
-        f"least {design.cutoff} successes (exact rule): {_happens(plan, size.required)}."
+        f"least {design.cutoff} successes (exact rule): {_word_chances(plan, size.required)}."
     )
 
 
-def _happens(plan: CompliancePlan, at: RuleAt) -> str:
+def _word_chances(plan: CompliancePlan, at: RuleAt) -> str:
     required, better = (
         as_percent(plan.question.required_rate),
         as_percent(plan.question.better_rate),
@@ -84,7 +84,7 @@ def _happens(plan: CompliancePlan, at: RuleAt) -> str:
     )
 
 
-def _needed(size: RuleSize) -> str:
+def _word_needed(size: RuleSize) -> str:
     return f"{size.required.design.trials}" if size.required else "more than 20000"
 
 

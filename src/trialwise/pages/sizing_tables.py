@@ -89,11 +89,11 @@ def _broken_note(method: MethodPlan) -> str:
     who = NAMES[method.method]
     if method.method is Method.WALD:
         who = f"Wald's test, cut at {method.design.cap} trials,"
-    broken = "; ".join(_broken(promise) for promise in method.broken)
+    broken = "; ".join(_word_broken(promise) for promise in method.broken)
     return f"! {who} breaks its promise: {broken}."
 
 
-def _broken(promise: BrokenPromise) -> str:
+def _word_broken(promise: BrokenPromise) -> str:
     # As many digits as it takes to see that the two differ.
     for digits in range(2, 9):
         said, real = (as_probability(p, digits=digits) for p in (promise.promised, promise.actual))

@@ -149,18 +149,18 @@ def sum_spending(verdicts: Sequence[Verdict]) -> Spending:
         attempts=sum(one.attempts for one in spent),
         seconds=math.fsum(one.seconds for one in spent),
         tokens=sum(one.tokens for one in spent),
-        usd=_known(one.usd for one in spent),
+        usd=_sum_known(one.usd for one in spent),
         setup_s=math.fsum(one.setup_s for one in spent),
         setup_tokens=sum(one.setup_tokens for one in spent),
-        setup_usd=_known(one.setup_usd for one in spent),
+        setup_usd=_sum_known(one.setup_usd for one in spent),
         judging_tokens=sum(one.judging_tokens for one in spent),
-        judging_usd=_known(one.judging_usd for one in spent),
+        judging_usd=_sum_known(one.judging_usd for one in spent),
         abandoned=sum(one.abandoned for one in spent),
         abandoned_tokens=sum(one.abandoned_tokens for one in spent),
-        abandoned_usd=_known(one.abandoned_usd for one in spent),
+        abandoned_usd=_sum_known(one.abandoned_usd for one in spent),
     )
 
 
-def _known(amounts: Iterable[float | None]) -> float | None:
+def _sum_known(amounts: Iterable[float | None]) -> float | None:
     given = [amount for amount in amounts if amount is not None]
     return math.fsum(given) if given else None

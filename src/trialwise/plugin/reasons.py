@@ -71,7 +71,7 @@ class Reasons:
         if sections and any(index == trial for index, _ in self._kept.values()):
             self.sections[trial] = sections
 
-    def ranked(self, failures: Iterable[tuple[Trial, Sequence[Outcome]]]) -> list[Reason]:
+    def rank(self, failures: Iterable[tuple[Trial, Sequence[Outcome]]]) -> list[Reason]:
         """The kinds of failure, the most frequent first; a trial counts once for each kind.
 
         Args:

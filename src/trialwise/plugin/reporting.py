@@ -61,13 +61,13 @@ def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: s
         item: The test.
         path: Where the run is kept.
     """
-    failures = [*_failures(record)]
-    ranked = reasons.ranked(failures)
-    head = _traceback(headline(record.verdict), [*_facts(record, path)])
+    failures = [*_list_failures(record)]
+    ranked = reasons.rank(failures)
+    head = _make_traceback(headline(record.verdict), [*_list_facts(record, path)])
     parts: list[tuple[Any, Any, str | None]] = [(head, None, None)]
     for reason in ranked[:_SHOWN]:
-        parts[-1] = (*parts[-1][:2], _title(reason, len(failures)))
-        parts += _parts_of(reason)
+        parts[-1] = (*parts[-1][:2], _word_reason(reason, len(failures)))
+        parts += _make_parts(reason)
     if len(ranked) > _SHOWN:
         rest = sum(one.count for one in ranked[_SHOWN:])
         others = as_count(len(ranked) - _SHOWN, "other kind")
@@ -78,7 +78,7 @@ def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: s
     return ExceptionChainRepr(parts)
 
 
-def _failures(record: RunRecord) -> Iterator[tuple[Trial, list[Outcome]]]:
+def _list_failures(record: RunRecord) -> Iterator[tuple[Trial, list[Outcome]]]:
     """The trials that did not pass what did not pass, each before its criterion's decision."""
     counted_trials = {
         one.criterion: (one.intent_to_treat or one.tally).trials
@@ -114,20 +114,20 @@ def outcome_text(finding: Finding) -> str:
     """What a criterion came to: counts, rate, interval, and what they are held against."""
     tally = finding.tally
     if not tally.trials:
-        return f"no trial was run; asked: {_asked(finding)}"
+        return f"no trial was run; asked: {_word_requirement(finding)}"
     if finding.by_input:
         passing = sum(one.decision is Decision.PASS for one in finding.by_input)
         inputs = as_count(len(finding.by_input), "input")
-        return f"{passing} of {inputs} pass; asked of each: {_asked(finding)}"
+        return f"{passing} of {inputs} pass; asked of each: {_word_requirement(finding)}"
     rate, interval = pick_rate(finding), pick_interval(finding)
     shown = [f"{tally.passed} of {as_count(tally.trials, 'trial')} passed"]
     if rate is not None:
         bounds = "" if interval is None else f" {as_ends(interval)}"
         shown.append(f"{as_observed(rate)}{bounds}")
-    return f"{', '.join(shown)}; asked: {_asked(finding)}"
+    return f"{', '.join(shown)}; asked: {_word_requirement(finding)}"
 
 
-def _asked(finding: Finding) -> str:
+def _word_requirement(finding: Finding) -> str:
     threshold = finding.threshold
     if threshold is None:
         return "no failure"
@@ -141,7 +141,7 @@ def _asked(finding: Finding) -> str:
     return f"no failure{by}"
 
 
-def _facts(record: RunRecord, path: str) -> Iterator[str]:
+def _list_facts(record: RunRecord, path: str) -> Iterator[str]:
     """What a reader needs beside the headline."""
     verdict, several = record.verdict, len(record.verdict.findings) > 1
     rules = {one.criterion: one.rule for one in forecast(record.plan)}
@@ -161,14 +161,14 @@ def _facts(record: RunRecord, path: str) -> Iterator[str]:
     yield f"{about}seed {record.plan.seed}; run {path}"
 
 
-def _title(reason: Reason, failed: int) -> str:
+def _word_reason(reason: Reason, failed: int) -> str:
     """The line above a traceback."""
     how_many = f"{reason.count} of {as_count(failed, 'failed trial')}"
     error = "" if reason.error_class == "none" else f" ({reason.error_class})"
     return f"{how_many}{error}, here trial {reason.trial}: {make_visible(reason.explanation)}"
 
 
-def _parts_of(reason: Reason) -> list[tuple[Any, Any, str | None]]:
+def _make_parts(reason: Reason) -> list[tuple[Any, Any, str | None]]:
     """A traceback as parts of a chain."""
     known = reason.traceback
     if known is None:  # no body of this session's: its title says what there is to say
@@ -181,10 +181,10 @@ def _parts_of(reason: Reason) -> list[tuple[Any, Any, str | None]]:
     return [(ReprTraceback([ReprEntryNative(lines)], None, "native"), None, None)]
 
 
-def _traceback(first: str, facts: Sequence[str]) -> ReprTraceback:
+def _make_traceback(first: str, facts: Sequence[str]) -> ReprTraceback:
     """Text where pytest expects a traceback: a red line, and what explains it."""
     lines = [f"E   {line}" for line in wrap(first, _WIDTH)]
-    rest = [f"    {line}\n" for fact in facts for line in _wrapped(make_visible(fact))]
+    rest = [f"    {line}\n" for fact in facts for line in _wrap(make_visible(fact))]
     entries: list[ReprEntry | ReprEntryNative] = [
         ReprEntry(lines, None, None, None, "short"),
         ReprEntryNative(rest),
@@ -192,7 +192,7 @@ def _traceback(first: str, facts: Sequence[str]) -> ReprTraceback:
     return ReprTraceback(entries, None, "short")
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrap(text: str) -> list[str]:
     """Lines of a text; a path is never broken."""
     return wrap(
         text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
@@ -217,12 +217,12 @@ def properties_of(record: RunRecord, path: str, *, prefix: str = "") -> list[tup
     if verdict.spending.usd is not None:
         found["usd"] = verdict.spending.usd
     for finding in verdict.findings:
-        found |= {f"{finding.criterion}.{name}": value for name, value in _numbers(finding)}
+        found |= {f"{finding.criterion}.{name}": value for name, value in _list_numbers(finding)}
     start = f"trialwise.{prefix}." if prefix else "trialwise."
     return [(f"{start}{name}", value) for name, value in found.items()]
 
 
-def _numbers(finding: Finding) -> Iterator[tuple[str, object]]:
+def _list_numbers(finding: Finding) -> Iterator[tuple[str, object]]:
     yield "decision", pick_badge(finding)
     yield "trials", finding.tally.trials
     yield "passed", finding.tally.passed

@@ -43,7 +43,7 @@ def write_summary(
     config: pytest.Config,
 ) -> None:
     """Say how all marked tests went, and write the reports that were asked for."""
-    able = _able(terminal)
+    able = _read_capabilities(terminal)
     terminal.write_sep("=", "trialwise")
     if hasattr(config.option, "tx") and config.option.tx:
         # Workers finish in any order.
@@ -51,22 +51,22 @@ def write_summary(
     decided = [one for one in results if "verdict" in one]
     verdicts = [from_plain(Verdict, one["verdict"]) for one in decided]
     runs = describe_verdicts(verdicts).runs if verdicts else ()
-    for line in _lines(runs, able):
+    for line in _draw_lines(runs, able):
         terminal.write_line(line)
     for one in results:
         if "baseline" in one:
-            rates = ", ".join(_rate(name, rate) for name, rate in one["rates"].items())
+            rates = ", ".join(_word_rate(name, rate) for name, rate in one["rates"].items())
             terminal.write_line(f"measured {rates}{_GAP}{one['contract']}")
             terminal.write_line(f"{_GAP}{one['baseline']}")
-    for text in (*_totals(verdicts, able), *_notes(results, verdicts, config)):
+    for text in (*_list_totals(verdicts, able), *_list_notes(results, verdicts, config)):
         indent = " " * (len(text) - len(text.lstrip()))
-        for line in wrap_text(able.shown(text.strip()), able.width - len(indent)):
+        for line in wrap_text(able.show(text.strip()), able.width - len(indent)):
             terminal.write_line(f"{indent}{line}")
-    for line in _written(decided, settings):
+    for line in _write_reports(decided, settings):
         terminal.write_line(line)
 
 
-def _able(terminal: TerminalReporter) -> Capabilities:
+def _read_capabilities(terminal: TerminalReporter) -> Capabilities:
     writer = terminal._tw
     encoding = getattr(writer._file, "encoding", None) or "ascii"
     return Capabilities(
@@ -76,10 +76,10 @@ def _able(terminal: TerminalReporter) -> Capabilities:
     )
 
 
-def _lines(runs: Sequence[RunResults], able: Capabilities) -> Iterator[str]:
+def _draw_lines(runs: Sequence[RunResults], able: Capabilities) -> Iterator[str]:
     """A line a criterion: verdict and figures first, since a test's name may be long."""
     lines = [line for run in runs for line in run.lines if line.kind in _SHOWN]
-    figures = [_figures(line) for line in lines]
+    figures = [_pick_columns(line) for line in lines]
     table = [columns for columns in figures if len(columns) > 1]
     widths = [max(map(count_cells, column)) for column in zip(*table, strict=True)]
     word = max((count_cells(line.label) for line in lines), default=0)
@@ -93,15 +93,15 @@ def _lines(runs: Sequence[RunResults], able: Capabilities) -> Iterator[str]:
             cells = [pad(cell, width, right=n in (0, 2)) for n, (cell, width) in sized]
             text = pad(_GAP.join(cells), whole)
         space = " " * (word - count_cells(line.label))
-        mark = able.painted(able.shown(line.label), pick_style(line.status.tone))
-        yield f"{mark}{space}{_GAP}{able.shown(text)}{_GAP}{able.shown(_name(line))}".rstrip()
+        mark = able.paint(able.show(line.label), pick_style(line.status.tone))
+        yield f"{mark}{space}{_GAP}{able.show(text)}{_GAP}{able.show(_name_line(line))}".rstrip()
 
 
-def _name(line: ResultLine) -> str:
+def _name_line(line: ResultLine) -> str:
     return line.contract if line.name == BODY else f"{line.contract} {line.name}"
 
 
-def _figures(line: ResultLine) -> tuple[str, ...]:
+def _pick_columns(line: ResultLine) -> tuple[str, ...]:
     """The columns of a line; a single one is a sentence."""
     figures = line.figures
     if figures is None or line.sentence:
@@ -109,11 +109,11 @@ def _figures(line: ResultLine) -> tuple[str, ...]:
     return figures.columns[:4]
 
 
-def _rate(name: str, rate: str) -> str:
+def _word_rate(name: str, rate: str) -> str:
     return rate if name == BODY else f"{name} {rate}"
 
 
-def _totals(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[str]:
+def _list_totals(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[str]:
     """How many, what they took, and what may be wrong about all of them together."""
     if not verdicts:
         return
@@ -132,7 +132,7 @@ def _totals(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[str]:
         yield f"{_GAP}{bound} {one.meaning} (of {one.levels})"
 
 
-def _notes(
+def _list_notes(
     results: Sequence[dict[str, Any]], verdicts: Sequence[Verdict], config: pytest.Config
 ) -> Iterator[str]:
     """What a reader would otherwise miss; what failed has said so above."""
@@ -150,7 +150,7 @@ def _notes(
                 yield f"{verdict.contract}: {note.removeprefix(f'{BODY}: ')}"
 
 
-def _written(decided: Sequence[dict[str, Any]], settings: Settings) -> Iterator[str]:
+def _write_reports(decided: Sequence[dict[str, Any]], settings: Settings) -> Iterator[str]:
     """The reports that were asked for, and where they are."""
     if not decided or (settings.html is None and settings.summary is None):
         return

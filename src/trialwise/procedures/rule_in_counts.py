@@ -23,7 +23,7 @@ def describe_rule(design: SequentialDesign) -> tuple[str, str, str]:
     passes = _shorten_steps(passing, "after") or "never"
     fails = _shorten_steps(failing, "within") or "never"
     rest = (
-        f"By trial {max(n for n, *_ in _reached(design))} every run has its verdict."
+        f"By trial {max(n for n, *_ in _list_reached(design))} every run has its verdict."
         if design.always_decides
         else f"What is open after {design.cap} trials is INCONCLUSIVE."
     )
@@ -33,7 +33,7 @@ def describe_rule(design: SequentialDesign) -> tuple[str, str, str]:
 def list_passing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:
     """(failures, trials): the first look at which so many failures PASS, where a run can be."""
     shown = -1
-    for n, low, _ in _reached(design):
+    for n, low, _ in _list_reached(design):
         most = design.accept[n]
         if most > shown and most >= low:
             yield most, n
@@ -43,7 +43,7 @@ def list_passing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:
 def list_failing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:
     """(failures, trials): the last look at which so many failures FAIL, where a run can be."""
     last: tuple[int, int] | None = None
-    for n, _, high in _reached(design):
+    for n, _, high in _list_reached(design):
         fewest = design.reject[n]
         if fewest > high:
             continue
@@ -54,7 +54,7 @@ def list_failing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:
         yield last
 
 
-def _reached(design: SequentialDesign) -> Iterator[tuple[int, int, int]]:
+def _list_reached(design: SequentialDesign) -> Iterator[tuple[int, int, int]]:
     """(trials, fewest failures, most failures) of the runs that are still going before a look."""
     low = high = 0
     for n in range(1, design.cap + 1):

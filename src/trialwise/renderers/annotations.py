@@ -42,13 +42,13 @@ def render_github(suite: SuiteResults, *, file: str = "") -> str:
         file: The suite file, for the annotations to stand beside.
     """
     found: dict[Level, list[tuple[str, str]]] = {level: [] for level in Level}
-    for level, title, message in _annotations(suite):
+    for level, title, message in _list_annotations(suite):
         found[level].append((title, message))
     found[Level.NOTICE].insert(0, (f"trialwise: {suite.status}", suite.totals))
     lines = [
-        _command(level, title, message, file)
+        _write_command(level, title, message, file)
         for level, annotations in found.items()
-        for title, message in _shown(annotations)
+        for title, message in _limit(annotations)
     ]
     return "\n".join(lines) + "\n"
 
@@ -68,8 +68,8 @@ def render_gitlab(suite: SuiteResults, *, file: str = "trialwise.yaml") -> str:
 
     seen: dict[str, int] = {}
     entries = []
-    for line in _lines(suite):
-        level = _level(line)
+    for line in _list_lines(suite):
+        level = _pick_level(line)
         if level is None:
             continue
         identity = json.dumps([line.contract, line.kind, line.name, line.status])
@@ -90,27 +90,27 @@ def render_gitlab(suite: SuiteResults, *, file: str = "trialwise.yaml") -> str:
     return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
 
 
-def _lines(suite: SuiteResults) -> Iterator[ResultLine]:
+def _list_lines(suite: SuiteResults) -> Iterator[ResultLine]:
     """Every line; inputs after everything else, since their criterion speaks for them."""
     yield from (line for line in suite.results if line.kind is not LineKind.INPUT)
     yield from (line for line in suite.results if line.kind is LineKind.INPUT)
 
 
-def _annotations(suite: SuiteResults) -> Iterator[tuple[Level, str, str]]:
-    for line in _lines(suite):
-        level = _level(line)
+def _list_annotations(suite: SuiteResults) -> Iterator[tuple[Level, str, str]]:
+    for line in _list_lines(suite):
+        level = _pick_level(line)
         if level is not None:
             texts = [line.statement, line.advice, *map(make_visible, line.failure_lines)]
             yield level, f"{line.title} is {line.word}", "\n".join(filter(None, texts))
     for run in suite.runs:
         for note in run.notes:
             yield Level.WARNING, run.contract, note
-    for line in _lines(suite):
+    for line in _list_lines(suite):
         if line.notes and line.kind is not LineKind.INPUT:
             yield Level.WARNING, line.title, "\n".join(line.notes)
 
 
-def _level(line: ResultLine) -> Level | None:
+def _pick_level(line: ResultLine) -> Level | None:
     """How urgent a line is, or None where there is nothing to say."""
     if line.status is Status.PASS:
         return None
@@ -119,7 +119,7 @@ def _level(line: ResultLine) -> Level | None:
     return Level.WARNING if line.status is Status.INCONCLUSIVE else Level.ERROR
 
 
-def _shown(annotations: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+def _limit(annotations: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     if len(annotations) <= MOST_ANNOTATIONS:
         yield from annotations
         return
@@ -128,18 +128,20 @@ def _shown(annotations: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     yield f"{len(rest)} more", "\n".join(title for title, _ in rest)
 
 
-def _command(level: Level, title: str, message: str, file: str) -> str:
+def _write_command(level: Level, title: str, message: str, file: str) -> str:
     given = {"file": file, "title": title}
-    properties = ",".join(f"{key}={_property(value)}" for key, value in given.items() if value)
-    body = "%0A".join(_data(line) for line in message.split("\n"))
+    properties = ",".join(
+        f"{key}={_escape_property(value)}" for key, value in given.items() if value
+    )
+    body = "%0A".join(_escape_message(line) for line in message.split("\n"))
     return f"::{level} {properties}::{body}"
 
 
-def _data(text: str) -> str:
+def _escape_message(text: str) -> str:
     """Text as a command's message: no line break is left that could begin another command."""
     return make_visible(text).replace("%", "%25")
 
 
-def _property(text: str) -> str:
+def _escape_property(text: str) -> str:
     """Text as the value of a command's property, which a colon or a comma would end."""
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return _escape_message(text).replace(":", "%3A").replace(",", "%2C")

@@ -65,15 +65,15 @@ class Capabilities:
         """What stands between two facts on one line."""
         return " · " if self.unicode else " | "
 
-    def shown(self, text: str, width: int | None = None) -> str:
+    def show(self, text: str, width: int | None = None) -> str:
         """What the stream can show of a text, shortened in the middle to a width."""
         shown = spell(text, unicode=self.unicode)
         return shown if width is None else shorten(shown, width, unicode=self.unicode)
 
-    def painted(self, text: str, style: Style | None) -> str:
+    def paint(self, text: str, style: Style | None) -> str:
         r"""The text in a style, where there is colour.
 
-        >>> Capabilities(colour=True).painted("PASS", Style.GOOD)
+        >>> Capabilities(colour=True).paint("PASS", Style.GOOD)
         '\x1b[32mPASS\x1b[0m'
         """
         return f"\x1b[{style}m{text}\x1b[0m" if self.colour and style and text else text

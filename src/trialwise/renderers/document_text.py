@@ -46,7 +46,7 @@ def render_document_text(document: Document, able: Capabilities | None = None) -
         able: What the stream can do; plain ASCII of 80 columns where not given.
     """
     writer = _Writer(able or Capabilities())
-    return "\n".join(line.rstrip() for line in writer.document(document)).rstrip() + "\n"
+    return "\n".join(line.rstrip() for line in writer.write_document(document)).rstrip() + "\n"
 
 
 class _Writer:
@@ -56,17 +56,17 @@ class _Writer:
         self.able = able
         self.width = max(_NARROWEST, able.width)
 
-    def document(self, document: Document) -> Iterator[str]:
-        yield from self.filled(document.title, style=self.heading_style)
+    def write_document(self, document: Document) -> Iterator[str]:
+        yield from self.fill(document.title, style=self.heading_style)
         yield ""
         if document.facts:
-            yield from self.aligned(document.facts)
+            yield from self.align_terms(document.facts)
             yield ""
         if document.lead or document.badge is not None:
-            yield from self.filled(document.lead, badge=document.badge)
+            yield from self.fill(document.lead, badge=document.badge)
             yield ""
         for block in (*document.opening, *document.blocks):
-            lines = [*self.block(block)]
+            lines = [*self.write_block(block)]
             if lines:
                 yield from lines
                 yield ""
@@ -75,109 +75,109 @@ class _Writer:
     def heading_style(self) -> Style | None:
         return Style.STRONG if self.able.colour else None
 
-    def block(self, block: Block) -> Iterator[str]:
+    def write_block(self, block: Block) -> Iterator[str]:
         match block:
             case Section():
-                yield from self.section(block)
+                yield from self.write_section(block)
             case Document():
-                yield from self.document(block)
+                yield from self.write_document(block)
             case Columns():
                 for one in block.blocks:
-                    yield from self.block(one)
+                    yield from self.write_block(one)
             case Details(is_printed=True):
-                yield from self.headed(block.summary, ())
+                yield from self.put_heading(block.summary, ())
                 for one in block.blocks:
-                    yield from self.block(one)
+                    yield from self.write_block(one)
             case _:
-                yield from self.leaf(block)
+                yield from self.write_leaf(block)
 
-    def leaf(self, block: Block) -> Iterator[str]:
+    def write_leaf(self, block: Block) -> Iterator[str]:
         """A block that holds no other."""
         match block:
             case Facts():
-                yield from self.headed(block.heading, self.facts(block))
+                yield from self.put_heading(block.heading, self.write_facts(block))
             case Prose():
-                lines = (x for one in block.paragraphs for x in self.filled(one, indent=_INDENT))
-                yield from self.headed(block.heading, lines)
+                lines = (x for one in block.paragraphs for x in self.fill(one, indent=_INDENT))
+                yield from self.put_heading(block.heading, lines)
             case Items():
-                lines = (x for one in block.items for x in self.filled(one, lead=f"{_INDENT}- "))
-                yield from self.headed(block.heading, lines)
+                lines = (x for one in block.items for x in self.fill(one, lead=f"{_INDENT}- "))
+                yield from self.put_heading(block.heading, lines)
             case Verbatim():
-                lines = (self.able.shown(line) for line in block.text.split("\n"))
-                yield from self.headed(block.heading, (f"{_INDENT}{line}" for line in lines))
+                lines = (self.able.show(line) for line in block.text.split("\n"))
+                yield from self.put_heading(block.heading, (f"{_INDENT}{line}" for line in lines))
             case Table():
-                yield from self.headed(block.heading, self.table(block))
+                yield from self.put_heading(block.heading, self.write_table(block))
             case Chart():
-                yield from self.chart(block)
+                yield from self.write_chart(block)
             case _:
                 # Other details are for those who ask; strips, bars and cards are for a browser.
                 return
 
-    def section(self, section: Section) -> Iterator[str]:
+    def write_section(self, section: Section) -> Iterator[str]:
         # Headings of the analysis hold names, whose letters must stay as they are.
         is_verbatim = section.depth == "analysis"
         heading = section.heading if is_verbatim else section.heading.upper()
-        yield from self.filled(heading, style=self.heading_style)
+        yield from self.fill(heading, style=self.heading_style)
         for block in section.blocks:
-            yield from self.block(block)
+            yield from self.write_block(block)
         if section.note:
-            yield from self.filled(section.note, indent=_INDENT)
+            yield from self.fill(section.note, indent=_INDENT)
 
-    def headed(self, heading: str, lines: Iterable[str]) -> Iterator[str]:
+    def put_heading(self, heading: str, lines: Iterable[str]) -> Iterator[str]:
         if heading:
-            yield from self.filled(heading.upper(), style=self.heading_style)
+            yield from self.fill(heading.upper(), style=self.heading_style)
         yield from lines
 
-    def chart(self, chart: Chart) -> Iterator[str]:
+    def write_chart(self, chart: Chart) -> Iterator[str]:
         # Few pages have charts.
         from trialwise.renderers.character_charts import render_chart_characters
 
         heading, *rest = render_chart_characters(chart, unicode=self.able.unicode)
-        yield self.able.shown(heading.upper())
-        yield from map(self.able.shown, rest)
+        yield self.able.show(heading.upper())
+        yield from map(self.able.show, rest)
 
     # --- Terms and values ---------------------------------------------------------------------
 
-    def aligned(self, pairs: Iterable[tuple[str, Cell | None]]) -> Iterator[str]:
+    def align_terms(self, pairs: Iterable[tuple[str, Cell | None]]) -> Iterator[str]:
         """Terms in a column as wide as the longest of them."""
-        given = [(self.able.shown(term), value) for term, value in pairs if value is not None]
+        given = [(self.able.show(term), value) for term, value in pairs if value is not None]
         longest = max(count_cells(term) for term, _ in given)
         width = longest + len(_GAP) if longest else 0
         for term, value in given:
-            yield from self.filled(value, lead=f"{_INDENT}{pad(term, width)}")
+            yield from self.fill(value, lead=f"{_INDENT}{pad(term, width)}")
 
-    def facts(self, facts: Facts) -> Iterator[str]:
+    def write_facts(self, facts: Facts) -> Iterator[str]:
         """Terms with a colon, in one column through the whole document."""
         for term, value in facts.pairs:
             if value is not None:
-                shown = f"{self.able.shown(term, _TERM - 1)}:" if term else ""
-                yield from self.filled(value, lead=f"{_INDENT}{pad(shown, _TERM)} ")
+                shown = f"{self.able.show(term, _TERM - 1)}:" if term else ""
+                yield from self.fill(value, lead=f"{_INDENT}{pad(shown, _TERM)} ")
 
     # --- Tables -------------------------------------------------------------------------------
 
-    def table(self, table: Table) -> Iterator[str]:
+    def write_table(self, table: Table) -> Iterator[str]:
         """The rows, in as many strips of columns as the width asks for, and the notes."""
-        titles = [self.text(column, lines=True).split("\n") for column in table.columns]
+        titles = [self.flatten(column, lines=True).split("\n") for column in table.columns]
         depth = max(map(len, titles)) if table.is_headed else 0
         padded = [[""] * (depth - len(title)) + title for title in titles] if depth else []
         heads = [tuple(title[place] for title in padded) for place in range(depth)]
-        rows = [tuple(map(self.text, row.cells)) for row in table.rows]
+        rows = [tuple(map(self.flatten, row.cells)) for row in table.rows]
         tones = [*("plain" for _ in heads), *(row.tone for row in table.rows)]
         # A column of pictures has nothing to say in a terminal.
         kept = [i for i in range(len(titles)) if i == 0 or any(row[i] for row in rows)]
         cells = [tuple(row[i] for i in kept) for row in (*heads, *rows)]
         words = [place for place, i in enumerate(kept) if i == 0 or i in table.words]
         widths = [max(map(count_cells, column)) for column in zip(*cells, strict=True)]
-        for strip in self.strips(widths):
+        for strip in self.cut_strips(widths):
             for row, tone in zip(cells, tones, strict=True):
                 parts = [pad(row[i], widths[i], right=i not in words) for i in strip]
                 plain = tone not in ("pass", "fail", "open", "quiet")
                 style = None if plain else pick_style(tone)  # type: ignore[arg-type]
-                yield _INDENT + self.able.painted(_GAP.join(parts), style)
+                yield _INDENT + self.able.paint(_GAP.join(parts), style)
         for note in table.notes:
-            yield from self.filled(note, indent=_INDENT)
+            yield from self.fill(note, indent=_INDENT)
 
-    def strips(self, widths: Sequence[int]) -> Iterator[list[int]]:
+    def cut_strips(self, widths: Sequence[int]) -> Iterator[list[int]]:
         """The first column with as many of the others as fit beside it, again and again."""
         room = self.width - len(_INDENT) - widths[0]
         cuts, used = [1], 0
@@ -191,7 +191,7 @@ class _Writer:
 
     # --- Text ---------------------------------------------------------------------------------
 
-    def filled(
+    def fill(
         self,
         cell: Cell,
         *,
@@ -201,25 +201,25 @@ class _Writer:
         style: Style | None = None,
     ) -> Iterator[str]:
         """A text in lines; the first begins with the lead or badge, the others below its end."""
-        word = "" if badge is None else self.text(badge)
-        mark = "" if badge is None else self.able.painted(word, pick_style(badge.tone)) + _GAP
+        word = "" if badge is None else self.flatten(badge)
+        mark = "" if badge is None else self.able.paint(word, pick_style(badge.tone)) + _GAP
         column = count_cells(indent + lead) + (count_cells(word) + len(_GAP) if word else 0)
-        first, *rest = wrap_text(self.text(cell), self.width - column)
-        yield f"{indent}{lead}{mark}{self.able.painted(first, style)}"
+        first, *rest = wrap_text(self.flatten(cell), self.width - column)
+        yield f"{indent}{lead}{mark}{self.able.paint(first, style)}"
         for line in rest:
-            yield " " * column + self.able.painted(line, style)
+            yield " " * column + self.able.paint(line, style)
 
-    def text(self, cell: Cell, *, lines: bool = False) -> str:
+    def flatten(self, cell: Cell, *, lines: bool = False) -> str:
         """A cell as the stream can show it, on one line unless its line breaks count."""
         match cell:
             case str():
                 parts = cell.split("\n") if lines else [cell]
-                return "\n".join(map(self.able.shown, parts))
+                return "\n".join(map(self.able.show, parts))
             case Badge():
-                return self.able.shown(cell.word)
+                return self.able.show(cell.word)
             case Link() | Name() | Value():
-                return self.able.shown(cell.text)
+                return self.able.show(cell.text)
             case tuple():
-                return " ".join(self.text(one) for one in cell)
+                return " ".join(self.flatten(one) for one in cell)
             case _:  # a strip is a picture, and its numbers stand beside it
                 return ""

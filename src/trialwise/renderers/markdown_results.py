@@ -49,13 +49,13 @@ def render_markdown(suite: SuiteResults) -> str:
     What needs attention is kept before tables, and tables before details; what does not fit is
     counted. The first line is a hidden marker by which a comment can be found and replaced.
     """
-    heading = f"## {_SIGNS[suite.status]} {suite.status}: {_inline(suite.name)}"
+    heading = f"## {_SIGNS[suite.status]} {suite.status}: {_write_inline(suite.name)}"
     head = f"{marker(suite.name)}\n{heading}\n\n{escape(suite.totals)}"
-    tables = [_contract(run) for run in suite.runs]
-    notes = _attention(suite)
+    tables = [_write_contract(run) for run in suite.runs]
+    notes = _write_attention(suite)
     failing = [line for line in suite.results if line.failures and line.kind is not LineKind.INPUT]
-    details = [*map(_details, failing), _basis(suite)]
-    return _fitted(head, [tables, [notes] if notes else [], details])
+    details = [*map(_write_details, failing), _write_basis(suite)]
+    return _fit(head, [tables, [notes] if notes else [], details])
 
 
 def marker(name: str = "trialwise") -> str:
@@ -74,10 +74,10 @@ def escape(text: str) -> str:
     >>> print(escape("a|b *c* @user #1"))
     a&#124;b \*c\* @&#8203;user #&#8203;1
     """
-    return _ACTIVE.sub(_inert, make_visible(text))
+    return _ACTIVE.sub(_disarm, make_visible(text))
 
 
-def _inert(found: re.Match[str]) -> str:
+def _disarm(found: re.Match[str]) -> str:
     one = found.group()
     match found.lastgroup:
         case "entity":
@@ -91,19 +91,19 @@ def _inert(found: re.Match[str]) -> str:
             return f"\\{one}"
 
 
-def _inline(text: str, width: int = _NAME) -> str:
+def _write_inline(text: str, width: int = _NAME) -> str:
     return escape(shorten(make_visible(text), width))
 
 
-def _code(text: str) -> str:
+def _write_code(text: str) -> str:
     """Text as a code span, in which nothing is acted on."""
     shown = shorten(make_visible(text), _SENTENCE)
     fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(shown)), default=0))
     return f"{fence} {shown} {fence}"
 
 
-def _contract(run: RunResults) -> str:
-    heading = f"### {_SIGNS[run.status]} {_inline(run.contract)}: {run.status}"
+def _write_contract(run: RunResults) -> str:
+    heading = f"### {_SIGNS[run.status]} {_write_inline(run.contract)}: {run.status}"
     top = ["| criterion | verdict | rate | interval | trials | why |", "|:--|:--|--:|:--|--:|:--|"]
     # An input that passes needs no line of its own.
     lines = [
@@ -111,85 +111,85 @@ def _contract(run: RunResults) -> str:
         for line in run.results
         if line.kind is not LineKind.INPUT or line.status is not Status.PASS
     ]
-    rows = _bounded(map(_row, lines), "| … and {} more | | | | | |")
-    return "\n".join([heading, "", *top, *rows, "", *_claims(run)]).rstrip()
+    rows = _limit_lines(map(_write_row, lines), "| … and {} more | | | | | |")
+    return "\n".join([heading, "", *top, *rows, "", *_list_claims(run)]).rstrip()
 
 
-def _claims(run: RunResults) -> Iterator[str]:
+def _list_claims(run: RunResults) -> Iterator[str]:
     """Whom the verdicts speak of; by criterion where they differ."""
     claims: dict[str, list[str]] = {}
     for line in run.results:
         if line.kind is LineKind.CRITERION and line.claim:
             claims.setdefault(line.claim, []).append(line.name)
     for claim, names in claims.items():
-        whose = "This is" if len(claims) == 1 else f"**{_inline(', '.join(names))}**:"
-        yield f"{whose} {_inline(claim, _SENTENCE)}.  "
+        whose = "This is" if len(claims) == 1 else f"**{_write_inline(', '.join(names))}**:"
+        yield f"{whose} {_write_inline(claim, _SENTENCE)}.  "
 
 
-def _row(line: ResultLine) -> str:
+def _write_row(line: ResultLine) -> str:
     figures = line.figures or Figures()
     cells = (
-        _inline(line.name),
-        f"{_sign(line)} {_inline(line.label)}{' (advisory)' if line.advisory else ''}",
+        _write_inline(line.name),
+        f"{_pick_sign(line)} {_write_inline(line.label)}{' (advisory)' if line.advisory else ''}",
         # Figures are numbers that a page has written; nothing in them can be active.
         figures.rate,
         figures.interval,
         "" if figures.trials is None else f"{figures.trials:,}",
-        _inline(line.reason or line.statement, _SENTENCE),
+        _write_inline(line.reason or line.statement, _SENTENCE),
     )
     return f"| {' | '.join(cells)} |"
 
 
-def _sign(line: ResultLine) -> str:
+def _pick_sign(line: ResultLine) -> str:
     """A cross is kept for what breaks the verdict."""
     breach = line.advisory and line.status is Status.FAIL
     return _SIGNS[Status.INCONCLUSIVE if breach else line.status]
 
 
-def _attention(suite: SuiteResults) -> str:
+def _write_attention(suite: SuiteResults) -> str:
     notes = [
-        f"- **{_inline(run.contract)}**: {_inline(note, _SENTENCE)}"
+        f"- **{_write_inline(run.contract)}**: {_write_inline(note, _SENTENCE)}"
         for run in suite.runs
         for note in run.attention
     ]
     if not notes:
         return ""
-    return "\n".join(["### Needs attention", "", *_bounded(notes, "- **{} more**")])
+    return "\n".join(["### Needs attention", "", *_limit_lines(notes, "- **{} more**")])
 
 
-def _details(line: ResultLine) -> str:
+def _write_details(line: ResultLine) -> str:
     failed = sum(group.count for group in line.failures)
     summary = f"{line.title}: {as_count(failed, 'trial')} failed"
     items = []
     for group in line.failures[:MOST_GROUPS]:
-        what = f"{_inline(group.title)}: {_inline(group.explanation, _SENTENCE)}"
-        where = f"input {_inline(group.input_id)}, trial {group.trial}, seed {group.seed}"
-        evidence = f"<br>{_code(group.evidence)}" if group.evidence.strip() else ""
+        what = f"{_write_inline(group.title)}: {_write_inline(group.explanation, _SENTENCE)}"
+        where = f"input {_write_inline(group.input_id)}, trial {group.trial}, seed {group.seed}"
+        evidence = f"<br>{_write_code(group.evidence)}" if group.evidence.strip() else ""
         items.append(f"- **{group.count} ×** {what}{evidence} ({where})")
     if line.other_failures:
         items.append(f"- **{line.other_failures} ×** other reasons")
-    return _folded(summary, _bounded(items, "- **{} more reasons**"))
+    return _fold(summary, _limit_lines(items, "- **{} more reasons**"))
 
 
-def _basis(suite: SuiteResults) -> str:
+def _write_basis(suite: SuiteResults) -> str:
     """What is needed to find the runs again, and how often the suite as a whole errs."""
     items = []
     for run in suite.runs:
-        where = f", kept in {_code(run.location)}" if run.location else ""
-        name = _inline(run.contract)
-        items.append(f"- **{name}**: run {_code(run.run_id)}, seed {run.seed}{where}")
+        where = f", kept in {_write_code(run.location)}" if run.location else ""
+        name = _write_inline(run.contract)
+        items.append(f"- **{name}**: run {_write_code(run.run_id)}, seed {run.seed}{where}")
     items += [f"- **{chance}** {meaning}" for chance, meaning in suite.bounds]
-    return _folded("Runs and error rates", _bounded(items, "- **{} more**"))
+    return _fold("Runs and error rates", _limit_lines(items, "- **{} more**"))
 
 
-def _folded(summary: str, lines: Iterable[str]) -> str:
+def _fold(summary: str, lines: Iterable[str]) -> str:
     """A block that a reader opens; its summary is HTML, in which Markdown's escapes are none."""
     shown = escape_html(shorten(make_visible(summary), 2 * _NAME), quote=False)
     quiet = _PING.sub(lambda ping: ping.group() + _ZERO_WIDTH, shown)
     return "\n".join([f"<details><summary>{quiet}</summary>", "", *lines, "", "</details>"])
 
 
-def _bounded(lines: Iterable[str], rest: str) -> Iterator[str]:
+def _limit_lines(lines: Iterable[str], rest: str) -> Iterator[str]:
     """Lines as long as they fit, then how many do not."""
     used = left = 0
     for line in lines:
@@ -202,7 +202,7 @@ def _bounded(lines: Iterable[str], rest: str) -> Iterator[str]:
         yield rest.format(left)
 
 
-def _fitted(head: str, parts: Sequence[Sequence[str]]) -> str:
+def _fit(head: str, parts: Sequence[Sequence[str]]) -> str:
     """Everything that fits: of tables, attention and details the attention first."""
     tables, notes, details = parts
     room = MOST_BYTES - len(head.encode()) - 200

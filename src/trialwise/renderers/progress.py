@@ -133,14 +133,14 @@ class TerminalProgress:
             elif isinstance(event, RunEnded | VerdictReached):
                 self._end()
             elif self._snapshot is not None:
-                self._snapshot = self._snapshot.after(event, elapsed_s=self._elapsed())
+                self._snapshot = self._snapshot.after(event, elapsed_s=self._count_elapsed())
                 self._draw(now=isinstance(event, CriterionDecided))
 
     def tick(self) -> None:
         """Draw the same standing a moment later."""
         with self._lock:
             if self._snapshot is not None:
-                self._snapshot = replace(self._snapshot, elapsed_s=self._elapsed())
+                self._snapshot = replace(self._snapshot, elapsed_s=self._count_elapsed())
                 self._draw()
 
     def close(self) -> None:
@@ -171,7 +171,7 @@ class TerminalProgress:
             self._pen.write(f"{self._home()}{_CLEAR_BELOW}{_SHOW}")
             self._frame = []
 
-    def _elapsed(self) -> float:
+    def _count_elapsed(self) -> float:
         return self._clock.monotonic() - self._started
 
     def _draw(self, *, now: bool = False) -> None:
@@ -240,7 +240,7 @@ class LineProgress:
         now = self._clock.monotonic()
         self._snapshot = self._snapshot.after(event, elapsed_s=now - self._started)
         if isinstance(event, CriterionDecided):
-            self._say(_decided(event))
+            self._say(_word_decision(event))
         elif isinstance(event, RunEnded):
             self._say(_closing(event, self._snapshot))
         elif isinstance(event, TrialDone):
@@ -264,7 +264,7 @@ class LineProgress:
 
     def _say(self, text: str) -> None:
         name = self._snapshot.plan.contract if self._snapshot is not None else "run"
-        self._pen.write(f"{self._able.shown(name, _NAME)}: {self._able.shown(text)}\n")
+        self._pen.write(f"{self._able.show(name, _NAME)}: {self._able.show(text)}\n")
 
 
 #: A name in a log line; the rest of the line is what is new.
@@ -317,7 +317,7 @@ def _rule(criterion: CriterionPlan, plan: Plan) -> str:
     return f"{asked}, {criterion.decision_rule}, {size}"
 
 
-def _decided(event: CriterionDecided) -> str:
+def _word_decision(event: CriterionDecided) -> str:
     one = event.standing
     rate = f", {as_observed(one.passed / one.trials)}" if one.trials else ""
     verdict = "not decided" if one.decision is None else one.decision.value

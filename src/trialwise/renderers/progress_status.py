@@ -181,28 +181,28 @@ def status_block(snapshot: Snapshot, able: Capabilities) -> list[tuple[str, str]
     """The lines of the live display, each as it is measured and as it is written."""
     width = max(1, able.width - 1)  # a full line would leave the cursor on the next one
     plans = {one.criterion: one for one in snapshot.plan.criteria}
-    shown, notes = _selected(snapshot.standings, able.height - 3)
+    shown, notes = _select(snapshot.standings, able.height - 3)
     rows = [_row(plans.get(one.criterion), one, able) for one in shown]
     lines = [_head(snapshot, able, width), *_table(rows, able, width)]
     if any(row.interval for row in rows) and width >= _WIDE:
         notes.append(_NOTE)
     if notes:
-        lines.append([(able.shown(f"{_INDENT}{able.dot.join(notes)}"), Style.FAINT)])
-    return [_drawn(line, able, width) for line in lines[: max(1, able.height - 1)]]
+        lines.append([(able.show(f"{_INDENT}{able.dot.join(notes)}"), Style.FAINT)])
+    return [_draw_line(line, able, width) for line in lines[: max(1, able.height - 1)]]
 
 
-def _drawn(line: _Line, able: Capabilities, width: int) -> tuple[str, str]:
+def _draw_line(line: _Line, able: Capabilities, width: int) -> tuple[str, str]:
     plain = written = ""
     for text, style in line:
         piece = clip(text, width - count_cells(plain))
         plain += piece
-        written += able.painted(piece, style)
+        written += able.paint(piece, style)
     return plain, written
 
 
 def _head(snapshot: Snapshot, able: Capabilities, width: int) -> _Line:
-    name = able.shown(snapshot.plan.contract, max(8, width // 3))
-    facts = [able.shown(fact) for fact in headline(snapshot)]
+    name = able.show(snapshot.plan.contract, max(8, width // 3))
+    facts = [able.show(fact) for fact in headline(snapshot)]
     budget = snapshot.plan.options.budget.usd
     if budget is not None and snapshot.spending.usd is not None:
         facts[-1] += f" of {as_money(budget)}"
@@ -221,10 +221,10 @@ def _head(snapshot: Snapshot, able: Capabilities, width: int) -> _Line:
 def _bar(snapshot: Snapshot, able: Capabilities) -> str:
     most = snapshot.most_trials
     full = min(_BAR, _BAR * snapshot.trials // most) if most else _BAR
-    return able.shown("█" * full + "░" * (_BAR - full))
+    return able.show("█" * full + "░" * (_BAR - full))
 
 
-def _selected(
+def _select(
     standings: Sequence[CriterionStanding], room: int
 ) -> tuple[Sequence[CriterionStanding], list[str]]:
     """The criteria worth a line, and what is said of the others."""
@@ -248,7 +248,7 @@ def _row(plan: CriterionPlan | None, standing: CriterionStanding, able: Capabili
     # What is only observed claims no rate, and inputs judged one by one have no common one.
     described = trials and plan is not None and plan.alpha is not None and not plan.each_input
     return _Row(
-        name=able.shown(standing.criterion),
+        name=able.show(standing.criterion),
         verdict=waiting if decision is None else decision.value,
         style=Style.FAINT if decision is None else pick_style(Status(decision).tone),
         rate=as_observed(passed / trials) if trials else "",
@@ -268,7 +268,7 @@ def _table(rows: Sequence[_Row], able: Capabilities, width: int) -> Iterator[_Li
         figures = "".join(
             f"{_GAP}{pad(getattr(row, column), one, right=True)}" for column, one in columns
         )
-        start = f"{_INDENT}{pad(able.shown(row.name, name), name)}{_GAP}"
+        start = f"{_INDENT}{pad(able.show(row.name, name), name)}{_GAP}"
         hint = f"{_GAP}{row.hint}" if row.hint else ""
         if count_cells(start) + verdict + len(figures) + len(hint) > width:
             hint = ""

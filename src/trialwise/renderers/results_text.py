@@ -52,7 +52,11 @@ def render_results(
     """
     able = capabilities or Capabilities()
     page = _Page(able, max(_NARROWEST, able.width))
-    lines = [*page.lines(suite.runs), *page.outcome(suite, reports), *page.notes(suite)]
+    lines = [
+        *page.draw_lines(suite.runs),
+        *page.draw_outcome(suite, reports),
+        *page.draw_notes(suite),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -70,9 +74,11 @@ class _Page:
 
     # --- Criteria -----------------------------------------------------------------------------
 
-    def lines(self, runs: Sequence[RunResults]) -> list[str]:
+    def draw_lines(self, runs: Sequence[RunResults]) -> list[str]:
         """Every contract's heading and lines, in one alignment."""
-        blocks = [(self._heading(run), [*map(self._shown, _summary_lines(run))]) for run in runs]
+        blocks = [
+            (self._draw_heading(run), [*map(self._show, _summary_lines(run))]) for run in runs
+        ]
         every = [line for _, lines in blocks for line in lines]
         table = [line for line in every if line.figures]
         marks = max((count_cells(line.badge) for line in table), default=4)
@@ -82,37 +88,35 @@ class _Page:
         longest = max((count_cells(line.badge) for line in every), default=0)
         room = self.width - len(_INDENT) - len(_GAP) - longest
         name = min(max((count_cells(line.name) for line in every), default=0), _LONGEST_NAME, room)
-        name, widths = self._fitted(name, marks, widths)
+        name, widths = self._fit_widths(name, marks, widths)
         return [
             text
             for heading, lines in blocks
-            for part in (heading, *(self._drawn(line, name, marks, widths) for line in lines))
+            for part in (heading, *(self._draw(line, name, marks, widths) for line in lines))
             for text in part
         ]
 
-    def _heading(self, run: RunResults) -> list[str]:
-        name = self.able.shown(run.contract or "contract", self.width)
-        rest = self.able.shown(self.able.dot.join(["", *run.headings]))
+    def _draw_heading(self, run: RunResults) -> list[str]:
+        name = self.able.show(run.contract or "contract", self.width)
+        rest = self.able.show(self.able.dot.join(["", *run.headings]))
         if count_cells(name) + count_cells(rest) <= self.width:
-            faint = self.able.painted(rest, Style.FAINT)
-            return [f"{self.able.painted(name, Style.STRONG)}{faint}"]
-        facts = [
-            f"{_INDENT}{line}" for fact in run.headings for line in self._wrapped(fact, _INDENT)
-        ]
-        return [self.able.painted(name, Style.STRONG), *facts]
+            faint = self.able.paint(rest, Style.FAINT)
+            return [f"{self.able.paint(name, Style.STRONG)}{faint}"]
+        facts = [f"{_INDENT}{line}" for fact in run.headings for line in self._wrap(fact, _INDENT)]
+        return [self.able.paint(name, Style.STRONG), *facts]
 
-    def _shown(self, line: ResultLine) -> _Line:
+    def _show(self, line: ResultLine) -> _Line:
         word = line.word if line.kind is LineKind.CRITERION else line.label
         figures = () if line.sentence or line.figures is None else line.figures.columns
         return _Line(
-            name=self.able.shown(line.name),
-            badge=self.able.shown(word),
+            name=self.able.show(line.name),
+            badge=self.able.show(word),
             style=pick_style(line.tone),
-            figures=tuple(map(self.able.shown, figures)),
-            sentence=self.able.shown(line.sentence),
+            figures=tuple(map(self.able.show, figures)),
+            sentence=self.able.show(line.sentence),
         )
 
-    def _fitted(self, name: int, marks: int, widths: list[int]) -> tuple[int, list[int]]:
+    def _fit_widths(self, name: int, marks: int, widths: list[int]) -> tuple[int, list[int]]:
         """Widths that fit: names give way first, then the last columns."""
         fixed = len(_INDENT) + len(_GAP) + marks
         widths = list(widths)
@@ -126,9 +130,9 @@ class _Page:
             widths.pop()
         return name, widths
 
-    def _drawn(self, line: _Line, name: int, marks: int, widths: Sequence[int]) -> list[str]:
-        shown = pad(self.able.shown(line.name, name), name)
-        mark = self.able.painted(line.badge, line.style)
+    def _draw(self, line: _Line, name: int, marks: int, widths: Sequence[int]) -> list[str]:
+        shown = pad(self.able.show(line.name, name), name)
+        mark = self.able.paint(line.badge, line.style)
         start = f"{_INDENT}{shown}{_GAP}{mark}"
         space = " " * (marks - count_cells(line.badge))
         if line.figures:
@@ -141,35 +145,38 @@ class _Page:
         column = len(_INDENT) + name + len(_GAP) + max(marks, count_cells(line.badge)) + len(_GAP)
         if self.width - column < _NARROWEST // 2:
             column = 2 * len(_INDENT)
-            return [start, *(" " * column + text for text in self._lines(line.sentence, column))]
-        first, *rest = self._lines(line.sentence, column)
+            return [
+                start,
+                *(" " * column + text for text in self._break_lines(line.sentence, column)),
+            ]
+        first, *rest = self._break_lines(line.sentence, column)
         return [f"{start}{space}{_GAP}{first}".rstrip(), *(" " * column + text for text in rest)]
 
     # --- Suite --------------------------------------------------------------------------------
 
-    def outcome(self, suite: SuiteResults, reports: Sequence[str]) -> list[str]:
+    def draw_outcome(self, suite: SuiteResults, reports: Sequence[str]) -> list[str]:
         """The one line that says how it went, and where to read more."""
         word = suite.status.value
-        mark = self.able.painted(word, pick_style(suite.status.tone))
-        first, *rest = self._joined(suite.outcome, len(word) + len(_GAP))
+        mark = self.able.paint(word, pick_style(suite.status.tone))
+        first, *rest = self._join(suite.outcome, len(word) + len(_GAP))
         lines = [f"{mark}{_GAP}{first}", *(" " * (len(word) + len(_GAP)) + one for one in rest)]
         # On lines of their own: how long the run took must not decide where a path is found.
-        return lines + [self.able.shown(f"report: {path}") for path in reports]
+        return lines + [self.able.show(f"report: {path}") for path in reports]
 
-    def _joined(self, facts: Iterable[str], column: int) -> list[str]:
+    def _join(self, facts: Iterable[str], column: int) -> list[str]:
         """Facts with dots between them, broken there as long as each fits a line."""
         lines: list[str] = []
-        for fact in map(self.able.shown, facts):
+        for fact in map(self.able.show, facts):
             longer = f"{lines[-1]}{self.able.dot}{fact}" if lines else fact
             if lines and column + count_cells(longer) <= self.width:
                 lines[-1] = longer
             else:
-                lines += self._lines(fact, column)
+                lines += self._break_lines(fact, column)
         return lines
 
     # --- Notes --------------------------------------------------------------------------------
 
-    def notes(self, suite: SuiteResults) -> list[str]:
+    def draw_notes(self, suite: SuiteResults) -> list[str]:
         """What needs attention, and nothing where nothing does."""
         several = len(suite.runs) > 1
         notes = [
@@ -179,16 +186,16 @@ class _Page:
         ]
         if not notes:
             return []
-        lines = ["", self.able.painted("Needs attention", Style.STRONG)]
+        lines = ["", self.able.paint("Needs attention", Style.STRONG)]
         for note in notes[:_MOST_NOTES]:
-            first, *rest = self._wrapped(note, f"{_INDENT}- ")
+            first, *rest = self._wrap(note, f"{_INDENT}- ")
             lines += [f"{_INDENT}- {first}", *(f"{_INDENT}  {line}" for line in rest)]
         if len(notes) > _MOST_NOTES:
             lines.append(f"{_INDENT}- and {len(notes) - _MOST_NOTES} more, in the report")
         return lines
 
-    def _wrapped(self, text: str, indent: str) -> list[str]:
-        return self._lines(self.able.shown(text), len(indent))
+    def _wrap(self, text: str, indent: str) -> list[str]:
+        return self._break_lines(self.able.show(text), len(indent))
 
-    def _lines(self, shown: str, column: int) -> list[str]:
+    def _break_lines(self, shown: str, column: int) -> list[str]:
         return wrap_text(shown, self.width - column)

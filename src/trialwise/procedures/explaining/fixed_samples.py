@@ -49,7 +49,7 @@ def explain_compliance(finding: Finding) -> tuple[Section, ...]:
         sections.append(make_section("THRESHOLD REFERENCE", reference))
     if design is not None and design.cutoff is not None:
         rows = _infer(finding, design, _compliance_size(design), design.required_rate)
-        rows += list_p_value(finding, "the required rate is not exceeded")[: _counted(finding)]
+        rows += list_p_value(finding, "the required rate is not exceeded")[: _limit_rows(finding)]
         sections.append(make_section("STATISTICAL INFERENCE", [*rows, *list_power(finding)]))
     return tuple(sections)
 
@@ -70,12 +70,12 @@ def explain_regression(finding: Finding) -> tuple[Section, ...]:
         sections.append(make_section("THRESHOLD REFERENCE", reference))
     if design is not None and design.cutoff is not None:
         rows = _infer(finding, design, _regression_size(design), design.threshold)
-        rows += list_p_value(finding, "no degradation from the baseline")[: _counted(finding)]
+        rows += list_p_value(finding, "no degradation from the baseline")[: _limit_rows(finding)]
         sections.append(make_section("STATISTICAL INFERENCE", [*rows, *list_power(finding)]))
     return tuple(sections)
 
 
-def _counted(finding: Finding) -> int | None:
+def _limit_rows(finding: Finding) -> int | None:
     """No rows where nothing was counted, or where pooled counts decide nothing; else all."""
     return None if finding.tally.trials and not finding.by_input else 0
 
