@@ -17,6 +17,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache, cached_property, partial
 from importlib import import_module
+from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin
 
@@ -503,8 +504,13 @@ _LATER = {
 
 def _hints(cls: type) -> dict[str, Any]:
     """The types of a class's fields."""
-    names = _Names(vars(sys.modules[cls.__module__]))
-    return {one.name: eval(str(one.type), vars(typing), names) for one in fields(cls)}
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        # A text is read in the module that declares the field, which may be another's.
+        names = _Names(vars(sys.modules[base.__module__]))
+        for name, hint in get_annotations(base).items():
+            hints[name] = eval(hint, vars(typing), names) if isinstance(hint, str) else hint
+    return hints
 
 
 class _Names(dict[str, Any]):

@@ -6,6 +6,7 @@ Entry points of the group `trialwise.procedures` are looked up only for a name t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from trialwise.model.plan import CriterionPlan
     from trialwise.model.verdict import Finding
 
-__all__ = ["find_procedure", "procedure_of"]
+__all__ = ["find_procedure", "load_procedures", "procedure_of"]
 
 #: Each built-in procedure and the module whose `PROCEDURE` it is.
 _BUILT_IN = {
@@ -49,6 +50,20 @@ def find_procedure(name: str) -> Procedure:
         known = ", ".join((*_BUILT_IN, *extension_names(PROCEDURES)))
         raise InvalidArgument("procedure", name, f"be one of {known}")
     return other
+
+
+def load_procedures(names: Iterable[str]) -> None:
+    """Load what other distributions declare of these, so that records of theirs can be read.
+
+    A record knows a design and evidence by the name of their class; those of the built-in
+    procedures are always known.
+
+    Raises:
+        InvalidArgument: No installed distribution has one of them.
+    """
+    for name in names:
+        if name not in _BUILT_IN:
+            find_procedure(name)
 
 
 def procedure_of(decided: CriterionPlan | Finding) -> Procedure:

@@ -26,6 +26,7 @@ from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord, RunSummary
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Verdict
+from trialwise.procedures.registry import load_procedures
 from trialwise.stores._files import (
     StoreUnusable,
     disk_trouble,
@@ -425,8 +426,18 @@ def _trial(line: dict[str, Any], criteria: dict[str, tuple[str, ...]]) -> Trial 
         return None
 
 
+def _name_procedures(data: Any) -> Iterator[str]:
+    """The procedures of a plan, or of a verdict's; nothing of what is neither."""
+    plan = data.get("plan", data) if isinstance(data, dict) else None
+    criteria = plan.get("criteria") if isinstance(plan, dict) else None
+    for one in criteria if isinstance(criteria, list) else ():
+        if isinstance(one, dict) and isinstance(one.get("procedure"), str):
+            yield one["procedure"]
+
+
 def _read(path: Path, cls: type[T], data: Any) -> T:
     try:
+        load_procedures(_name_procedures(data))
         return from_plain(cls, data)
     except InvalidArgument as error:
         raise StoreUnusable(path, "read it", f"{error}.") from None
