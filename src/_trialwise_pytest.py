@@ -1,7 +1,7 @@
 """The door between pytest and trialwise: everything that pytest must know before a test is marked.
 
-Outside the package, and importing nothing of it: whoever has trialwise installed and runs tests
-without the marker pays for this file alone. With the first test marked `trials` that is collected,
+It is outside the package and imports nothing of it: a session without the marker pays for this
+file alone. With the first test marked `trials` that is collected,
 `trialwise.plugin` is imported and registered.
 """
 
@@ -45,12 +45,12 @@ SETTINGS: tuple[tuple[str, str, str], ...] = (
 # to here.
 #: The settings of a session, likewise: name, metavar or choices, and what they mean.
 SESSION: tuple[tuple[str, str, str], ...] = (
-    ("budget-trials", "count", "the most trials of the whole session, all workers together"),
-    ("budget-usd", "money", "the most money of the whole session"),
-    ("budget-seconds", "time", "the longest time of the whole session's trials"),
+    ("budget-trials", "count", "upper limit on trials of the whole session, over all workers"),
+    ("budget-usd", "money", "upper limit on money for the whole session"),
+    ("budget-seconds", "time", "time limit for the trials of the whole session"),
     ("baselines", "DIR", "the folder baselines are kept in (default: baselines)"),
     ("store", "DIR", "the folder runs are kept in (default: .trialwise)"),
-    ("inconclusive", "fail|skip|xfail|pass", "what an undecided test is to pytest"),
+    ("inconclusive", "fail|skip|xfail|pass", "how pytest reports an INCONCLUSIVE test"),
     ("html", "FILE", "write one HTML report of all marked tests"),
     ("summary", "FILE", "append a Markdown summary of all marked tests"),
 )
@@ -58,7 +58,10 @@ SESSION: tuple[tuple[str, str, str], ...] = (
 _SWITCHES = (
     ("measure", "measure baselines with the marked tests instead of deciding them"),
     ("plan", "print what the marked tests would run and cost, and run nothing"),
-    ("resume", "go on with what was killed, interrupted or out of budget; keep what is finished"),
+    (
+        "resume",
+        "resume tests that were killed, interrupted or stopped by a budget; keep finished ones",
+    ),
 )
 
 

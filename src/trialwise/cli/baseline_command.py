@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _folder = click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where baselines are kept; the suite's folder, else baselines/, where not given.",
+    help="Folder of the baselines. Default: the suite's, else baselines/.",
 )
 _contract = click.option("--contract", help="Only this contract's.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")

@@ -17,7 +17,7 @@ __all__ = ["command"]
     "--suite",
     "file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The suite file; found in this folder or above where not given.",
+    help="The suite file. Default: trialwise.yaml in this folder or above.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def command(file: Path | None, as_json: bool) -> int:

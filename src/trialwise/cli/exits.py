@@ -8,7 +8,7 @@ __all__ = ["ExitCode"]
 
 
 class ExitCode(IntEnum):
-    """What the process says to whoever started it."""
+    """The exit status of the process."""
 
     PASS = 0
     FAIL = 1

@@ -100,7 +100,7 @@ _WORST_FIRST = (ExitCode.ERROR, ExitCode.FAIL, ExitCode.INCONCLUSIVE, ExitCode.P
     "--suite",
     "file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The suite file; found in this folder or above where not given.",
+    help="The suite file. Default: trialwise.yaml in this folder or above.",
 )
 @click.option("--run", "run_name", default="latest", metavar="RUN", help="A run, or a contract.")
 @click.option("--criterion", metavar="NAME", help="Whose judge; needed where there are several.")

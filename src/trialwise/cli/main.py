@@ -15,18 +15,27 @@ __all__ = ["cli", "main"]
 
 #: Where each command lives and what it does in a line: a help page must not import them all.
 _COMMANDS = {
-    "baseline": ("trialwise.cli.baseline_command", "Look after measured baselines."),
-    "check": ("trialwise.cli.check_command", "Say what a suite would do, without a trial."),
-    "completion": ("trialwise.cli.completion_command", "Print a shell's completion script."),
+    "baseline": (
+        "trialwise.cli.baseline_command",
+        "List, show and prune baselines.",
+    ),
+    "check": (
+        "trialwise.cli.check_command",
+        "Check a suite without running a trial.",
+    ),
+    "completion": ("trialwise.cli.completion_command", "Print a completion script for your shell."),
     "doctor": ("trialwise.cli.doctor_command", "Check this machine and this suite."),
-    "init": ("trialwise.cli.init_command", "Write a suite and a sample agent."),
+    "init": ("trialwise.cli.init_command", "Write a first suite and a sample agent."),
     "judge": ("trialwise.cli.judge_command", "Measure how often a judge is wrong."),
     "measure": ("trialwise.cli.measure_command", "Measure baselines."),
-    "plan": ("trialwise.cli.plan.plan_command", "Plan a test: its errors, trials, money and time."),
-    "report": ("trialwise.cli.report_command", "Write reports of stored runs."),
-    "run": ("trialwise.cli.run_command", "Run a suite and conclude over its contracts."),
+    "plan": (
+        "trialwise.cli.plan.plan_command",
+        "Find out how many trials you need.",
+    ),
+    "report": ("trialwise.cli.report_command", "Write reports on stored runs."),
+    "run": ("trialwise.cli.run_command", "Run a suite and report PASS, FAIL or INCONCLUSIVE."),
     "schema": ("trialwise.cli.schema_command", "Print a JSON Schema."),
-    "score": ("trialwise.cli.score_command", "Judge outcomes that somebody else produced."),
+    "score": ("trialwise.cli.score_command", "Decide on results that another tool produced."),
     "show": ("trialwise.cli.show_command", "Show a stored run again."),
 }
 #: Bridges to other tools. They are named here and imported only when a user calls them.

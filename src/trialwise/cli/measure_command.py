@@ -24,11 +24,11 @@ __all__ = ["command"]
 @click.command("measure")
 @selection
 @size_options
-@click.option("--identifier", help="What to call the baseline; by default contract and time.")
-@click.option("--valid-days", type=float, help="How long it is taken to stay representative.")
-@click.option("--grace-days", type=float, default=0.0, help="How long after that it is admitted.")
-@click.option("--resume", is_flag=True, help="Go on with a measurement that was stopped.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing while running.")
+@click.option("--identifier", help="Name of the baseline. Default: contract and time.")
+@click.option("--valid-days", type=float, help="Days for which the baseline is valid.")
+@click.option("--grace-days", type=float, default=0.0, help="Days after that with a warning only.")
+@click.option("--resume", is_flag=True, help="Resume a measurement that was stopped.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **given: Any) -> int:
     """Measure baselines: run every planned trial and write the counts to a file.
 

@@ -40,7 +40,7 @@ __all__ = ["command"]
     flag_value="",
     default=None,
     metavar="[RUN]",
-    help="Go on with what was killed, interrupted or out of budget.",
+    help="Resume runs that were killed, interrupted or stopped by a budget.",
 )
 @click.option("--record", type=click.Path(path_type=Path), help="Write every reply to a file.")
 @click.option("--replay", type=click.Path(path_type=Path), help="Take the replies from a file.")
@@ -52,19 +52,19 @@ __all__ = ["command"]
     type=click.Path(path_type=Path, dir_okay=False),
     help=f"Write a report, by extension: {' '.join(list_endings())}; may be repeated.",
 )
-@click.option("--html", type=click.Path(path_type=Path), help="Write the HTML report there.")
-@click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML there.")
+@click.option("--html", type=click.Path(path_type=Path), help="Write an HTML report to this file.")
+@click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML to this file.")
 @click.option("--summary", type=click.Path(path_type=Path), help="Append Markdown to this file.")
-@click.option("--annotations", type=click.Choice(["github"]), help="Print workflow commands.")
+@click.option("--annotations", type=click.Choice(["github"]), help="Annotate a GitHub workflow.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output instead.")
-@click.option("--transparent", is_flag=True, help="Print the full statistical analysis, too.")
-@click.option("--fail-on-inconclusive", is_flag=True, help="Exit 1 where the suite is undecided.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing while running.")
+@click.option("--transparent", is_flag=True, help="Also print the full statistical analysis.")
+@click.option("--fail-on-inconclusive", is_flag=True, help="Exit 1 if the suite is INCONCLUSIVE.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **given: Any) -> int:
-    """Run the contracts of a suite and conclude over all of them.
+    """Run the contracts of a suite and report PASS, FAIL or INCONCLUSIVE.
 
     The suite is trialwise.yaml in this folder or above. Everything is checked and planned before
-    the first trial: what cannot support its claim is refused with exit code 2, and nothing is run.
+    the first trial. A design that cannot support its claim is refused with exit code 2.
 
     \b
     Examples:

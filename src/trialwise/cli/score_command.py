@@ -32,30 +32,30 @@ _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at"
 @click.option("--no-worse-than", metavar="BASELINE", help='"baseline", or an identifier.')
 @click.option("--never-fails", is_flag=True, help="Ask only whether any failure was observed.")
 @click.option("--only", "criteria", multiple=True, metavar="NAME", help="Only these criteria.")
-@click.option("--each-input", is_flag=True, help="Judge every input on its own.")
+@click.option("--each-input", is_flag=True, help="Decide every input separately.")
 @click.option(
     "--format",
     metavar="NAME",
     help="jsonl, csv, junit, inspect, promptfoo, or that of an installed extension.",
 )
-@click.option("--input", metavar="FIELD", help="Which field or column names the input.")
-@click.option("--result", "results", multiple=True, metavar="FIELD", help="Which holds a result.")
-@click.option("--criterion", metavar="FIELD", help="Which names the criterion of a row.")
-@click.option("--trial", metavar="FIELD", help="Which tells the trials of an input apart.")
-@click.option("--order-field", metavar="FIELD", help="Which the trials are to be ordered by.")
-@click.option("--latency", metavar="FIELD", help="Which holds seconds.")
-@click.option("--cost", metavar="FIELD", help="Which holds US dollars.")
-@click.option("--pass-at", type=float, help="The score from which on a numeric result passes.")
-@click.option("--delimiter", help="Of a CSV file.")
+@click.option("--input", metavar="FIELD", help="Field or column that names the input.")
+@click.option("--result", "results", multiple=True, metavar="FIELD", help="Field with a result.")
+@click.option("--criterion", metavar="FIELD", help="Field with the criterion's name.")
+@click.option("--trial", metavar="FIELD", help="Field that numbers the trials of an input.")
+@click.option("--order-field", metavar="FIELD", help="Field to sort the trials by.")
+@click.option("--latency", metavar="FIELD", help="Field with the latency in seconds.")
+@click.option("--cost", metavar="FIELD", help="Field with the cost in US dollars.")
+@click.option("--pass-at", type=float, help="The lowest score that passes.")
+@click.option("--delimiter", help="Column separator of a CSV file.")
 @click.option(
     "--order",
     type=click.Choice(["unknown", "file", "time"]),
     default="unknown",
-    help="What is known of the order of the trials.",
+    help="What is known about the order of the trials.",
 )
-@click.option("--trials", type=click.IntRange(1), help="How many were planned.")
-@click.option("--sequential", is_flag=True, help="Decide in the order of the trials, early.")
-@click.option("--max-trials", type=click.IntRange(1), help="The most of an early decision.")
+@click.option("--trials", type=click.IntRange(1), help="Number of planned trials.")
+@click.option("--sequential", is_flag=True, help="Decide trial by trial, and stop early.")
+@click.option("--max-trials", type=click.IntRange(1), help="Upper limit on trials.")
 @click.option("--confidence", type=float, default=0.95, show_default=True)
 @click.option("--rule", type=click.Choice(["wilson", "exact"]), default="wilson")
 @click.option("--intent", type=click.Choice(["verification", "smoke"]), default="verification")
@@ -64,7 +64,7 @@ _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at"
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output instead.")
 @click.option("--transparent", is_flag=True, help="Print the full statistical analysis.")
 def command(files: tuple[Path, ...], **given: Any) -> int:
-    """Judge outcomes from files: JSONL, CSV, JUnit XML, Inspect AI logs, promptfoo results.
+    """Decide on results in files: JSONL, CSV, JUnit XML, Inspect AI logs, promptfoo results.
 
     Every row counts. The number of trials is taken as planned: the verdict says on what condition
     it holds. Without a question only the metrics are shown: rates, pass@k and pass^k.

@@ -31,7 +31,7 @@ def selection(function: F) -> F:
             "--suite",
             "file",
             type=click.Path(path_type=Path, dir_okay=False),
-            help="The suite file; found in this folder or above where not given.",
+            help="The suite file. Default: trialwise.yaml in this folder or above.",
         ),
         click.argument("names", nargs=-1, metavar="[CONTRACT]..."),
     ):

@@ -21,9 +21,11 @@ __all__ = ["command"]
 
 @click.command("show")
 @run_choice
-@click.option("--transparent", is_flag=True, help="The full statistical analysis instead.")
-@click.option("--failures", is_flag=True, help="Also every trial that failed, with its evidence.")
-@click.option("--trials", type=click.IntRange(1), metavar="N", help="Also the first N trials.")
+@click.option("--transparent", is_flag=True, help="Print the full statistical analysis instead.")
+@click.option("--failures", is_flag=True, help="Also print every failed trial with its evidence.")
+@click.option(
+    "--trials", type=click.IntRange(1), metavar="N", help="Also print the first N trials."
+)
 @click.option("--verify", "verifies", is_flag=True, help="Decide the run again and compare.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Use no character beyond ASCII.")

@@ -57,9 +57,9 @@ def run_choice(function: F) -> F:
         click.option(
             "--store",
             type=_FOLDER,
-            help="The folder runs are kept in; the suite's, else .trialwise, where not given.",
+            help="Folder of the runs. Default: the suite's, else .trialwise.",
         ),
-        click.option("--all", "every", is_flag=True, help="The latest run of every contract."),
+        click.option("--all", "every", is_flag=True, help="Use the latest run of every contract."),
         click.argument("names", nargs=-1, metavar="[RUN]...", shell_complete=_complete),
     ):
         function = decorate(function)

@@ -42,7 +42,7 @@ class Caller:
 
     Args:
         service: What is under test.
-        timeout_s: The most seconds of one attempt.
+        timeout_s: Time limit of one attempt, in seconds.
         retries: Further attempts after an infrastructure error, and after no other.
         clock: For the waits in between.
         excerpts: How messages are kept.

@@ -44,7 +44,7 @@ class Progress:
         """Take one trial's outcome; True if that settled its stream.
 
         Args:
-            index: The trial's place in the issue order.
+            index: The trial's place in the order of inputs.
             position: Its input's place in the list.
             passed: None for a trial that the analysis leaves out.
         """
@@ -76,7 +76,7 @@ class Progress:
         return self._horizon is None or self._horizon.allows(self.streams[0], index)
 
     def standing(self) -> CriterionStanding:
-        """Counts and decision for whoever listens."""
+        """Counts and decision, for listeners."""
         from trialwise.engine.run_events import CriterionStanding
 
         trials, failures = self._trials, self._failures

@@ -18,7 +18,7 @@ from trialwise.validation import require_count
 __all__ = ["Excerpts", "error_text"]
 
 
-#: The most characters of a message, an explanation, or a text in a tool call.
+#: Upper limit on the characters of a message, an explanation, or a text in a tool call.
 _LONGEST_TEXT = 4000
 
 
@@ -30,7 +30,7 @@ class Excerpts:
     '*** i…'
 
     Args:
-        reply_limit: The most characters of a reply; 0 keeps none of it.
+        reply_limit: How many characters of a reply are kept at most; 0 keeps none.
         redact: Takes secrets out of a text, before it is shortened: half of one is not recognised.
     """
 

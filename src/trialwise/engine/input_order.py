@@ -21,17 +21,17 @@ _AT_MOST_ONCE = frozenset({SamplingMode.WITHOUT_REPLACEMENT, SamplingMode.EXHAUS
 
 
 def issue_places(experiment: ExperimentPlan, *, seed: int, each_input: bool) -> Sequence[int]:
-    """The positions of the inputs in the order their trials are issued.
+    """The positions of the inputs, in the order in which their trials start.
 
     An input with two repetitions stands for two draws: balanced orders hold it twice as often as
-    its neighbour, independent ones draw it with twice the chance. Where every input is judged on
-    its own, repetitions have no meaning: the order goes in blocks that hold each input once, so
+    an input with one, independent ones draw it with twice the chance. Where every input is decided
+    separately, repetitions have no meaning: the order goes in blocks that hold each input once, so
     that trial `index` is trial `index // inputs` of its input.
 
     Args:
         experiment: Its inputs, their repetitions, how many trials, how they are drawn.
         seed: The run's.
-        each_input: Whether a criterion judges every input on its own.
+        each_input: Whether a criterion decides every input separately.
     """
     inputs, trials = len(experiment.input_ids), experiment.trials
     own_seed = derive_seed("order", seed, experiment.name)

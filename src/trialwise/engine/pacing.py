@@ -19,7 +19,7 @@ class Pacer:
     """Starts at equal distances, so that no second sees more of them than the rate.
 
     Args:
-        rate_per_s: The most starts in a second.
+        rate_per_s: How many trials may start in a second.
         clock: By which they are timed.
     """
 

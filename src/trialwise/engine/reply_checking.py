@@ -99,7 +99,7 @@ class ReplyChecker:
         """The trial that a response makes.
 
         Args:
-            index: Its place in the issue order.
+            index: Its place in the order of inputs.
             given: Its input.
             seed: Its own.
             response: What came back, after however many attempts.
@@ -212,7 +212,7 @@ class ReplyChecker:
         return bool(self._asking)
 
     async def ask(self, response: Response, *, given: Input, seed: int) -> Examined | None:
-        """What all criteria say of a response, once whoever has to be asked has answered.
+        """Check a response with all criteria, and wait for those that ask a model.
 
         Args:
             response: What came back.
@@ -220,7 +220,7 @@ class ReplyChecker:
             seed: The trial's own.
 
         Raises:
-            ServiceError: One that ends the run, from whoever was asked.
+            ServiceError: The model that was asked cannot answer, and never will in this run.
         """
         if response.reply is None:
             return None

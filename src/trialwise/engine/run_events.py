@@ -1,6 +1,6 @@
-"""What a run tells whoever listens, while it goes on.
+"""What listeners hear of a run while it goes on.
 
-Imported by those who tell it, when they do: a run that nobody listens to loads none of it.
+Imported only when an event is sent: a run without a listener loads nothing of it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionStanding:
-    """How one criterion stands: counted trials in issue order, and its decision if certain."""
+    """Counts of one criterion in the order of inputs, and its decision once that is certain."""
 
     criterion: str
     trials: int
@@ -78,7 +78,7 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictReached:
-    """The run was judged and its record written."""
+    """The run was decided and its record written."""
 
     verdict: Verdict
     record: str = ""

@@ -74,7 +74,7 @@ class Meter:
     def abandon(self, replies: Iterable[Reply]) -> None:
         """Count what a trial took that will never be counted, as far as it tells.
 
-        A request that was under way is paid by whoever asked, and nobody says how much it was.
+        A request that was under way costs money as well, but nobody reports how much.
 
         Args:
             replies: What its attempts had come to, setup included.

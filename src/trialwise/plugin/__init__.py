@@ -1,4 +1,4 @@
-"""The pytest plugin: one marker on a test makes it a judged one. The only place that knows pytest.
+"""The pytest plugin: a marked test is run many times and decided. Only this package knows pytest.
 
 Collected:
     settings          command line and ini file

@@ -95,7 +95,7 @@ def _plan(
 
 
 def _marker(item: pytest.Function) -> pytest.Mark:
-    """The marker that counts: a parameter's own, else the nearest; two on one test are one lie."""
+    """The marker that counts: a parameter's own, else the nearest; a test may have only one."""
     callspec = getattr(item, "callspec", None)
     marks: list[pytest.Mark] = [*getattr(callspec, "marks", ())]
     of_case = [mark for mark in marks if mark.name == "trials"]
@@ -112,7 +112,7 @@ def _marker(item: pytest.Function) -> pytest.Mark:
 def _conflicts(item: pytest.Function, options: RunOptions) -> Iterator[str]:
     if item.get_closest_marker("flaky") is not None:
         yield (
-            "@pytest.mark.flaky and @pytest.mark.trials exclude each other: running a judged test "
+            "@pytest.mark.flaky and @pytest.mark.trials exclude each other: running a marked test "
             "again until it passes would bias its rate. Lower the threshold instead"
         )
     if options.concurrency == 1:

@@ -44,7 +44,7 @@ class TrialwisePlugin:
         )
         self._earlier = Earlier(self.settings)
         self.results: list[dict[str, Any]] = []
-        """Of every judged test that was reported, in that order."""
+        """Of every marked test that was reported, in that order."""
         self._reasons: Reasons | None = None
         """Of the test under way."""
 
@@ -53,7 +53,7 @@ class TrialwisePlugin:
     def admit(
         self, items: Sequence[pytest.Item], report: pytest.CollectReport | None = None
     ) -> None:
-        """Plan marked tests; what is wrong with them is an error of whoever collected them."""
+        """Plan marked tests; what is wrong with them is an error of their collector."""
         errors = admit(items, self.settings)
         if not errors:
             return
@@ -133,7 +133,7 @@ class TrialwisePlugin:
         self.results += getattr(report, "trialwise", ())
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """Call an undecided test that, where words are shown."""
+        """Write INCONCLUSIVE where pytest would write FAILED."""
         results = [one for one in getattr(report, "trialwise", ()) if "verdict" in one]
         decisions = {one["verdict"]["decision"] for one in results}
         if report.failed and decisions <= {"PASS", "INCONCLUSIVE"} and "INCONCLUSIVE" in decisions:

@@ -1,4 +1,4 @@
-"""One marked test's call: its trials, its verdict, and what pytest is to make of that."""
+"""The call of one marked test: its trials, its verdict, and how pytest reports that."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def concluded(
 def raise_verdict(
     item: pytest.Item, record: RunRecord, reasons: Reasons, where: str, settings: Settings
 ) -> None:
-    """Make of a verdict that is no PASS what the session makes of it.
+    """Report a verdict other than PASS to pytest, as the session's settings say.
 
     Raises:
         Judged: A FAIL, or an INCONCLUSIVE that counts as one.

@@ -40,7 +40,7 @@ _WIDTH = 88
 
 
 class Judged(Failed):
-    """A verdict that is no PASS, on its way to pytest's report.
+    """A verdict other than PASS, on its way to pytest's report.
 
     Args:
         text: The verdict in a line.

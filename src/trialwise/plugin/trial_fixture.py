@@ -34,7 +34,7 @@ class TrialHandle:
     """One trial of a test, as its body sees it.
 
     Args:
-        index: Its place in the issue order, from 0.
+        index: Its place in the order of inputs, from 0.
         input: What it is tried on; None where the marker has no inputs.
         expected: What a right reply to it says or is; None where the input does not tell.
         seed: Its own, the same whenever the run is made with the same seed.

@@ -43,7 +43,7 @@ class Workbench:
         return getattr(trialwise, name)
 
     def run(self, contract: Contract, **arguments: Any) -> Result:
-        """Run and judge a contract; what the verdict means is left to the test.
+        """Run and decide a contract; what the verdict means is left to the test.
 
         Args:
             contract: What is promised, of which service.

@@ -13,7 +13,7 @@ __all__ = ["expense_of"]
 
 
 def expense_of(plan: Plan, store: Path) -> Expense | None:
-    """What a trial took in the newest judged run of a contract; None where there is none.
+    """What a trial took in the newest decided run of a contract; None if there is none.
 
     Args:
         plan: The contract's.

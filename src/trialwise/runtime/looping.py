@@ -25,7 +25,7 @@ class _Interrupt:
     """A wish to end that another thread or a signal handler may utter.
 
     An event can only be set by its loop, and a function that runs in place keeps the loop busy. So
-    the wish is noted at once, and the event follows for whoever waits for it.
+    the wish is noted at once, and the event follows for the tasks that wait for it.
     """
 
     def __init__(self) -> None:

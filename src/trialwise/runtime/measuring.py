@@ -77,7 +77,7 @@ def measure(
         settings: The fields of `RunOptions`.
 
     Raises:
-        BaselineError: The run ended before its plan did: part of a baseline is none.
+        BaselineError: The run ended before its plan did, so no baseline was written.
     """
     from trialwise.checks.criterion_scopes import scopes_of
     from trialwise.stores.baselines import BaselineStore

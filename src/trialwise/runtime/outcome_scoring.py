@@ -132,7 +132,7 @@ def score(
         contract: What was tested; by default what the file says.
         trials: How many were planned, of each input with `each_input`, where somebody knows.
         design: "sequential" decides in the order of the trials, as early as it may.
-        max_trials: The most trials of a sequential decision.
+        max_trials: Upper limit on trials of a sequential decision.
         margin: How far below the required or the baseline's rate counts as bad.
         confidence: Of every criterion.
         power: Of every criterion.
@@ -254,7 +254,7 @@ def measure_outcomes(
         redact: Takes secrets out of every text.
 
     Raises:
-        BaselineError: The file says that trials are missing: part of a baseline is none.
+        BaselineError: The file says that trials are missing, so no baseline was written.
     """
     found = _outcomes_of(outcomes)
     named = [Criterion(name, Supplied(), never_fails=True) for name in criteria or found.criteria]

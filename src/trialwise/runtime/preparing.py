@@ -71,7 +71,7 @@ def prepare(
         contract: With its samplings.
         options: How the run is made.
         baselines: The folder they are kept in.
-        now: When the run started, where it is gone on with: its conditions are those of then.
+        now: When a resumed run started: its conditions are those of that time.
         seed: Of such a run; else the options', else a new one.
         measuring: Whether a baseline is measured.
     """

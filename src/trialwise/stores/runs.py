@@ -1,4 +1,4 @@
-"""Runs on disk: one folder each, with the plan, every trial and, once it is judged, the record.
+"""Runs on disk: one folder each, with the plan, every trial and, once decided, the record.
 
     .trialwise/runs/2026-11-15T06-25-24Z-support-agent-3f9c/
         plan.json       written before the first trial
@@ -81,7 +81,7 @@ class StoredRun:
 
     Args:
         path: The folder.
-        plan: What to go on by, where it is not the stored plan.
+        plan: The plan to resume by, if it is not the stored one.
         journal: Open for appending; None for reading.
     """
 
@@ -123,7 +123,7 @@ class StoredRun:
         return self._journal
 
     def trials(self) -> tuple[Trial, ...]:
-        """Every trial in the journal, in issue order, experiment by experiment.
+        """Every trial in the journal, in the order of inputs, experiment by experiment.
 
         Raises:
             JournalDamaged: A line is not as written, is no trial of the plan, or contradicts an
@@ -157,11 +157,11 @@ class StoredRun:
         return path
 
     def record(self) -> RunRecord:
-        """The run as it was judged.
+        """The run as it was decided.
 
         Raises:
-            RunNotFound: It was not judged.
-            JournalDamaged: The journal no longer holds every trial that was judged.
+            RunNotFound: It was not decided.
+            JournalDamaged: The journal no longer holds every trial of the record.
         """
         path = self.path / "record.json"
         if not path.exists():
@@ -270,7 +270,7 @@ class RunStore:
         return StoredRun(path)
 
     def load(self, run: str | PathLike[str]) -> RunRecord:
-        """A judged run with its trials; see `StoredRun.record`."""
+        """A decided run with its trials; see `StoredRun.record`."""
         return self.open(run).record()
 
     def list(self) -> tuple[RunSummary, ...]:
@@ -282,7 +282,7 @@ class RunStore:
 
         Args:
             contract: Only runs of this one.
-            unfinished: Only runs that can be gone on with; else only runs with a verdict.
+            unfinished: Only runs that can be resumed; else only runs with a verdict.
 
         Raises:
             RunNotFound: There is none.
@@ -307,7 +307,7 @@ class RunStore:
         return None
 
     def resume(self, run: str | PathLike[str], plan: Plan) -> StoredRun:
-        """A run to go on with, its journal open.
+        """A run to resume, with its journal open.
 
         Args:
             run: Its name, its folder, or a file in its folder.

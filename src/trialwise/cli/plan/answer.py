@@ -63,10 +63,10 @@ def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 confidence_option = click.option(
-    "--confidence", type=RATE, default="95%", show_default=True, help="1 - alpha."
+    "--confidence", type=RATE, default="95%", show_default=True, help="Confidence, 1 - alpha."
 )
 power_option = click.option(
-    "--power", type=RATE, default="80%", show_default=True, help="1 - beta."
+    "--power", type=RATE, default="80%", show_default=True, help="Power, 1 - beta."
 )
 trials_option = click.option("--trials", type=TRIALS, help="What this many trials would do.")
 priced = _all(
@@ -75,8 +75,8 @@ priced = _all(
 )
 written = _all(
     click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text."),
-    click.option("--html", type=_FILE, help="Also write a page of its own to a file."),
-    click.option("--svg", type=_FILE, help="Also write the charts to a file."),
+    click.option("--html", type=_FILE, help="Also write an HTML page to this file."),
+    click.option("--svg", type=_FILE, help="Also write the charts to this file."),
     click.option(
         "-o", "--output", type=_FILE, help="Write there instead: *.json, *.html, *.svg or *.txt."
     ),

@@ -85,10 +85,12 @@ def command() -> None:
 @confidence_option
 @power_option
 @click.option(
-    "--max-trials", type=TRIALS, help="The most trials.  [default: twice the exact fixed sample]"
+    "--max-trials",
+    type=TRIALS,
+    help="Upper limit on trials.  [default: twice the exact fixed sample]",
 )
-@click.option("--batch", type=TRIALS, default=1, help="Judge every so many trials.")
-@click.option("--criteria", type=TRIALS, default=1, help="Criteria judged on the same trials.")
+@click.option("--batch", type=TRIALS, default=1, help="Decide after every so many trials.")
+@click.option("--criteria", type=TRIALS, default=1, help="Criteria decided on the same trials.")
 @click.option(
     "--correction",
     type=click.Choice(["none", "bonferroni"]),
