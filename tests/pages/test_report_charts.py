@@ -16,7 +16,7 @@ from trialwise.documents.axes import Axis
 from trialwise.documents.charts import Chart
 from trialwise.model.plan import Limits
 from trialwise.model.verdict import Decision
-from trialwise.pages.counted_trials import find_bounds, find_plan, list_outcomes, list_trials
+from trialwise.pages.counted_trials import find_bounds, list_outcomes, list_trials
 from trialwise.pages.design_curves import (
     chart_trials,
     chart_verdicts,
@@ -93,9 +93,7 @@ def test_the_curves_pass_through_the_rates_that_are_spoken_of() -> None:
     """The required, the alternative and the observed rate are points of the curve."""
     record = sequential_pass()
     finding = record.verdict.findings[0]
-    plan = find_plan(record, finding)
-    assert plan is not None
-    curve = list_behaviours(record, plan, finding)
+    curve = list_behaviours(record, finding)
 
     rates = [one.rate for one in curve]
     assert {0.8, 0.9, 25 / 27} <= set(rates)
@@ -103,7 +101,7 @@ def test_the_curves_pass_through_the_rates_that_are_spoken_of() -> None:
     at = {one.rate: one for one in curve}
     assert at[0.9].fails <= 0.05 + 1e-12
     assert at[0.8].passes <= 0.20 + 1e-12
-    for plot in (chart_verdicts(plan, finding, curve), chart_trials(plan, finding, curve)):
+    for plot in (chart_verdicts(finding, curve), chart_trials(finding, curve)):
         assert {"80 %", "90 %"} <= {row[0] for row in plot.rows}
 
 
@@ -111,10 +109,8 @@ def test_no_curve_where_no_binomial_rule_decides() -> None:
     """An observational criterion has none."""
     record = SHAPES["observational"]()
     finding = record.verdict.findings[0]
-    plan = find_plan(record, finding)
 
-    assert plan is not None
-    assert [] == list_behaviours(record, plan, finding)
+    assert [] == list_behaviours(record, finding)
 
 
 # --- Where the run went -----------------------------------------------------------------------
@@ -138,9 +134,7 @@ def test_the_path_ends_where_the_run_ended() -> None:
     """Its last point is the number of trials and failures, inside the region of the verdict."""
     record = sequential_pass()
     finding = record.verdict.findings[0]
-    plan = find_plan(record, finding)
-    assert plan is not None
-    bounds = find_bounds(plan.limits)
+    bounds = find_bounds(finding.plan.limits)
     assert bounds is not None
     plot = chart_path(finding, bounds, list_outcomes(record, finding))
 

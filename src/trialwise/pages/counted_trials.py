@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trialwise.model.options import Analysis
-from trialwise.model.plan import CriterionPlan, Limits
+from trialwise.model.plan import Limits
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Finding
 from trialwise.procedures.registry import procedure_of
 
-__all__ = ["Bounds", "find_bounds", "find_plan", "list_outcomes", "list_trials"]
+__all__ = ["Bounds", "find_bounds", "list_outcomes", "list_trials"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,20 +47,12 @@ def find_bounds(limits: Limits) -> Bounds | None:
     )
 
 
-def find_plan(record: RunRecord, finding: Finding) -> CriterionPlan | None:
-    """How a criterion was planned; None for a finding that has no plan."""
-    plans = record.plan.criteria
-    return next((one for one in plans if one.criterion == finding.criterion), None)
-
-
 def list_trials(record: RunRecord, finding: Finding) -> list[Trial]:
     """The trials that a finding counts, in their planned order, excused ones included."""
-    plan = find_plan(record, finding)
-    experiment = finding.experiment or (plan.experiment if plan else "")
     mine = [
         trial
         for trial in record.trials
-        if trial.experiment == experiment and finding.input_id in (None, trial.input_id)
+        if trial.experiment == finding.experiment and finding.input_id in (None, trial.input_id)
     ]
     mine.sort(key=lambda trial: trial.index)
     return mine[: (finding.intent_to_treat or finding.tally).trials]

@@ -22,7 +22,7 @@ from trialwise.model.plan import CriterionPlan
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Finding
 from trialwise.pages.corrected_rates import build_correction
-from trialwise.pages.counted_trials import find_bounds, find_plan, list_outcomes
+from trialwise.pages.counted_trials import find_bounds, list_outcomes
 from trialwise.pages.criterion_evidence import list_evidence_blocks
 from trialwise.pages.design_curves import chart_trials, chart_verdicts, list_behaviours
 from trialwise.pages.interval_strips import build_strips
@@ -123,8 +123,8 @@ class _SectionBuilder:
         )
 
     def _list_charts(self, finding: Finding) -> Iterator[Chart]:
-        plan = find_plan(self.record, finding)
-        if plan is None or finding.criterion not in self.charted:
+        plan = finding.plan
+        if finding.criterion not in self.charted:
             return
         bounds = find_bounds(plan.limits)
         if bounds is not None and procedure_of(plan).claims_rate:
@@ -134,22 +134,19 @@ class _SectionBuilder:
             if outcomes:
                 yield chart_path(worst, bounds, outcomes)
         key = _find_design_key(plan)
-        curve = [] if key in self.drawn else list_behaviours(self.record, plan, finding)
+        curve = [] if key in self.drawn else list_behaviours(self.record, finding)
         if not curve:
             return
         self.drawn[key] = finding
-        yield chart_verdicts(plan, finding, curve)
+        yield chart_verdicts(finding, curve)
         if plan.limits.design is not None or plan.limits.curtailed:
-            yield chart_trials(plan, finding, curve)
+            yield chart_trials(finding, curve)
 
     def _point_elsewhere(self, finding: Finding) -> Cell:
         """A sentence on charts that are not here."""
-        plan = find_plan(self.record, finding)
-        if plan is None:
-            return ""
         if finding.criterion not in self.charted:
             return f"Charts are drawn for {len(self.charted)} criteria, what did not pass first."
-        first = self.drawn.get(_find_design_key(plan))
+        first = self.drawn.get(_find_design_key(finding.plan))
         if first is None or first is finding:
             return ""
         link = Link(text=first.criterion, target=_name_section(first))

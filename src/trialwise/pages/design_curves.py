@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines, chart_shares
 from trialwise.documents.numbers import as_mean_trials, as_percent, as_probability
 from trialwise.model.claim import PopulationClaim
-from trialwise.model.plan import CriterionPlan, Limits
+from trialwise.model.plan import Limits
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Finding
 from trialwise.pages.requirements import find_alternative, find_required
@@ -75,23 +75,21 @@ def _find_mean_part(count: int, cap: int, rate: float) -> float:
     return count / rate * binomial_tail(count + 1, cap + 1, rate)
 
 
-def list_behaviours(
-    record: RunRecord, criterion: CriterionPlan, finding: Finding
-) -> list[Behaviour]:
+def list_behaviours(record: RunRecord, finding: Finding) -> list[Behaviour]:
     """The design that ran, over the rates that matter; empty where no binomial rule decides.
 
     No such rule decides where a judge's errors are known: its labels have a part in every verdict.
     """
     is_corpus = record.plan.claim.population is PopulationClaim.FINITE_CORPUS
-    is_observational = not procedure_of(criterion).claims_rate
+    is_observational = not procedure_of(finding).claims_rate
     if is_corpus or is_observational:
         return []
-    if criterion.errors is not None or criterion.estimator is not None:
+    plan, limits = finding.plan, finding.plan.limits
+    if plan.errors is not None or plan.estimator is not None:
         return []
-    limits = criterion.limits
     if limits.design is None and limits.cutoff is None:
         return []
-    rates = _spread_rates(_list_references(criterion, finding), _count_points(limits))
+    rates = _spread_rates(_list_references(finding), _count_points(limits))
     found = [find_behaviour(limits, rate) for rate in rates]
     return [one for one in found if one is not None]
 
@@ -104,16 +102,16 @@ def _count_points(limits: Limits) -> int:
     return max(FEWEST_POINTS, min(POINTS, STEPS // max(1, width)))
 
 
-def _list_stated(criterion: CriterionPlan) -> list[float]:
+def _list_stated(finding: Finding) -> list[float]:
     """The rates that the claim is about, the good one first."""
-    given = (find_required(criterion), find_alternative(criterion))
+    given = (find_required(finding), find_alternative(finding))
     return [rate for rate in given if rate is not None]
 
 
-def _list_references(criterion: CriterionPlan, finding: Finding) -> list[float]:
+def _list_references(finding: Finding) -> list[float]:
     """The rates that the curves are read at."""
     observed = [] if finding.tally.rate is None else [finding.tally.rate]
-    return sorted({*_list_stated(criterion), *observed})
+    return sorted({*_list_stated(finding), *observed})
 
 
 def _spread_rates(references: Sequence[float], points: int) -> list[float]:
@@ -124,7 +122,7 @@ def _spread_rates(references: Sequence[float], points: int) -> list[float]:
     return sorted({*even, *references})
 
 
-def chart_verdicts(criterion: CriterionPlan, finding: Finding, curve: Sequence[Behaviour]) -> Chart:
+def chart_verdicts(finding: Finding, curve: Sequence[Behaviour]) -> Chart:
     """The operating characteristic: how often each verdict falls, by true rate."""
     bands: list[tuple[str, Ink, list[float]]] = [("PASS", "pass", [one.passes for one in curve])]
     if any(one.inconclusive for one in curve):
@@ -132,49 +130,49 @@ def chart_verdicts(criterion: CriterionPlan, finding: Finding, curve: Sequence[B
     bands.append(("FAIL", "fail", [one.fails for one in curve]))
     chart = chart_shares(
         "Verdicts by true rate",
-        _write_verdicts_summary(criterion, curve),
+        _write_verdicts_summary(finding, curve),
         "true rate",
         "share of runs",
         rates=[one.rate for one in curve],
         bands=bands,
-        guides=_list_guides(criterion, finding),
+        guides=_list_guides(finding),
     )
-    return _keep_few_rows(chart, criterion, finding, curve)
+    return _keep_few_rows(chart, finding, curve)
 
 
-def chart_trials(criterion: CriterionPlan, finding: Finding, curve: Sequence[Behaviour]) -> Chart:
+def chart_trials(finding: Finding, curve: Sequence[Behaviour]) -> Chart:
     """The average sample number: how many trials the design takes, by true rate."""
     taken = finding.tally.trials
     at = {one.rate: one for one in curve}
     said = [
         f"{as_mean_trials(at[rate].mean_trials)} at {as_percent(round(rate, 6))}"
-        for rate in _list_stated(criterion)
+        for rate in _list_stated(finding)
         if rate in at
     ]
-    each = " for each input" if criterion.each_input else ""
-    took = "" if criterion.each_input else f"; this run took {taken:,}"
-    guides = _list_guides(criterion, finding)
-    if not criterion.each_input:
+    each = " for each input" if finding.plan.each_input else ""
+    took = "" if finding.plan.each_input else f"; this run took {taken:,}"
+    guides = _list_guides(finding)
+    if not finding.plan.each_input:
         guides = (*guides, Guide(value=taken, label=f"this run: {taken:,}", axis="y"))
     points = tuple((one.rate, one.mean_trials) for one in curve)
     chart = chart_lines(
         "Trials by true rate",
-        f"On average {' and '.join(said)}{each}, at most {criterion.trials:,}{took}.",
+        f"On average {' and '.join(said)}{each}, at most {finding.plan.trials:,}{took}.",
         "true rate",
         "mean trials",
         [Line(name="mean trials", ink="one", points=points)],
         guides=guides,
     )
-    return _keep_few_rows(chart, criterion, finding, curve)
+    return _keep_few_rows(chart, finding, curve)
 
 
-def _list_guides(criterion: CriterionPlan, finding: Finding) -> tuple[Guide, ...]:
+def _list_guides(finding: Finding) -> tuple[Guide, ...]:
     names = ("required", "alternative")
-    if criterion.threshold.required_rate is None:
+    if finding.plan.threshold.required_rate is None:
         names = ("baseline", "drop to")
     guides = [
         Guide(value=rate, label=f"{name} {as_percent(round(rate, 3))}")
-        for rate, name in zip(_list_stated(criterion), names, strict=False)
+        for rate, name in zip(_list_stated(finding), names, strict=False)
     ]
     observed = finding.tally.rate
     if observed is not None and not finding.by_input:
@@ -183,10 +181,10 @@ def _list_guides(criterion: CriterionPlan, finding: Finding) -> tuple[Guide, ...
     return tuple(guides)
 
 
-def _write_verdicts_summary(criterion: CriterionPlan, curve: Sequence[Behaviour]) -> str:
+def _write_verdicts_summary(finding: Finding, curve: Sequence[Behaviour]) -> str:
     at = {one.rate: one for one in curve}
-    stated = [at[rate] for rate in _list_stated(criterion) if rate in at]
-    each = "Of one input: at" if criterion.each_input else "At"
+    stated = [at[rate] for rate in _list_stated(finding) if rate in at]
+    each = "Of one input: at" if finding.plan.each_input else "At"
     said = []
     for number, one in enumerate(stated):
         where = f"{each if not number else 'at'} a true rate of {as_percent(round(one.rate, 4))}"
@@ -199,11 +197,9 @@ def _write_verdicts_summary(criterion: CriterionPlan, curve: Sequence[Behaviour]
     return "; ".join(said) + "." if said else "How often each verdict falls, by true rate."
 
 
-def _keep_few_rows(
-    chart: Chart, criterion: CriterionPlan, finding: Finding, curve: Sequence[Behaviour]
-) -> Chart:
+def _keep_few_rows(chart: Chart, finding: Finding, curve: Sequence[Behaviour]) -> Chart:
     """The chart with every fourth rate in its table, and those that are referred to."""
-    kept = set(_list_references(criterion, finding))
+    kept = set(_list_references(finding))
     rows = zip(curve, chart.rows, strict=True)
     few = [row for k, (one, row) in enumerate(rows) if k % 4 == 0 or one.rate in kept]
     return replace(chart, rows=tuple(few))

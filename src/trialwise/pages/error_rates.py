@@ -9,7 +9,6 @@ from trialwise.documents.blocks import Block, Cell, Name, Prose, Section, Value
 from trialwise.documents.numbers import (
     as_count,
     as_level,
-    as_percent,
     as_probability,
     is_within,
 )
@@ -17,9 +16,8 @@ from trialwise.documents.tables import build_table
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Finding
 from trialwise.pages.suite_totals import bound_suite_errors
-from trialwise.stats.compliance_cutoffs import ComplianceCutoff
-from trialwise.stats.regression_cutoffs import RegressionCutoff
-from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.procedures.base import RuleError
+from trialwise.procedures.registry import procedure_of
 
 __all__ = ["ErrorRate", "list_error_blocks", "list_error_rates"]
 
@@ -29,9 +27,7 @@ class ErrorRate:
     """One way in which a rule can be wrong: how often it may be, and how often it is."""
 
     finding: Finding
-    event: str
-    nominal: float
-    exact: float | None
+    error: RuleError
 
     @property
     def criterion(self) -> str:
@@ -51,23 +47,8 @@ def list_error_rates(record: RunRecord) -> Iterator[ErrorRate]:
     for finding in record.verdict.findings:
         if finding.alpha is not None and finding.decision is not None:
             first = finding.by_input[0] if finding.by_input else finding
-            for event, nominal, exact in _list_errors(first.design):
-                yield ErrorRate(finding=finding, event=event, nominal=nominal, exact=exact)
-
-
-def _list_errors(design: object) -> Iterator[tuple[str, float, float | None]]:
-    """What can go wrong under a design, how often it may and how often it does."""
-    if isinstance(design, ComplianceCutoff):
-        event = f"PASS at a true rate of {as_percent(design.required_rate)}"
-        yield event, design.alpha, design.achieved_size
-    elif isinstance(design, RegressionCutoff):
-        exact = design.design_false_alarm
-        size = design.achieved_size if exact is None else exact
-        yield "FAIL although nothing has changed", design.alpha, size
-    elif isinstance(design, SequentialDesign):
-        good, bad = (design.operating_characteristic(rate) for rate in (design.p0, design.p1))
-        yield f"FAIL at a true rate of {as_percent(design.p0)}", design.alpha, good.fails
-        yield f"PASS at a true rate of {as_percent(design.p1)}", design.beta, bad.passes
+            for error in procedure_of(finding).list_errors(first.design):
+                yield ErrorRate(finding=finding, error=error)
 
 
 def list_error_blocks(record: RunRecord) -> Iterator[Block]:
@@ -80,8 +61,8 @@ def list_error_blocks(record: RunRecord) -> Iterator[Block]:
         heading,
         rates,
         ("criterion", lambda one: Name(one.criterion)),
-        ("error", lambda one: one.event),
-        ("allowed", lambda one: as_level(one.nominal)),
+        ("error", lambda one: one.error.event),
+        ("allowed", lambda one: as_level(one.error.allowed)),
         ("actual", _write_exact),
         words=(0, 1),
         is_headed=False,
@@ -95,10 +76,10 @@ def _write_exact(one: ErrorRate) -> Cell:
     """How often a rule errs: exactly, or what is known of it where the corrected rate decides."""
     if one.is_corrected:
         return "no more, by the corrected rate"
-    if one.exact is None:
+    if one.error.actual is None:
         return "–"
-    exact = as_probability(one.exact)
-    if is_within(one.exact, one.nominal):
+    exact = as_probability(one.error.actual)
+    if is_within(one.error.actual, one.error.allowed):
         return exact
     return Value(text=f"{exact}, more than allowed", tone="broken")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from trialwise.documents.numbers import as_ends, as_observed, as_percent, as_probability
 from trialwise.documents.phrases import STOPS
-from trialwise.model.evidence import StopReason, Threshold
-from trialwise.model.plan import CriterionPlan
+from trialwise.model.evidence import StopReason
 from trialwise.model.verdict import Finding
 from trialwise.pages.finding_facts import pick_interval, pick_rate
 from trialwise.procedures.registry import procedure_of
@@ -20,9 +19,9 @@ __all__ = [
 ]
 
 
-def find_required(subject: Finding | CriterionPlan) -> float | None:
+def find_required(finding: Finding) -> float | None:
     """The rate a criterion is held against: the required one, or its baseline's."""
-    threshold: Threshold | None = subject.threshold
+    threshold = finding.threshold
     if threshold is None:
         return None
     if threshold.required_rate is None and threshold.baseline is not None:
@@ -30,9 +29,9 @@ def find_required(subject: Finding | CriterionPlan) -> float | None:
     return threshold.required_rate
 
 
-def find_alternative(subject: Finding | CriterionPlan) -> float | None:
+def find_alternative(finding: Finding) -> float | None:
     """The rate that the required one must be told from."""
-    threshold: Threshold | None = subject.threshold
+    threshold = finding.threshold
     return None if threshold is None else threshold.alternative_rate
 
 

@@ -29,7 +29,16 @@ if TYPE_CHECKING:
     from trialwise.procedures.deciding.trial_rows import Row
     from trialwise.stats.sequential import DesignCache
 
-__all__ = ["Chance", "Conclusion", "Counts", "Procedure", "Refused", "Situation", "rate_below"]
+__all__ = [
+    "Chance",
+    "Conclusion",
+    "Counts",
+    "Procedure",
+    "Refused",
+    "RuleError",
+    "Situation",
+    "rate_below",
+]
 
 #: The two hypotheses by who set the threshold (companion §7.4).
 HYPOTHESES: dict[Origin, tuple[str, str]] = {
@@ -191,6 +200,16 @@ class Chance:
     mean_trials: float | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleError:
+    """One way in which a rule can be wrong."""
+
+    event: str
+    allowed: float
+    actual: float | None
+    """Exactly, where that is known."""
+
+
 class Procedure:
     """One kind of question, and everything that answering it takes.
 
@@ -302,6 +321,14 @@ class Procedure:
 
     def forecast(self, plan: CriterionPlan) -> Iterable[Chance]:
         """Compute the exact chances of each decision at the rates that matter."""
+        return ()
+
+    def list_errors(self, design: object) -> Iterable[RuleError]:
+        """List the ways in which a rule can be wrong, with how often it may be and how often it is.
+
+        Args:
+            design: What this procedure decided by.
+        """
         return ()
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:

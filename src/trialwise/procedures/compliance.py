@@ -8,13 +8,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from trialwise.decimals import as_written, complement, settled
+from trialwise.documents.numbers import as_percent
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import StopReason, Threshold
 from trialwise.model.finding_evidence import CutoffEvidence, PValue
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
-from trialwise.procedures.base import Chance, Conclusion, Counts, Procedure, Refused, Situation
+from trialwise.procedures.base import (
+    Chance,
+    Conclusion,
+    Counts,
+    Procedure,
+    Refused,
+    RuleError,
+    Situation,
+)
 from trialwise.stats.binomial import binomial_tail, exact_tail
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cutoff
 from trialwise.stats.normal import normal_sf, upper_z
@@ -155,6 +164,12 @@ class Compliance(Procedure):
         for rate, meaning in ((required, "as required"), (midway, "midway to perfect")):
             passes = plan.design.power(rate)
             yield Chance(rate=rate, meaning=meaning, passes=passes, fails=1 - passes)
+
+    def list_errors(self, design: object) -> Iterator[RuleError]:
+        """A PASS although the rate is only the required one."""
+        if isinstance(design, ComplianceCutoff):
+            event = f"PASS at a true rate of {as_percent(design.required_rate)}"
+            yield RuleError(event=event, allowed=design.alpha, actual=design.achieved_size)
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""

@@ -20,6 +20,7 @@ from trialwise.procedures.base import (
     Counts,
     Procedure,
     Refused,
+    RuleError,
     Situation,
     rate_below,
 )
@@ -165,6 +166,14 @@ class Regression(Procedure):
         signal = None if lower is None else design.power(lower)
         if lower is not None and signal is not None:
             yield Chance(rate=lower, meaning="the margin below", passes=1 - signal, fails=signal)
+
+    def list_errors(self, design: object) -> Iterator[RuleError]:
+        """A FAIL although nothing has changed since the baseline."""
+        if isinstance(design, RegressionCutoff):
+            exact = design.design_false_alarm
+            actual = design.achieved_size if exact is None else exact
+            event = "FAIL although nothing has changed"
+            yield RuleError(event=event, allowed=design.alpha, actual=actual)
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""

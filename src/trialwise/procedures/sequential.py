@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from trialwise.decimals import complement
+from trialwise.documents.numbers import as_percent
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Threshold
@@ -24,6 +25,7 @@ from trialwise.procedures.base import (
     Counts,
     Procedure,
     Refused,
+    RuleError,
     Situation,
     rate_below,
 )
@@ -139,6 +141,15 @@ class Sequential(Procedure):
                 inconclusive=found.inconclusive,
                 mean_trials=found.mean_trials,
             )
+
+    def list_errors(self, design: object) -> Iterator[RuleError]:
+        """A FAIL at the required rate, and a PASS at the alternative."""
+        if isinstance(design, SequentialDesign):
+            good, bad = (design.operating_characteristic(rate) for rate in (design.p0, design.p1))
+            event = f"FAIL at a true rate of {as_percent(design.p0)}"
+            yield RuleError(event=event, allowed=design.alpha, actual=good.fails)
+            event = f"PASS at a true rate of {as_percent(design.p1)}"
+            yield RuleError(event=event, allowed=design.beta, actual=bad.passes)
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""
