@@ -31,7 +31,7 @@ def command(file: Path | None, as_json: bool) -> int:
       trialwise doctor
       trialwise doctor --json
     """
-    from trialwise.cli.examination import examine, render_checks
+    from trialwise.cli.examination import build_doctor_page, examine
     from trialwise.cli.printing import output_of, say, say_json
 
     checks = examine(file)
@@ -53,5 +53,7 @@ def command(file: Path | None, as_json: bool) -> int:
             }
         )
     else:
-        say(render_checks(checks, output_of()))
+        from trialwise.renderers.document_text import render_document_text
+
+        say(render_document_text(build_doctor_page(checks), output_of()).rstrip())
     return ExitCode.REFUSED if failed else ExitCode.PASS

@@ -11,17 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trialwise.renderers.capabilities import Capabilities
+    from trialwise.documents.blocks import Document, Tone
     from trialwise.suite import Suite
 
-__all__ = ["Check", "Status", "examine", "render_checks"]
+__all__ = ["Check", "Status", "build_doctor_page", "examine"]
 
 #: As the package's metadata says it.
 _OLDEST_PYTHON = (3, 11)
 #: A host that does not answer by then is not there for a run either.
 _CONNECT_S = 2.0
-#: Text narrower than this is no easier to read for being in its column.
-_NARROWEST = 30
 
 
 class Status(StrEnum):
@@ -31,6 +29,9 @@ class Status(StrEnum):
     WARN = "WARN"
     """A run works without it."""
     FAIL = "FAIL"
+
+
+_TONES: dict[Status, Tone] = {Status.OK: "pass", Status.WARN: "open", Status.FAIL: "fail"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,33 +59,29 @@ def examine(file: Path | None) -> list[Check]:
     return checks
 
 
-def render_checks(checks: Sequence[Check], able: Capabilities) -> str:
-    """A line a check, with what to do below it, and a line for all of them."""
+def build_doctor_page(checks: Sequence[Check]) -> Document:
+    """A row for each check, with what to do below it, and a line for all of them."""
+    from trialwise.documents.blocks import Badge, Document, Row, Table
     from trialwise.documents.numbers import as_count
-    from trialwise.documents.printable import count_cells, pad, wrap_text
-    from trialwise.renderers.capabilities import Style
 
-    styles = {Status.OK: Style.GOOD, Status.WARN: Style.OPEN, Status.FAIL: Style.BAD}
-    width = max(count_cells(able.show(check.name)) for check in checks)
-    indent = " " * (6 + width + 2)
-    room = max(_NARROWEST, able.width - len(indent))
-    lines = []
-    for check in checks:
-        mark = able.paint(pad(check.status, 4), styles[check.status])
-        name = pad(able.show(check.name), width)
-        found, *excerpts = check.found.splitlines() or [""]
-        first, *rest = wrap_text(able.show(found), room)
-        lines.append(f"{mark}  {name}  {first}")
-        lines += [f"{indent}{line}" for line in rest]
-        # Lines of a file with a caret below them stay as they are.
-        lines += [f"      {able.show(line)}".rstrip() for line in excerpts]
-        if check.advice:
-            lines += [f"{indent}{line}" for line in wrap_text(able.show(check.advice), room)]
+    rows = [
+        Row(
+            cells=(
+                Badge(word=check.status.value, tone=_TONES[check.status]),
+                check.name,
+                "\n".join(filter(None, (check.found, check.advice))),
+            )
+        )
+        for check in checks
+    ]
     failed = sum(check.status is Status.FAIL for check in checks)
     warned = sum(check.status is Status.WARN for check in checks)
     ready = f"{as_count(failed, 'thing')} to put right" if failed else "nothing to put right"
-    lines.append(f"{ready}{able.dot}{as_count(warned, 'warning')}" if warned else ready)
-    return "\n".join(lines)
+    note = f"{ready}, {as_count(warned, 'warning')}" if warned else ready
+    table = Table(
+        heading="", columns=("", "", ""), rows=tuple(rows), notes=(note,), words=(0, 1, 2)
+    )
+    return Document(kind="Doctor", title="", blocks=(table,))
 
 
 # --- The machine ------------------------------------------------------------------------------

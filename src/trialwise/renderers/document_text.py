@@ -5,8 +5,7 @@ What a reader opens on demand stays out, and so do pictures that characters cann
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
 
 from trialwise.documents.blocks import (
     Badge,
@@ -17,21 +16,19 @@ from trialwise.documents.blocks import (
     Document,
     Facts,
     Items,
-    Link,
-    Name,
     Prose,
     Section,
     Table,
-    Value,
     Verbatim,
 )
 from trialwise.documents.charts import Chart
 from trialwise.documents.printable import count_cells, pad, wrap_text
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
+from trialwise.renderers.text_tables import INDENT, flatten_cell, write_table
 
 __all__ = ["render_document_text"]
 
-_INDENT, _GAP = "  ", "  "
+_GAP = "  "
 #: The column of terms; a longer term is shortened, so that values stay aligned.
 _TERM = 26
 #: A terminal narrower than this wraps by itself.
@@ -57,8 +54,9 @@ class _Writer:
         self.width = max(_NARROWEST, able.width)
 
     def write_document(self, document: Document) -> Iterator[str]:
-        yield from self.fill(document.title, style=self.heading_style)
-        yield ""
+        if document.title:
+            yield from self.fill(document.title, style=self.heading_style)
+            yield ""
         if document.facts:
             yield from self.align_terms(document.facts)
             yield ""
@@ -97,16 +95,17 @@ class _Writer:
             case Facts():
                 yield from self.put_heading(block.heading, self.write_facts(block))
             case Prose():
-                lines = (x for one in block.paragraphs for x in self.fill(one, indent=_INDENT))
+                lines = (x for one in block.paragraphs for x in self.fill(one, indent=INDENT))
                 yield from self.put_heading(block.heading, lines)
             case Items():
-                lines = (x for one in block.items for x in self.fill(one, lead=f"{_INDENT}- "))
+                lines = (x for one in block.items for x in self.fill(one, lead=f"{INDENT}- "))
                 yield from self.put_heading(block.heading, lines)
             case Verbatim():
                 lines = (self.able.show(line) for line in block.text.split("\n"))
-                yield from self.put_heading(block.heading, (f"{_INDENT}{line}" for line in lines))
+                yield from self.put_heading(block.heading, (f"{INDENT}{line}" for line in lines))
             case Table():
-                yield from self.put_heading(block.heading, self.write_table(block))
+                heading = block.heading if block.is_headed else ""
+                yield from self.put_heading(heading, self.write_table(block))
             case Chart():
                 yield from self.write_chart(block)
             case _:
@@ -121,7 +120,7 @@ class _Writer:
         for block in section.blocks:
             yield from self.write_block(block)
         if section.note:
-            yield from self.fill(section.note, indent=_INDENT)
+            yield from self.fill(section.note, indent=INDENT)
 
     def put_heading(self, heading: str, lines: Iterable[str]) -> Iterator[str]:
         if heading:
@@ -144,50 +143,19 @@ class _Writer:
         longest = max(count_cells(term) for term, _ in given)
         width = longest + len(_GAP) if longest else 0
         for term, value in given:
-            yield from self.fill(value, lead=f"{_INDENT}{pad(term, width)}")
+            yield from self.fill(value, lead=f"{INDENT}{pad(term, width)}")
 
     def write_facts(self, facts: Facts) -> Iterator[str]:
         """Terms with a colon, in one column through the whole document."""
         for term, value in facts.pairs:
             if value is not None:
                 shown = f"{self.able.show(term, _TERM - 1)}:" if term else ""
-                yield from self.fill(value, lead=f"{_INDENT}{pad(shown, _TERM)} ")
-
-    # --- Tables -------------------------------------------------------------------------------
+                yield from self.fill(value, lead=f"{INDENT}{pad(shown, _TERM)} ")
 
     def write_table(self, table: Table) -> Iterator[str]:
-        """The rows, in as many strips of columns as the width asks for, and the notes."""
-        titles = [self.flatten(column, lines=True).split("\n") for column in table.columns]
-        depth = max(map(len, titles)) if table.is_headed else 0
-        padded = [[""] * (depth - len(title)) + title for title in titles] if depth else []
-        heads = [tuple(title[place] for title in padded) for place in range(depth)]
-        rows = [tuple(map(self.flatten, row.cells)) for row in table.rows]
-        tones = [*("plain" for _ in heads), *(row.tone for row in table.rows)]
-        # A column of pictures has nothing to say in a terminal.
-        kept = [i for i in range(len(titles)) if i == 0 or any(row[i] for row in rows)]
-        cells = [tuple(row[i] for i in kept) for row in (*heads, *rows)]
-        words = [place for place, i in enumerate(kept) if i == 0 or i in table.words]
-        widths = [max(map(count_cells, column)) for column in zip(*cells, strict=True)]
-        for strip in self.cut_strips(widths):
-            for row, tone in zip(cells, tones, strict=True):
-                parts = [pad(row[i], widths[i], right=i not in words) for i in strip]
-                plain = tone not in ("pass", "fail", "open", "quiet")
-                style = None if plain else pick_style(tone)  # type: ignore[arg-type]
-                yield _INDENT + self.able.paint(_GAP.join(parts), style)
+        yield from write_table(table, self.able, self.width)
         for note in table.notes:
-            yield from self.fill(note, indent=_INDENT)
-
-    def cut_strips(self, widths: Sequence[int]) -> Iterator[list[int]]:
-        """The first column with as many of the others as fit beside it, again and again."""
-        room = self.width - len(_INDENT) - widths[0]
-        cuts, used = [1], 0
-        for place in range(1, len(widths)):
-            used += widths[place] + len(_GAP)
-            if used > room and place > cuts[-1]:
-                cuts.append(place)
-                used = widths[place] + len(_GAP)
-        for start, end in pairwise([*cuts, len(widths)]):
-            yield [0, *range(start, end)]
+            yield from self.fill(note, indent=INDENT if any(table.columns) else "")
 
     # --- Text ---------------------------------------------------------------------------------
 
@@ -201,25 +169,10 @@ class _Writer:
         style: Style | None = None,
     ) -> Iterator[str]:
         """A text in lines; the first begins with the lead or badge, the others below its end."""
-        word = "" if badge is None else self.flatten(badge)
+        word = "" if badge is None else flatten_cell(badge, self.able)
         mark = "" if badge is None else self.able.paint(word, pick_style(badge.tone)) + _GAP
         column = count_cells(indent + lead) + (count_cells(word) + len(_GAP) if word else 0)
-        first, *rest = wrap_text(self.flatten(cell), self.width - column)
+        first, *rest = wrap_text(flatten_cell(cell, self.able), self.width - column)
         yield f"{indent}{lead}{mark}{self.able.paint(first, style)}"
         for line in rest:
             yield " " * column + self.able.paint(line, style)
-
-    def flatten(self, cell: Cell, *, lines: bool = False) -> str:
-        """A cell as the stream can show it, on one line unless its line breaks count."""
-        match cell:
-            case str():
-                parts = cell.split("\n") if lines else [cell]
-                return "\n".join(map(self.able.show, parts))
-            case Badge():
-                return self.able.show(cell.word)
-            case Link() | Name() | Value():
-                return self.able.show(cell.text)
-            case tuple():
-                return " ".join(self.flatten(one) for one in cell)
-            case _:  # a strip is a picture, and its numbers stand beside it
-                return ""
