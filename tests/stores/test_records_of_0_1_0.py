@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,27 @@ def test_stored_runs_are_listed_without_damage() -> None:
     assert [one.damage for one in summaries] == [""] * len(RUNS)
     assert all(one.contract for one in summaries)
     assert sum(one.is_judged for one in summaries) == len(DECIDED)
+
+
+def test_a_plan_keeps_its_hash_unless_its_rule_got_another_name() -> None:
+    """Claims and judges have rules of their own now; every other plan is known by what it was."""
+    renamed = ("finite-corpus", "no-generalisation", "estimator", "judged-sequential")
+    for run in RUNS:
+        kept = json.loads((FOLDER / "runs" / run / "plan.json").read_text("utf-8"))
+        same = STORE.open(run).plan_hash == kept["plan_hash"]
+
+        assert same != any(name in run for name in renamed), run
+
+
+def test_a_plan_that_was_changed_by_hand_is_given_away_by_its_hash(tmp_path: Path) -> None:
+    """The upgrade gives a new hash only to a plan that has its old one."""
+    run = next(name for name in DECIDED if "compliance-exact" in name)
+    shutil.copytree(FOLDER / "runs" / run, tmp_path / "runs" / run)
+    for name in ("plan.json", "record.json"):
+        path = tmp_path / "runs" / run / name
+        path.write_text(path.read_text("utf-8").replace('"alpha": 0.05', '"alpha": 0.06'), "utf-8")
+    stored = RunStore(tmp_path).open(run)
+
+    found = verify(stored.record(), known_hash=stored.plan_hash)
+
+    assert "plan_hash" in {one.path for one in found.differences}

@@ -1,1 +1,16 @@
-"""The nouns: frozen values without a clock, a file or a network in them."""
+"""Frozen data types: no clock, no files, no network.
+
+contract, criterion, sampling, claim    what is promised, of which inputs, about whom
+postcondition, matcher, covariate       what is checked, what is expected, what may differ
+options, run_settings                   how a run is made
+gate, metrics                           limits on repeated runs, and what came of them
+plan                                    a run, resolved before the first trial
+reply, trace, outcome, trial, tally     what came back, what it was checked for, and counts
+evidence, finding_evidence              what reports need, and what a decision rests on
+verdict                                 findings, and the verdict that keeps them
+baseline                                what was observed of an earlier version
+run                                     a run as it is kept
+codec (`_forms`, `lines`)               values as plain JSON and back
+fingerprint                             short names of contents
+upgrade                                 records of earlier versions
+"""

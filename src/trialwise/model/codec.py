@@ -99,6 +99,8 @@ _WORDING = (
     ("experiments", "description"),
     ("criteria", "caveats"),
     ("criteria", "category"),
+    # It follows from the design, and earlier versions did not write it.
+    ("criteria", "stops_early"),
     ("criteria", "threshold", "contract_ref"),
     ("criteria", "threshold", "baseline", "file"),
 )
@@ -157,7 +159,7 @@ def _drop(part: Any, name: str, *inner: str) -> None:
     elif isinstance(part, dict) and inner:
         _drop(part[name], *inner)
     elif isinstance(part, dict):
-        del part[name]
+        part.pop(name, None)
 
 
 def _settled(part: Any) -> Any:

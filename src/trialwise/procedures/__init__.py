@@ -1,1 +1,31 @@
-"""The decisions: counts and designs in, findings and verdicts out, nothing else touched."""
+"""Decisions: contracts to plans, plans with their trials to verdicts; pure, no clock and no I/O.
+
+A procedure is one object that plans, decides, forecasts and explains one kind of question:
+
+    base             what a procedure is, and what it is given: Situation, Counts
+    registry         procedures by name, built in or from other distributions
+    compliance       is the required rate met? (`estimated_rates`: by a claim's estimator)
+    sequential       is the required rate met, or missed by the margin? may stop at any trial
+    regression       has the rate degraded from its baseline?
+    observational    was any failure observed?
+    corpus           is the required rate met in this corpus, or in this run?
+    explaining       the words of the full analysis, procedure by procedure
+
+    planning         a contract to a plan: `plan_run`
+    deciding         a plan and its trials to a verdict: `decide_run`
+    composite        findings to one verdict, with its error envelopes
+    streams          the outcomes of one criterion, decided in the order of inputs
+    forecast         a plan in counts, before the first trial (`rule_in_counts`: of boundaries)
+    claims           whether a design supports what a verdict claims
+    diagnostics      signs that trials are not independent
+
+    latency          percentiles: limits, and the baseline's
+    gates            limits on numbers of repeated runs (`metrics`: pass@k and pass^k)
+    comparing        two runs, pair by pair
+    selection        which baseline a run is compared with (`guardrails`: and whether it may be)
+    sizing           how many trials a question needs
+
+To add a procedure, write a module with a subclass of `base.Procedure`, name it in `registry` or in
+the entry point group `trialwise.procedures`, and test it. tests/procedures/test_new_procedure.py
+shows all of it. A criterion asks for it by `procedure`.
+"""
