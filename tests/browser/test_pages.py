@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.reporters.run_records import SHAPES, fixed_fail
+from tests.reports.run_records import SHAPES, fixed_fail
 
 from trialwise.pages.run_report import render_html
 from trialwise.pages.sizing import build_sizing_page

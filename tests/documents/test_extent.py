@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reporters.run_records import SHAPES, large
+from tests.reports.run_records import SHAPES, large
 
 from trialwise.documents.blocks import Document, Verbatim
 from trialwise.documents.extent import cut_middle, estimate_size

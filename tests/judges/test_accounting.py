@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from scipy.stats import beta
-from tests.reporters.short_reports import render_summary
+from tests.reports.short_reports import render_summary
 
 import trialwise as tw
 from trialwise.checks.criterion_scopes import criterion_structure

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reporters.run_records import (
+from tests.reports.run_records import (
     HOSTILE,
     Answer,
     agent,

@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reporters.run_records import SHAPES, each_input, fixed_fail, sequential_pass
+from tests.reports.run_records import SHAPES, each_input, fixed_fail, sequential_pass
 
 from trialwise.documents.axes import Axis
 from trialwise.documents.charts import Chart

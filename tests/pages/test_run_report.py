@@ -12,7 +12,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from tests.reporters.run_records import (
+from tests.reports.run_records import (
     HOSTILE,
     SHAPES,
     Answer,

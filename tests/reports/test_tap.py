@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from tap.parser import Parser  # type: ignore[import-untyped]
-from tests.reporters.short_reports import render_tap
+from tests.reports.short_reports import render_tap
 from tests.revising import replace
 
 from trialwise.errors import InvalidArgument

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reporters.short_reports import result_lines, totals_of
+from tests.reports.short_reports import result_lines, totals_of
 from tests.revising import replace
 
 from trialwise.documents.results import LineKind, Status

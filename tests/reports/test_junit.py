@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml
-from tests.reporters.short_reports import render_junit
+from tests.reports.short_reports import render_junit
 from tests.revising import replace
 from xmlschema import XMLSchema
 

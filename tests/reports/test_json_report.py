@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-from tests.reporters.short_reports import render_json
+from tests.reports.short_reports import render_json
 from tests.revising import replace
 
 import trialwise.pages

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.reporters.short_reports import render_summary
+from tests.reports.short_reports import render_summary
 from tests.revising import replace
 
 from trialwise.documents.printable import count_cells

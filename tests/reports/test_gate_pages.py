@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from tap.parser import Parser  # type: ignore[import-untyped]
-from tests.reporters.short_reports import (
+from tests.reports.short_reports import (
     render_github,
     render_gitlab,
     render_junit,

@@ -1,6 +1,6 @@
 """A suite of three contracts, small enough to read: every status, every kind of line.
 
-`TRIALWISE_GOLDEN=write pytest tests/reporters` writes the golden files anew; read the difference
+`TRIALWISE_GOLDEN=write pytest tests/reports` writes the golden files anew; read the difference
 before it is kept.
 """
 

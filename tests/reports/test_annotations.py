@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reporters.short_reports import render_github, render_gitlab
+from tests.reports.short_reports import render_github, render_gitlab
 from tests.revising import replace
 
 from trialwise.errors import InvalidArgument

@@ -11,7 +11,7 @@ from cmarkgfm import github_flavored_markdown_to_html  # type: ignore[import-unt
 from cmarkgfm.cmark import Options  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reporters.short_reports import render_markdown
+from tests.reports.short_reports import render_markdown
 from tests.revising import replace
 
 from trialwise.documents.printable import make_visible

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
-from tests.reporters.run_records import (
+from tests.reports.run_records import (
     LABELS,
     UNMEASURED,
     advisory,
@@ -17,7 +17,7 @@ from tests.reporters.run_records import (
     judged,
     regression_inconclusive,
 )
-from tests.reporters.short_reports import (
+from tests.reports.short_reports import (
     render_json,
     render_junit,
     render_markdown,
