@@ -137,7 +137,9 @@ def test_each_input_names_the_worst_first_and_counts_the_rest() -> None:
 
 def test_a_corpus_evaluated_whole_has_a_known_rate() -> None:
     """There is no interval where nothing was left to chance."""
-    corpus = replace(compliance(), design=exact_corpus_rate(98, 100), alpha=None)
+    corpus = replace(
+        compliance(), procedure="CORPUS", design=exact_corpus_rate(98, 100), alpha=None
+    )
 
     assert "98.0 %  known  100 trials" in lines(of(corpus))[1]
 

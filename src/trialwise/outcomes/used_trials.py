@@ -13,7 +13,6 @@ from trialwise.model.options import Analysis
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.trial import Trial
 from trialwise.procedures.streams import Stream
-from trialwise.stats.sequential.design import SequentialDesign
 
 __all__ = ["Used", "use_trials"]
 
@@ -91,7 +90,7 @@ def _reach(
     everything = frozenset(trial.index for trial in trials)
     if criterion.rides_along:
         return _Reach(everything, StopReason.COMPLETE, 0)
-    sequential = isinstance(criterion.design, SequentialDesign)
+    sequential = criterion.stops_early
     streams: dict[str, Stream] = {}
     seen: Counter[str] = Counter()
     indexes: set[int] = set()

@@ -27,6 +27,7 @@ from trialwise.pages.judge_facts import (
     explain_advisory_run,
 )
 from trialwise.pages.suite_totals import pick_status
+from trialwise.procedures.registry import procedure_of
 
 if TYPE_CHECKING:
     # Few runs have gates, and every report comes through here.
@@ -120,9 +121,8 @@ def _figures(finding: Finding, verdict: Verdict) -> Figures:
 
 def _known_rate(finding: Finding) -> str:
     """What stands for the interval of a corpus that was tried whole."""
-    from trialwise.stats.finite import ExactCorpusRate
 
-    return "known" if isinstance(finding.design, ExactCorpusRate) else ""
+    return "known" if procedure_of(finding).knows_rate(finding) else ""
 
 
 def _cost(finding: Finding, verdict: Verdict) -> str:

@@ -19,7 +19,15 @@ from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.sampling import Sampling
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate, Wording
+from trialwise.model.verdict import (
+    Caution,
+    Decision,
+    Design,
+    Finding,
+    Intent,
+    ObservedRate,
+    Wording,
+)
 from trialwise.stats.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -330,6 +338,17 @@ class Procedure:
             design: What this procedure decided by.
         """
         return ()
+
+    def derive_design(self, plan: CriterionPlan) -> Design | None:
+        """Compute a design anew from what else the plan says, to verify a record.
+
+        None where there is nothing to compute, or more than a computation to check.
+        """
+        return None
+
+    def knows_rate(self, finding: Finding) -> bool:
+        """Whether the rate was counted completely, so that nothing is estimated."""
+        return False
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain the numbers behind a finding, as blocks of the full analysis.

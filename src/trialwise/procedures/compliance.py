@@ -14,7 +14,7 @@ from trialwise.model.evidence import StopReason, Threshold
 from trialwise.model.finding_evidence import CutoffEvidence, PValue
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
+from trialwise.model.verdict import Caution, Decision, Design, Finding, Intent, ObservedRate
 from trialwise.procedures.base import (
     Chance,
     Conclusion,
@@ -170,6 +170,13 @@ class Compliance(Procedure):
         if isinstance(design, ComplianceCutoff):
             event = f"PASS at a true rate of {as_percent(design.required_rate)}"
             yield RuleError(event=event, allowed=design.alpha, actual=design.achieved_size)
+
+    def derive_design(self, plan: CriterionPlan) -> Design | None:
+        """Compute the cutoff of the required rate."""
+        required = plan.threshold.required_rate
+        if plan.design is None or plan.rule is None or plan.alpha is None or required is None:
+            return None
+        return compliance_cutoff(required, plan.trials, alpha=plan.alpha, rule=plan.rule)
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""

@@ -36,6 +36,7 @@ from trialwise.procedures.estimated_rates import (
     tally_of,
 )
 from trialwise.stats.finite import (
+    ExactCorpusRate,
     FiniteCorpusCutoff,
     exact_corpus_rate,
     finite_corpus_cutoff,
@@ -132,6 +133,10 @@ class Corpus(Compliance):
     def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
         """No chance belongs to a rate that is counted, not estimated."""
         return iter(())
+
+    def knows_rate(self, finding: Finding) -> bool:
+        """Whether the whole corpus was tried."""
+        return isinstance(finding.design, ExactCorpusRate)
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""

@@ -12,7 +12,7 @@ from trialwise.model.evidence import StopReason, Threshold
 from trialwise.model.finding_evidence import CutoffEvidence, PValue
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
+from trialwise.model.verdict import Caution, Decision, Design, Finding, Intent, ObservedRate
 from trialwise.procedures.base import (
     HYPOTHESES,
     Chance,
@@ -174,6 +174,14 @@ class Regression(Procedure):
             actual = design.achieved_size if exact is None else exact
             event = "FAIL although nothing has changed"
             yield RuleError(event=event, allowed=design.alpha, actual=actual)
+
+    def derive_design(self, plan: CriterionPlan) -> Design | None:
+        """Compute the cutoff against the baseline's counts."""
+        baseline = plan.threshold.baseline
+        if plan.rule is None or plan.alpha is None or baseline is None:
+            return None
+        measured = Tally(trials=baseline.trials, passed=baseline.passed)
+        return _design(measured, plan.trials, plan.alpha, plan.rule)
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""

@@ -21,9 +21,8 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.procedures.deciding.run_verdict import decide_run
-from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cutoff
-from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
-from trialwise.stats.sequential.design import Method, SequentialDesign
+from trialwise.procedures.registry import procedure_of
+from trialwise.stats.sequential.design import Method
 
 if TYPE_CHECKING:
     from trialwise.engine.run_state import RunOutcome
@@ -137,38 +136,24 @@ def _rule_differences(plan: Plan) -> Iterator[Difference]:
     """Whether each criterion's rule is the one that its threshold and its levels lead to."""
     for criterion in plan.criteria:
         path = f"plan.criteria[{criterion.criterion}]"
-        if isinstance(criterion.design, SequentialDesign):
-            yield from _boundary_differences(path, criterion, criterion.design)
+        if criterion.stops_early:
+            yield from _boundary_differences(path, criterion)
             continue
-        derived = _derived_rule(criterion)
+        derived = procedure_of(criterion).derive_design(criterion)
         if derived is None:
             continue
         yield from _compare(f"{path}.design", to_plain(criterion.design), to_plain(derived))
-        if criterion.cutoff is not None and criterion.cutoff != derived.cutoff:
+        cutoff = getattr(derived, "cutoff", None)
+        if criterion.cutoff is not None and criterion.cutoff != cutoff:
             yield Difference(
-                path=f"{path}.cutoff",
-                stored=_shown(criterion.cutoff),
-                derived=_shown(derived.cutoff),
+                path=f"{path}.cutoff", stored=_shown(criterion.cutoff), derived=_shown(cutoff)
             )
 
 
-def _derived_rule(criterion: CriterionPlan) -> ComplianceCutoff | RegressionCutoff | None:
-    threshold, design = criterion.threshold, criterion.design
-    rule, trials, alpha = criterion.rule, criterion.trials, criterion.alpha
-    if rule is None or alpha is None:
-        return None
-    if isinstance(design, ComplianceCutoff) and threshold.required_rate is not None:
-        return compliance_cutoff(threshold.required_rate, trials, alpha=alpha, rule=rule)
-    if isinstance(design, RegressionCutoff) and threshold.baseline is not None:
-        reference = threshold.baseline
-        return regression_cutoff(reference.passed, reference.trials, trials, alpha=alpha, rule=rule)
-    return None
-
-
-def _boundary_differences(
-    path: str, criterion: CriterionPlan, design: SequentialDesign
-) -> Iterator[Difference]:
+def _boundary_differences(path: str, criterion: CriterionPlan) -> Iterator[Difference]:
     """Whether the boundaries belong to the criterion and keep both errors, counted exactly."""
+    design = criterion.limits.design
+    assert design is not None
     promised = {
         "p0": criterion.threshold.required_rate,
         "p1": criterion.threshold.alternative_rate,
