@@ -45,12 +45,12 @@ class FinalAnswer(Check):
         check_flags(ignore_case=self.ignore_case)
         if self.equals is not None:
             check_texts("equals", (self.equals,))
-        list(self._asked())  # each refuses what it cannot use
+        list(self._build_checks())  # each refuses what it cannot use
 
     @property
     def name(self) -> str:
         """The name in reports."""
-        asked = " and ".join(one.name for one in self._asked())
+        asked = " and ".join(one.name for one in self._build_checks())
         return f"final answer {asked}" if asked else "comes to an answer"
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class FinalAnswer(Check):
         }
         return {self.spelling: {name: one for name, one in given.items() if one is not None}}
 
-    def _asked(self) -> Iterator[Check]:
+    def _build_checks(self) -> Iterator[Check]:
         """What the answer is held against."""
         if self.equals is not None:
             from trialwise.checks.equality import equals
@@ -85,7 +85,7 @@ class FinalAnswer(Check):
             last = next((turn for turn in reversed(trace.turns) if turn.content), None)
             said = f"{last.role}: {preview(last.content)}" if last else ""
             return failed(f"the agent ended without an answer{why}", said)
-        for check in self._asked():
+        for check in self._build_checks():
             result = check.check(Reply(value=trace.answer))
             if not result.passed:
                 explanation = f"the final answer: {result.explanation}"
@@ -218,11 +218,11 @@ def _alike(calls: list[Call]) -> list[list[Call]]:
     """Calls that are the same, together, in the order of their first ones."""
     groups: dict[tuple[str, str | None, str], list[Call]] = {}
     for call in calls:
-        groups.setdefault((call.name, call.server, _spelled(call)), []).append(call)
+        groups.setdefault((call.name, call.server, _write_arguments(call)), []).append(call)
     return list(groups.values())
 
 
-def _spelled(call: Call) -> str:
+def _write_arguments(call: Call) -> str:
     """One text for equal arguments; what cannot be read is compared as it was sent."""
     import json
 

@@ -22,7 +22,7 @@ __all__ = [
     "check_flags",
     "check_texts",
     "plain",
-    "spelled",
+    "write_spec",
 ]
 
 
@@ -119,7 +119,7 @@ def check_texts(argument: str, texts: tuple[object, ...]) -> None:
             raise InvalidArgument(argument, text, "be text of at least one character")
 
 
-def spelled(check: object) -> dict[str, Any]:
+def write_spec(check: object) -> dict[str, Any]:
     """A postcondition as a suite file spells it, if it is one that a suite file can hold."""
     if not isinstance(check, Check):
         raise InvalidArgument("check", check, "be a built-in postcondition to be written down")

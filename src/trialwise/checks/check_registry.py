@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trialwise.checks.check_base import Check, spelled
+from trialwise.checks.check_base import Check, write_spec
 from trialwise.checks.check_declarations import (
     COMBINING,
     CheckDeclaration,
@@ -64,7 +64,7 @@ def to_spec(check: object) -> dict[str, Any]:
     >>> to_spec(length(maximum=200))
     {'length': {'maximum': 200}}
     """
-    return spelled(check)
+    return write_spec(check)
 
 
 def _build(spec: object, depth: int) -> Check:

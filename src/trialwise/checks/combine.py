@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from trialwise.checks.check_base import Check, check_texts, spelled
+from trialwise.checks.check_base import Check, check_texts, write_spec
 from trialwise.checks.quoting import failed, printable
 from trialwise.errors import InvalidArgument
 from trialwise.model.outcome import CheckResult, FailReason
@@ -36,17 +36,17 @@ class AllOf(Check):
     @property
     def name(self) -> str:
         """The name in reports."""
-        return _joined(self.checks, " and ")
+        return _join_names(self.checks, " and ")
 
     def to_dict(self) -> dict[str, Any]:
         """The check as a suite file spells it."""
-        return {self.spelling: [spelled(check) for check in self.checks]}
+        return {self.spelling: [write_spec(check) for check in self.checks]}
 
     def _examine(self, reply: Reply) -> CheckResult:
         for check in self.checks:
             result = check.check(reply)
             if result.reason is not None:
-                return _prefixed(check.name, result, result.reason)
+                return _prefix_explanation(check.name, result, result.reason)
         return CheckResult.ok()
 
 
@@ -74,11 +74,11 @@ class AnyOf(Check):
     @property
     def name(self) -> str:
         """The name in reports."""
-        return _joined(self.checks, " or ")
+        return _join_names(self.checks, " or ")
 
     def to_dict(self) -> dict[str, Any]:
         """The check as a suite file spells it."""
-        return {self.spelling: [spelled(check) for check in self.checks]}
+        return {self.spelling: [write_spec(check) for check in self.checks]}
 
     def _examine(self, reply: Reply) -> CheckResult:
         results: list[CheckResult] = []
@@ -124,7 +124,7 @@ class Not(Check):
 
     def to_dict(self) -> dict[str, Any]:
         """The check as a suite file spells it."""
-        return {self.spelling: spelled(self.condition)}
+        return {self.spelling: write_spec(self.condition)}
 
     def _examine(self, reply: Reply) -> CheckResult:
         result = self.condition.check(reply)
@@ -177,7 +177,7 @@ class Named(Check):
 
     def to_dict(self) -> dict[str, Any]:
         """The check as a suite file spells it."""
-        return {self.spelling: {"name": self.title, "check": spelled(self.condition)}}
+        return {self.spelling: {"name": self.title, "check": write_spec(self.condition)}}
 
     def _examine(self, reply: Reply) -> CheckResult:
         return self.condition.check(reply)
@@ -201,11 +201,11 @@ def _check_parts(checks: tuple[object, ...]) -> None:
             raise InvalidArgument("check", check, "be a postcondition")
 
 
-def _joined(checks: tuple[Postcondition, ...], word: str) -> str:
+def _join_names(checks: tuple[Postcondition, ...], word: str) -> str:
     nested = (AllOf, AnyOf)
     names = [f"({one.name})" if isinstance(one, nested) else one.name for one in checks]
     return word.join(names)
 
 
-def _prefixed(name: str, result: CheckResult, reason: FailReason) -> CheckResult:
+def _prefix_explanation(name: str, result: CheckResult, reason: FailReason) -> CheckResult:
     return failed(f"{printable(name, 80)}: {result.explanation}", result.evidence, reason=reason)

@@ -124,7 +124,10 @@ class _Described:
         """What a callable says, or None where its name says it all."""
         match function:
             case functools.partial():
-                held = [self._held(function.args), self._held(function.keywords)]
+                held = [
+                    self._describe_value(function.args),
+                    self._describe_value(function.keywords),
+                ]
                 contents: object = [self.function(function.func), *held]
             case MethodType():
                 contents = [self.function(function.__func__), self._state(function.__self__)]
@@ -143,7 +146,9 @@ class _Described:
             return self._state(function)
         # Written in C: `str.isdigit` is its name, `{"yes", "no"}.__contains__` what it belongs to.
         owner = getattr(function, "__self__", None)
-        return None if owner is None or isinstance(owner, ModuleType) else self._held(owner)
+        return (
+            None if owner is None or isinstance(owner, ModuleType) else self._describe_value(owner)
+        )
 
     def _function(self, function: FunctionType) -> object:
         code = function.__code__
@@ -156,8 +161,8 @@ class _Described:
             return {
                 "source": source_of(code),
                 "defaults": [
-                    self._held(function.__defaults__),
-                    self._held(function.__kwdefaults__),
+                    self._describe_value(function.__defaults__),
+                    self._describe_value(function.__kwdefaults__),
                 ],
                 "closure": {n: self._cell(cell) for n, cell in cells if n not in changed},
                 "globals": self._globals(function, changed),
@@ -171,7 +176,7 @@ class _Described:
         for name in sorted(set(global_names(function.__code__)) - changed):
             value = function.__globals__.get(name)
             if name in function.__globals__ and self._is_constant(name, value, function):
-                found[name] = self._held(value)
+                found[name] = self._describe_value(value)
         return found
 
     @staticmethod
@@ -183,11 +188,11 @@ class _Described:
 
     def _cell(self, cell: Any) -> object:
         try:
-            return self._held(cell.cell_contents)
+            return self._describe_value(cell.cell_contents)
         except ValueError:  # not filled yet
             return None
 
-    def _held(self, value: object) -> object:
+    def _describe_value(self, value: object) -> object:
         """A value that a function holds: as it is, or its kind where that may change by itself."""
         return canonical(value, describe=self._describe)
 
@@ -216,7 +221,7 @@ class _Described:
             held = {name: getattr(value, name) for name in slots} | getattr(value, "__dict__", {})
             return {
                 "source": [source_of_class(kind) for kind in kinds],
-                "fields": {name: self._held(part) for name, part in held.items()},
+                "fields": {name: self._describe_value(part) for name, part in held.items()},
             }
         finally:
             self._under_way.discard(id(value))

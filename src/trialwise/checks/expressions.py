@@ -224,19 +224,19 @@ def _value(reply: Reply) -> Any:
 def _input(reply: Reply) -> Any:
     if "input" not in reply.details:
         return Unreadable("the trial's input is not known", reason=FailReason.NO_VALUE)
-    return _given("input", reply.details["input"])
+    return _require_given("input", reply.details["input"])
 
 
-def _expected(reply: Reply) -> Any:
-    return _given("expected", expected_of(reply))
+def _read_expected(reply: Reply) -> Any:
+    return _require_given("expected", expected_of(reply))
 
 
-def _given(name: str, value: Any) -> Any:
+def _require_given(name: str, value: Any) -> Any:
     # Text is itself here, not what it might parse as.
     return _bindable(name, value if isinstance(value, str) else json_of(Reply(value=value)))
 
 
-def _known(name: str, value: float | None) -> Any:
+def _require_known(name: str, value: float | None) -> Any:
     if value is None:
         return Unreadable(f"{name} is not known for this reply", reason=FailReason.NO_VALUE)
     return _bindable(name, value)
@@ -246,13 +246,13 @@ _READERS: dict[str, Callable[[Reply], Any]] = {
     "output": _output,
     "value": _value,
     "input": _input,
-    "expected": _expected,
+    "expected": _read_expected,
     "latency_s": lambda reply: float(reply.latency_s),
-    "cost_usd": lambda reply: _known(
+    "cost_usd": lambda reply: _require_known(
         "cost_usd", None if reply.cost_usd is None else float(reply.cost_usd)
     ),
-    "tokens": lambda reply: _known(
+    "tokens": lambda reply: _require_known(
         "tokens", None if reply.usage is None else reply.usage.total_tokens
     ),
-    "exit_code": lambda reply: _known("exit_code", reply.exit_code),
+    "exit_code": lambda reply: _require_known("exit_code", reply.exit_code),
 }

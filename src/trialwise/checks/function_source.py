@@ -13,7 +13,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType
 
-__all__ = ["global_names", "rebound_names", "source_of", "source_of_class"]
+__all__ = [
+    "find_node",
+    "global_names",
+    "rebound_names",
+    "source_of",
+    "source_of_class",
+    "write_node",
+]
 
 _DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 #: What says nothing about the meaning: a comment's type, the u of u"text".
@@ -26,13 +33,13 @@ def source_of(code: CodeType) -> str:
     Byte code differs between versions of Python; it stands in for what was typed at a prompt.
     """
     try:
-        node = _node(code)
+        node = find_node(code)
         if node is not None:
-            return _written(node)
+            return write_node(node)
     except (OSError, TypeError, ValueError, SyntaxError, RecursionError):
         # Typed at a prompt, made by `exec`, or nested too deep to be walked.
         pass
-    return _compiled(code)
+    return _write_code(code)
 
 
 def source_of_class(kind: type) -> str:
@@ -43,11 +50,13 @@ def source_of_class(kind: type) -> str:
         # Not dedented: that would change texts of several lines.
         tree = ast.parse(("if 1:\n" if indent else "") + "".join(lines))
         found = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-        return _written(found[0])
+        return write_node(found[0])
     except (OSError, TypeError, ValueError, SyntaxError, RecursionError, IndexError):
         methods = sorted(vars(kind).items())
         return ";".join(
-            f"{name}={_compiled(one.__code__)}" for name, one in methods if hasattr(one, "__code__")
+            f"{name}={_write_code(one.__code__)}"
+            for name, one in methods
+            if hasattr(one, "__code__")
         )
 
 
@@ -78,7 +87,8 @@ def _tree(source: str) -> ast.Module:
     return ast.parse(source)
 
 
-def _node(code: CodeType) -> ast.AST | None:
+def find_node(code: CodeType) -> ast.AST | None:
+    """Return the part of the syntax tree that a function was compiled from, if it is found."""
     lines, _ = inspect.findsource(code)
     tree = _tree("".join(lines))
     found = [
@@ -112,9 +122,10 @@ def _is_compiled_to(node: ast.AST, code: CodeType) -> bool:
     return span in set(code.co_positions())
 
 
-def _written(node: object) -> str:
+def write_node(node: object) -> str:
+    """Return a syntax tree as text, without its positions and docstrings."""
     if isinstance(node, list):
-        return f"[{','.join(map(_written, node))}]"
+        return f"[{','.join(map(write_node, node))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
     parts = []
@@ -122,7 +133,7 @@ def _written(node: object) -> str:
         # Fields that a later Python adds are empty in what an earlier one could parse.
         kept = _without_docstring(node, value) if name == "body" else value
         if name not in _SILENT and kept is not None and kept != []:
-            parts.append(f"{name}={_written(kept)}")
+            parts.append(f"{name}={write_node(kept)}")
     return f"{type(node).__name__}({','.join(parts)})"
 
 
@@ -134,10 +145,10 @@ def _without_docstring(node: ast.AST, body: object) -> object:
     return body[1:] if documented else body
 
 
-def _compiled(code: CodeType) -> str:
+def _write_code(code: CodeType) -> str:
     """The byte code with its constants, and without file, lines and docstrings."""
     constants = list(code.co_consts)
     if constants and isinstance(constants[0], str) and code.co_name != "<lambda>":
         constants[0] = None  # where the compiler puts a docstring
-    shown = [_compiled(one) if isinstance(one, CodeType) else repr(one) for one in constants]
+    shown = [_write_code(one) if isinstance(one, CodeType) else repr(one) for one in constants]
     return f"{code.co_name}:{code.co_code.hex()}:{code.co_names}:{code.co_varnames}:{shown}"

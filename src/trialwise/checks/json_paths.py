@@ -72,7 +72,7 @@ class JsonPath(Check):
     @property
     def name(self) -> str:
         """The name in reports."""
-        asked = list(self._asked())
+        asked = list(self._describe_questions())
         some = "some " if self.require == "any" and self._compares else ""
         return f"{some}{label(self.path)[1:-1]} {' and '.join(asked) or 'exists'}"
 
@@ -85,7 +85,7 @@ class JsonPath(Check):
             or any(one is not None for one in asked)
         )
 
-    def _asked(self) -> Iterator[str]:
+    def _describe_questions(self) -> Iterator[str]:
         if self.exists is not None:
             yield "exists" if self.exists else "does not exist"
         if self.count is not None:
@@ -112,7 +112,7 @@ class JsonPath(Check):
             return CheckResult.ok()
         where, value, problem = failures[0]
         if self.require == "any" and len(nodes) > 1:
-            problem = f"none of {len(nodes)} values {' and '.join(self._asked())}"
+            problem = f"none of {len(nodes)} values {' and '.join(self._describe_questions())}"
         return failed(problem, f"{where} = {shown(value)}")
 
     def _number_of_nodes(self, nodes: list[tuple[str, Any]]) -> str:
@@ -132,7 +132,7 @@ class JsonPath(Check):
             return f"expected {label(self.equals)}"
         if self.contains is not UNSET and not _holds(value, self.contains):
             return f"expected it to contain {label(self.contains)}"
-        if self.matches is not None and (problem := _unmatched(value, self.matches)):
+        if self.matches is not None and (problem := _explain_mismatch(value, self.matches)):
             return problem
         limits = Limits(self.minimum, self.maximum)
         if limits != Limits() and not (_is_number(value) and limits.hold(value)):
@@ -243,7 +243,7 @@ def _holds(value: Any, part: Any) -> bool:
     return any(same(element, part) for element in elements)
 
 
-def _unmatched(value: Any, pattern: str) -> str:
+def _explain_mismatch(value: Any, pattern: str) -> str:
     if not isinstance(value, str):
         return f"expected text that matches {label(pattern)}"
     if len(value) > _MAX_MATCHED:

@@ -55,11 +55,11 @@ class Predicate(Check):
         try:
             result = self.function(*positional, **{key: value for key, value in arguments if key})
         except AssertionError as error:
-            return failed(_assertion(error), _seen(reply))
+            return failed(_assertion(error), _show_reply(reply))
         except Exception as error:  # the user's function may raise anything
             return failed(
                 f"{self.name} raised {type(error).__name__}: {_text(error)}",
-                _seen(reply),
+                _show_reply(reply),
                 reason=FailReason.TRANSFORM,
             )
         return self._result(result, reply)
@@ -68,7 +68,7 @@ class Predicate(Check):
         if result is True or result is None:
             return CheckResult.ok()
         if result is False:
-            return failed(f"{self.name} is false", _seen(reply))
+            return failed(f"{self.name} is false", _show_reply(reply))
         if isinstance(result, CheckResult):
             if result.reason is None:
                 return result
@@ -125,10 +125,10 @@ def _parameters(function: object) -> tuple[tuple[str, str], ...]:
     except (ValueError, TypeError):
         # Some built-in functions show no signature; they take one thing.
         return (("", "value"),)
-    return _assigned(function, list(signature.parameters.values()))
+    return _assign_arguments(function, list(signature.parameters.values()))
 
 
-def _assigned(function: object, parameters: list[Any]) -> tuple[tuple[str, str], ...]:
+def _assign_arguments(function: object, parameters: list[Any]) -> tuple[tuple[str, str], ...]:
     variadic = {"VAR_POSITIONAL", "VAR_KEYWORD"}
     named = [one for one in parameters if one.kind.name not in variadic]
     required = [one for one in named if one.default is one.empty]
@@ -201,7 +201,7 @@ def _text(error: Exception) -> str:
         return ""
 
 
-def _seen(reply: Reply) -> str:
+def _show_reply(reply: Reply) -> str:
     try:
         return preview(text_of(reply))
     except Unreadable:

@@ -163,7 +163,7 @@ class StartsWith(Check):
 
     def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)
-        actual, expected = _folded(text, self.text, self.ignore_case)
+        actual, expected = _fold_case(text, self.text, self.ignore_case)
         if actual.startswith(expected):
             return CheckResult.ok()
         begin = text[: len(self.text) + 20]
@@ -204,7 +204,7 @@ class EndsWith(Check):
 
     def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)
-        actual, expected = _folded(text, self.text, self.ignore_case)
+        actual, expected = _fold_case(text, self.text, self.ignore_case)
         if actual.endswith(expected):
             return CheckResult.ok()
         end = text[-(len(self.text) + 20) :]
@@ -273,5 +273,5 @@ def as_texts(texts: str | Sequence[str]) -> tuple[str, ...]:
     return (texts,)  # type: ignore[return-value]
 
 
-def _folded(actual: str, expected: str, ignore_case: bool) -> tuple[str, str]:
+def _fold_case(actual: str, expected: str, ignore_case: bool) -> tuple[str, str]:
     return (actual.casefold(), expected.casefold()) if ignore_case else (actual, expected)

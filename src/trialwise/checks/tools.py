@@ -279,7 +279,7 @@ class ToolCalledWith(Check):
             wrong = _beyond(self.args, arguments, "$")
             return (f"expected {wrong[0]}", wrong[1]) if wrong else ("", "")
         if self.expression is not None:
-            return _evaluated(self.expression, arguments, reply)
+            return _evaluate_expression(self.expression, arguments, reply)
         error = worst_error(self._source, arguments)
         return ("", "") if error is None else describe(error)
 
@@ -373,7 +373,7 @@ def _expression(source: str) -> Expression:
         raise InvalidArgument("expression", error.value, error.allowed) from None
 
 
-def _evaluated(source: str, arguments: Any, reply: Reply) -> tuple[str, str]:
+def _evaluate_expression(source: str, arguments: Any, reply: Reply) -> tuple[str, str]:
     """What an expression says of arguments, as if they were a reply to the same input."""
     known = {key: reply.details[key] for key in ("input", "expected") if key in reply.details}
     result = _expression(source).check(Reply(value=arguments, details=known))

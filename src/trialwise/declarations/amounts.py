@@ -38,7 +38,7 @@ def number(text: str) -> float | None:
     >>> number("2.5"), number("1e3"), number("-1"), number("nan")
     (2.5, 1000.0, None, None)
     """
-    return _scaled(text, 1, 0) if re.fullmatch(_NUMBER, text) else None
+    return _scale_digits(text, 1, 0) if re.fullmatch(_NUMBER, text) else None
 
 
 def rate(text: str) -> float | None:
@@ -49,7 +49,7 @@ def rate(text: str) -> float | None:
     """
     if not re.fullmatch(RATE_PATTERN, text):
         return None
-    share = _scaled(text.rstrip("% "), 1, -2 if text.endswith("%") else 0)
+    share = _scale_digits(text.rstrip("% "), 1, -2 if text.endswith("%") else 0)
     return share if share is not None and share <= 1 else None
 
 
@@ -68,7 +68,7 @@ def duration(text: str, *, bare: bool = False) -> float | None:
     if not re.fullmatch(DURATION_PATTERN, text):
         return None
     digits = text.rstrip("mshin ")
-    seconds = _scaled(digits, *_UNITS[text[len(digits) :].strip()])
+    seconds = _scale_digits(digits, *_UNITS[text[len(digits) :].strip()])
     return seconds if seconds else None
 
 
@@ -81,7 +81,7 @@ def pace(text: str) -> float | None:
     if not re.fullmatch(PACE_PATTERN, text):
         return None
     digits, _, unit = text.partition("/")
-    often = _scaled(digits.strip(), 1, 0)
+    often = _scale_digits(digits.strip(), 1, 0)
     return often / _UNITS[unit.strip()][0] if often else None
 
 
@@ -93,10 +93,10 @@ def money(text: str) -> float | None:
     """
     if not re.fullmatch(MONEY_PATTERN, text):
         return None
-    return _scaled(text.lstrip("$ "), 1, 0)
+    return _scale_digits(text.lstrip("$ "), 1, 0)
 
 
-def _scaled(digits: str, factor: int, power: int) -> float | None:
+def _scale_digits(digits: str, factor: int, power: int) -> float | None:
     """The double nearest to digits × factor × 10^power."""
     if len(digits) > _LONGEST:
         return None

@@ -27,7 +27,7 @@ class _Written(Scalar):
         """The amount of a text; numbers are up to the kind."""
         return self.parse(value.strip()) if isinstance(value, str) else None
 
-    def written(self) -> list[Schema]:
+    def spellings(self) -> list[Schema]:
         """A text."""
         pattern = rf"^\s*(?:{self.pattern})\s*$"
         return [{"type": "string", "pattern": pattern, "examples": [self.example]}]
@@ -52,9 +52,9 @@ class Rate(_Written):
         """A number above one is a percentage without its sign."""
         return f"did you mean {value}%?" if is_number(value) and 1 < value <= 100 else ""
 
-    def written(self) -> list[Schema]:
+    def spellings(self) -> list[Schema]:
         """A number or a text."""
-        return [{"type": "number", "minimum": 0, "maximum": 1}, *super().written()]
+        return [{"type": "number", "minimum": 0, "maximum": 1}, *super().spellings()]
 
 
 class Duration(_Written):
@@ -108,6 +108,6 @@ class Money(_Written):
             return float(value) if 0 <= value <= _MOST_MONEY else None
         return super().convert(value)
 
-    def written(self) -> list[Schema]:
+    def spellings(self) -> list[Schema]:
         """A number or a text."""
-        return [{"type": "number", "minimum": 0, "maximum": _MOST_MONEY}, *super().written()]
+        return [{"type": "number", "minimum": 0, "maximum": _MOST_MONEY}, *super().spellings()]

@@ -278,7 +278,7 @@ class Scalar(Kind):
         """What was probably meant."""
         return ""
 
-    def written(self) -> list[Schema]:
+    def spellings(self) -> list[Schema]:
         """The ways to write it, as JSON Schema."""
         raise NotImplementedError
 
@@ -287,7 +287,7 @@ class Scalar(Kind):
         defs["environment"] = _ENVIRONMENT
         name = self.spelled.replace(" ", "-")
         if name not in defs:
-            defs[name] = {"anyOf": [*self.written(), {"$ref": "#/$defs/environment"}]}
+            defs[name] = {"anyOf": [*self.spellings(), {"$ref": "#/$defs/environment"}]}
         return {"$ref": f"#/$defs/{name}"}
 
 
@@ -306,7 +306,7 @@ class Flag(Scalar):
         meant = _NO.get(str(value).lower())
         return f"write {meant}" if meant else ""
 
-    def written(self) -> list[Schema]:
+    def spellings(self) -> list[Schema]:
         """A boolean."""
         return [{"type": "boolean"}]
 
@@ -326,7 +326,7 @@ class Whole(Scalar):
         """Quotes make a text of it."""
         return "without quotes" if isinstance(value, str) and value.strip().isdigit() else ""
 
-    def written(self) -> list[Schema]:
+    def spellings(self) -> list[Schema]:
         """An integer."""
         return [{"type": "integer"}]
 
@@ -351,7 +351,7 @@ class Count(Whole):
         too_large = type(value) is int and value > self._LARGEST
         return f"at most {self._LARGEST:,}" if too_large else super().hint(value)
 
-    def written(self) -> list[Schema]:
+    def spellings(self) -> list[Schema]:
         """A bounded integer."""
         return [{"type": "integer", "minimum": self._minimum, "maximum": self._LARGEST}]
 
@@ -366,7 +366,7 @@ class Number(Scalar):
         """The number."""
         return value if is_number(value) else None
 
-    def written(self) -> list[Schema]:
+    def spellings(self) -> list[Schema]:
         """A number."""
         return [{"type": "number"}]
 

@@ -170,7 +170,7 @@ class More:
         self.find = find
         self.names = names
 
-    def listed(self, defs: dict[str, Schema]) -> list[Key]:
+    def list_keys(self, defs: dict[str, Schema]) -> list[Key]:
         """Return the keys that a schema describes."""
         if not getattr(defs, "installed", False):
             return []
@@ -342,7 +342,7 @@ class Record(Kind):
         """Every key that is sound; what is not is reported."""
         if not node.is_mapping:
             names = tuple(key.name for key in self.keys)
-            return self.refuse(node, label, reader, f"its keys are {_listed(names)}")
+            return self.refuse(node, label, reader, f"its keys are {_list_names(names)}")
         before = reader.problem_count
         fields = Fields(node)
         meant: set[str] = set()
@@ -376,14 +376,15 @@ class Record(Kind):
         """The object itself."""
         defs["includes"] = _INCLUDES
         properties: dict[str, Schema] = {}
-        keys = (*self.keys, *(self.more.listed(defs) if self.more else ()))
+        keys = (*self.keys, *(self.more.list_keys(defs) if self.more else ()))
         others = [key.name for key in keys[len(self.keys) :]]
         for key in keys:
             described = {"description": key.doc, **key.kind.schema(defs)}
             properties |= dict.fromkeys((key.name, *key.aliases), described)
         present: list[Schema] = [{"required": [name]} for name in self.required]
         present += [
-            {"oneOf": [_asked(one) for one in _expand(group, others)]} for group in self.one_of
+            {"oneOf": [_require_key(one) for one in _expand(group, others)]}
+            for group in self.one_of
         ]
         present += [
             {"anyOf": [{"required": [one]} for one in _expand(group, others)]}
@@ -415,11 +416,11 @@ class Record(Kind):
                 both = " and ".join(f"`{one}`" for one in found)
                 reader.refuse(fields.keys[found[1]], f"{both} exclude one another: keep one")
             elif not found and OTHERS not in meant:
-                reader.refuse(fields.node, f"{label} lacks one of {_listed(group)}")
+                reader.refuse(fields.node, f"{label} lacks one of {_list_names(group)}")
         for group in self.some_of:
             given = {*fields.nodes, *meant}
             if not given & {*_expand(group, others), OTHERS}:
-                reader.refuse(fields.node, f"{label} lacks one of {_listed(group)}")
+                reader.refuse(fields.node, f"{label} lacks one of {_list_names(group)}")
 
     def _unknown(self, name: str, close: str | None, reader: Reader) -> str:
         if close is not None:
@@ -427,7 +428,7 @@ class Record(Kind):
         homes = [home for home in reader.homes(name) if home != self.name]
         if homes:
             return f"unknown key `{name}` in {_a(self.name)}; it belongs into {_a(homes[0])}"
-        known = _listed(tuple(self._by_name))
+        known = _list_names(tuple(self._by_name))
         return f"unknown key `{name}` in {_a(self.name)}; known are {known}"
 
 
@@ -472,7 +473,7 @@ def _counts(fields: Fields, name: str) -> bool:
     return fields.nodes[name].value is not False
 
 
-def _asked(name: str) -> Schema:
+def _require_key(name: str) -> Schema:
     return {"required": [name], "properties": {name: {"not": {"const": False}}}}
 
 
@@ -481,7 +482,7 @@ def _expand(group: tuple[str, ...], others: Sequence[str]) -> list[str]:
     return [name for one in group for name in (others if one == OTHERS else (one,))]
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _list_names(names: tuple[str, ...]) -> str:
     names = tuple(name for name in names if name != OTHERS)
     shown = [f"`{name}`" for name in names[:_MANY]]
     return ", ".join(shown) + (", …" if len(names) > _MANY else "")

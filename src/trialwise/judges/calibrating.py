@@ -106,7 +106,7 @@ async def _all(
 
     async def one(unit: GoldUnit) -> Judged:
         async with limiter:
-            judged = await _judged(judge, unit, derive_seed("gold", seed, unit.id))
+            judged = await _judge_unit(judge, unit, derive_seed("gold", seed, unit.id))
         if hear is not None:
             hear(judged)
         return judged
@@ -117,7 +117,7 @@ async def _all(
         await judge.aclose()
 
 
-async def _judged(judge: Judge, unit: GoldUnit, seed: int) -> Judged:
+async def _judge_unit(judge: Judge, unit: GoldUnit, seed: int) -> Judged:
     reply = Reply(value=unit.output)
     if unit.input is not None or unit.expected is not None:
         reply = reply.with_input(unit.input, unit.expected)

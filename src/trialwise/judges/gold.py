@@ -124,7 +124,7 @@ def read_gold(path: Path, *, needs_expected: bool = False) -> GoldSet:
     if not units:
         raise GoldSetError(f"{path}: the gold set holds no labelled output; {_FORM}")
     try:
-        return GoldSet(units=tuple(units), provenance=_said(provenance))
+        return GoldSet(units=tuple(units), provenance=_describe_provenance(provenance))
     except InvalidArgument as error:
         raise GoldSetError(f"{path}: {error}") from None
 
@@ -216,7 +216,7 @@ def _units(
                 problems.append(f"{where}: `{error.argument}` must {error.allowed}")
 
 
-def _said(provenance: Any) -> str:
+def _describe_provenance(provenance: Any) -> str:
     """Provenance as a text; an empty one is none."""
     if not provenance:
         return ""

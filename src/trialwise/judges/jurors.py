@@ -150,7 +150,7 @@ class Asking:
             expenses: Where what it takes is counted.
         """
         key = content_key({**question, "juror": juror.name, "prompt": PROMPT_VERSION})
-        found = self._kept(key, read)
+        found = self._find_kept(key, read)
         if found is not None:
             expenses.cached += 1
             return Answer(juror=juror.name, value=found)
@@ -171,7 +171,7 @@ class Asking:
             self.cache.keep(key, response.reply.details["answer"])
         return Answer(juror=juror.name, value=response.reply.value)
 
-    def _kept(self, key: str, read: Callable[[str], Any]) -> Any:
+    def _find_kept(self, key: str, read: Callable[[str], Any]) -> Any:
         answer = None if self.cache is None else self.cache.find(key)
         if answer is None:
             return None

@@ -41,14 +41,14 @@ def _contents(function: object) -> str:
 
 def _unmarked_source(function: FunctionType) -> str:
     try:
-        node: Any = function_source._node(function.__code__)
+        node: Any = function_source.find_node(function.__code__)
     except (OSError, TypeError, ValueError, SyntaxError, RecursionError):
         node = None
     if node is None:
         return function_source.source_of(function.__code__)
     plain = copy.copy(node)
     plain.decorator_list = [one for one in node.decorator_list if not _is_mark(one)]
-    return function_source._written(plain)
+    return function_source.write_node(plain)
 
 
 def _is_mark(decorator: ast.expr) -> bool:

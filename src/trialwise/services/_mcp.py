@@ -105,7 +105,7 @@ async def open_toolbox(
     async with AsyncExitStack() as stack:
         connections = [
             await stack.enter_async_context(
-                _connected(
+                _connect_server(
                     _Server(name, server, trial, environment), start_timeout_s=start_timeout_s
                 )
             )
@@ -225,7 +225,7 @@ class _Connection:
 
 
 @asynccontextmanager
-async def _connected(server: _Server, *, start_timeout_s: float) -> AsyncIterator[_Connection]:
+async def _connect_server(server: _Server, *, start_timeout_s: float) -> AsyncIterator[_Connection]:
     from anyio import move_on_after
     from mcp import ClientSession
 
@@ -238,12 +238,12 @@ async def _connected(server: _Server, *, start_timeout_s: float) -> AsyncIterato
             tools = None
             with move_on_after(start_timeout_s):
                 await _greet(session)
-                tools = await _listed(server, session)
+                tools = await _list_tools(server, session)
             if tools is None:
                 raise await server.failure(f"did not answer within {start_timeout_s:g} s")
             yield _Connection(server, session, tools)
     except Exception as error:
-        raise await _translated(server, error) from None
+        raise await _translate_failure(server, error) from None
 
 
 def _hush() -> None:
@@ -272,7 +272,7 @@ async def _greet(session: ClientSession) -> None:
             raise error from None
 
 
-async def _translated(server: _Server, error: BaseException) -> BaseException:
+async def _translate_failure(server: _Server, error: BaseException) -> BaseException:
     """What the SDK and the system say, as one error of ours."""
     import httpx2
     from anyio import BrokenResourceError, ClosedResourceError
@@ -320,7 +320,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
-async def _listed(server: _Server, session: ClientSession) -> list[Tool]:
+async def _list_tools(server: _Server, session: ClientSession) -> list[Tool]:
     """The tools that a server offers, or those of them that are asked for."""
     from mcp_types import PaginatedRequestParams
 

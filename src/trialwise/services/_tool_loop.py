@@ -173,7 +173,7 @@ class Session:
             )
             self._called = None
             self._record(call, returned, times=(began, self._clock()))
-            content = _cut(returned.text, self._bounds.result_limit)
+            content = _cut_result(returned.text, self._bounds.result_limit)
             if returned.failed and not content.startswith("Error"):
                 content = f"Error: {content}"
             answers.append({"role": "tool", "tool_call_id": call.key, "content": content})
@@ -279,7 +279,7 @@ def _elapsed(began: float, ended: float) -> float:
     return max(0.0, round(ended - began, 6))
 
 
-def _cut(text: str, limit: int) -> str:
+def _cut_result(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return f"{text[:limit]}\n[{len(text) - limit:,} further characters were left out]"

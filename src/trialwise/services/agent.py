@@ -118,7 +118,7 @@ class AgentService:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._environment = os.environ if environment is None else environment
-        self._servers = _checked(servers, self._environment)
+        self._servers = _check_servers(servers, self._environment)
         if extra and "tools" in extra:
             raise InvalidArgument("extra", "tools", "leave the tools to the servers")
         self._base_url = base_url
@@ -162,7 +162,7 @@ class AgentService:
             environment=self._environment,
             start_timeout_s=self._start_timeout_s,
         ) as toolbox:
-            outcome = await _ended(session, trial, toolbox)
+            outcome = await _run_session(session, trial, toolbox)
         # Raised out here: a task group of the servers' would wrap it.
         if isinstance(outcome, Reply):
             return outcome
@@ -178,14 +178,16 @@ class AgentService:
         return f"AgentService({shown}, servers={list(self._servers)!r})"
 
 
-async def _ended(session: Session, trial: TrialContext, toolbox: Toolbox) -> Reply | Exception:
+async def _run_session(
+    session: Session, trial: TrialContext, toolbox: Toolbox
+) -> Reply | Exception:
     try:
         return await session.run(trial, toolbox)
     except Exception as error:
         return error
 
 
-def _checked(
+def _check_servers(
     servers: Mapping[str, McpServer], environment: Mapping[str, str]
 ) -> dict[str, McpServer]:
     if not servers:

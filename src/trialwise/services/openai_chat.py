@@ -163,7 +163,7 @@ class ChatService:
             return self._reply(answer, document)
         except MalformedReply:
             # What cannot be read was paid for all the same.
-            trial.keep(lambda: self._taken(answer, document))
+            trial.keep(lambda: self._read_reply(answer, document))
             raise
 
     async def aclose(self) -> None:
@@ -209,9 +209,9 @@ class ChatService:
             raise MalformedReply(
                 f"{self._where} sent no message: {self._scrub(answer.head)!r}"
             ) from None
-        return replace(self._taken(answer, document), value=value, details=details)
+        return replace(self._read_reply(answer, document), value=value, details=details)
 
-    def _taken(self, answer: Answer, document: Mapping[str, Any]) -> Reply:
+    def _read_reply(self, answer: Answer, document: Mapping[str, Any]) -> Reply:
         """A reply without what it says: what it took."""
         usage = _usage(document.get("usage"))
         return Reply(

@@ -96,12 +96,12 @@ class CallableService:
         """The function's reply to one trial; the wait for a thread is not part of its latency."""
         try:
             if self._is_async:
-                value, started, ended = self._timed(trial)
+                value, started, ended = self._call_timed(trial)
             elif self._in_thread is False:
                 value, started, ended = self._timed_in_place(trial)
             else:
                 value, started, ended = await self._threads.run(
-                    partial(self._timed, trial), abandon_on_cancel=self._abandon_on_cancel
+                    partial(self._call_timed, trial), abandon_on_cancel=self._abandon_on_cancel
                 )
             # The plain cases first: looking closer takes longer than many a function.
             kind = type(value)
@@ -133,7 +133,7 @@ class CallableService:
         """End the threads that wait for work; a later call starts new ones."""
         self._threads.close()
 
-    def _timed(self, trial: TrialContext) -> tuple[Any, float, float]:
+    def _call_timed(self, trial: TrialContext) -> tuple[Any, float, float]:
         positional = [part(trial) for part in self._positional]
         named = {name: part(trial) for name, part in self._named}
         started = self._clock()
@@ -147,7 +147,7 @@ class CallableService:
         run_in(None)
         try:
             # A copy each: what one trial sets must not be there for the next.
-            return self._context.copy().run(self._timed, trial)
+            return self._context.copy().run(self._call_timed, trial)
         finally:
             run_in(loop)
 

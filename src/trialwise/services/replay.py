@@ -147,7 +147,7 @@ class ReplayService:
         if record is None:
             raise RecordingError(
                 f"{self._name} holds no (further) reply to the input of trial {trial.index}: "
-                f"{_shown(trial.input)}; record it, or run the inputs it was made with",
+                f"{_show_value(trial.input)}; record it, or run the inputs it was made with",
                 ErrorClass.PRE_VALIDATION,
             )
         if "partial" in record:
@@ -196,7 +196,7 @@ def _by_input(records: Iterable[dict[str, Any]]) -> Left:
     return left
 
 
-def _shown(value: Any, longest: int = 80) -> str:
+def _show_value(value: Any, longest: int = 80) -> str:
     text = repr(value)
     return text if len(text) <= longest else text[: longest - 1] + "…"
 

@@ -310,7 +310,7 @@ class _Postcondition(Kind):
         """An object of one key."""
         if "postcondition" not in defs:
             defs["postcondition"] = {}  # it refers to itself
-            keys = (*check_keys(), *MORE_CHECKS.listed(defs))
+            keys = (*check_keys(), *MORE_CHECKS.list_keys(defs))
             properties = {
                 one.name: {"description": one.doc, **one.kind.schema(defs)} for one in keys
             }

@@ -13,8 +13,8 @@ from trialwise.suite.criterion_building import build_criteria, build_samplings, 
 from trialwise.suite.function_imports import import_function
 from trialwise.suite.gate_building import check_runs
 from trialwise.suite.loaded_suite import SuiteContract
-from trialwise.suite.model_making import made
-from trialwise.suite.model_matrix import called, models_of, with_model
+from trialwise.suite.model_making import make_model
+from trialwise.suite.model_matrix import models_of, name_cell, with_model
 from trialwise.suite.nodes import Node
 from trialwise.suite.option_building import build_options, names_of
 from trialwise.suite.reading_context import Context
@@ -118,8 +118,8 @@ def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built
             parts["factors"], tags = factors | {"model": one.model}, (*tags, one.model)
         else:
             parts["factors"] = factors
-        name = called(fields.get("name", one.label), one.model)
-        contract = made(
+        name = name_cell(fields.get("name", one.label), one.model)
+        contract = make_model(
             partial(Contract, name, one.service, criteria, sampling=samplings, **parts),
             fields,
             context,
@@ -137,14 +137,14 @@ def _overlaid(own: Fields, top: Fields) -> Fields:
     fields = Fields(own.node)
     # What is wrong at the top was reported there, and leaves nothing to build on.
     fields.sound = own.sound and top.sound
-    for source, names in ((own, own.nodes), (top, _inherited(own, top))):
+    for source, names in ((own, own.nodes), (top, _inherit_keys(own, top))):
         for name in names:
             value = source.values.get(name, INVALID)
             fields.put(name, source.keys[name], source.nodes[name], value)
     return fields
 
 
-def _inherited(own: Fields, top: Fields) -> list[str]:
+def _inherit_keys(own: Fields, top: Fields) -> list[str]:
     return [
         name
         for name in top.nodes

@@ -15,7 +15,7 @@ from trialwise.model.claim import Claim
 from trialwise.model.contract import MARKER_PARTS, Prevalence
 from trialwise.model.criterion import Criterion
 from trialwise.suite.gate_building import build_gates
-from trialwise.suite.model_making import part
+from trialwise.suite.model_making import make_part
 from trialwise.suite.option_building import (
     build_claim,
     build_covariates,
@@ -38,9 +38,9 @@ def build_parts(
         reader: Takes problems.
     """
     return {
-        "claim": part(fields, "claim", build_claim, Claim(), reader),
-        "latency": part(fields, "latency", build_latency, None, reader),
-        "prevalence": part(fields, "prevalence", _prevalence, None, reader),
+        "claim": make_part(fields, "claim", build_claim, Claim(), reader),
+        "latency": make_part(fields, "latency", build_latency, None, reader),
+        "prevalence": make_part(fields, "prevalence", _prevalence, None, reader),
         "covariates": build_covariates(fields, reader),
         "factors": build_factors(fields, reader),
         **build_gates(fields, criteria, samplings, reader),

@@ -11,7 +11,7 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.sampling import Sampling
 from trialwise.suite.check_keys import CheckSpec
 from trialwise.suite.input_building import build_inputs
-from trialwise.suite.model_making import made
+from trialwise.suite.model_making import make_model
 from trialwise.suite.reading_context import Context
 
 __all__ = ["build_criteria", "build_samplings", "check_sampling"]
@@ -115,7 +115,9 @@ def _criterion(fields: Fields, context: Context) -> Criterion | Invalid:
         return INVALID
     # Whatever is wrong with its postconditions, what is wrong with its numbers is said, too.
     sound = [check for check in checks if check is not INVALID] or [_passes]
-    criterion = made(lambda: Criterion(fields.get("name", "?"), sound, **values), fields, context)
+    criterion = make_model(
+        lambda: Criterion(fields.get("name", "?"), sound, **values), fields, context
+    )
     return criterion if fields.sound and INVALID not in checks else INVALID
 
 

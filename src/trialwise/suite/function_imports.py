@@ -31,7 +31,7 @@ def import_function(node: Node, where: str, context: Context) -> Callable[..., A
     if (other := _loaded_elsewhere(name, folder)) is not None:
         message = f"a module `{name}` is loaded from {other} already: rename one of the two"
         return context.refuse(node, message)
-    module, failure = _imported(name, folder)
+    module, failure = _import_module(name, folder)
     if failure:
         return context.refuse(node, failure)
     found: Any = module
@@ -46,7 +46,7 @@ def import_function(node: Node, where: str, context: Context) -> Callable[..., A
     return function
 
 
-def _imported(name: str, folder: Path) -> tuple[Any, str]:
+def _import_module(name: str, folder: Path) -> tuple[Any, str]:
     """The module, or why there is none."""
     from importlib import import_module
 
@@ -55,9 +55,9 @@ def _imported(name: str, folder: Path) -> tuple[Any, str]:
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             return None, f"there is no module `{name}` in {folder}, nor is one installed"
-        return None, f"importing `{name}` failed: {_said(error)}"
+        return None, f"importing `{name}` failed: {_describe_error(error)}"
     except (Exception, SystemExit) as error:  # a module of the user's may raise anything
-        return None, f"importing `{name}` failed: {_said(error)}"
+        return None, f"importing `{name}` failed: {_describe_error(error)}"
 
 
 def _loaded_elsewhere(name: str, folder: Path) -> str | None:
@@ -80,7 +80,7 @@ def _missing(module: str, attributes: str, attribute: str, holder: object) -> st
     return f"there is no `{attributes}` in the module `{module}`{hint}"
 
 
-def _said(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     """An exception in one line, with the line of the user's code that raised it."""
     try:
         text = " ".join(str(error).split())

@@ -11,7 +11,7 @@ from trialwise.declarations.written import Invalid, Reader, find_nearest, show_v
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
 from trialwise.suite.criterion_building import check_sampling
-from trialwise.suite.model_making import made
+from trialwise.suite.model_making import make_model
 
 # Loaded where a suite has gates.
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def build_gates(
         expect = _expectations(name, given, context)
         if not given.sound or expect is None or not _weights_are_sound(given, context):
             continue
-        gate = made(partial(_gate, name, given, expect), given, context)
+        gate = make_model(partial(_gate, name, given, expect), given, context)
         if isinstance(gate, Invalid) or samplings is None:
             continue
         built[name] = gate
@@ -107,13 +107,13 @@ def _check_criteria(
     unknown = [one for one in weights.nodes if one not in names] if weights else []
     for name in unknown:
         close = find_nearest(name, names)
-        hint = f"did you mean `{close}`?" if close else f"there are {_listed(names)}"
+        hint = f"did you mean `{close}`?" if close else f"there are {_list_words(names)}"
         context.refuse(weights.keys[name], f"there is no criterion `{name}` here; {hint}")
     if not unknown:
-        made(partial(gate.check_criteria, names), given, context)
+        make_model(partial(gate.check_criteria, names), given, context)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_words(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
@@ -173,10 +173,10 @@ def _matcher(fields: Fields, context: Reader) -> Matcher | Invalid:
 
     ((name, given),) = fields.values.items()
     if name == "exact":
-        return made(lambda: Exact(value=given), fields, context)
+        return make_model(lambda: Exact(value=given), fields, context)
     if name == "schema":
         limits = {_LIMITS[limit]: value for limit, value in given.values.items()}
-        return made(lambda: NumberSchema(**limits), fields, context)
+        return make_model(lambda: NumberSchema(**limits), fields, context)
     parts = [_matcher(one, context) for one in (given if isinstance(given, list) else [given])]
     sound = tuple(one for one in parts if not isinstance(one, Invalid))
     if len(sound) < len(parts):

@@ -217,19 +217,19 @@ class _Table:
                 # Any value, as the postconditions take it; a null or an empty cell is none.
                 values |= {} if record[column] in (None, "") else {name: record[column]}
                 continue
-            value = _converted(name, record[column])
+            value = _convert_field(name, record[column])
             if value is None:
                 self._refuse(number, f"`{column}` must be {_CONVERTED[name]}")
                 return
             if value != "":
                 values[name] = value
-        made = self._made(number, record, chosen)
+        made = self._make_input(number, record, chosen)
         if made is not INVALID:
             values["value"] = made
             place = f"line {number + 1}"
             self._found.add(values, lambda _, message: self._refuse(number, message), place)
 
-    def _made(self, number: int, record: dict[str, Any], chosen: str) -> Any:
+    def _make_input(self, number: int, record: dict[str, Any], chosen: str) -> Any:
         """The input: a field, or a text with fields in it."""
         if chosen in record:
             return record[chosen]
@@ -265,7 +265,7 @@ _CONVERTED = {
 }
 
 
-def _converted(name: str, value: Any) -> Any:
+def _convert_field(name: str, value: Any) -> Any:
     """A field of a table in the type of the input's, or None; an empty cell is the empty text."""
     if isinstance(value, bool) or value is None or isinstance(value, list | dict):
         return None

@@ -23,7 +23,7 @@ def build_judge(fields: Fields, context: Context) -> Any:
 
     given = fields["jurors"]
     jurors = [_juror(one, context) for one in (given if isinstance(given, list) else [given])]
-    measured = _measured(fields, context)
+    measured = _read_measured(fields, context)
     if INVALID in jurors or isinstance(measured, Invalid) or not jurors:
         return INVALID
     options = fields.given(*_SAME) | measured
@@ -48,7 +48,7 @@ def _juror(fields: Fields, context: Context) -> Any:
     return Juror(service, f"{service_label(fields)}#{fingerprint(plain(fields.node))[:8]}")
 
 
-def _measured(fields: Fields, context: Context) -> dict[str, Any] | Invalid:
+def _read_measured(fields: Fields, context: Context) -> dict[str, Any] | Invalid:
     """The files of a judge's calibration, and the calibration where there is one."""
     if "gold" not in fields:
         if "calibration" in fields:

@@ -37,7 +37,7 @@ class _Quorum(Scalar):
             return None
         return text
 
-    def written(self) -> list[Schema]:
+    def spellings(self) -> list[Schema]:
         """A word, a fraction, a percentage or a number."""
         return [
             {"type": "string", "pattern": rf"^\s*(?:{_SHARE})\s*$", "examples": ["2/3"]},

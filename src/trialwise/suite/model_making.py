@@ -9,7 +9,7 @@ from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import Invalid, Reader, show_value
 from trialwise.errors import InvalidArgument
 
-__all__ = ["made", "part"]
+__all__ = ["make_model", "make_part"]
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ _KEYS = {
 _WITHIN = {"expected": ("inputs", "samplings")}
 
 
-def made(build: Callable[[], T], fields: Fields, context: Reader) -> T | Invalid:
+def make_model(build: Callable[[], T], fields: Fields, context: Reader) -> T | Invalid:
     """What the model makes of some fields, or `INVALID` once its refusal is reported."""
     try:
         return build()
@@ -45,7 +45,7 @@ def made(build: Callable[[], T], fields: Fields, context: Reader) -> T | Invalid
         return context.refuse(node, f"`{key}` must {error.allowed}, got {show_value(node)}")
 
 
-def part(
+def make_part(
     fields: Fields, name: str, build: Callable[[Fields], T], default: T, context: Reader
 ) -> T | Invalid:
     """What the model makes of a mapping within others; the default where there is none.
@@ -55,4 +55,4 @@ def part(
     given = fields.get(name)
     if not isinstance(given, Fields) or not given.sound:
         return default
-    return made(lambda: build(given), given, context)
+    return make_model(lambda: build(given), given, context)

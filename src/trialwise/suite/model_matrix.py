@@ -10,7 +10,7 @@ from trialwise.suite.environment import EnvironmentText
 from trialwise.suite.nodes import Node
 from trialwise.suite.reading_context import Context
 
-__all__ = ["PLACEHOLDER", "called", "models_of", "with_model"]
+__all__ = ["PLACEHOLDER", "models_of", "name_cell", "with_model"]
 
 PLACEHOLDER = "{model}"
 #: They would be filled in themselves; blanks, as bad, would make two arguments of one.
@@ -37,10 +37,10 @@ def models_of(fields: Fields, context: Context) -> Sequence[str | None]:
     return names
 
 
-def called(name: str, model: str | None) -> str:
+def name_cell(name: str, model: str | None) -> str:
     """What the contract of one model is called.
 
-    >>> called("weather", "small-1"), called("weather with {model}", "small-1")
+    >>> name_cell("weather", "small-1"), name_cell("weather with {model}", "small-1")
     ('weather [small-1]', 'weather with small-1')
     """
     if model is None:
@@ -60,19 +60,19 @@ def with_model(fields: Fields, model: str, node: Node, context: Context) -> Fiel
     python = fields.get("python")
     if isinstance(python, Fields):
         # A function is given it by name.
-        changed = _copied(fields)
-        changed.values["python"] = given = _copied(python)
+        changed = _copy_fields(fields)
+        changed.values["python"] = given = _copy_fields(python)
         given.values["model"] = model
         return changed
     if not _mentions(fields):
         message = 'the service does not say where a model goes: write "{model}" into it, quoted'
         context.refuse(node, message)
         return None
-    filled: Fields = _filled(fields, model)
+    filled: Fields = _fill_model(fields, model)
     return filled
 
 
-def _copied(fields: Fields) -> Fields:
+def _copy_fields(fields: Fields) -> Fields:
     copy = Fields(fields.node)
     copy.values, copy.keys = dict(fields.values), fields.keys
     copy.nodes, copy.sound = fields.nodes, fields.sound
@@ -93,15 +93,15 @@ def _parts(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
-def _filled(value: Any, model: str) -> Any:
+def _fill_model(value: Any, model: str) -> Any:
     if isinstance(value, Fields):
-        copy = _copied(value)
-        copy.values = {key: _filled(part, model) for key, part in value.values.items()}
+        copy = _copy_fields(value)
+        copy.values = {key: _fill_model(part, model) for key, part in value.values.items()}
         return copy
     if isinstance(value, dict):
-        return {key: _filled(part, model) for key, part in value.items()}
+        return {key: _fill_model(part, model) for key, part in value.items()}
     if isinstance(value, list):
-        return [_filled(part, model) for part in value]
+        return [_fill_model(part, model) for part in value]
     if isinstance(value, EnvironmentText):
         written = value.template.replace(PLACEHOLDER, model)
         return EnvironmentText(str(value).replace(PLACEHOLDER, model), written)

@@ -13,7 +13,7 @@ from trialwise.model.claim import Claim
 from trialwise.model.contract import PERCENTILES, Latency, LatencyConstraint
 from trialwise.model.covariate import Covariate
 from trialwise.model.options import RunOptions
-from trialwise.suite.model_making import made
+from trialwise.suite.model_making import make_model
 
 __all__ = [
     "build_claim",
@@ -40,7 +40,7 @@ def build_options(
         if samplings is not None and name not in samplings:
             context.refuse(key, f"there is no sampling `{name}`")
     keys = setting_keys(RunOptions)
-    return made(lambda: build_declared(RunOptions, keys, fields, context), fields, context)
+    return make_model(lambda: build_declared(RunOptions, keys, fields, context), fields, context)
 
 
 def names_of(fields: Fields, key: str) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def build_covariates(fields: Fields, context: Reader) -> tuple[Covariate, ...]:
         else:
             if not one.sound:
                 continue
-            made_one = made(partial(_covariate, one), one, context)
+            made_one = make_model(partial(_covariate, one), one, context)
             node = one.at("name")
         if isinstance(made_one, Invalid):
             continue

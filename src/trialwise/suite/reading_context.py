@@ -113,7 +113,7 @@ class Context:
         if "include" not in node.entries:
             return node.entries
         entries = {key: entry for key, entry in node.entries.items() if key != "include"}
-        for root in self._included(node.entries["include"][1]):
+        for root in self._read_included(node.entries["include"][1]):
             if not root.is_mapping:
                 self.refuse(root, f"an included mapping is expected here, this is {shown(root)}")
                 continue
@@ -127,7 +127,7 @@ class Context:
             if not (item.is_mapping and list(item.entries) == ["include"]):
                 yield item
                 continue
-            for root in self._included(item.entries["include"][1]):
+            for root in self._read_included(item.entries["include"][1]):
                 if root.is_list:
                     yield from self.items(root)
                 else:
@@ -137,7 +137,7 @@ class Context:
         """A path as the suite means it: from the suite's own folder."""
         return self.folder / text
 
-    def _included(self, node: Node) -> Iterator[Node]:
+    def _read_included(self, node: Node) -> Iterator[Node]:
         for one in list(node.items()) if node.is_list else [node]:
             path = self._include_path(one)
             if path is not None:

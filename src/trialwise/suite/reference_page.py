@@ -148,7 +148,7 @@ def _postconditions(installed: bool) -> str:
         "| name | value | arguments | meaning |",
         "|---|---|---|---|",
     ]
-    more = [key.kind for key in MORE_CHECKS.listed(Definitions(installed=installed))]
+    more = [key.kind for key in MORE_CHECKS.list_keys(Definitions(installed=installed))]
     for kind in (*CHECK_KINDS.values(), *more):
         arguments = ""
         if isinstance(kind, DeclaredCheck):

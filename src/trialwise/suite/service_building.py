@@ -55,7 +55,7 @@ def service_label(fields: Fields) -> str:
     declared = _declaration(fields)
     key = declared.main
     node = fields[declared.name].at(key.name)
-    return key.kind.label(_written(next(node.items()) if node.is_list else node))
+    return key.kind.label(_show_written(next(node.items()) if node.is_list else node))
 
 
 def _declaration(fields: Fields) -> ServiceDeclaration:
@@ -64,7 +64,7 @@ def _declaration(fields: Fields) -> ServiceDeclaration:
     return declared
 
 
-def _written(node: Node) -> str:
+def _show_written(node: Node) -> str:
     """A text as it stands in the file, with the names of variables for their values."""
     return re.sub(r"\$\{(\w+)[^}]*\}", r"\1", str(node.value))
 

@@ -132,7 +132,7 @@ class Problems:
             order = sorted(
                 self._found.values(), key=lambda p: (self._files[p.file], p.line, p.column)
             )
-            raise SuiteError([_redacted(problem, redact) for problem in order])
+            raise SuiteError([_redact_problem(problem, redact) for problem in order])
 
 
 def lines_of(text: str) -> list[str]:
@@ -140,7 +140,7 @@ def lines_of(text: str) -> list[str]:
     return re.split(_BREAK, text)
 
 
-def _redacted(problem: Problem, redact: Callable[[str], str]) -> Problem:
+def _redact_problem(problem: Problem, redact: Callable[[str], str]) -> Problem:
     from dataclasses import replace
 
     return replace(problem, message=redact(problem.message), excerpt=redact(problem.excerpt))

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from trialwise.checks.check_base import Check, spelled
+from trialwise.checks.check_base import Check, write_spec
 from trialwise.checks.check_declarations import CheckDeclaration
 from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
@@ -77,7 +77,7 @@ def _assert_value(check: Check, again: Check) -> None:
 
 
 def _assert_written(check: Check, constructor: Callable[..., Any]) -> None:
-    ((name, argument),) = spelled(check).items()
+    ((name, argument),) = write_spec(check).items()
     assert name == check.spelling, f"{check!r} is written as {name!r}, not as {check.spelling!r}"
     declared = CheckDeclaration(name, constructor)
     read = declared.build(declared.collect(argument))

@@ -63,28 +63,28 @@ def _sample(place: int, sample: Mapping[str, Any]) -> Trace:
         _read_event(building, event, attached)
     for message in messages:
         _read_message(building, message, executed, attached)
-    usage, cost = _spent(sample.get("model_usage"))
+    usage, cost = _read_spending(sample.get("model_usage"))
     # The completion of a session that a limit ended is what stood beside its last calls.
     completion = None if messages else mapping(sample.get("output")).get("completion")
     return building.finish(
         usage=usage,
         cost_usd=cost,
         duration_s=amount(sample.get("total_time")),
-        answer=text(_attached(completion, attached, _DEEPEST)),
+        answer=text(_insert_attachments(completion, attached, _DEEPEST)),
         ended=_limit(sample.get("limit")),
     )
 
 
 def _read_event(building: Building, event: Mapping[str, Any], attached: Mapping[str, Any]) -> None:
     key, began = text(event.get("id")), moment(event.get("timestamp"))
-    args = _attached(event.get("arguments"), attached, _DEEPEST)
+    args = _insert_attachments(event.get("arguments"), attached, _DEEPEST)
     building.call(text(event.get("function")), key=key, args=args, at=began)
     if event.get("pending") is True:
         return
     error = _error(event.get("error"))
     if error is None and event.get("failed") is True:
         error = "the tool failed"
-    returned = said(_attached(event.get("result"), attached, _DEEPEST)) or ""
+    returned = said(_insert_attachments(event.get("result"), attached, _DEEPEST)) or ""
     building.result(
         key=key,
         name=text(event.get("function")),
@@ -101,7 +101,7 @@ def _read_message(
     attached: Mapping[str, Any],
 ) -> None:
     role = text(message.get("role")) or ""
-    spoken = _attached(message.get("content"), attached, _DEEPEST)
+    spoken = _insert_attachments(message.get("content"), attached, _DEEPEST)
     if role == "tool":
         key = text(message.get("tool_call_id"))
         if key not in executed or key is None:
@@ -118,22 +118,22 @@ def _read_message(
     for call in told:
         key = text(call.get("id"))
         if key not in executed or key is None:
-            args = _attached(call.get("arguments"), attached, _DEEPEST)
+            args = _insert_attachments(call.get("arguments"), attached, _DEEPEST)
             building.call(text(call.get("function")), key=key, args=args)
     if told:
         building.answer("")
 
 
-def _attached(value: Any, attached: Mapping[str, Any], room: int) -> Any:
+def _insert_attachments(value: Any, attached: Mapping[str, Any], room: int) -> Any:
     """A value with its references replaced by what they refer to."""
     if isinstance(value, str) and value.startswith(_ATTACHMENT):
         return attached.get(value.removeprefix(_ATTACHMENT), value)
     if not attached or not room:
         return value
     if isinstance(value, list):
-        return [_attached(one, attached, room - 1) for one in value]
+        return [_insert_attachments(one, attached, room - 1) for one in value]
     if isinstance(value, Mapping):
-        return {key: _attached(one, attached, room - 1) for key, one in value.items()}
+        return {key: _insert_attachments(one, attached, room - 1) for key, one in value.items()}
     return value
 
 
@@ -148,7 +148,7 @@ def _limit(limit: object) -> str | None:
     return None if kind is None else f"{kind} limit"
 
 
-def _spent(given: object) -> tuple[Usage | None, float | None]:
+def _read_spending(given: object) -> tuple[Usage | None, float | None]:
     models = [mapping(one) for one in mapping(given).values()]
     if not models:
         return None, None

@@ -190,9 +190,9 @@ class _Calls:
 def _read_opening(building: Building, span: _Span) -> None:
     """What was said before the model spoke for the first time."""
     told = span.attributes
-    if system := content(_parsed(told.get("gen_ai.system_instructions"))):
+    if system := content(_parse_value(told.get("gen_ai.system_instructions"))):
         building.say("system", system)
-    for message in mappings(_parsed(told.get("gen_ai.input.messages"))):
+    for message in mappings(_parse_value(told.get("gen_ai.input.messages"))):
         role = text(message.get("role")) or ""
         if role != "tool":
             building.say(role, content(message.get("parts")), at=span.began)
@@ -201,7 +201,7 @@ def _read_opening(building: Building, span: _Span) -> None:
 def _read_reply(building: Building, span: _Span, calls: _Calls) -> None:
     told = span.attributes
     building.spend(_usage(told), amount(told.get("gen_ai.usage.cost")))
-    messages = mappings(_parsed(told.get("gen_ai.output.messages")))[:1]
+    messages = mappings(_parse_value(told.get("gen_ai.output.messages")))[:1]
     if not messages:
         building.say("assistant", "", at=span.ended)
         # Without contents and without a span of its own, a call may have been any.
@@ -226,7 +226,7 @@ def _asks_for_tools(told: Mapping[str, Any]) -> bool:
 
 def _read_responses(building: Building, told: Mapping[str, Any]) -> None:
     """Results that only a message tells, of calls that no span executes."""
-    for message in mappings(_parsed(told.get("gen_ai.input.messages"))):
+    for message in mappings(_parse_value(told.get("gen_ai.input.messages"))):
         for part in mappings(message.get("parts")):
             key = text(part.get("id"))
             if part.get("type") == "tool_call_response" and building.knows(key):
@@ -304,6 +304,6 @@ def _value(given: object, room: int) -> Any:
             return value
 
 
-def _parsed(value: Any) -> Any:
+def _parse_value(value: Any) -> Any:
     """Messages in structure, or as the JSON text that most exporters write."""
     return arguments(value) if isinstance(value, str) else value

@@ -82,7 +82,7 @@ def read_traces(data: Any, format: str | None = None) -> tuple[Trace, ...]:  # n
         data = _content(data)
     document = parse(data) if isinstance(data, str | bytes | bytearray) else data
     if format is None:
-        kind = _told(document)
+        kind = _detect_format(document)
     elif format in set(TraceFormat):
         kind = TraceFormat(format)
     else:
@@ -100,7 +100,7 @@ def _content(path: Path) -> bytes:
         raise TraceError(f"the trace cannot be read: {error}") from error
 
 
-def _told(document: Any) -> TraceFormat:
+def _detect_format(document: Any) -> TraceFormat:
     """The format that a document's shape tells."""
     from trialwise.traces.anthropic import is_anthropic
     from trialwise.traces.event_logs import KINDS
