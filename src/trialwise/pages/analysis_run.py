@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from trialwise.documents.blocks import Section
-from trialwise.documents.numbers import as_count, as_duration, as_money
+from trialwise.documents.numbers import as_count, as_duration
 from trialwise.documents.phrases import STOPS
 from trialwise.model.claim import PopulationClaim, TargetEstimand
 from trialwise.model.evidence import ExperimentSummary
 from trialwise.model.verdict import Dimension, Finding, Intent, Verdict
 from trialwise.pages.finding_facts import pick_badge
+from trialwise.pages.suite_totals import write_abandoned, write_amounts
 from trialwise.procedures.explaining.analysis_sections import Rows, make_section
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.error_envelopes import horizon_false_alarm
 
-__all__ = ["list_closing_sections", "list_opening_sections"]
+__all__ = ["list_closing_sections", "list_opening_sections", "list_sampling_facts"]
 
 _INTENTS = {
     Intent.VERIFICATION: "VERIFICATION: the design was admitted as evidence",
@@ -31,7 +32,7 @@ def list_opening_sections(verdict: Verdict) -> Iterator[Section]:
     """The composite verdict, and what it was reached under."""
     yield make_section("COMPOSITE VERDICT", _list_composite(verdict))
     for experiment in verdict.experiments:
-        yield make_section(f"SAMPLING: {experiment.name}", _list_experiment(experiment))
+        yield make_section(f"SAMPLING: {experiment.name}", list_sampling_facts(experiment))
     conditions = [
         *_list_mapping("Covariate", verdict.covariates),
         *_list_mapping("Factor", verdict.factors),
@@ -168,29 +169,20 @@ def _list_spending(verdict: Verdict) -> Rows:
         )
         parts = [as_count(spent.trials, "trial"), as_count(spent.attempts, "attempt")]
         parts.append(as_duration(spent.seconds))
-        parts += [as_count(spent.tokens, "token")] if spent.tokens else []
-        parts += [as_money(spent.usd)] if spent.usd is not None else []
+        parts += [took] if (took := write_amounts(tokens=spent.tokens, usd=spent.usd)) else []
         rows.append(("Spent", ", ".join(parts)))
-    setup = [as_duration(spent.setup_s)] if spent.setup_s else []
-    setup += [as_count(spent.setup_tokens, "token")] if spent.setup_tokens else []
-    setup += [as_money(spent.setup_usd)] if spent.setup_usd is not None else []
-    if setup:
-        rows.append(("Spent on setup", ", ".join(setup)))
-    judging = [as_count(spent.judging_tokens, "token")] if spent.judging_tokens else []
-    judging += [as_money(spent.judging_usd)] if spent.judging_usd is not None else []
-    if judging:
-        rows.append(("Spent on judges", ", ".join(judging)))
+    setup = write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd)
+    judging = write_amounts(tokens=spent.judging_tokens, usd=spent.judging_usd)
+    rows += [("Spent on setup", setup)] if setup else []
+    rows += [("Spent on judges", judging)] if judging else []
     if spent.abandoned:
-        took = [as_count(spent.abandoned_tokens, "token")] if spent.abandoned_tokens else []
-        took += [as_money(spent.abandoned_usd)] if spent.abandoned_usd is not None else []
-        told = f", at least {', '.join(took)}" if took else ", at an unknown cost"
-        rows.append(
-            ("Abandoned", f"{as_count(spent.abandoned, 'trial')} once all was certain{told}")
-        )
+        trials = as_count(spent.abandoned, "trial")
+        rows.append(("Abandoned", f"{trials} once all was certain{write_abandoned(spent)}"))
     return rows
 
 
-def _list_experiment(one: ExperimentSummary) -> Rows:
+def list_sampling_facts(one: ExperimentSummary) -> Rows:
+    """Which inputs were tried, how often and how they were drawn."""
     repeated = ", ".join(f"{n} tried {times} ×" for times, n in one.repetitions.items())
     rows = [
         ("Sampling", f"{one.identifier} {one.version}".strip()),

@@ -16,13 +16,12 @@ from trialwise.documents.blocks import (
     Verbatim,
 )
 from trialwise.documents.numbers import as_count, as_duration, as_observed
-from trialwise.documents.phrases import STOPS
 from trialwise.documents.tables import build_table
 from trialwise.model.baseline import BaselineReference
-from trialwise.model.evidence import ExperimentSummary
 from trialwise.model.options import Budget
 from trialwise.model.run import RunRecord
-from trialwise.pages.run_costs import write_amounts
+from trialwise.pages.analysis_run import list_sampling_facts
+from trialwise.pages.suite_totals import write_amounts
 
 __all__ = ["build_provenance", "build_qualifications", "build_reproducibility"]
 
@@ -97,7 +96,7 @@ def build_provenance(record: RunRecord) -> Section:
     ]
     groups = (
         ("", _list_identity(record)),
-        *((f"Sampling {one.identifier}", _list_sampling(one)) for one in verdict.experiments),
+        *((f"Sampling {one.identifier}", list_sampling_facts(one)) for one in verdict.experiments),
         *((f"Baseline of {name}", _list_baseline(one)) for name, one in baselines),
         ("Covariates", iter(verdict.covariates.items())),
         ("Factors", iter(verdict.factors.items())),
@@ -126,19 +125,6 @@ def _list_identity(record: RunRecord) -> Iterator[tuple[str, str | None]]:
     yield "claim", f"{plan.claim.population}, {plan.claim.estimand}"
     for name, fingerprint in plan.structure.items():
         yield f"postconditions of {name}", fingerprint
-
-
-def _list_sampling(one: ExperimentSummary) -> Iterator[tuple[str, str | None]]:
-    yield "version", one.version
-    yield "role", one.role
-    yield "inputs", f"{one.inputs:,}"
-    yield "trials", f"{one.trials:,} of at most {one.planned:,}"
-    yield "drawn", f"{one.draw}, {one.sampling_mode}"
-    times = [f"{count} inputs {times} ×" for times, count in one.repetitions.items()]
-    yield "tried", ", ".join(times) if len(times) <= 6 else f"{times[0]} … {times[-1]}"
-    yield "ended", STOPS[one.stop].label
-    yield "fingerprint", one.fingerprint
-    yield "description", one.description
 
 
 def _list_baseline(one: BaselineReference) -> Iterator[tuple[str, str | None]]:

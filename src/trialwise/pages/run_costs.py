@@ -16,8 +16,9 @@ from trialwise.documents.numbers import (
     as_probability,
 )
 from trialwise.model.run import RunRecord
+from trialwise.pages.suite_totals import write_abandoned, write_amounts
 
-__all__ = ["build_costs_section", "write_amounts"]
+__all__ = ["build_costs_section"]
 
 #: Fewer trials make no curve worth a look.
 FEWEST = 5
@@ -45,8 +46,7 @@ def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
     retries = spent.attempts - spent.trials
     yield "trials", f"{len(trials):,}" + (f", {retries:,} retries" if retries > 0 else "")
     if spent.abandoned:
-        took = write_amounts(tokens=spent.abandoned_tokens, usd=spent.abandoned_usd)
-        cost = f", at least {took}" if took else ", at an unknown cost"
+        cost = write_abandoned(spent)
         yield "abandoned", f"{spent.abandoned:,}, once the verdict was certain{cost}"
     if spent.seconds:
         rate = len(trials) / spent.seconds
@@ -64,16 +64,6 @@ def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
         yield "cost", f"{as_money(spent.usd)}{each}{success}"
     yield "preparation", write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd or None)
     yield "judges", write_amounts(tokens=spent.judging_tokens, usd=spent.judging_usd or None)
-
-
-def write_amounts(
-    seconds: float | None = None, tokens: int | None = 0, usd: float | None = None
-) -> str:
-    """Time, tokens and money, as far as there are any."""
-    parts = [as_duration(seconds)] if seconds else []
-    parts += [f"{tokens:,} tokens"] if tokens else []
-    parts += [] if usd is None else [as_money(usd)]
-    return ", ".join(parts)
 
 
 def _list_budgets(record: RunRecord) -> Iterator[Bar]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from trialwise.documents.numbers import as_count, as_duration, as_money
 from trialwise.documents.results import Status
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Spending, StopReason
@@ -24,6 +25,8 @@ __all__ = [
     "pick_suite_status",
     "require_runs",
     "sum_spending",
+    "write_abandoned",
+    "write_amounts",
 ]
 
 T = TypeVar("T")
@@ -159,6 +162,22 @@ def sum_spending(verdicts: Sequence[Verdict]) -> Spending:
         abandoned_tokens=sum(one.abandoned_tokens for one in spent),
         abandoned_usd=_sum_known(one.abandoned_usd for one in spent),
     )
+
+
+def write_amounts(
+    seconds: float | None = None, tokens: int | None = 0, usd: float | None = None
+) -> str:
+    """Time, tokens and money, as far as there are any."""
+    parts = [as_duration(seconds)] if seconds else []
+    parts += [as_count(tokens, "token")] if tokens else []
+    parts += [] if usd is None else [as_money(usd)]
+    return ", ".join(parts)
+
+
+def write_abandoned(spent: Spending) -> str:
+    """What trials cost that were given up, as the rest of a sentence."""
+    took = write_amounts(tokens=spent.abandoned_tokens, usd=spent.abandoned_usd)
+    return f", at least {took}" if took else ", at an unknown cost"
 
 
 def _sum_known(amounts: Iterable[float | None]) -> float | None:
