@@ -20,7 +20,7 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ("override", "overrides", "names", "Codes of major caveats to accept under verification."),
     ("baseline", "baseline", "text", "The identifier of the baseline to compare with."),
     ("horizon", "horizon", "count", "Number of recurring runs over which the false alarm rate is bounded (§8.5)."),
-    ("max-seconds", "budget.seconds", "time", "The longest time; every result is kept."),
-    ("max-usd", "budget.usd", "money", "The most money; every result is kept."),
+    ("max-seconds", "budget.seconds", "time", "Maximum time. Every result is kept."),
+    ("max-usd", "budget.usd", "money", "Maximum cost. Every result is kept."),
     ("confidence", "confidence", "rate", "1 − the probability of a wrong PASS with fixed trials, or of a wrong FAIL against a baseline or with early stopping."),
 )

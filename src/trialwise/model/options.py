@@ -42,7 +42,7 @@ class Budget:
     trials: int | None = setting(Count(), "Maximum number of trials.", default=None, option="")
     seconds: float | None = setting(
         Duration(),
-        "The longest time; every result is kept.",
+        "Maximum time. Every result is kept.",
         default=None,
         key="time",
         option="max-seconds",
@@ -52,7 +52,7 @@ class Budget:
     tokens: int | None = setting(Count(), "Maximum number of tokens.", default=None, option="")
     usd: float | None = setting(
         Money(),
-        "The most money; every result is kept.",
+        "Maximum cost. Every result is kept.",
         default=None,
         key="money",
         option="max-usd",
