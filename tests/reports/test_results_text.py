@@ -161,7 +161,7 @@ def test_latency_is_marked_for_what_it_is() -> None:
 
 
 def test_a_smoke_run_and_a_claim_stand_beside_the_contract() -> None:
-    """Whom the verdicts speak of, and that a sentinel is no evidence."""
+    """Whom the verdicts speak of, and that a smoke run is not evidence."""
     inputs = ExperimentSummary(
         name="inputs",
         identifier="inputs",
@@ -176,7 +176,7 @@ def test_a_smoke_run_and_a_claim_stand_beside_the_contract() -> None:
     smoke = lines(of(compliance(), experiments=(inputs,), intent=Intent.SMOKE))
 
     assert "support-agent · about these 12 inputs, not about others" == heading
-    assert any("smoke: a sentinel, not evidence" in line for line in smoke[:3])
+    assert any("smoke: a quick check, not evidence" in line for line in smoke[:3])
     assert Claim().about(12) in heading
 
 

@@ -218,8 +218,8 @@ def _counts(baseline: Baseline) -> Iterator[tuple[str, ...]]:
 def _reasons(baseline: Baseline) -> Iterator[tuple[str, ...]]:
     for (name, rate, count), one in zip(_counts(baseline), baseline.criteria.values(), strict=True):
         reasons = {"condition": one.condition, "transform": one.transform, "no value": one.no_value}
-        told = ", ".join(f"{reason} {count}" for reason, count in reasons.items() if count)
-        yield name, rate, count, told
+        listed = ", ".join(f"{reason} {count}" for reason, count in reasons.items() if count)
+        yield name, rate, count, listed
 
 
 def _data(entry: Entry) -> dict[str, Any]:

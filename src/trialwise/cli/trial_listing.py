@@ -22,7 +22,7 @@ _CALL_LINES = 3
 
 
 def chosen_trials(record: RunRecord, *, limit: int | None, failing: bool) -> list[Trial]:
-    """The first trials of a run in issue order, or those that failed a criterion."""
+    """The first trials of a run in the order of inputs, or those that failed a criterion."""
     trials = [trial for trial in record.trials if not (failing and trial.passed)]
     return trials[:limit]
 
@@ -116,14 +116,14 @@ def _calls(calls: Sequence[Mapping[str, Any]], able: Capabilities) -> Iterator[s
             yield from _call_lines(call, able)
 
 
-def _call_lines(told: Mapping[str, Any], able: Capabilities) -> Iterator[str]:
+def _call_lines(recorded: Mapping[str, Any], able: Capabilities) -> Iterator[str]:
     import json
 
     from trialwise.documents.numbers import as_duration
     from trialwise.model.trace import ToolCall
 
-    call = ToolCall.from_dict(told)
-    turn = told.get("turn")
+    call = ToolCall.from_dict(recorded)
+    turn = recorded.get("turn")
     facts = [call.name if call.name is not None else "a tool without a name"]
     facts[0] += f" on {call.server}" if call.server is not None else ""
     facts += [f"turn {turn}"] if type(turn) is int else []
@@ -144,8 +144,8 @@ def _paragraph(indent: str, label: str, text: str, able: Capabilities) -> Iterat
 
     width = max(20, able.width - 6)
     # Line breaks of a result are those of its JSON more often than anybody's.
-    said = able.show(" ".join(text.split()), _CALL_LINES * width)
-    whole = f"{able.show(label)}: {said}" if said else able.show(label)
+    shown = able.show(" ".join(text.split()), _CALL_LINES * width)
+    whole = f"{able.show(label)}: {shown}" if shown else able.show(label)
     first, *more = wrap_text(whole, width)
     yield f"{indent}{first}"
     yield from (f"      {line}" for line in more)

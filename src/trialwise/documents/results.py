@@ -178,7 +178,7 @@ class RunResults:
     status: Status
     lines: tuple[ResultLine, ...]
     headings: tuple[str, ...] = ()
-    """What is said once of all lines: whom they speak of, and how they were decided."""
+    """What holds for all lines: whom they speak of, and how they were decided."""
     attention: tuple[str, ...] = ()
     """What a reader must not miss, the most urgent first."""
     notes: tuple[str, ...] = ()

@@ -86,7 +86,7 @@ def _find_sampling(finding: Finding, verdict: Verdict) -> Rows:
 def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
     tally, every = finding.tally, finding.intent_to_treat or finding.tally
     evaluable = every.trials if every.evaluable is None else every.evaluable
-    # What rides along on the others' trials may have seen more of them than it was planned with.
+    # A criterion that uses the trials of others may have seen more of them than it planned.
     known = finding.planned_trials is not None and every.trials <= finding.planned_trials
     planned = f" of {finding.planned_trials} planned" if known else ""
     rows = [("Attempted trials", f"{every.trials}{planned}"), ("Evaluable trials", str(evaluable))]
@@ -100,7 +100,7 @@ def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
     ]
     if tally.rate is not None:
         rows.append(("Observed rate", f"p̂ = {tally.rate:.6f}"))
-    # Inputs that are judged one by one have these counts of their own.
+    # Inputs that are decided one by one have these counts of their own.
     if finding.breakdown is not None and not finding.by_input:
         rows += _list_reasons(finding.breakdown)
     if not finding.by_input:
@@ -116,8 +116,8 @@ def _list_reasons(breakdown: Breakdown) -> Rows:
         ("transform", breakdown.transform),
         ("no-value", breakdown.no_value),
     )
-    told = [f"{name} {count}" for name, count in reasons if count]
-    rows = [("FAILs by reason", ", ".join(told) or "none")]
+    counts = [f"{name} {count}" for name, count in reasons if count]
+    rows = [("FAILs by reason", ", ".join(counts) or "none")]
     if breakdown.errors:
         classes = ", ".join(f"{name} {count}" for name, count in breakdown.errors.items())
         rows.append(("Trials by error class", classes))
@@ -151,7 +151,7 @@ def _list_inputs(finding: Finding) -> Rows:
         stop = "" if part.stop is None else f", {STOPS[part.stop].label}"
         name = part.input_id or "?"
         rows.append((name, f"{pick_badge(part)}, {_write_counts(part.tally)}{bound}{stop}"))
-    note = "Each input is judged on its own at the configured level; the worst decides."
+    note = "Each input is decided on its own at the configured level; the worst decides."
     return [*rows, ("", note)]
 
 

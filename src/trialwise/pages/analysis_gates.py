@@ -46,8 +46,8 @@ def list_gate_sections(verdict: Verdict) -> Iterator[Section]:
 
 
 def _list_check(check: GateCheck) -> Rows:
-    said = f"{check.shown}; asked: {check.matcher}; {HELD[check.holds]}"
-    rows = [(_name_target(check.target), said), ("  basis", check.basis.value)]
+    outcome = f"{check.shown}; asked: {check.matcher}; {HELD[check.holds]}"
+    rows = [(_name_target(check.target), outcome), ("  basis", check.basis.value)]
     if isinstance(check.interval, Interval):
         level = f" at {check.interval.confidence:g}" if check.interval.confidence else ""
         rows.append(("  interval", f"{as_outward(check.interval)}{level}, {check.interval.method}"))

@@ -1,4 +1,4 @@
-"""What is said once of a whole run: its composite, conditions, guardrails and numerical sources."""
+"""What the analysis says of a whole run: its verdict, conditions, guardrails and sources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["list_closing_sections", "list_opening_sections", "list_sampling_fact
 
 _INTENTS = {
     Intent.VERIFICATION: "VERIFICATION: the design was admitted as evidence",
-    Intent.SMOKE: "SMOKE: a sentinel; a PASS is a directional signal, not evidence",
+    Intent.SMOKE: "SMOKE: a quick check; a PASS is a directional signal, not evidence",
 }
 _ANALYSES = {
     "intent-to-treat": "intent-to-treat: every trial counts",
@@ -41,8 +41,8 @@ def list_opening_sections(verdict: Verdict) -> Iterator[Section]:
         yield make_section("CONDITIONS", conditions)
     if verdict.guards:
         yield make_section("GUARDRAILS", _list_guards(verdict))
-    told = {guard.message for guard in verdict.guards}
-    caveats = [("Caveat", caveat) for caveat in verdict.caveats if caveat not in told]
+    messages = {guard.message for guard in verdict.guards}
+    caveats = [("Caveat", caveat) for caveat in verdict.caveats if caveat not in messages]
     if caveats:
         yield make_section("CAVEATS", caveats)
 
@@ -94,12 +94,12 @@ def _list_dimensions(verdict: Verdict) -> Rows:
         (Dimension.FUNCTIONAL, verdict.functional_decision),
         (Dimension.LATENCY, verdict.latency_decision),
     )
-    told = [
+    parts_decided = [
         f"{dimension} {decision}{' (advisory)' if dimension in verdict.advisory else ''}"
         for dimension, decision in parts
         if decision is not None
     ]
-    return [("Dimensions", ", ".join(told))] if told else []
+    return [("Dimensions", ", ".join(parts_decided))] if parts_decided else []
 
 
 def _list_envelopes(verdict: Verdict) -> Rows:

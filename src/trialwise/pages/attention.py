@@ -47,13 +47,13 @@ def _list_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     yield from _list_gate_notes(verdict)
     for guard in verdict.guards:
         yield guard.criterion or "", _word_guard(guard)
-    told = {guard.message for guard in verdict.guards}
+    messages = {guard.message for guard in verdict.guards}
     for caveat in verdict.caveats:
-        if caveat not in told:
+        if caveat not in messages:
             yield "", caveat
     for finding in verdict.findings:
         for caveat in _list_qualifications(finding):
-            if caveat not in told:
+            if caveat not in messages:
                 yield finding.criterion, caveat
 
 
@@ -68,9 +68,9 @@ def _list_gate_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
 def _list_errors(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """What the service said instead of a reply, where that may be why something did not pass."""
     for finding in verdict.findings:
-        said = finding.breakdown.commonest_error if finding.breakdown is not None else ""
-        if said and finding.decision is not Decision.PASS:
-            yield finding.criterion, f"Trials without a reply mostly said: {said}"
+        error = finding.breakdown.commonest_error if finding.breakdown is not None else ""
+        if error and finding.decision is not Decision.PASS:
+            yield finding.criterion, f"Trials without a reply mostly said: {error}"
 
 
 def _explain_finding(finding: Finding) -> str:
@@ -104,7 +104,7 @@ def _list_qualifications(finding: Finding) -> Iterator[str]:
 def _compare_denominators(finding: Finding) -> Iterator[str]:
     """Both denominators where they differ: whose fault a failure was is the reader's question."""
     every, fair = finding.intent_to_treat or finding.tally, finding.per_protocol
-    # Inputs that are judged one by one have both counts of their own.
+    # Inputs that are decided one by one have both counts of their own.
     if fair is None or every.rate is None or fair.trials == every.trials or finding.by_input:
         return
     all_rate = as_observed(every.rate)

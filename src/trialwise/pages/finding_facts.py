@@ -40,7 +40,7 @@ def pick_badge(finding: Finding | LatencyFinding | Verdict) -> str:
 
 
 def pick_rate(finding: Finding) -> float | None:
-    """The rate a criterion is judged by: the matched estimator's where there is one."""
+    """The rate a criterion is decided by: the matched estimator's where there is one."""
     if finding.estimator is not None and finding.estimate is not None:
         return finding.estimate
     return finding.tally.rate

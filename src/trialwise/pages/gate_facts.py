@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 HELD = {True: "holds", False: "does not hold", None: "undecided"}
-"""How an expectation is said to have fared."""
+"""What became of an expectation, in words."""
 
 
 def list_gate_notes(gate: GateFinding) -> tuple[str, ...]:

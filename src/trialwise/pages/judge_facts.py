@@ -109,7 +109,7 @@ def explain_advisory_run(verdict: Verdict) -> str:
 
 
 def only_advises(criteria: int) -> str:
-    """What is to be said of so many criteria that have no part in the verdict."""
+    """The rest of a sentence about criteria that have no part in the verdict."""
     return "criterion only advises" if criteria == 1 else "criteria only advise"
 
 

@@ -96,7 +96,7 @@ def _describe_verdict(
 
 def _headings(verdict: Verdict) -> Iterator[str]:
     if verdict.intent is Intent.SMOKE:
-        yield "smoke: a sentinel, not evidence"
+        yield "smoke: a quick check, not evidence"
     if len(verdict.experiments) == 1:
         yield verdict.claim.about(verdict.experiments[0].inputs)
     if verdict.analysis != "intent-to-treat":

@@ -106,15 +106,17 @@ def _word_cost(plan: Plan, expense: Expense | None) -> str:
         )
         if text
     ]
-    said = []
+    costs = []
     if expense is not None and expense.trial_usd is not None:
         most = plan.max_trials * expense.trial_usd
-        said.append(f"at most about ${most:,.2f}")
+        costs.append(f"at most about ${most:,.2f}")
     if expense is not None and expense.trial_s is not None:
         most = plan.max_trials * expense.trial_s
-        said.append(f"at most about {most:,.0f} s")
-    known = f" ({expense.known_from})" if said and expense is not None else ""
-    cost = f"It can cost {' and '.join(said)}{known}." if said else "What a trial costs is unknown."
+        costs.append(f"at most about {most:,.0f} s")
+    known = f" ({expense.known_from})" if costs and expense is not None else ""
+    cost = (
+        f"It can cost {' and '.join(costs)}{known}." if costs else "What a trial costs is unknown."
+    )
     return f"{cost} Budget: {', '.join(limits)}." if limits else f"{cost} No budget is set."
 
 

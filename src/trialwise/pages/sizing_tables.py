@@ -96,11 +96,13 @@ def _broken_note(method: MethodPlan) -> str:
 def _word_broken(promise: BrokenPromise) -> str:
     # As many digits as it takes to see that the two differ.
     for digits in range(2, 9):
-        said, real = (as_probability(p, digits=digits) for p in (promise.promised, promise.actual))
-        if said != real:
+        promised, real = (
+            as_probability(p, digits=digits) for p in (promise.promised, promise.actual)
+        )
+        if promised != real:
             break
     actual = f"{promise.outcome} in {real} of runs at {as_percent(promise.rate)}"
-    return f"{actual}, where {promise.promise} {said} is promised"
+    return f"{actual}, where {promise.promise} {promised} is promised"
 
 
 def _trials(plan: SequentialPlan) -> Table:

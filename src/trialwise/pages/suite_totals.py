@@ -78,7 +78,7 @@ class SuiteEnvelope:
     error: str
     meaning: str
     levels: int
-    """How many decisions can make the error; every input where each is judged."""
+    """How many decisions can make the error; every input where each is decided."""
     raw: float
     """The sum of their levels: at 1 or more it bounds nothing."""
     capped: float

@@ -100,14 +100,14 @@ def headline(verdict: Verdict) -> str:
     word = verdict.decision.value if verdict.decision else "REFUSED"
     deciding = [one for one in verdict.findings if one.decision is verdict.decision]
     several = len(verdict.findings) > 1
-    said = "; ".join(
+    outcomes = "; ".join(
         f"{one.criterion}: {outcome_text(one)}" if several else outcome_text(one)
         for one in deciding
     )
     latency = [
         f"latency {one.constraint}" for one in verdict.latency if one.decision is verdict.decision
     ]
-    return f"{word}: {said or ', '.join(latency) or 'see below'}"
+    return f"{word}: {outcomes or ', '.join(latency) or 'see below'}"
 
 
 def outcome_text(finding: Finding) -> str:

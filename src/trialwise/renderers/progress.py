@@ -1,6 +1,9 @@
 """Progress while a run goes on: a display that redraws itself, or a log that only grows.
 
 A listener must not raise and must not hold a run up: once its stream is gone, it is silent.
+
+Drawn by hand: a display library costs more at import than all of this, and its threads and
+escape sequences would have to be kept away from logs and from the output of the service.
 """
 
 from __future__ import annotations
@@ -65,7 +68,7 @@ def open_progress(
 
     Args:
         stream: Where it goes; standard error, so that standard output stays clean.
-        quiet: Whether nothing is to be said.
+        quiet: Whether to show nothing.
         capabilities: What the stream can do; found out where not given.
         clock: Time; the machine's own where none is given.
     """

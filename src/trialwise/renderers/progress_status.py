@@ -211,11 +211,11 @@ def _head(snapshot: Snapshot, able: Capabilities, width: int) -> _Line:
     # Facts are dropped from the end: the last ones are the least wanted.
     while len(facts) > 1 and count_cells(f"{name}{_GAP}{able.dot.join(facts)}") > width:
         facts.pop()
-    told = able.dot.join(facts)
+    text = able.dot.join(facts)
     line: _Line = [(name, Style.STRONG)]
-    if count_cells(name) + count_cells(told) + _BAR + 2 * len(_GAP) <= width:
+    if count_cells(name) + count_cells(text) + _BAR + 2 * len(_GAP) <= width:
         line.append((f"{_GAP}{_bar(snapshot, able)}", Style.FAINT))
-    return [*line, (f"{_GAP}{told}", None)]
+    return [*line, (f"{_GAP}{text}", None)]
 
 
 def _bar(snapshot: Snapshot, able: Capabilities) -> str:
@@ -227,7 +227,7 @@ def _bar(snapshot: Snapshot, able: Capabilities) -> str:
 def _select(
     standings: Sequence[CriterionStanding], room: int
 ) -> tuple[Sequence[CriterionStanding], list[str]]:
-    """The criteria worth a line, and what is said of the others."""
+    """The criteria worth a line, and counts of the others."""
     most = max(1, min(_FEW, room))
     if len(standings) <= most:
         return standings, []
@@ -245,7 +245,7 @@ def _select(
 def _row(plan: CriterionPlan | None, standing: CriterionStanding, able: Capabilities) -> _Row:
     trials, passed, decision = standing.trials, standing.passed, standing.decision
     waiting = "open" if trials else "waiting"
-    # What is only observed claims no rate, and inputs judged one by one have no common one.
+    # What is only observed claims no rate, and inputs decided one by one have no common one.
     described = trials and plan is not None and plan.alpha is not None and not plan.each_input
     return _Row(
         name=able.show(standing.criterion),

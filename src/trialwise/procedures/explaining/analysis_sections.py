@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Rows: TypeAlias = list[tuple[str, str]]
-"""Terms and values; an empty term goes on with the one before."""
+"""Terms and values; an empty term continues the one before."""
 
 #: The question by who set the threshold (§7.4).
 _QUESTIONS = {
