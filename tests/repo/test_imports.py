@@ -86,7 +86,7 @@ OTHERS = (
     *("trialwise.model.baseline", "trialwise.procedures.corpus", "trialwise.stats.c*sequences"),
     *("trialwise.procedures.latency", "trialwise.stats.latency*"),
     *("trialwise.procedures.regression", "trialwise.stats.regression*"),
-    *("trialwise.stats.cluster*", "trialwise.stats.guardrails", "trialwise.stats.residual_harm"),
+    *("trialwise.stats.cluster*", "trialwise.stats.guardrail*", "trialwise.stats.residual_harm"),
     *("trialwise.stats.finite*", "trialwise.stats.risk_sizing", "trialwise.stats.toolbox.*"),
 )
 SEQUENTIAL = ("trialwise.procedures.*sequential", "trialwise.stats.sequential.[!t]*")

@@ -47,7 +47,7 @@ from trialwise.procedures.sequential import decide_sequential
 from trialwise.stats.cluster_estimators import call_weighted
 from trialwise.stats.cluster_stratified import Stratum, stratified
 from trialwise.stats.finite import exact_corpus_rate, finite_corpus_cutoff
-from trialwise.stats.guardrails import (
+from trialwise.stats.guardrail_bounds import (
     ChallengeStratum,
     guardrail_sensitivity,
     stratified_containment,

@@ -16,11 +16,11 @@ CLAIM = (0.83, 0.71)
 
 def test_a_design_is_searched_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second time it is read, and equal."""
-    from trialwise.stats.sequential import catalogue
+    from trialwise.stats.sequential import shipped_designs
 
     cache = FileDesignCache(tmp_path)
     first = SequentialDesign.optimal(*CLAIM, cap=40, cache=cache)
-    monkeypatch.setattr(catalogue, "_searched", lambda *_: pytest.fail("searched again"))
+    monkeypatch.setattr(shipped_designs, "_searched", lambda *_: pytest.fail("searched again"))
 
     assert first == SequentialDesign.optimal(*CLAIM, cap=40, cache=cache)
 

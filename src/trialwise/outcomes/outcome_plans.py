@@ -29,7 +29,7 @@ from trialwise.outcomes.outcome_questions import Asked
 from trialwise.outcomes.outcome_trials import Experiment
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.registry import procedure_of
-from trialwise.stats.sequential.catalogue import DesignCache
+from trialwise.stats.sequential.shipped_designs import DesignCache
 
 __all__ = ["plan_outcomes", "scopes_of_outcomes"]
 

@@ -8,7 +8,7 @@ from trialwise.documents.blocks import Section
 from trialwise.documents.numbers import as_computed
 from trialwise.model.verdict import Finding
 from trialwise.procedures.explaining.analysis_sections import Rows, make_section
-from trialwise.stats.guardrails import GuardrailBound, StratifiedContainment
+from trialwise.stats.guardrail_bounds import GuardrailBound, StratifiedContainment
 from trialwise.stats.residual_harm import ResidualHarm
 from trialwise.stats.result_types import Undefined
 

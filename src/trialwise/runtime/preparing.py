@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trialwise.model.run import RunRecord
     from trialwise.runtime.resuming import EarlierRuns
     from trialwise.runtime.workspace import Workspace
-    from trialwise.stats.sequential.catalogue import DesignCache
+    from trialwise.stats.sequential.shipped_designs import DesignCache
     from trialwise.stores.runs import StoredRun
 
 __all__ = ["PreparedRun", "check", "design_cache", "prepare", "prepare_run", "prepare_runs"]

@@ -13,7 +13,7 @@ such as "companion §5.3" are named in `docs/bibliography.md`.
   `latency_minimums`, `latency_planning`
 - repeated inputs: `clusters`, `cluster_estimators`, `cluster_stratified`, `autocorrelation`
 - judges: `agreement`, `judge_correction`, `judged_decision`, `bounded_means`
-- guardrails: `guardrails`, `residual_harm`
+- guardrails: `guardrail_bounds`, `residual_harm`
 - agents: `passk`, `skill_scores`, `run_reliability`, `trace_shape`, `trace_stability`
 - several tests: `multiplicity`, `error_envelopes`
 - distributions: `binomial`, `normal`, `beta_functions`, `finite_hypergeometric`, `power_sawtooth`
@@ -55,7 +55,7 @@ _MODULES = {
         "finite_corpus_cutoff finite_corpus_interval finite_corpus_minimum_trials"
     ),
     "fisher": "fisher_one_sided",
-    "guardrails": (
+    "guardrail_bounds": (
         "ChallengeStratum GuardrailBound GuardrailQuantity StratifiedContainment "
         "guardrail_sensitivity guardrail_specificity stratified_containment"
     ),

@@ -68,7 +68,7 @@ def contain(
     evidence, tally = conclusion.evidence, conclusion.tally
     if criterion.alpha is None or criterion.estimator is not None or not rows:
         return conclusion
-    from trialwise.stats.guardrails import guardrail_sensitivity, guardrail_specificity
+    from trialwise.stats.guardrail_bounds import guardrail_sensitivity, guardrail_specificity
 
     confidence, counts = complement(criterion.alpha), (tally.passed, tally.trials)
     if role is SamplingRole.HARMLESS_CANDIDATES:
@@ -98,7 +98,7 @@ def _strata(
 ) -> StratifiedContainment | None:
     if not experiment.strata:
         return None
-    from trialwise.stats.guardrails import ChallengeStratum, stratified_containment
+    from trialwise.stats.guardrail_bounds import ChallengeStratum, stratified_containment
 
     stratum_of = dict(zip(experiment.input_ids, experiment.strata, strict=True))
     counts: dict[str, tuple[int, int]] = {}

@@ -24,11 +24,11 @@ from trialwise.procedures.sizing.trial_costs import (
     whole_rounds,
 )
 from trialwise.stats.sequential.bound import Shortfall, expected_trials_bound
-from trialwise.stats.sequential.catalogue import DesignCache
 from trialwise.stats.sequential.characteristic import OperatingCharacteristic
 from trialwise.stats.sequential.concurrency import trials_to_start
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.hypotheses import SLACK
+from trialwise.stats.sequential.shipped_designs import DesignCache
 
 __all__ = [
     "BrokenPromise",

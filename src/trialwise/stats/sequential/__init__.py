@@ -3,7 +3,7 @@
 - `design`: `SequentialDesign`, the way in
 - `hypotheses`: the two rates to tell apart and the errors
 - `optimal`, `calibrated`, `wald`, `fixed_sample`: the methods that find a design
-- `catalogue`, `designs.json`: designs that are shipped or kept
+- `shipped_designs`, `designs.json`: designs that are shipped or kept
 - `characteristic`: error rates and expected trials of a design
 - `bound`: what no design can beat
 - `stopped_rates`: estimates and intervals after an early stop
@@ -22,7 +22,7 @@ from trialwise.lazy_exports import lazy_names
 #: Where each public name lives.
 _MODULES = {
     "bound": "FixedSize Shortfall expected_trials_bound fixed_size shortfall",
-    "catalogue": "DesignCache design_key",
+    "shipped_designs": "DesignCache design_key",
     "characteristic": "OperatingCharacteristic",
     "concurrency": "trials_to_start",
     "design": "Decision Method Mix SequentialDesign",

@@ -3,8 +3,6 @@ from trialwise.stats.sequential.bound import Shortfall as Shortfall
 from trialwise.stats.sequential.bound import expected_trials_bound as expected_trials_bound
 from trialwise.stats.sequential.bound import fixed_size as fixed_size
 from trialwise.stats.sequential.bound import shortfall as shortfall
-from trialwise.stats.sequential.catalogue import DesignCache as DesignCache
-from trialwise.stats.sequential.catalogue import design_key as design_key
 from trialwise.stats.sequential.characteristic import (
     OperatingCharacteristic as OperatingCharacteristic,
 )
@@ -14,6 +12,8 @@ from trialwise.stats.sequential.design import Method as Method
 from trialwise.stats.sequential.design import Mix as Mix
 from trialwise.stats.sequential.design import SequentialDesign as SequentialDesign
 from trialwise.stats.sequential.hypotheses import default_alternative as default_alternative
+from trialwise.stats.sequential.shipped_designs import DesignCache as DesignCache
+from trialwise.stats.sequential.shipped_designs import design_key as design_key
 from trialwise.stats.sequential.stopped_rates import naive_bias as naive_bias
 from trialwise.stats.sequential.stopped_rates import stopped_estimate as stopped_estimate
 from trialwise.stats.sequential.stopped_rates import stopped_interval as stopped_interval

@@ -30,7 +30,7 @@ from trialwise.validation import require_choice, require_count, require_positive
 if TYPE_CHECKING:
     from trialwise.stats.rate_intervals import Side
     from trialwise.stats.sequential.bound import Shortfall
-    from trialwise.stats.sequential.catalogue import DesignCache
+    from trialwise.stats.sequential.shipped_designs import DesignCache
 
 __all__ = ["Decision", "Method", "Mix", "SequentialDesign"]
 
@@ -139,7 +139,7 @@ class SequentialDesign:
         >>> SequentialDesign.optimal(0.90, 0.80).certificate < 1.001
         True
         """
-        from trialwise.stats.sequential.catalogue import optimal_design
+        from trialwise.stats.sequential.shipped_designs import optimal_design
 
         hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
         size = require_count("batch", batch, minimum=1)

@@ -13,7 +13,7 @@ from scipy.stats import beta, binom, norm
 from statsmodels.stats.proportion import proportion_confint
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.guardrails import (
+from trialwise.stats.guardrail_bounds import (
     ChallengeStratum,
     guardrail_sensitivity,
     guardrail_specificity,

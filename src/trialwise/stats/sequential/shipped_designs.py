@@ -3,8 +3,8 @@
 The shipped catalogue is one JSON file beside this module; reading it is the only input of the
 package. It is written again, after a change of the search, with
 
-    python -c "import sys; from trialwise.stats.sequential.catalogue import catalogue_text as t; \\
-        sys.stdout.write(t())" > src/trialwise/stats/sequential/designs.json
+    python -c "import sys; from trialwise.stats.sequential import shipped_designs as designs; \\
+        sys.stdout.write(designs.catalogue_text())" > src/trialwise/stats/sequential/designs.json
 
 Where other designs are kept is the caller's business: anything with `load` and `save` will do.
 """
