@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from anyio.lowlevel import checkpoint
 
 from trialwise.model.claim import SamplingMode
 from trialwise.model.contract import Contract
@@ -17,31 +15,13 @@ from trialwise.model.options import Analysis, RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.verdict import Intent
 from trialwise.stores.journal import Journal
+from trialwise.testing import VirtualClock
 
 
 @pytest.fixture
 def anyio_backend() -> str:
     """What a run uses."""
     return "asyncio"
-
-
-class VirtualClock:
-    """Time that passes only when somebody waits for it."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-        self.waits: list[float] = []
-
-    def monotonic(self) -> float:
-        return self.time
-
-    def now(self) -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC)
-
-    async def sleep(self, seconds: float) -> None:
-        self.waits.append(seconds)
-        self.time += seconds
-        await checkpoint()
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from trialwise.extensions import CHECKS, extension_names, find_extension
 
 __all__ = ["COMBINING", "CheckDeclaration", "check_names", "find_check", "suggest"]
 
-#: Those that hold other checks; whoever reads a suite builds their parts first.
+#: Checks that hold other checks; the reader of a suite builds their parts first.
 COMBINING = ("all_of", "any_of", "named", "not")
 
 

@@ -218,4 +218,4 @@ class _Call:
             raise ServiceError(f"the answer {error}", ErrorClass.INFRASTRUCTURE) from None
 
     async def aclose(self) -> None:
-        """Nothing: whoever gave the service closes it."""
+        """Do nothing: the caller that gave the service closes it."""

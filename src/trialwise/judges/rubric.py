@@ -67,7 +67,7 @@ class Judge(Check):
     title: str
     calibration: Calibration | None = field(compare=False)
     files: GoldFiles | None = field(compare=False)
-    """Where its gold set lies, for whoever calibrates it."""
+    """Where its gold set lies, for the command that calibrates it."""
     asking: Asking = field(compare=False)
     expenses: Expenses = field(default_factory=Expenses, compare=False, repr=False)
     """What its jurors took so far, apart from the service's own."""

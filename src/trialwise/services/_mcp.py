@@ -247,7 +247,7 @@ async def _connect_server(server: _Server, *, start_timeout_s: float) -> AsyncIt
 
 
 def _hush() -> None:
-    """Keep the SDK's log off the terminal of whoever set none up: our errors tell what it tells."""
+    """Keep the SDK's log off the terminal if no logging is set up: our errors say the same."""
     import logging
 
     log = logging.getLogger("mcp")

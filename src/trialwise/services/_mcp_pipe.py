@@ -24,7 +24,7 @@ __all__ = ["PipedServer"]
 _MESSAGE_BYTES = 2**24
 #: How much of standard error is kept, counted from its end.
 _STDERR_BYTES = 2**12
-#: How much of a line that is no message is shown.
+#: How much is shown of a line that is not a message.
 _SHOWN_BYTES = 200
 #: A server leaves when its standard input ends; one that does not is ended, and one whose trial
 #: was cancelled is not waited for.
@@ -117,7 +117,7 @@ class PipedServer:
                     if len(pending) > _MESSAGE_BYTES:
                         self._problem = f"it sent a message of more than {_MESSAGE_BYTES:,} bytes"
                         break
-                # Before whoever waits for an answer learns that there will be none.
+                # Before the tasks that wait for an answer learn that there will be none.
                 self.has_ended = True
         except (BrokenResourceError, ClosedResourceError):
             return  # the session is over
@@ -136,7 +136,7 @@ class PipedServer:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await process.stdin.send(text.encode() + b"\n")
         except (BrokenResourceError, ClosedResourceError, OSError):
-            # Nobody reads; whoever waits for an answer must not wait for ever.
+            # Nobody reads, so the tasks that wait for an answer must not wait for ever.
             self.has_ended = True
             to_session.close()
 

@@ -189,7 +189,7 @@ class CommandService:
             _write(file, scenario)
             yield {"scenario_file": str(file)}
         finally:
-            # The command may have made a part of it unreadable; that is no reason to fail.
+            # The command may have made a part of it unreadable; the trial does not fail for that.
             shutil.rmtree(folder, ignore_errors=True)
 
     def __repr__(self) -> str:

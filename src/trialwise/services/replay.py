@@ -223,13 +223,13 @@ class _Appender:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             _drop_cut_line(self._path)
             self._is_ready = True
-        # Opened each time: no handle to leak, and one write is one line whoever else appends.
+        # Opened each time: no handle can leak, and one write is one line even if others append.
         with open(self._path, "ab", buffering=0) as file:
             file.write(line)
 
 
 def _drop_cut_line(path: Path) -> None:
-    """Remove what a killed run left of its last line; refuse a file that is no recording."""
+    """Remove what a killed run left of its last line; refuse any other file."""
     if not path.exists():
         return
     content = path.read_bytes()

@@ -28,7 +28,7 @@ Variables = Annotated[
 """Variables of a command's environment."""
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-#: Headers whose value is a secret whoever sends it.
+#: Headers whose value is always a secret.
 _SECRET_HEADERS = {
     "api-key",
     "authorization",

@@ -17,7 +17,7 @@ __all__ = ["import_function"]
 def import_function(node: Node, where: str, context: Context) -> Callable[..., Any] | Invalid:
     """The function at `module:name`, from the suite's folder or anything installed.
 
-    The folder stays on the path, since a module may import its neighbours when it is called.
+    The folder stays on the path, since a module may import others of its folder when it is called.
 
     Args:
         node: Where the suite names it.

@@ -1,4 +1,4 @@
-"""The suite file as JSON Schema 2020-12, for editors and for whoever writes suites by program.
+"""The suite file as JSON Schema 2020-12, for editors and for programs that write suites.
 
 It describes one file as YAML reads it, before what it includes is taken in. What it refuses the
 loader refuses, too; the loader also sees what a schema cannot: a rate of 1, a module that is not

@@ -1,4 +1,4 @@
-"""What every check has to satisfy, whoever wrote it."""
+"""What every check has to satisfy, built in or not."""
 
 from __future__ import annotations
 

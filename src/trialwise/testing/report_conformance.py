@@ -1,4 +1,4 @@
-"""What every format of a report has to satisfy, whoever wrote it."""
+"""What every format of a report has to satisfy, built in or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every service has to satisfy, whoever wrote it."""
+"""What every service has to satisfy, built in or not."""
 
 from __future__ import annotations
 
