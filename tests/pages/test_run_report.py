@@ -292,7 +292,7 @@ def test_the_inputs_are_listed_worst_first_with_their_own_counts() -> None:
 def test_every_failing_trial_is_there_with_its_evidence() -> None:
     """As many as failed, each with explanation, evidence, reply and seed.
 
-    The worst trace comes first; the others stand in issue order.
+    The worst trace comes first; the others stand in the order they were started.
     """
     record = fixed_fail()
     cards = cards_of(record)

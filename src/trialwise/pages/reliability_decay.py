@@ -124,7 +124,7 @@ def _write_summary(steps: Sequence[Step], inputs: int) -> str:
     return (
         f"The chance that k runs of an input all pass{over}: {once} at "
         f"k = 1, {as_observed(mean)} at k = {last:,}, where it only says whether every run "
-        f"passed.{unknown} The decay curve takes the runs in the order they were issued and need "
+        f"passed.{unknown} The decay curve takes the runs in the order they were started and need "
         f"not fall; it ends at {as_observed(curve)}. Beyond k = {last:,}, the fewest runs of "
         "an input, nothing is estimated: it would be extrapolation."
     )

@@ -16,7 +16,7 @@ __all__ = ["WORST", "Worst", "count_failed_calls", "find_worst_trace"]
 WORST = (
     "The worst trace comes first: the one that failed the most criteria; among equals the one with "
     "the lowest weakest stability score, where stability was measured; then the most failing "
-    "calls, the longest session, the first issued. It shows where to look, not what is usual."
+    "calls, the longest session, the first started. It shows where to look, not what is usual."
 )
 """The order, as the page says it."""
 
