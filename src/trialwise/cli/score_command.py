@@ -90,10 +90,10 @@ def command(files: tuple[Path, ...], **given: Any) -> int:
         raise click.UsageError("ask one thing: --at-least, --no-worse-than or --never-fails")
     if not asked:
         return _metrics(outcomes, given)
-    return _report(_scored(outcomes, given), given)
+    return _report(_score(outcomes, given), given)
 
 
-def _scored(outcomes: Outcomes, given: dict[str, Any]) -> Scored:
+def _score(outcomes: Outcomes, given: dict[str, Any]) -> Scored:
     from trialwise.runtime.outcome_scoring import score
 
     return score(

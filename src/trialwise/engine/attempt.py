@@ -81,7 +81,7 @@ class Caller:
                 context = TrialContext(index=index, input=fresh_copy(given), seed=seed)
                 try:
                     call = self._service.call if self._timeout_s is None else self._call_in_time
-                    reply = _checked(await call(context))
+                    reply = _require_reply(await call(context))
                     if not earlier:
                         return Response(reply)
                     attempts = len(earlier) + 1
@@ -89,11 +89,14 @@ class Caller:
                 except (Exception, SystemExit) as caught:
                     error = _innermost(caught)
                 except BaseException as caught:
+                    # A cancellation from outside ends the trial. One that the service made up
+                    # would end the run without a reason, so it counts as the service's failure.
                     if not is_unasked(caught):
                         raise
                     error = RuntimeError("the service cancelled itself")
                 message = self._excerpts.text(error_text(error))
                 delay = self._delay(error, seed, len(earlier) + 1)
+                # Read once and forgotten: what an attempt took must not be abandoned as well.
                 partial, context = context.partial, None
                 if delay is None:
                     error_class = getattr(error, "error_class", ErrorClass.NONE)
@@ -114,7 +117,7 @@ class Caller:
             reply = await self._service.call(context)
             # A service may not let itself be cancelled, and then be late; one whose reply is in
             # time by its own measure is not late because the event loop was busy.
-            if not scope.cancel_called or _checked(reply).latency_s <= self._timeout_s:
+            if not scope.cancel_called or _require_reply(reply).latency_s <= self._timeout_s:
                 return reply
             # Of no use any more, and paid for.
             context.keep(lambda: reply)
@@ -131,7 +134,7 @@ class Caller:
         return retry_delay(error, seed=seed, attempt=attempts)
 
 
-def _checked(reply: object) -> Reply:
+def _require_reply(reply: object) -> Reply:
     if isinstance(reply, Reply):
         return reply
     raise TypeError(f"the service returned {type(reply).__name__}, expected a Reply")

@@ -104,6 +104,7 @@ class Progress:
         early = any(
             one.decision is not None and one.next_place < one.limits.cap for one in self.streams
         )
+        # One stream that stopped early is enough: the criterion did not need all its trials.
         if not early:
             return StopReason.COMPLETE
         sequential = self.streams[0].limits.design is not None

@@ -51,13 +51,13 @@ class Excerpts:
         if not self._reply_limit:
             return None
         value = reply.value
-        return self.text(value if isinstance(value, str) else _shown(value), self._reply_limit)
+        return self.text(value if isinstance(value, str) else _show_value(value), self._reply_limit)
 
     def tool_calls(self, reply: Reply) -> tuple[Mapping[str, Any], ...]:
         """The tool calls a reply reports, or none where JSON cannot carry them."""
         calls = reply.details.get("tool_calls")
         if calls is None and "trace" in reply.details:
-            calls = _traced(reply)
+            calls = _read_tool_calls(reply)
         if not isinstance(calls, list | tuple) or not all(isinstance(c, Mapping) for c in calls):
             return ()
         try:
@@ -105,7 +105,7 @@ def error_text(error: BaseException) -> str:
     return ": ".join(filter(None, (kind or type(error).__name__, said)))
 
 
-def _traced(reply: Reply) -> object:
+def _read_tool_calls(reply: Reply) -> object:
     from trialwise.model.trace import Trace  # few services carry one
 
     try:
@@ -115,7 +115,7 @@ def _traced(reply: Reply) -> object:
     return None if trace is None else [call.to_dict() for call in trace.tool_calls]
 
 
-def _shown(value: object) -> str:
+def _show_value(value: object) -> str:
     try:
         return str(value)
     except Exception as error:  # a reply's own __str__ may raise anything

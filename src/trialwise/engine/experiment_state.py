@@ -67,6 +67,8 @@ class ExperimentState:
         self._excused = 0
         self._unanswered = 0
         self._last_trouble = ""
+        self.has_trouble = False
+        """Whether some trial says nothing about the service."""
         self._resume(sorted(done, key=lambda trial: trial.index))
 
     def _resume(self, done: Sequence[Trial]) -> None:
@@ -114,6 +116,8 @@ class ExperimentState:
 
     def peek(self) -> int | None:
         """The index of the trial to start next, or None where none should start now."""
+        # Skipping is final: an input that is settled is never needed again, so the cursor may pass
+        # it for good. A trial that is only unlikely to be needed stays under the cursor instead.
         while self._next < len(self.order):
             if self._next not in self._done:
                 position = self.order[self._next]
@@ -138,19 +142,16 @@ class ExperimentState:
         self._completed += 1
         if trial.error_class is not ErrorClass.NONE:
             self._excused += trial.is_excused
+            self.has_trouble = True
         else:
             # Only a check that asks somebody can fail to answer; any other one always has a result.
             for outcome in trial.outcomes:
                 if outcome.error_class is not ErrorClass.NONE:
                     self._unanswered += 1
+                    self.has_trouble = True
                     self._last_trouble = outcome.result.explanation
                     break
         return self._count(trial)
-
-    @property
-    def has_trouble(self) -> bool:
-        """Whether some trial says nothing about the service."""
-        return self._excused > 0 or self._unanswered > 0
 
     def abort_reason(self, rule: AbortRule, *, unreached: str) -> str | None:
         """Why the run is not worth going on with; None where it is.
@@ -188,6 +189,8 @@ class ExperimentState:
         return settled
 
     def _settle(self, progress: Progress) -> None:
+        # Counted down rather than asked for: there may be thousands of streams, and `is_settled`
+        # is asked after every trial.
         if not progress.plan.rides_along:
             self._open -= 1
             self._open_pooled -= not progress.each_input
@@ -200,6 +203,7 @@ class ExperimentState:
 
     def _wants(self, index: int, position: int) -> bool:
         """Whether a trial will probably be needed; always, where nothing else is under way."""
+        # With nothing in flight a refusal would end the run, since no result could change it.
         if self.concurrency == 1 or self.runs_all or self.in_flight == 0:
             return True
         return any(one.wants(index, position) for one in (*self._pooled, *self._by_input))

@@ -46,6 +46,7 @@ class Ledger:
             record = trial.to_dict()
             record["x"] = trial.experiment
             try:
+                # Before it counts: after a kill the journal holds at least what was decided on.
                 self._log.append(record)
             except OSError as error:
                 self._fail(error)

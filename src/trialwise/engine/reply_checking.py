@@ -230,6 +230,8 @@ class ReplyChecker:
             return idle
         answers: list[Appraisal] = []
         calls = [partial(self._asked, place, reply, seed, answers) for place in self._asking]
+        # Side by side, since every model takes its time; within a criterion in order, since a
+        # check that fails spares the ones after it.
         found = await gather(calls)
         outcomes = list(self._outcomes(reply, without=self._asking))
         for place, outcome in zip(self._asking, found, strict=True):

@@ -118,7 +118,7 @@ class RunState:
         self.stop_reason: StopReason | None = None
         """What ended the run before its plan, once something has."""
         self.message = ""
-        self._place = 0
+        self._place, self._count = 0, len(self.experiments)
         self._current = self.experiments[0]
         self._pacer = None if options.rate_per_s is None else Pacer(options.rate_per_s, clock)
         self._start_limit = start_limit
@@ -138,7 +138,7 @@ class RunState:
     @property
     def is_over(self) -> bool:
         """Whether no further trial will be started."""
-        return self.stop_reason is not None or self._place >= len(self.experiments)
+        return self.stop_reason is not None or self._place >= self._count
 
     @property
     def lets_go(self) -> bool:
@@ -149,7 +149,8 @@ class RunState:
 
     def next(self) -> TrialStart | Pause | None:
         """The trial to start now; None where none may start before another completes."""
-        while not self.is_over:
+        # `is_over` spelled out: this runs before every trial.
+        while self.stop_reason is None and self._place < self._count:
             experiment = self._current
             if experiment.in_flight >= experiment.concurrency:
                 return None
@@ -178,7 +179,7 @@ class RunState:
 
     def _advance(self) -> None:
         self._place += 1
-        if self._place < len(self.experiments):
+        if self._place < self._count:
             self._current = self.experiments[self._place]
 
     def completed(self, trial: Trial) -> Sequence[Progress]:
@@ -211,7 +212,7 @@ class RunState:
         experiment = self._current
         self.meter.abandoned += experiment.in_flight
         experiment.in_flight = 0
-        if experiment.is_settled and self._place < len(self.experiments):
+        if experiment.is_settled and self._place < self._count:
             self._advance()
 
     def stop(self, reason: StopReason, message: str) -> None:

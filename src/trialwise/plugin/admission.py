@@ -48,7 +48,7 @@ def admit(items: Sequence[pytest.Item], settings: Settings) -> list[str]:
         if CASE in item.stash:
             continue
         try:
-            item.stash[CASE] = _planned(item, settings)
+            item.stash[CASE] = _plan_test(item, settings)
         except TrialwiseError as error:
             path, line, name = item.location
             place = path if line is None else f"{path}:{line + 1}"
@@ -57,7 +57,7 @@ def admit(items: Sequence[pytest.Item], settings: Settings) -> list[str]:
     return errors
 
 
-def _planned(item: pytest.Item, settings: Settings) -> Case:
+def _plan_test(item: pytest.Item, settings: Settings) -> Case:
     if not isinstance(item, pytest.Function):
         raise MarkerError("@pytest.mark.trials is for test functions and methods")
     marker = _marker(item)
@@ -96,6 +96,7 @@ def _plan(
 
 def _marker(item: pytest.Function) -> pytest.Mark:
     """The marker that counts: a parameter's own, else the nearest; a test may have only one."""
+    # `pytest.param(..., marks=...)` is more specific than a decorator, whatever pytest's order.
     callspec = getattr(item, "callspec", None)
     marks: list[pytest.Mark] = [*getattr(callspec, "marks", ())]
     of_case = [mark for mark in marks if mark.name == "trials"]

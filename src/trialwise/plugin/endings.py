@@ -68,7 +68,7 @@ def ending_of(
             result=result, error_class=ErrorClass.PRE_VALIDATION, where=where, skipped=why
         )
     if when == "setup":
-        said = _line(f"a fixture failed: {_said(error)}")
+        said = _line(f"a fixture failed: {_describe_error(error)}")
         result = CheckResult.fail(said, reason=FailReason.NO_VALUE)
         return Ending(result=result, error_class=ErrorClass.PRE_VALIDATION, where=where)
     if isinstance(error, pytest.xfail.Exception):
@@ -78,7 +78,7 @@ def ending_of(
     reason = FailReason.NO_VALUE
     if failed and error_class is ErrorClass.NONE:
         reason = FailReason.CONDITION
-    result = CheckResult.fail(_line(_said(error)), reason=reason)
+    result = CheckResult.fail(_line(_describe_error(error)), reason=reason)
     return Ending(result=result, error_class=error_class, where=where)
 
 
@@ -130,7 +130,7 @@ def _innermost(error: BaseException) -> BaseException:
     return error
 
 
-def _said(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     """What an exception says; a plain assertion without saying that it is one."""
     try:
         said = str(error)

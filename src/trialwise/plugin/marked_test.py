@@ -32,7 +32,7 @@ from trialwise.plugin.trial_fixture import TrialHandle, UnknownCriterion
 from trialwise.plugin.trial_items import TrialItem, copy_item
 from trialwise.runtime.deciding import decide_and_keep
 
-__all__ = ["RESULTS", "CheckFailed", "MarkedTest", "concluded", "raise_verdict", "shown_path"]
+__all__ = ["RESULTS", "CheckFailed", "MarkedTest", "note_result", "raise_verdict", "shown_path"]
 
 T = TypeVar("T")
 
@@ -141,7 +141,7 @@ class MarkedTest:
         run = self._run
         if case.options.concurrency == 1:
             return run.go(OneByOne(self._make), conclude)
-        from trialwise.plugin.side_by_side import SideBySide, captured
+        from trialwise.plugin.side_by_side import SideBySide, call_captured
 
         found: list[T] = []
 
@@ -149,7 +149,7 @@ class MarkedTest:
             executor = SideBySide(self._item, self._make, self.reasons)
             found.append(run.go(executor, conclude))
 
-        captured(self._item, whole)
+        call_captured(self._item, whole)
         return found[0]
 
     def _make(self, start: TrialStart) -> TrialItem:
@@ -215,7 +215,7 @@ class MarkedTest:
         ]
 
     def _conclude(self, record: RunRecord, path: Path, *, note: str) -> None:
-        self._where = concluded(self._item, record, path, note=note)
+        self._where = note_result(self._item, record, path, note=note)
 
     def _raise_unless_passed(self, record: RunRecord) -> None:
         if record.verdict.decision is not Decision.PASS:
@@ -229,7 +229,7 @@ class MarkedTest:
                 self._item.add_report_section(when, f"{key} of trial {trial}", content)
 
 
-def concluded(
+def note_result(
     item: pytest.Item, record: RunRecord, path: Path, *, note: str = "", prefix: str = ""
 ) -> str:
     """Note what a run of a test came to, for pytest's reports and the session's summary.

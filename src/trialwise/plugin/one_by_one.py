@@ -75,6 +75,8 @@ def call_trial(item: TrialItem, reasons: Reasons) -> None:
     """
     hooks = item.host.ihook
     try:
+        # Ctrl-C in the middle of a setup would leave fixtures that nobody tears down, so it is
+        # held back until the phase is over. A body may take long and is interrupted at once.
         with held_back():
             setup = info_of(item, lambda: hooks.pytest_runtest_setup(item=item), "setup")
             note_setup(item, setup, reasons)

@@ -50,7 +50,7 @@ class _RunLog:
         self.started_at = self.stored.started_at
         return self.stored.trials()
 
-    def opened(self) -> StoredRun:
+    def open(self) -> StoredRun:
         """The folder, with its journal open."""
         if self.stored is None:
             self.stored = self._runs.create(self._plan, self.started_at)
@@ -58,7 +58,7 @@ class _RunLog:
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Journal a trial."""
-        self.opened().journal.append(record)
+        self.open().journal.append(record)
 
     def sync(self) -> None:
         """Make the journal safe."""
@@ -129,6 +129,8 @@ class TestRun:
                 stops_run=(KeyboardInterrupt, pytest.exit.Exception),
                 asked_to_stop=self._asked_to_stop,
             )
+            # Before the verdict is written: a record must not speak of trials that a power cut
+            # could still take away.
             self._ledger.sync()
             found = conclude(self)
         finally:
@@ -146,7 +148,7 @@ class TestRun:
     @property
     def stored(self) -> StoredRun:
         """What the run is kept in, open."""
-        return self._log.opened()
+        return self._log.open()
 
     @property
     def path(self) -> Path:

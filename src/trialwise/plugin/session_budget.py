@@ -124,7 +124,8 @@ class SessionBudget:
         if self._file is None:
             yield self._own
             return
-        with _locked(self._file) as handle:
+        with _lock_file(self._file) as handle:
+            # Read and written at offset 0 while the lock is held, so that no worker sees half.
             text = os.pread(handle, 1000, 0)
             spent = _Spent(**json.loads(text)) if text else _Spent()
             yield spent
@@ -134,7 +135,7 @@ class SessionBudget:
 
 
 @contextmanager
-def _locked(file: Path) -> Iterator[int]:
+def _lock_file(file: Path) -> Iterator[int]:
     """The file, while no other process has it."""
     import fcntl
 

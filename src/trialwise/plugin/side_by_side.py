@@ -22,13 +22,13 @@ from trialwise.plugin.ownership import OpenTrials, give_own_fixtures
 from trialwise.plugin.reasons import Reasons
 from trialwise.plugin.trial_items import TrialItem, forget_item
 
-__all__ = ["SideBySide", "captured"]
+__all__ = ["SideBySide", "call_captured"]
 
 # No frame of this module belongs into the traceback of a body or a fixture.
 __tracebackhide__ = True
 
 
-def captured(host: pytest.Function, function: Callable[[], None]) -> None:
+def call_captured(host: pytest.Function, function: Callable[[], None]) -> None:
     """Call a function as if it were a test's body, with all that is captured around one."""
     loose: Any = host
     loose.runtest = function
@@ -105,6 +105,7 @@ class SideBySide:
 
     def _take_all(self, bodies: Sequence[Done]) -> None:
         """Take every body that ended, also beside one that ends the session."""
+        # Raised after the others are taken: their trials are complete and must count.
         leaving: BaseException | None = None
         for done in bodies:
             try:
@@ -116,7 +117,8 @@ class SideBySide:
 
     def _take(self, done: Done) -> None:
         item, call = done
-        if item not in self._under_way:  # too late: it was given up
+        if item not in self._under_way:
+            # Too late: it was given up. A thread cannot be stopped, so it ran on to its end.
             return
         if isinstance(call, BaseException):
             item.course.is_abandoned = True

@@ -118,6 +118,8 @@ def copy_item(
         trial: What the body is given.
         reseed: Sets the random numbers' seed, where a plugin would make them all the same.
     """
+    # A copy and not a new item: other plugins have put their own attributes on the test, and
+    # collecting it again would call their hooks once for every trial.
     item: Any = copy.copy(host)
     item.__class__ = _trial_class(type(host))
     item.host, item.trial, item.reseed = host, trial, reseed
@@ -126,7 +128,7 @@ def copy_item(
     item.own_markers = list(host.own_markers)
     item.fixturenames = list(host._fixtureinfo.names_closure)
     item.stash = _copy_of_stash(host.stash)
-    item._store = item.stash
+    item._store = item.stash  # the older name, which some plugins still use
     # What was put on the test itself while its trials run, and unittest's list of results.
     for name in ("runtest", "_excinfo"):
         item.__dict__.pop(name, None)

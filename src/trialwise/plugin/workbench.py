@@ -8,7 +8,7 @@ import pytest
 
 import trialwise
 from trialwise.model.verdict import Decision
-from trialwise.plugin.marked_test import concluded, raise_verdict
+from trialwise.plugin.marked_test import note_result, raise_verdict
 from trialwise.plugin.reasons import Reasons
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Workbench:
         self._budget.pay_all(result.verdict.spending)
         assert result.path is not None
         prefix = contract.name
-        return result, concluded(self._item, result.record, result.path, prefix=prefix)
+        return result, note_result(self._item, result.record, result.path, prefix=prefix)
 
     def _arguments(self, given: dict[str, Any]) -> dict[str, Any]:
         settings = self._settings

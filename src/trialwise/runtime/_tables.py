@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from trialwise.errors import TrialwiseError
 from trialwise.validation import require_choice
 
-__all__ = ["LIBRARIES", "FrameLibraryMissing", "Library", "Table", "framed"]
+__all__ = ["LIBRARIES", "FrameLibraryMissing", "Library", "Table", "make_frame"]
 
 Library: TypeAlias = Literal["pandas", "polars"]
 LIBRARIES: tuple[Library, ...] = ("pandas", "polars")
@@ -35,7 +35,7 @@ class Table:
         return [row.get(name) for row in self.rows]
 
 
-def framed(table: Table, library: Library | None) -> Any:
+def make_frame(table: Table, library: Library | None) -> Any:
     """The table as a data frame.
 
     Args:
@@ -48,7 +48,7 @@ def framed(table: Table, library: Library | None) -> Any:
     if library is not None:
         require_choice("library", library, LIBRARIES)
     for name in LIBRARIES if library is None else (library,):
-        module = _imported(name)
+        module = _import_library(name)
         if module is not None:
             return _pandas(module, table) if name == "pandas" else _polars(module, table)
     raise FrameLibraryMissing(
@@ -57,7 +57,7 @@ def framed(table: Table, library: Library | None) -> Any:
     )
 
 
-def _imported(name: str) -> Any:
+def _import_library(name: str) -> Any:
     from importlib import import_module
 
     try:

@@ -221,12 +221,14 @@ def compare_runs(
         InvalidArgument: The runs make different claims or are analysed differently.
     """
     question = ComparisonQuestion(confidence=confidence, correction=correction, margin=margin)
-    (reference, first), (candidate, second) = (_opened(one, Path(store)) for one in (run_a, run_b))
+    (reference, first), (candidate, second) = (
+        _open_run(one, Path(store)) for one in (run_a, run_b)
+    )
     verdict = compare_records(reference, candidate, question, labels=labels)
     return Comparison(verdict, reference, candidate, (first, second))
 
 
-def _opened(run: Run, store: Path) -> tuple[RunRecord, Path | None]:
+def _open_run(run: Run, store: Path) -> tuple[RunRecord, Path | None]:
     if isinstance(run, Result):
         return run.record, run.path
     if isinstance(run, RunRecord):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Finding
-from trialwise.runtime._tables import Library, Table, framed
+from trialwise.runtime._tables import Library, Table, make_frame
 from trialwise.validation import require_choice
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def run_frame(
     several = list(records)
     extra = _criterion_columns(several) if kind == "trials" else {}
     rows = [{**_head(record), **row} for record in several for row in make(record)]
-    return framed(Table({**_HEAD, **columns, **extra}, rows), library)
+    return make_frame(Table({**_HEAD, **columns, **extra}, rows), library)
 
 
 def comparison_frame(
@@ -64,8 +64,8 @@ def comparison_frame(
     """
     require_choice("kind", kind, ("pairs", "findings"))
     if kind == "pairs":
-        return framed(Table(_PAIR, list(_pairs(comparison))), library)
-    return framed(Table(_CONTRAST, list(_contrasts(comparison))), library)
+        return make_frame(Table(_PAIR, list(_pairs(comparison))), library)
+    return make_frame(Table(_CONTRAST, list(_contrasts(comparison))), library)
 
 
 # --- Runs -------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def _criterion_columns(records: Sequence[RunRecord]) -> dict[str, type]:
 
 
 def _trials(record: RunRecord) -> Iterator[dict[str, Any]]:
-    for trial, repetition in _repeated(record.trials):
+    for trial, repetition in _count_repetitions(record.trials):
         setup = trial.setup_usage
         yield {
             "experiment": trial.experiment,
@@ -173,7 +173,7 @@ def _trials(record: RunRecord) -> Iterator[dict[str, Any]]:
 
 
 def _outcomes(record: RunRecord) -> Iterator[dict[str, Any]]:
-    for trial, repetition in _repeated(record.trials):
+    for trial, repetition in _count_repetitions(record.trials):
         for one in trial.outcomes:
             result = one.result
             yield {
@@ -190,7 +190,7 @@ def _outcomes(record: RunRecord) -> Iterator[dict[str, Any]]:
             }
 
 
-def _repeated(trials: Sequence[Trial]) -> Iterator[tuple[Trial, int]]:
+def _count_repetitions(trials: Sequence[Trial]) -> Iterator[tuple[Trial, int]]:
     """Every trial with how often its input came before."""
     seen: Counter[tuple[str, str]] = Counter()
     for trial in trials:

@@ -92,7 +92,7 @@ def run_prepared(prepared: PreparedRun, space: Workspace) -> Result:
 
         space.on_event(VerdictReached(verdict=result.verdict, record=str(result.path or "")))
     if done.outcome.stop is StopReason.INTERRUPTED:
-        raise RunInterrupted(_interrupted(result), result)
+        raise RunInterrupted(_describe_interrupt(result), result)
     return result
 
 
@@ -113,7 +113,7 @@ def run_all(
     return SuiteResult({one.name: run(one, options=options, **arguments) for one in several})
 
 
-def _interrupted(result: Result) -> str:
+def _describe_interrupt(result: Result) -> str:
     kept = len(result.record.trials)
     if result.path is None:
         return f"interrupted after {kept} trials; nothing is kept without a store"

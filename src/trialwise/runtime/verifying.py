@@ -146,7 +146,9 @@ def _rule_differences(plan: Plan) -> Iterator[Difference]:
         cutoff = getattr(derived, "cutoff", None)
         if criterion.cutoff is not None and criterion.cutoff != cutoff:
             yield Difference(
-                path=f"{path}.cutoff", stored=_shown(criterion.cutoff), derived=_shown(cutoff)
+                path=f"{path}.cutoff",
+                stored=_show_value(criterion.cutoff),
+                derived=_show_value(cutoff),
             )
 
 
@@ -165,8 +167,8 @@ def _boundary_differences(path: str, criterion: CriterionPlan) -> Iterator[Diffe
         if getattr(design, name) != value:
             yield Difference(
                 path=f"{path}.design.{name}",
-                stored=_shown(getattr(design, name)),
-                derived=_shown(value),
+                stored=_show_value(getattr(design, name)),
+                derived=_show_value(value),
             )
     if design.method is Method.WALD:  # whose errors are promised approximately
         return
@@ -236,7 +238,9 @@ def _issue_differences(
         for name, value in expected.items():
             if found[name] != value:
                 yield Difference(
-                    path=f"{path}.{name}", stored=_shown(found[name]), derived=_shown(value)
+                    path=f"{path}.{name}",
+                    stored=_show_value(found[name]),
+                    derived=_show_value(value),
                 )
 
 
@@ -264,7 +268,7 @@ def _verdict_differences(record: RunRecord) -> Iterator[Difference]:
     except (InvalidArgument, ArithmeticError, AssertionError, LookupError) as error:
         # A plan that was changed by hand may ask for what no rule can decide.
         why = f"nothing: the plan cannot be decided ({type(error).__name__}: {error})"
-        yield Difference(path="verdict", stored=_shown(stored.decision), derived=why)
+        yield Difference(path="verdict", stored=_show_value(stored.decision), derived=why)
         return
     same_version = reproducibility.tool_version == __version__
     skipped = frozenset() if same_version else _WORDING
@@ -336,7 +340,7 @@ def _compare(
         for place, (one, other) in enumerate(zip(stored, derived, strict=True)):
             yield from _compare(f"{path}[{_name(other, place)}]", one, other, skipped)
     elif not _same(stored, derived):
-        yield Difference(path=path, stored=_shown(stored), derived=_shown(derived))
+        yield Difference(path=path, stored=_show_value(stored), derived=_show_value(derived))
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -354,7 +358,7 @@ def _name(part: Any, place: int) -> str:
     return str(place)
 
 
-def _shown(value: Any) -> str:
+def _show_value(value: Any) -> str:
     if value is _ABSENT:
         return "nothing"
     text = str(value) if isinstance(value, str) else repr(value)

@@ -246,7 +246,7 @@ def _pretty(value: Any, indent: str = "") -> str:
     """JSON with two spaces a level, and numbers in lines of ten: a latency a line is unreadable."""
     deeper = indent + "  "
     if isinstance(value, dict) and value:
-        lines = [f"{deeper}{_quoted(key)}: {_pretty(part, deeper)}" for key, part in value.items()]
+        lines = [f"{deeper}{_quote(key)}: {_pretty(part, deeper)}" for key, part in value.items()]
         return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
     if isinstance(value, list) and value:
         parts = [_pretty(part, deeper) for part in value]
@@ -256,10 +256,10 @@ def _pretty(value: Any, indent: str = "") -> str:
                 for start in range(0, len(parts), _PER_LINE)
             ]
         return "[\n" + ",\n".join(deeper + part for part in parts) + f"\n{indent}]"
-    return _quoted(value)
+    return _quote(value)
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     # Half a surrogate pair, as from an environment variable that is no UTF-8, stays escaped.
     return text if text.isascii() or _is_unicode(text) else json.dumps(value)

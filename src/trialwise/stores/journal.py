@@ -37,9 +37,9 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._path = path
         with disk_trouble(path, "open the journal"):
-            self._file = _opened(path)
+            self._file = _open_journal(path)
         try:
-            found = _scanned(path)
+            found = _scan_journal(path)
             self._next, self._size = len(found.lines), found.size
             with disk_trouble(path, "open the journal"):
                 os.ftruncate(self._file, self._size)
@@ -98,15 +98,15 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
     Raises:
         JournalDamaged: A line that is not the last is not what was written.
     """
-    return parse_lines(_scanned(path).lines)
+    return parse_lines(_scan_journal(path).lines)
 
 
 def count_journal(path: Path) -> int:
     """How many whole records there are, without reading what they say."""
-    return len(_scanned(path).lines)
+    return len(_scan_journal(path).lines)
 
 
-def _opened(path: Path) -> int:
+def _open_journal(path: Path) -> int:
     """The file, held against every other process."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -121,7 +121,7 @@ def _opened(path: Path) -> int:
     return file
 
 
-def _scanned(path: Path) -> Scan:
+def _scan_journal(path: Path) -> Scan:
     with disk_trouble(path, "read the journal"):
         found = scan(path.read_bytes())
     if found.damaged is not None:

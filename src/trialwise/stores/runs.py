@@ -347,7 +347,7 @@ class RunStore:
         names = sorted(self._names(), reverse=True)
         for _, same in groupby(names, lambda name: name[:_TIME_LENGTH]):
             runs = [_summary(self._runs / name) for name in same]
-            yield from sorted(runs, key=_started, reverse=True)
+            yield from sorted(runs, key=_start_time, reverse=True)
 
     def _names(self) -> Iterator[str]:
         with disk_trouble(self._runs, "list the runs"):
@@ -412,7 +412,7 @@ def _upgrade(path: Path, kept: dict[str, Any]) -> dict[str, Any]:
         raise StoreUnusable(path, "read it", reason) from None
 
 
-def _started(run: RunSummary) -> float:
+def _start_time(run: RunSummary) -> float:
     return 0.0 if run.started_at is None else run.started_at.timestamp()
 
 

@@ -143,6 +143,8 @@ class _AsyncRun:
             for one in plan.experiments
         ]
         self._turned_s = clock.monotonic()
+        # None with one worker: it sees for itself that the run is over, and a task group would
+        # cost more than the rest of the engine.
         self._scope: CancelScope | None = None
         self._change: Event | None = None
         self._error: BaseException | None = None
@@ -170,6 +172,8 @@ class _AsyncRun:
             self._interrupt()
             group.cancel_scope.cancel()
 
+        # The watching task cancels the group, which is how workers that wait for a reply hear of
+        # the interrupt. Workers between two trials look for themselves.
         async with create_task_group() as group:
             group.start_soon(watch)
             try:
@@ -238,7 +242,8 @@ class _AsyncRun:
             step = state.next()
             if step is None:
                 if state.is_over or state.lets_go:
-                    self._tell_change()  # the workers that wait must see it, too
+                    # A budget ends the run without cancelling: workers that wait must see it, too.
+                    self._tell_change()
                     return
                 await self._wait_for_change()
             elif isinstance(step, Pause):

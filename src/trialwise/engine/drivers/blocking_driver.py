@@ -77,6 +77,7 @@ def drive(
             for item in executor.wait():
                 count(item)
     finally:
+        # In this order: what the executor still tears down was started and will never count.
         executor.close()
         state.let_go()
     return stopped
