@@ -93,7 +93,8 @@ class Check(ABC):
         """The check as a suite file spells it; `from_spec` reads it back."""
         values = [(field, getattr(self, field.name)) for field in fields(self) if field.init]  # type: ignore[arg-type]
         given = {field.name: plain(value) for field, value in values if value != _default(field)}
-        first = values[0][0].name if values else ""
+        # What has to be named in Python has to be named in a suite, too.
+        first = values[0][0].name if values and not values[0][0].kw_only else ""
         if list(given) == [first] and not isinstance(given[first], dict):
             return {self.spelling: given[first]}
         return {self.spelling: given}

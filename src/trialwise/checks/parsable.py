@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from trialwise.checks import strict_parsing
 from trialwise.checks.check_base import Check, Unreadable
@@ -104,11 +104,6 @@ class NumericRange(Check):
         """The name in reports."""
         what = "number" if self.path is None else self.path
         return f"{what} {Limits(self.minimum, self.maximum)}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The check as a suite file spells it."""
-        place = {} if self.path is None else {"path": self.path}
-        return {self.spelling: Limits(self.minimum, self.maximum).to_dict() | place}
 
     def _examine(self, reply: Reply) -> CheckResult:
         if self.path is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from trialwise.checks.check_base import Check, check_flags, check_texts
 from trialwise.checks.quoting import around, failed, label, preview
@@ -240,10 +240,6 @@ class Length(Check):
     def name(self) -> str:
         """The name in reports."""
         return f"length {Limits(self.minimum, self.maximum)}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The check as a suite file spells it."""
-        return {self.spelling: Limits(self.minimum, self.maximum).to_dict()}
 
     def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)

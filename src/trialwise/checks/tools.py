@@ -331,10 +331,6 @@ class ToolCallCount(Check):
         """The name in reports."""
         return f"calls {Limits(self.minimum, self.maximum)} tools"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The check as a suite file spells it."""
-        return {self.spelling: Limits(self.minimum, self.maximum).to_dict()}
-
     def _examine(self, reply: Reply) -> CheckResult:
         calls, limits = calls_of(reply), Limits(self.minimum, self.maximum)
         if limits.hold(len(calls)):

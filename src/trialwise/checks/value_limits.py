@@ -46,11 +46,6 @@ class Limits:
                 require_real(argument, value)
         self._check_order()
 
-    def to_dict(self) -> dict[str, float]:
-        """The ends that are there, by name."""
-        ends = {"minimum": self.minimum, "maximum": self.maximum}
-        return {name: value for name, value in ends.items() if value is not None}
-
     def _check_order(self) -> None:
         if self.minimum is None and self.maximum is None:
             raise InvalidArgument("minimum", None, "be given, or maximum, or both")
