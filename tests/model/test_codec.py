@@ -23,7 +23,7 @@ from trialwise import stats
 from trialwise.errors import InvalidArgument
 from trialwise.model.baseline import Baseline, BaselineReference, CriterionBaseline
 from trialwise.model.claim import Claim, PopulationClaim
-from trialwise.model.codec import from_plain, plan_differences, plan_hash, to_plain
+from trialwise.model.codec import from_plain, to_plain
 from trialwise.model.contract import Prevalence
 from trialwise.model.evidence import Guard, Severity, StopReason, Threshold
 from trialwise.model.finding_evidence import (
@@ -38,6 +38,7 @@ from trialwise.model.metrics import GateFinding
 from trialwise.model.options import AbortRule, Analysis, Budget, RunOptions
 from trialwise.model.outcome import CheckResult
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
+from trialwise.model.plan_hashes import plan_differences, plan_hash
 from trialwise.model.reply import Usage
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial

@@ -79,7 +79,7 @@ class Project:
     def records(self) -> list[RunRecord]:
         """Every judged run, the oldest first."""
         runs = RunStore(self.path / ".trialwise")
-        return [runs.load(one.run_id) for one in reversed(runs.list()) if one.is_judged]
+        return [runs.load(one.run_id) for one in reversed(runs.list()) if one.is_decided]
 
     def notes(self) -> list[str]:
         """What tests took note of, in order."""

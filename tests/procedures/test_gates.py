@@ -18,7 +18,6 @@ from scipy.stats import beta, binom, norm
 
 from trialwise.errors import DesignRefused, InvalidArgument
 from trialwise.model.claim import Claim, PopulationClaim
-from trialwise.model.codec import plan_differences, plan_hash
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Spending, StopReason
@@ -43,6 +42,7 @@ from trialwise.model.metrics import (
 from trialwise.model.options import RunOptions
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.plan import Plan
+from trialwise.model.plan_hashes import plan_differences, plan_hash
 from trialwise.model.sampling import Input, Sampling
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Verdict

@@ -300,7 +300,7 @@ def test_ctrl_c_keeps_and_compares_what_is_complete(tmp_path: Path) -> None:
 
     assert run.stdout.startswith("True interrupted after"), run.stderr
     assert 2 == len(RunStore(tmp_path).list())
-    assert all(one.is_judged for one in RunStore(tmp_path).list())
+    assert all(one.is_decided for one in RunStore(tmp_path).list())
 
 
 # --- Stored like any other --------------------------------------------------------------------

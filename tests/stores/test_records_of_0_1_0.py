@@ -56,7 +56,7 @@ def test_stored_runs_are_listed_without_damage() -> None:
 
     assert [one.damage for one in summaries] == [""] * len(RUNS)
     assert all(one.contract for one in summaries)
-    assert sum(one.is_judged for one in summaries) == len(DECIDED)
+    assert sum(one.is_decided for one in summaries) == len(DECIDED)
 
 
 def test_a_plan_keeps_its_hash_unless_its_rule_got_another_name() -> None:

@@ -28,11 +28,11 @@ from trialwise.errors import (
     TrialwiseError,
 )
 from trialwise.model.claim import Claim, SamplingMode
-from trialwise.model.codec import plan_hash
 from trialwise.model.evidence import StopReason, Threshold
 from trialwise.model.options import Analysis, Budget, RunOptions
 from trialwise.model.outcome import CheckResult, ErrorClass, Outcome
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
+from trialwise.model.plan_hashes import plan_hash
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Intent, Verdict
@@ -239,7 +239,7 @@ def test_runs_are_listed_newest_first_without_their_journals(store: RunStore) ->
 
     assert [later, *reversed(names)] == [one.run_id for one in listed]
     assert [None, None, Decision.PASS] == [one.decision for one in listed[:3]]
-    assert [True, False, True] == [one.is_judged for one in listed[:3]]
+    assert [True, False, True] == [one.is_decided for one in listed[:3]]
     assert ["other", "support-agent"] == [one.contract for one in listed[:2]]
     assert NOW + timedelta(seconds=0.4) == listed[1].started_at
 

@@ -78,7 +78,7 @@ def chosen_runs(names: Sequence[str], store: Path | None, *, every: bool) -> lis
         raise click.UsageError("--all names every contract already: leave out RUN")
     runs = RunStore(find_places().runs if store is None else store)
     if every:
-        contracts = dict.fromkeys(one.contract for one in runs.list() if one.is_judged)
+        contracts = dict.fromkeys(one.contract for one in runs.list() if one.is_decided)
         # The oldest of the latest first, as they were run.
         names = list(contracts)[::-1]
     return [_find(runs, name) for name in names or ["latest"]]
@@ -95,7 +95,7 @@ def _find(runs: RunStore, name: str) -> StoredRun:
         try:
             return runs.latest(name)
         except RunNotFound:
-            contracts = sorted({one.contract for one in runs.list() if one.is_judged})
+            contracts = sorted({one.contract for one in runs.list() if one.is_decided})
             known = f". Contracts with a verdict: {', '.join(contracts)}" if contracts else ""
             raise RunNotFound(f"{missing}{known}") from None
 

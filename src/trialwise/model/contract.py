@@ -229,7 +229,7 @@ class Contract:
 
     @property
     def latency_experiment(self) -> str:
-        """The sampling whose latencies are judged."""
+        """The sampling whose latencies are decided."""
         assert self.latency is not None
         return self._named(self.latency.sampling, "latency")
 

@@ -1,4 +1,4 @@
-"""One claim about many trials: its postconditions, its threshold and where that came from."""
+"""One claim decided over many trials: its checks, its threshold and where that came from."""
 
 from __future__ import annotations
 

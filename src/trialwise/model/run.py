@@ -41,7 +41,7 @@ class RunSummary:
     """Why nothing else could be read of it."""
 
     @property
-    def is_judged(self) -> bool:
+    def is_decided(self) -> bool:
         """Whether there is a verdict to show."""
         return self.stop is not None
 

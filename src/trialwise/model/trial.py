@@ -20,7 +20,7 @@ EXCUSED = frozenset({ErrorClass.INFRASTRUCTURE, ErrorClass.PRE_VALIDATION, Error
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A completed trial, in the form that is journalled and judged."""
+    """A completed trial, in the form that is journalled and decided."""
 
     experiment: str
     index: int

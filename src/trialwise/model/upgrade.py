@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trialwise.model.codec import from_plain, hash_plain_plan, plan_hash
+from trialwise.model.codec import from_plain
 from trialwise.model.plan import Plan
+from trialwise.model.plan_hashes import hash_plain_plan, plan_hash
 
 __all__ = ["upgrade_plan_record", "upgrade_run_record"]
 

@@ -99,7 +99,7 @@ def compose(
         if decision is not None and dimension not in left_out
     ]
     asked = [gate.decision for gate in gates if gate.decision is not None]
-    # What nobody enforces cannot fail. What nobody could judge is not a PASS either.
+    # What is not enforced cannot fail. What could not be decided is not a PASS either.
     unproven = findings and not counting and Dimension.FUNCTIONAL not in left_out
     nothing = Decision.INCONCLUSIVE if unproven else Decision.PASS
     decision = combine([*enforced, *asked]) or nothing
@@ -150,7 +150,7 @@ def _counts(finding: Finding, direction: Direction) -> bool:
 
 
 def _streams(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """What carries an error rate of its own: every input where each is judged."""
+    """What carries an error rate of its own: every input where each is decided."""
     for finding in findings:
         yield from finding.by_input or (finding,)
 

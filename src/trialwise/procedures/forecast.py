@@ -23,7 +23,7 @@ class Forecast:
     rule: str
     """PASS and FAIL in numbers of trials."""
     streams: int = 1
-    """How many inputs are judged on their own by this rule."""
+    """How many inputs are decided on their own by this rule."""
     max_trials: int
     """Of all its streams together."""
     chances: tuple[Chance, ...] = ()

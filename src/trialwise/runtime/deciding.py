@@ -9,8 +9,8 @@ import platform
 from typing import TYPE_CHECKING
 
 from trialwise import __version__
-from trialwise.model.codec import plan_hash
 from trialwise.model.evidence import Reproducibility
+from trialwise.model.plan_hashes import plan_hash
 from trialwise.model.run import RunRecord
 from trialwise.procedures.deciding.run_verdict import decide_run
 

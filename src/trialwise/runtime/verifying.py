@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from trialwise import __version__
 from trialwise.errors import InvalidArgument
-from trialwise.model.codec import plan_hash, to_plain
+from trialwise.model.codec import to_plain
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
+from trialwise.model.plan_hashes import plan_hash
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.procedures.deciding.run_verdict import decide_run

@@ -21,8 +21,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trialwise.errors import InvalidArgument, JournalDamaged, JournalInUse, RunNotFound
-from trialwise.model.codec import from_plain, plan_differences, plan_hash, to_plain
+from trialwise.model.codec import from_plain, to_plain
 from trialwise.model.plan import Plan
+from trialwise.model.plan_hashes import plan_differences, plan_hash
 from trialwise.model.run import RunRecord, RunSummary
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Verdict
@@ -288,7 +289,7 @@ class RunStore:
             RunNotFound: There is none.
         """
         for one in self._newest():
-            fits = one.is_unfinished if unfinished else one.is_judged
+            fits = one.is_unfinished if unfinished else one.is_decided
             if fits and contract in (None, one.contract):
                 return self.open(one.run_id)
         which = "unfinished run" if unfinished else "run with a verdict"

@@ -152,7 +152,7 @@ def _hinges_on_silence(
 def _count(criterion: CriterionPlan, plan: Plan, rows: Sequence[Row], *, inputs: int) -> Counted:
     """Run the stream through its limits, in issue order and up to the first gap.
 
-    Where each input is judged, trials are issued in blocks of all inputs: a trial's block is its
+    Where each input is decided, trials are issued in blocks of all inputs: a trial's block is its
     place among its input's own. What no judge judged decides nothing early; at the end of a fixed
     design it counts as failed, and a sequential one goes on without it.
     """

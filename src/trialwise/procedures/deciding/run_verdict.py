@@ -149,7 +149,7 @@ def _summary(
 
 
 def _latency(constraint: LatencyPlan, plan: Plan, trials: Sequence[Trial]) -> LatencyFinding:
-    """Judge one percentile over the successful trials (companion §12.2.1)."""
+    """Decide one percentile over the successful trials (companion §12.2.1)."""
     from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
 
     latencies = [

@@ -1,0 +1,102 @@
+"""Which plan it is: a hash that two plans share exactly if their trials may be pooled."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from trialwise.model._forms import excerpt
+from trialwise.model.codec import to_plain
+from trialwise.model.fingerprint import fingerprint
+from trialwise.model.plan import Plan
+
+__all__ = ["hash_plain_plan", "plan_differences", "plan_hash"]
+
+#: What of the options is not resolved elsewhere in the plan and can change an outcome.
+_DECISIVE_OPTIONS = ("abort", "retries", "timeout_s")
+#: Words for people, and the place of a file.
+_WORDING = (
+    ("claim", "representativeness"),
+    ("experiments", "description"),
+    ("criteria", "caveats"),
+    ("criteria", "category"),
+    # It follows from the design, and earlier versions did not write it.
+    ("criteria", "stops_early"),
+    ("criteria", "threshold", "contract_ref"),
+    ("criteria", "threshold", "baseline", "file"),
+)
+_LABELS = {"experiments": "inputs", "structure": "postconditions", "factors": "what is under test"}
+
+
+def plan_hash(plan: Plan) -> str:
+    """Sixteen characters that two plans share exactly if their trials may be pooled.
+
+    Counted is all that determines trials and decisions: the inputs and their order, the criteria
+    and their postconditions, seed, claim, rule, intent, analysis, latency limits, and of the
+    options timeout, retries and the abort rule. So are the factors and covariates: trials under
+    other conditions are trials of something else. Not counted are pace (concurrency, rate),
+    budgets, overrides, the horizon and wording: a run may go on slower, longer or better
+    described.
+    """
+    return fingerprint(_decisive(plan))
+
+
+def hash_plain_plan(plain: dict[str, Any]) -> str:
+    """The hash of a plan as a record holds it, by whichever version it was written."""
+    return fingerprint(_decisive_part(deepcopy(plain)))
+
+
+def plan_differences(kept: Plan, given: Plan) -> tuple[str, ...]:
+    """What makes the hashes of two plans differ, each with the first place where it does."""
+    one, other = _decisive(kept), _decisive(given)
+    changed = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+    return tuple(
+        f"{_LABELS.get(name, name)} ({_first_change(name, one.get(name), other.get(name))})"
+        for name in changed
+    )
+
+
+def _decisive(plan: Plan) -> dict[str, Any]:
+    return _decisive_part(to_plain(plan))
+
+
+def _decisive_part(plain: dict[str, Any]) -> dict[str, Any]:
+    del plain["guards"]
+    if not plain["gates"]:
+        # A plan without them is known by what it was known by before there were any.
+        del plain["gates"]
+    options = plain.pop("options")
+    for path in _WORDING:
+        _drop(plain, *path)
+    plain["options"] = {name: options[name] for name in _DECISIVE_OPTIONS}
+    settled: dict[str, Any] = _settled(plain)
+    return settled
+
+
+def _drop(part: Any, name: str, *inner: str) -> None:
+    if isinstance(part, list):
+        for one in part:
+            _drop(one, name, *inner)
+    elif isinstance(part, dict) and inner:
+        _drop(part[name], *inner)
+    elif isinstance(part, dict):
+        part.pop(name, None)
+
+
+def _settled(part: Any) -> Any:
+    """Equal plans have equal hashes: 30 and 30.0 are one number."""
+    if isinstance(part, dict):
+        return {name: _settled(one) for name, one in part.items()}
+    if isinstance(part, list):
+        return [_settled(one) for one in part]
+    return int(part) if isinstance(part, float) and part.is_integer() else part
+
+
+def _first_change(place: str, one: Any, other: Any) -> str:
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        name = next(name for name in one if one[name] != other[name])
+        return _first_change(f"{place}.{name}", one[name], other[name])
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        at = next(at for at, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1])
+        return _first_change(f"{place}[{at}]", one[at], other[at])
+    return f"{place}: {excerpt(one)} there, {excerpt(other)} here"
