@@ -82,7 +82,7 @@ _SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 #: A built-in of each kind. Files that name it are the files a new one of its kind would touch.
 SAMPLES = {
     "check": ("ends_with",),
-    "service": ("HttpService", "http"),
+    "service": ("HttpService",),
     "report format": ("tap", "render_tap"),
     "run setting": ("rate_per_s",),
     "procedure": ("OBSERVATIONAL",),
@@ -124,6 +124,17 @@ class SourceFile:
         """The first folder below the package, or the module's own name at the top."""
         inside = self.path.relative_to(PACKAGE).parts
         return inside[0] if len(inside) > 1 else Path(inside[0]).stem
+
+    @property
+    def is_peripheral(self) -> bool:
+        """Whether no verdict needs the file: bridges to other tools, and the toolbox."""
+        inside = self.path.relative_to(PACKAGE).parts
+        return inside[0] == "contrib" or inside[:2] == ("stats", "toolbox")
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether `make stubs` writes the file."""
+        return "make stubs" in self.text[:600]
 
     @property
     def lines(self) -> int:
@@ -219,8 +230,8 @@ class Shape:
 
     @property
     def core(self) -> list[SourceFile]:
-        """Everything but `contrib`."""
-        return [file for file in self.files if file.package != "contrib"]
+        """Everything but the periphery: `contrib`, and the statistics that no verdict uses."""
+        return [file for file in self.files if not file.is_peripheral]
 
     @cached_property
     def functions(self) -> list[Function]:
@@ -259,7 +270,7 @@ class Shape:
     def files_naming(self, kind: str) -> list[Path]:
         """Hand-written files of the core that name the sample of a kind."""
         words = SAMPLES[kind]
-        return [file.path for file in self.core if file.names(words)]
+        return [file.path for file in self.core if file.names(words) and not file.is_generated]
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """The table: what is measured, and its value."""
@@ -271,7 +282,7 @@ class Shape:
         longer = sum(len(one.words) > 1 for one in self.functions) / len(self.functions)
         participles = len(self.participles()) / len(self.functions)
         yield "files / code lines", f"{len(self.files)} / {total:,}"
-        yield "core (without contrib): files / code lines", f"{len(self.core)} / {core:,}"
+        yield "core (without contrib and stats.toolbox)", f"{len(self.core)} / {core:,}"
         yield (
             "function length median / p95 / max",
             f"{statistics.median(lengths):.0f} / {p95} / {lengths[-1]}",
