@@ -329,7 +329,7 @@ def test_no_test_trials_are_inconclusive(rule: Rule) -> None:
 
     assert finding.decision is Decision.INCONCLUSIVE
     assert finding.caution is Caution.ZERO_EVALUABLE
-    assert (finding.p_value, finding.lower_bound) == (None, None)
+    assert (finding.cutoff, finding.p_value, finding.lower_bound) == (None, None, None)
 
 
 def test_no_trials_of_a_refused_plan_are_refused() -> None:

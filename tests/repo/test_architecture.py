@@ -1,4 +1,4 @@
-"""The page on the architecture says what is true: its files exist, its layers are the linted ones."""
+"""The page on the architecture is true: its files exist, and its layers are the linted ones."""
 
 from __future__ import annotations
 

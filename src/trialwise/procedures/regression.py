@@ -241,6 +241,9 @@ def decide_regression(
     )
     if design.refusal is not None:
         return _conclude(plan, tally, design, intent).to_finding(plan)
+    if not tally.trials:
+        # A cutoff needs a number of trials: without any there is nothing to hold against.
+        plan = replace(plan, cutoff=None, design=None)
     return PROCEDURE.conclude(plan, Counts(tally=tally, intent=intent)).to_finding(plan)
 
 
