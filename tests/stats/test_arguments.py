@@ -17,7 +17,7 @@ import pytest
 
 from trialwise import validation
 from trialwise.errors import InvalidArgument, TrialwiseError
-from trialwise.stats.binomial import binomial_cdf, binomial_pmf, binomial_pmfs, binomial_tail
+from trialwise.stats.binomial import binomial_cdf, binomial_pmf, binomial_tail
 from trialwise.stats.compliance_cutoffs import compliance_cutoff, minimum_trials
 from trialwise.stats.rate_intervals import (
     clopper_pearson,
@@ -30,6 +30,7 @@ from trialwise.stats.rate_intervals import (
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression_cutoffs import design_false_alarm, design_power, regression_cutoff
 from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.toolbox.binomial_weights import binomial_pmfs
 from trialwise.stats.toolbox.other_intervals import jeffreys, wilson_lower_rate
 from trialwise.stats.toolbox.precedence_law import precedence_cdf, precedence_rank
 

@@ -12,13 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from trialwise.stats.binomial import (
-    binomial_cdf,
-    binomial_pmf,
-    binomial_pmfs,
-    binomial_tail,
-    exact_tail,
-)
+from trialwise.stats.binomial import binomial_cdf, binomial_pmf, binomial_tail, exact_tail
+from trialwise.stats.toolbox.binomial_weights import binomial_pmfs
 
 #: Rates that a double holds exactly, so that rationals and doubles speak of the same number.
 BINARY_RATES = [Fraction(i, 32) for i in (1, 3, 8, 16, 20, 29, 31)]

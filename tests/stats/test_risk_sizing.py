@@ -19,15 +19,17 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.risk_sizing import (
     Sizing,
-    _smallest_held,
+    find_held_trials,
+    floor_required_trials,
+    resolved_required_trials,
+)
+from trialwise.stats.toolbox.planned_designs import (
     design_detectable_rate,
     design_power_at,
     design_required_trials,
     floor_detectable_rate,
     floor_power_at,
-    floor_required_trials,
     resolved_power_at,
-    resolved_required_trials,
 )
 
 
@@ -154,7 +156,7 @@ def test_a_size_whose_power_is_the_target_itself_is_enough() -> None:
     """Falling short is strictly below: 0.7, 0.8, 0.85, 0.8, 0.9 holds 0.8 from the second on."""
     powers = {1: 0.7, 2: 0.8, 3: 0.85, 4: 0.8, 5: 0.9}
 
-    assert _smallest_held("required trials", 5, 0.8, powers.__getitem__).trials == 2
+    assert find_held_trials("required trials", 5, 0.8, powers.__getitem__).trials == 2
 
 
 # Exact: resolved against a baseline that exists

@@ -19,8 +19,9 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.fisher import fisher_one_sided
 from trialwise.stats.regression_cutoffs import regression_cutoff
 from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.boschloo_rules import boschloo_cutoff, boschloo_size
 from trialwise.stats.toolbox.fisher_decision import fisher_rejects
-from trialwise.stats.unconditional import boschloo, boschloo_cutoff, boschloo_size
+from trialwise.stats.unconditional import boschloo
 
 Cells: TypeAlias = frozenset[tuple[int, int]]
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -40,7 +40,7 @@ _MODULES = {
     "autocorrelation": (
         "Alternative AutocorrelationTest autocorrelation_test lag_one_autocorrelation"
     ),
-    "binomial": "binomial_cdf binomial_pmf binomial_pmfs binomial_tail",
+    "binomial": "binomial_cdf binomial_pmf binomial_tail",
     "bounded_means": "bounded_mean_interval bounded_variance_interval weighted_mean_interval",
     "cluster_estimators": "ClusterEstimate ClusterMethod Estimand call_weighted prompt_weighted",
     "cluster_stratified": "StratifiedEstimate Stratum stratified",
@@ -103,11 +103,7 @@ _MODULES = {
     "regression_cutoffs": "RegressionCutoff design_false_alarm design_power regression_cutoff",
     "residual_harm": "PrevalenceSource ResidualHarm residual_harm_bound",
     "result_types": "Decision Interval Rule Undefined",
-    "risk_sizing": (
-        "Sizing design_detectable_rate design_power_at design_required_trials "
-        "floor_detectable_rate floor_power_at floor_required_trials resolved_power_at "
-        "resolved_required_trials"
-    ),
+    "risk_sizing": "Sizing floor_required_trials resolved_required_trials",
     "run_reliability": (
         "ReliabilitySummary confidence_band graceful_degradation recommend_runs "
         "recommend_runs_wilson reliability_decay_curve summarize variance_amplification"
@@ -122,7 +118,7 @@ _MODULES = {
         "DEFAULT_GATE DEFAULT_MINIMUM StabilityAcrossRuns StabilityFloors StabilityGate "
         "StabilityReport agent_stability agent_stability_across drift_flags stability_of_shape"
     ),
-    "unconditional": "BoschlooTest boschloo boschloo_cutoff boschloo_size",
+    "unconditional": "BoschlooTest boschloo",
 }
 # fmt: on
 _EXPORTS, __getattr__, __dir__ = lazy_names(

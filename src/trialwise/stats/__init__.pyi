@@ -15,7 +15,6 @@ from trialwise.stats.autocorrelation import autocorrelation_test as autocorrelat
 from trialwise.stats.autocorrelation import lag_one_autocorrelation as lag_one_autocorrelation
 from trialwise.stats.binomial import binomial_cdf as binomial_cdf
 from trialwise.stats.binomial import binomial_pmf as binomial_pmf
-from trialwise.stats.binomial import binomial_pmfs as binomial_pmfs
 from trialwise.stats.binomial import binomial_tail as binomial_tail
 from trialwise.stats.bounded_means import bounded_mean_interval as bounded_mean_interval
 from trialwise.stats.bounded_means import bounded_variance_interval as bounded_variance_interval
@@ -141,13 +140,7 @@ from trialwise.stats.result_types import Interval as Interval
 from trialwise.stats.result_types import Rule as Rule
 from trialwise.stats.result_types import Undefined as Undefined
 from trialwise.stats.risk_sizing import Sizing as Sizing
-from trialwise.stats.risk_sizing import design_detectable_rate as design_detectable_rate
-from trialwise.stats.risk_sizing import design_power_at as design_power_at
-from trialwise.stats.risk_sizing import design_required_trials as design_required_trials
-from trialwise.stats.risk_sizing import floor_detectable_rate as floor_detectable_rate
-from trialwise.stats.risk_sizing import floor_power_at as floor_power_at
 from trialwise.stats.risk_sizing import floor_required_trials as floor_required_trials
-from trialwise.stats.risk_sizing import resolved_power_at as resolved_power_at
 from trialwise.stats.risk_sizing import resolved_required_trials as resolved_required_trials
 from trialwise.stats.run_reliability import ReliabilitySummary as ReliabilitySummary
 from trialwise.stats.run_reliability import confidence_band as confidence_band
@@ -176,6 +169,9 @@ from trialwise.stats.toolbox.adaptive_sampling import adaptive_design as adaptiv
 from trialwise.stats.toolbox.beta_binomial import BetaBinomialFit as BetaBinomialFit
 from trialwise.stats.toolbox.beta_binomial import FitLocation as FitLocation
 from trialwise.stats.toolbox.beta_binomial import beta_binomial_fit as beta_binomial_fit
+from trialwise.stats.toolbox.binomial_weights import binomial_pmfs as binomial_pmfs
+from trialwise.stats.toolbox.boschloo_rules import boschloo_cutoff as boschloo_cutoff
+from trialwise.stats.toolbox.boschloo_rules import boschloo_size as boschloo_size
 from trialwise.stats.toolbox.boundary_stacks import CombinedBoundaries as CombinedBoundaries
 from trialwise.stats.toolbox.boundary_stacks import MissCondition as MissCondition
 from trialwise.stats.toolbox.boundary_stacks import combine_boundaries as combine_boundaries
@@ -254,6 +250,12 @@ from trialwise.stats.toolbox.nondegeneracy import NondegeneracyPlan as Nondegene
 from trialwise.stats.toolbox.nondegeneracy import nondegeneracy_planning as nondegeneracy_planning
 from trialwise.stats.toolbox.other_intervals import jeffreys as jeffreys
 from trialwise.stats.toolbox.other_intervals import wilson_lower_rate as wilson_lower_rate
+from trialwise.stats.toolbox.planned_designs import design_detectable_rate as design_detectable_rate
+from trialwise.stats.toolbox.planned_designs import design_power_at as design_power_at
+from trialwise.stats.toolbox.planned_designs import design_required_trials as design_required_trials
+from trialwise.stats.toolbox.planned_designs import floor_detectable_rate as floor_detectable_rate
+from trialwise.stats.toolbox.planned_designs import floor_power_at as floor_power_at
+from trialwise.stats.toolbox.planned_designs import resolved_power_at as resolved_power_at
 from trialwise.stats.toolbox.precedence_law import count_exceedances as count_exceedances
 from trialwise.stats.toolbox.precedence_law import precedence_cdf as precedence_cdf
 from trialwise.stats.toolbox.precedence_law import precedence_rank as precedence_rank
@@ -291,5 +293,3 @@ from trialwise.stats.trace_stability import drift_flags as drift_flags
 from trialwise.stats.trace_stability import stability_of_shape as stability_of_shape
 from trialwise.stats.unconditional import BoschlooTest as BoschlooTest
 from trialwise.stats.unconditional import boschloo as boschloo
-from trialwise.stats.unconditional import boschloo_cutoff as boschloo_cutoff
-from trialwise.stats.unconditional import boschloo_size as boschloo_size

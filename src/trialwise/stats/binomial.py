@@ -10,7 +10,7 @@ from trialwise.validation import require_count, require_integer, require_rate
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["binomial_cdf", "binomial_pmf", "binomial_pmfs", "binomial_tail"]
+__all__ = ["binomial_cdf", "binomial_pmf", "binomial_tail"]
 
 
 def binomial_pmf(k: int, n: SupportsIndex, p: float) -> float:
@@ -55,17 +55,6 @@ def binomial_tail(k: int, n: SupportsIndex, p: float) -> float:
     return raw_tail(require_integer("k", k), require_count("n", n), require_rate("p", p))
 
 
-def binomial_pmfs(n: SupportsIndex, p: float) -> list[float]:
-    """P(K = 0), …, P(K = n), by ratios outward from the mode.
-
-    Examples
-    --------
-    >>> [round(weight, 12) for weight in binomial_pmfs(2, 0.5)]
-    [0.25, 0.5, 0.25]
-    """
-    return raw_pmfs(require_count("n", n), require_rate("p", p))
-
-
 def raw_pmf(k: int, n: int, p: float) -> float:
     return binomial_weight(k, n, p, 1 - p) if 0 <= k <= n else 0.0
 
@@ -80,21 +69,6 @@ def raw_tail(k: int, n: int, p: float) -> float:
     if k > n:
         return 0.0
     return beta_cdf(p, k, n - k + 1) if k > 0 else 1.0
-
-
-def raw_pmfs(n: int, p: float) -> list[float]:
-    weights = [0.0] * (n + 1)
-    if p in (0, 1):
-        weights[n if p else 0] = 1.0
-        return weights
-    mode = min(int((n + 1) * p), n)
-    odds = p / (1 - p)
-    weights[mode] = raw_pmf(mode, n, p)
-    for k in range(mode, n):
-        weights[k + 1] = weights[k] * ((n - k) * odds / (k + 1))
-    for k in range(mode, 0, -1):
-        weights[k - 1] = weights[k] * (k / ((n - k + 1) * odds))
-    return weights
 
 
 def exact_tail(k: int, n: int, p: Fraction) -> Fraction:

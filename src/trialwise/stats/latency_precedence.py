@@ -245,7 +245,7 @@ def _existence(nb: int, nt: int, percentile: float, alpha: float) -> PrecedenceE
     test_rank = ceil_product(percentile, nt) if nt else None
     rank = breach = None
     if test_rank is not None and nb:
-        rank = _first_rank(test_rank - 1, nb, nt, alpha)
+        rank = first_rank(test_rank - 1, nb, nt, alpha)
     if test_rank is not None and rank is not None:
         breach = lower_tail(rank, test_rank - 1, nb, nt)
     return PrecedenceExistence(
@@ -260,7 +260,7 @@ def _existence(nb: int, nt: int, percentile: float, alpha: float) -> PrecedenceE
     )
 
 
-def _first_rank(below: int, nb: int, nt: int, alpha: float) -> int | None:
+def first_rank(below: int, nb: int, nt: int, alpha: float) -> int | None:
     """min{k : F(k, below) ≤ alpha}, from F(k, x; n_b, n_t) = F(n_t − x, n_b − k; n_t, n_b).
 
     Counted from the top, the rank is Fisher's cutoff with the two samples exchanged. That walk

@@ -34,17 +34,6 @@ __all__: list[str] = []
 _REFRESH = 128
 
 
-def smallest_rank(x: int, nb: int, nt: int, alpha: float) -> int | None:
-    """F falls as the rank rises, so the first rank at or below alpha is found by halving."""
-    if not reaches(nb, x, nb, nt, alpha):
-        return None
-    low, high = 0, nb
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if reaches(middle, x, nb, nt, alpha) else (middle, high)
-    return high
-
-
 def smallest_count(k: int, nb: int, nt: int, alpha: float) -> int:
     """The smallest x with F(k, x) > alpha: Fisher's integer cutoff. F(k, n_t) = 1 bounds it."""
     if k == 0:

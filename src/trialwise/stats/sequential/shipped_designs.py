@@ -3,8 +3,7 @@
 The shipped catalogue is one JSON file beside this module; reading it is the only input of the
 package. It is written again, after a change of the search, with
 
-    python -c "import sys; from trialwise.stats.sequential import shipped_designs as designs; \\
-        sys.stdout.write(designs.catalogue_text())" > src/trialwise/stats/sequential/designs.json
+    python -m tools.designs > src/trialwise/stats/sequential/designs.json
 
 Where other designs are kept is the caller's business: anything with `load` and `save` will do.
 """
@@ -12,8 +11,7 @@ Where other designs are kept is the caller's business: anything with `load` and 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from trialwise.errors import InvalidArgument
@@ -21,7 +19,7 @@ from trialwise.stats.sequential.boundary_rule import Rule, never
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.hypotheses import Hypotheses, Mix, even_mix, list_looks
 
-__all__ = ["DesignCache", "catalogue_text", "design_key", "list_catalogue", "shipped_design"]
+__all__ = ["DesignCache", "design_key", "shipped_design"]
 
 #: Part of every key, and changed with the search, so that no older design is taken for a new one.
 EDITION = 1
@@ -35,9 +33,6 @@ RATES = (
     *((p0, round(p0 - 0.05, 2)) for p0 in (0.90, 0.95, 0.97, 0.98, 0.99)),
     *((p0, round(p0 - 0.02, 2)) for p0 in (0.98, 0.99)),
 )
-
-#: The shipped caps, besides twice the exact fixed sample.
-CAPS = (30, 50, 100, 200)
 
 
 class DesignCache(Protocol):
@@ -108,7 +103,7 @@ def optimal_design(
     )
     if kept is not None:
         return kept
-    design = _search_design(hypotheses, cap, batch, mix or even_mix(hypotheses))
+    design = search_design(hypotheses, cap, batch, mix or even_mix(hypotheses))
     if cache is not None:
         cache.save(key, design.to_dict())
     return design
@@ -149,28 +144,7 @@ def shipped_design(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDe
     return None
 
 
-def list_catalogue() -> Iterator[tuple[Hypotheses, int]]:
-    """Every pair of hypotheses in the catalogue with every cap, in the order of the file."""
-    from trialwise.stats.sequential.bound import first_deciding
-
-    for p0, p1 in RATES:
-        hypotheses = Hypotheses(p0, p1, ALPHA, BETA)
-        for cap in sorted({*CAPS, 2 * first_deciding(hypotheses, start=1).trials}):
-            yield hypotheses, cap
-
-
-def catalogue_text() -> str:
-    """The catalogue, searched anew: one design a line."""
-    import json
-
-    lines = (
-        json.dumps(_encode_design(_search_design(c, n, BATCH, even_mix(c))))
-        for c, n in list_catalogue()
-    )
-    return "[\n" + ",\n".join(lines) + "\n]\n"
-
-
-def _search_design(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> SequentialDesign:
+def search_design(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> SequentialDesign:
     from trialwise.stats.sequential.optimal import find_optimal
 
     found = find_optimal(hypotheses, cap, batch, mix)
@@ -184,18 +158,6 @@ def _search_design(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Se
     )
 
 
-def _encode_design(design: SequentialDesign) -> dict[str, Any]:
-    """A design as where its boundaries step up: entry f is the trial count of step f."""
-    return {
-        "p0": design.p0,
-        "p1": design.p1,
-        "cap": design.cap,
-        "certificate": design.certificate,
-        "accept": _steps(design.accept),
-        "reject": _steps(design.reject),
-    }
-
-
 def _decode_design(hypotheses: Hypotheses, entry: Mapping[str, Any]) -> SequentialDesign:
     rule = never(entry["cap"])
     for n in list_looks(entry["cap"], BATCH):
@@ -204,7 +166,3 @@ def _decode_design(hypotheses: Hypotheses, entry: Mapping[str, Any]) -> Sequenti
     return SequentialDesign.from_rule(
         Method.OPTIMAL, hypotheses, BATCH, Rule(*rule), certificate=entry["certificate"]
     )
-
-
-def _steps(boundary: tuple[int, ...]) -> list[int]:
-    return [n for n, (a, b) in enumerate(pairwise(boundary), 1) for _ in range(b - a)]

@@ -7,12 +7,14 @@ Comparing with a baseline:
 - `margin_tests`: show that a rate is at most a margin below the baseline's
 - `predictive`: a cutoff from the posterior of the baseline, instead of Fisher's test
 - `fisher_decision`: decide one two-by-two table by Fisher's test, exactly at the boundary
+- `boschloo_rules`: Boschloo's unconditional test as a rule for a planned test
 - `precedence_law`: the distribution behind the latency rule and Fisher's test
 - `implied_levels`: the confidence that a threshold somebody chose amounts to
 
 Sizing a test:
 
 - `detectable_drops`: the smallest drop that a number of trials detects
+- `planned_designs`: power and detectable rate of a regression test that is only planned
 - `nondegeneracy`: the trials from which on a latency percentile is more than the maximum
 
 Early stopping and many looks:
@@ -41,6 +43,7 @@ Repeated inputs and many tasks:
 
 Distributions and intervals:
 
+- `binomial_weights`: all probabilities of a binomial distribution
 - `hypergeometric_law`: trials drawn from a finite corpus
 - `other_intervals`: the Jeffreys interval, and Wilson's bound around a rate
 - `boundary_stacks`: the probability that several guardrails miss together
@@ -55,6 +58,8 @@ from trialwise.lazy_exports import lazy_names
 MODULES = {
     "adaptive_sampling": "AdaptiveCharacteristic AdaptiveDesign adaptive_design",
     "beta_binomial": "BetaBinomialFit FitLocation beta_binomial_fit",
+    "binomial_weights": "binomial_pmfs",
+    "boschloo_rules": "boschloo_cutoff boschloo_size",
     "boundary_stacks": "CombinedBoundaries MissCondition combine_boundaries",
     "cluster_correlation": (
         "ClusterSummary IccMethod design_effect effective_trials intraclass_correlation "
@@ -83,6 +88,10 @@ MODULES = {
     "margin_tests": "NonInferiority noninferiority noninferiority_size",
     "nondegeneracy": "NondegeneracyPlan nondegeneracy_planning",
     "other_intervals": "jeffreys wilson_lower_rate",
+    "planned_designs": (
+        "design_detectable_rate design_power_at design_required_trials floor_detectable_rate "
+        "floor_power_at resolved_power_at"
+    ),
     "precedence_law": "count_exceedances precedence_cdf precedence_rank",
     "predictive": (
         "JEFFREYS PosteriorPredictive PredictiveCutoff posterior_predictive predictive_cutoff "

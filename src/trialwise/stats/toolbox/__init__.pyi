@@ -6,6 +6,9 @@ from trialwise.stats.toolbox.adaptive_sampling import adaptive_design as adaptiv
 from trialwise.stats.toolbox.beta_binomial import BetaBinomialFit as BetaBinomialFit
 from trialwise.stats.toolbox.beta_binomial import FitLocation as FitLocation
 from trialwise.stats.toolbox.beta_binomial import beta_binomial_fit as beta_binomial_fit
+from trialwise.stats.toolbox.binomial_weights import binomial_pmfs as binomial_pmfs
+from trialwise.stats.toolbox.boschloo_rules import boschloo_cutoff as boschloo_cutoff
+from trialwise.stats.toolbox.boschloo_rules import boschloo_size as boschloo_size
 from trialwise.stats.toolbox.boundary_stacks import CombinedBoundaries as CombinedBoundaries
 from trialwise.stats.toolbox.boundary_stacks import MissCondition as MissCondition
 from trialwise.stats.toolbox.boundary_stacks import combine_boundaries as combine_boundaries
@@ -84,6 +87,12 @@ from trialwise.stats.toolbox.nondegeneracy import NondegeneracyPlan as Nondegene
 from trialwise.stats.toolbox.nondegeneracy import nondegeneracy_planning as nondegeneracy_planning
 from trialwise.stats.toolbox.other_intervals import jeffreys as jeffreys
 from trialwise.stats.toolbox.other_intervals import wilson_lower_rate as wilson_lower_rate
+from trialwise.stats.toolbox.planned_designs import design_detectable_rate as design_detectable_rate
+from trialwise.stats.toolbox.planned_designs import design_power_at as design_power_at
+from trialwise.stats.toolbox.planned_designs import design_required_trials as design_required_trials
+from trialwise.stats.toolbox.planned_designs import floor_detectable_rate as floor_detectable_rate
+from trialwise.stats.toolbox.planned_designs import floor_power_at as floor_power_at
+from trialwise.stats.toolbox.planned_designs import resolved_power_at as resolved_power_at
 from trialwise.stats.toolbox.precedence_law import count_exceedances as count_exceedances
 from trialwise.stats.toolbox.precedence_law import precedence_cdf as precedence_cdf
 from trialwise.stats.toolbox.precedence_law import precedence_rank as precedence_rank

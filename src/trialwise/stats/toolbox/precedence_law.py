@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
 from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats.latency_precedence import first_rank
 from trialwise.validation import require_count, require_open_rate
 
 if TYPE_CHECKING:
@@ -13,7 +18,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from trialwise.stats.latency_percentiles import check_latencies, check_percentile, nearest_rank
-from trialwise.stats.precedence import lower_tail, smallest_rank
+from trialwise.stats.precedence import lower_tail
 
 __all__ = ["count_exceedances", "precedence_cdf", "precedence_rank"]
 
@@ -69,7 +74,7 @@ def precedence_rank(
     x = require_count("count", count)
     if x > nt:
         raise InvalidArgument("count", count, f"be at most test ({nt})")
-    return smallest_rank(x, nb, nt, require_open_rate("alpha", alpha))
+    return first_rank(x, nb, nt, require_open_rate("alpha", alpha))
 
 
 def count_exceedances(

@@ -14,8 +14,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from trialwise.stats.binomial import raw_pmfs
 from trialwise.stats.result_types import Undefined
+from trialwise.stats.toolbox.binomial_weights import raw_pmfs
 
 #: Nothing here is public: the charts of this package are.
 __all__: list[str] = []
