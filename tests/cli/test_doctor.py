@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from trialwise.cli import doctor_command as doctor
-from trialwise.cli.examination import Status, _write_trouble
+from trialwise.cli.doctor_command import Status, _write_trouble
 
 SUITE = """
 service: {service}

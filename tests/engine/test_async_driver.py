@@ -14,11 +14,10 @@ import anyio
 import pytest
 
 from trialwise.engine.drivers.async_driver import run_plan
-from trialwise.engine.input_order import issue_places
 from trialwise.engine.ports import Service, ServiceError, TrialContext
 from trialwise.engine.run_events import CriterionDecided, RunEnded, RunStarted, TrialDone
 from trialwise.engine.run_state import RunOutcome
-from trialwise.engine.seeds import trial_seeds
+from trialwise.engine.trial_inputs import issue_places, trial_seeds
 from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion

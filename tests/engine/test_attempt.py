@@ -10,9 +10,8 @@ from typing import Any, NoReturn
 import anyio
 import pytest
 
-from trialwise.engine.attempt import Caller, Response
+from trialwise.engine.attempt import LONGEST_WAIT_S, Caller, Response
 from trialwise.engine.excerpts import Excerpts
-from trialwise.engine.pacing import LONGEST_WAIT_S
 from trialwise.engine.ports import ServiceError, SystemClock, Timer, TrialContext
 from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply

@@ -11,10 +11,9 @@ import pytest
 
 from trialwise.engine.drivers.async_driver import run_plan
 from trialwise.engine.drivers.blocking_driver import drive
-from trialwise.engine.input_order import issue_places
 from trialwise.engine.ledger import Ledger
 from trialwise.engine.run_state import Pause, RunState, TrialStart, combine_stops
-from trialwise.engine.seeds import trial_seeds
+from trialwise.engine.trial_inputs import issue_places, trial_seeds
 from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion

@@ -7,7 +7,7 @@ from types import FrameType
 
 import pytest
 
-from trialwise.plugin.interrupts import held_back
+from trialwise.plugin.other_plugins import held_back
 
 
 def test_the_first_waits_for_the_end_of_the_block() -> None:

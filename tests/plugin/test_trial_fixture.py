@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from trialwise.engine.input_order import issue_places
-from trialwise.engine.seeds import trial_seeds
+from trialwise.engine.trial_inputs import issue_places, trial_seeds
 from trialwise.model.evidence import StopReason
 from trialwise.model.outcome import FailReason
 from trialwise.model.reply import Usage

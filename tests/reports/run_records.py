@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.revising import replace
 
-from trialwise.engine.input_order import issue_places
+from trialwise.engine.trial_inputs import issue_places
 from trialwise.model.baseline import Baseline, BaselineReference, CriterionBaseline
 from trialwise.model.claim import Claim
 from trialwise.model.contract import Contract, Latency, LatencyConstraint

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import trialwise as tw
-from trialwise.runtime._tables import LIBRARIES, FrameLibraryMissing, Library
 from trialwise.runtime.comparing import Comparison, compare
+from trialwise.runtime.frames import LIBRARIES, FrameLibraryMissing, Library
 
 QUESTIONS = [
     tw.Input(id="sum", value="15 * 37?", stratum="maths"),

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from trialwise.errors import BaselineError, InvalidArgument
 from trialwise.model.baseline import Baseline, CriterionBaseline
 from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
-from trialwise.stores._names import safe_name
+from trialwise.stores._files import safe_name
 from trialwise.stores.baselines import BaselineStore
 
 CREATED = datetime(2026, 5, 15, 9, 0, tzinfo=UTC)

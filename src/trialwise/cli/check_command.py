@@ -45,7 +45,7 @@ def command(
     from trialwise.model.codec import to_plain
     from trialwise.pages.run_rules import render_rules
     from trialwise.procedures.forecast import forecast
-    from trialwise.runtime.expected_expense import expense_of
+    from trialwise.runtime.earlier_runs import expense_of
     from trialwise.runtime.preparing import prepare_runs
     from trialwise.runtime.workspace import Workspace
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trialwise.cli.exits import ExitCode
 
-__all__ = ["command"]
+if TYPE_CHECKING:
+    from trialwise.documents.blocks import Document, Tone
+    from trialwise.suite import Suite
+
+__all__ = ["Check", "Status", "command"]
 
 
 @click.command("doctor")
@@ -31,7 +41,6 @@ def command(file: Path | None, as_json: bool) -> int:
       trialwise doctor
       trialwise doctor --json
     """
-    from trialwise.cli.examination import build_doctor_page, examine
     from trialwise.cli.printing import output_of, say, say_json
 
     checks = examine(file)
@@ -57,3 +66,292 @@ def command(file: Path | None, as_json: bool) -> int:
 
         say(render_document_text(build_doctor_page(checks), output_of()).rstrip())
     return ExitCode.REFUSED if failed else ExitCode.PASS
+
+
+#: As the package's metadata says it.
+_OLDEST_PYTHON = (3, 11)
+
+
+#: A host that does not answer by then is not there for a run either.
+_CONNECT_S = 2.0
+
+
+class Status(StrEnum):
+    """How a check came out."""
+
+    OK = "OK"
+    WARN = "WARN"
+    """A run works without it."""
+    FAIL = "FAIL"
+
+
+_TONES: dict[Status, Tone] = {Status.OK: "pass", Status.WARN: "open", Status.FAIL: "fail"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing looked at."""
+
+    name: str
+    status: Status
+    found: str
+    advice: str = ""
+    """What to do, where there is something to do."""
+
+
+def examine(file: Path | None) -> list[Check]:
+    """Everything that can be said without a trial.
+
+    Args:
+        file: The suite; looked for in this folder and above where None.
+    """
+    checks = [_python(), *_libraries(), _terminal(), _cache()]
+    suite, found = _suite(file)
+    checks.append(found)
+    if suite is not None:
+        checks += [*_folders(suite), *_services(suite)]
+    return checks
+
+
+def build_doctor_page(checks: Sequence[Check]) -> Document:
+    """A row for each check, with what to do below it, and a line for all of them."""
+    from trialwise.documents.blocks import Badge, Document, Row, Table
+    from trialwise.documents.numbers import as_count
+
+    rows = [
+        Row(
+            cells=(
+                Badge(word=check.status.value, tone=_TONES[check.status]),
+                check.name,
+                "\n".join(filter(None, (check.found, check.advice))),
+            )
+        )
+        for check in checks
+    ]
+    failed = sum(check.status is Status.FAIL for check in checks)
+    warned = sum(check.status is Status.WARN for check in checks)
+    ready = f"{as_count(failed, 'thing')} to put right" if failed else "nothing to put right"
+    note = f"{ready}, {as_count(warned, 'warning')}" if warned else ready
+    table = Table(
+        heading="", columns=("", "", ""), rows=tuple(rows), notes=(note,), words=(0, 1, 2)
+    )
+    return Document(kind="Doctor", title="", blocks=(table,))
+
+
+def _python() -> Check:
+    from platform import python_version
+
+    found = f"{python_version()}, {sys.executable}"
+    if sys.version_info >= _OLDEST_PYTHON:
+        return Check(name="python", status=Status.OK, found=found)
+    needed = ".".join(map(str, _OLDEST_PYTHON))
+    return Check(
+        name="python", status=Status.FAIL, found=found, advice=f"Use Python {needed} or newer."
+    )
+
+
+def _libraries() -> Iterator[Check]:
+    """What the package's own metadata asks for."""
+    from importlib.metadata import PackageNotFoundError, requires, version
+
+    try:
+        wanted = [one for one in requires("trialwise") or () if "extra ==" not in one]
+    except PackageNotFoundError:
+        yield Check(
+            name="trialwise",
+            status=Status.WARN,
+            found="not installed as a package",
+            advice="Install it: pip install trialwise.",
+        )
+        return
+    yield Check(name="trialwise", status=Status.OK, found=version("trialwise"))
+    there, missing = [], []
+    for requirement in wanted:
+        name = _project_of(requirement)
+        try:
+            there.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(requirement)
+    if missing:
+        packages = " ".join(f"'{one}'" for one in missing)
+        yield Check(
+            name="libraries",
+            status=Status.FAIL,
+            found=f"missing: {', '.join(map(_project_of, missing))}",
+            advice=f"Install what is missing: pip install {packages}",
+        )
+    else:
+        yield Check(name="libraries", status=Status.OK, found=", ".join(there))
+
+
+def _project_of(requirement: str) -> str:
+    """The name in a requirement such as `click>=8.2`."""
+    import re
+
+    found = re.match(r"[A-Za-z0-9._-]+", requirement)
+    return found[0] if found else requirement
+
+
+def _terminal() -> Check:
+    from trialwise.renderers.capabilities import read_capabilities
+
+    able = read_capabilities(sys.stdout)
+    kind = "a terminal" if sys.stdout.isatty() else "no terminal (a file, a pipe or a CI log)"
+    colour = "colour" if able.colour else "no colour"
+    signs = "unicode" if able.unicode else "ASCII only"
+    found = f"{kind}, {able.width} columns, {colour}, {signs}"
+    if able.unicode:
+        return Check(name="output", status=Status.OK, found=found)
+    return Check(
+        name="output",
+        status=Status.WARN,
+        found=found,
+        advice="Reports are spelled in ASCII. For α and ≥ set PYTHONUTF8=1, or a UTF-8 locale.",
+    )
+
+
+def _cache() -> Check:
+    from trialwise.stores.designs import FileDesignCache
+
+    folder = FileDesignCache.default()._folder
+    trouble = _write_trouble(folder)
+    if trouble is None:
+        return Check(name="cache", status=Status.OK, found=str(folder))
+    return Check(
+        name="cache",
+        status=Status.WARN,
+        found=f"{folder}: {trouble}",
+        advice="Unusual designs are searched for again in every run. Set TRIALWISE_CACHE to a "
+        "folder that can be written to.",
+    )
+
+
+def _suite(file: Path | None) -> tuple[Suite | None, Check]:
+    from trialwise.cli.printing import near
+    from trialwise.documents.numbers import as_count
+    from trialwise.suite import SuiteError, SuiteNotFound, find_suite, load_suite
+
+    try:
+        path = find_suite(Path.cwd()) if file is None else file
+        suite = load_suite(path, environment=os.environ)
+    except SuiteNotFound as error:
+        return None, Check(name="suite", status=Status.WARN, found=str(error))
+    except SuiteError as error:
+        return None, Check(name="suite", status=Status.FAIL, found=str(error))
+    contracts = as_count(len(suite.contracts), "contract")
+    count = sum(len(one.contract.criteria) for one in suite.contracts)
+    criteria = "1 criterion" if count == 1 else f"{count} criteria"
+    found = f"{near(path)}: {contracts}, {criteria}"
+    return suite, Check(name="suite", status=Status.OK, found=found)
+
+
+def _folders(suite: Suite) -> Iterator[Check]:
+    from trialwise.cli.printing import near
+
+    folders = {"runs": suite.runs_folder, "baselines": suite.baselines_folder}
+    folders |= {f"{report.format} report": report.path.parent for report in suite.reports}
+    for name, folder in folders.items():
+        trouble = _write_trouble(folder)
+        shown = near(folder)
+        if trouble is None:
+            yield Check(name=name, status=Status.OK, found=shown)
+        else:
+            yield Check(
+                name=name,
+                status=Status.FAIL,
+                found=f"{shown}: {trouble}",
+                advice="Change its permissions, or name another folder in the suite.",
+            )
+
+
+def _write_trouble(folder: Path) -> str | None:
+    """Why nothing could be written to a folder; one that is not there yet would be made."""
+    from tempfile import TemporaryFile
+
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        with TemporaryFile(dir=folder):
+            return None
+    except OSError as error:
+        return f"cannot be written to ({error.strerror or error})"
+
+
+def _services(suite: Suite) -> Iterator[Check]:
+    """Each service once, however many contracts share it."""
+    names: dict[int, list[str]] = {}
+    services: dict[int, Any] = {}
+    for one in suite.contracts:
+        services[id(one.contract.service)] = one.contract.service
+        names.setdefault(id(one.contract.service), []).append(one.name)
+    for key, service in services.items():
+        for check in _service(", ".join(names[key]), service):
+            # An address may have come from the environment, and is then nobody's to print.
+            yield replace(check, found=suite.redaction(check.found))
+
+
+def _service(contracts: str, service: Any) -> Iterator[Check]:
+    from trialwise.services import AgentService, ChatService, CommandService, HttpService
+    from trialwise.services.secret_headers import resolve
+
+    name = f"service of {contracts}"
+    match service:
+        case CommandService():
+            yield _program(name, service._argv[0], service._cwd or "", service._env.get("PATH"))
+        case HttpService():
+            yield _endpoint(name, resolve(service._url, service._environment))
+        case ChatService():
+            yield _endpoint(name, service._base_url)
+        case AgentService():
+            yield _endpoint(name, service._base_url)
+            for tools, server in service._servers.items():
+                name = f"server {tools} of {contracts}"
+                if server.url is not None:
+                    yield _endpoint(name, resolve(server.url, service._environment))
+                else:
+                    search = server.env.get("PATH")
+                    yield _program(name, server.command[0], server.cwd or "", search)
+        case _:
+            # A function was imported and a recording was read when the suite was loaded.
+            yield Check(name=name, status=Status.OK, found=repr(service))
+
+
+def _program(name: str, program: str, folder: str, search: str | None) -> Check:
+    from shutil import which
+
+    if "{" in program:
+        return Check(name=name, status=Status.WARN, found=f"{program}: known only in a trial")
+    # As a process finds it: a path with a slash starts from where the program runs.
+    found = which(os.path.join(folder, program) if os.sep in program else program, path=search)
+    if found is not None:
+        return Check(name=name, status=Status.OK, found=found)
+    return Check(
+        name=name,
+        status=Status.FAIL,
+        found=f"there is no program {program!r}",
+        advice="Install it, put its folder on the PATH, or correct `command` in the suite.",
+    )
+
+
+def _endpoint(name: str, url: str) -> Check:
+    import socket
+    from urllib.parse import urlsplit
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    host, port = parts.hostname, parts.port or {"https": 443}.get(parts.scheme, 80)
+    if host is None or "{" in parts.netloc:
+        return Check(name=name, status=Status.WARN, found=f"{url}: known only in a trial")
+    if parts.scheme in getproxies() and not proxy_bypass(host):
+        return Check(name=name, status=Status.WARN, found=f"{url}: behind a proxy, not looked at")
+    try:
+        with socket.create_connection((host, port), timeout=_CONNECT_S):
+            return Check(name=name, status=Status.OK, found=f"{url} can be reached")
+    except OSError as error:
+        why = error.strerror or str(error) or "no answer in time"
+        return Check(
+            name=name,
+            status=Status.FAIL,
+            found=f"{url} cannot be reached: {why}",
+            advice="Start the service, or correct its address in the suite.",
+        )

@@ -127,7 +127,7 @@ def _progress() -> tuple[Listener, ...]:
 
 def _announce(suite: Suite, prepared: Sequence[PreparedRun]) -> None:
     from trialwise.pages.run_rules import render_rules
-    from trialwise.runtime.expected_expense import expense_of
+    from trialwise.runtime.earlier_runs import expense_of
 
     for one in prepared:
         if one.finished is None:
@@ -161,7 +161,7 @@ def _run(prepared: Sequence[PreparedRun], space: Workspace) -> tuple[list[RunRec
 def _with_recording(prepared: list[PreparedRun], given: dict[str, Any]) -> list[PreparedRun]:
     if given["replay"] is None and given["record"] is None:
         return prepared
-    from trialwise.runtime.recording import record_replies, replay_replies
+    from trialwise.runtime.running import record_replies, replay_replies
 
     if given["replay"] is not None:
         return replay_replies(prepared, given["replay"])

@@ -3,18 +3,15 @@
 What a run knows, without I/O:
     run_state            which trial comes next, what is in flight, when the run is over
     experiment_state     the same for the trials of one list of inputs
-    criterion_progress   how one criterion stands, stream by stream
-    lookahead            does not start trials that will probably not be needed
-    input_order, seeds   which input and which seed each trial gets: functions of the plan alone
-    spending_meter       what the run takes, and the budget that ends it
-    pacing               the rate limit, and the waits between attempts
+    criterion_progress   how one criterion stands, and which trials it will probably not need
+    trial_inputs         which input and which seed each trial gets: functions of the plan alone
+    spending_meter       what trials and the run take, and the budget that ends the run
 
 What happens to one trial:
     attempt              the call: time limit, retries, the class of an error
     reply_checking       from a reply to a trial: what every criterion says of it
     excerpts             what of a reply is kept, without secrets
-    trial_expenses       what all attempts of a trial took together
-    gathering, cancellation   async details
+    async_calls          several calls at once, and who cancelled one
 
 Around it:
     drivers              run what the state hands out: on an event loop, or with an executor

@@ -7,18 +7,24 @@ record says how many.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import Any, NamedTuple
 
 from anyio import move_on_after
 
-from trialwise.engine.cancellation import is_unasked
+from trialwise.engine.async_calls import is_unasked
 from trialwise.engine.excerpts import Excerpts, error_text
-from trialwise.engine.pacing import retry_delay
 from trialwise.engine.ports import Service, ServiceError, Timer, TrialContext
 from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply
 
-__all__ = ["Caller", "Response", "fresh_copy"]
+__all__ = ["LONGEST_WAIT_S", "Caller", "Response", "fresh_copy"]
+
+#: The first wait; each further one is twice as long.
+_FIRST_WAIT_S = 0.5
+_LONGEST_BACKOFF_S = 30.0
+#: A server that asks for more is not worth a worker's wait: its trial ends as it is.
+LONGEST_WAIT_S = 600.0
 
 
 class Response(NamedTuple):
@@ -154,3 +160,20 @@ def _innermost(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
+
+
+def retry_delay(error: ServiceError, *, seed: int, attempt: int) -> float | None:
+    """Seconds before the next attempt, or None where it is not worth waiting.
+
+    What the other side asks for is honoured. Otherwise the wait doubles, with jitter so that
+    trials that failed together do not come back together.
+
+    Args:
+        error: How the attempt failed.
+        seed: The trial's, so that the jitter can be repeated.
+        attempt: How many attempts have been made.
+    """
+    if error.retry_after_s is not None:
+        return error.retry_after_s if error.retry_after_s <= LONGEST_WAIT_S else None
+    longest = min(_LONGEST_BACKOFF_S, _FIRST_WAIT_S * 2.0 ** (attempt - 1))
+    return longest * (0.5 + Random(f"retry/{seed}/{attempt}").random() / 2)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from trialwise.engine.criterion_progress import Progress
-from trialwise.engine.input_order import issue_places
-from trialwise.engine.seeds import trial_seeds
+from trialwise.engine.trial_inputs import issue_places, trial_seeds
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import AbortRule, Analysis

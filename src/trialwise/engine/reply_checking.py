@@ -11,11 +11,11 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
+from trialwise.engine.async_calls import gather
 from trialwise.engine.attempt import Response
 from trialwise.engine.excerpts import Excerpts, error_text
-from trialwise.engine.gathering import gather
 from trialwise.engine.ports import ServiceError
-from trialwise.engine.trial_expenses import known_sum, known_usage, with_expenses, with_setup
+from trialwise.engine.spending_meter import known_sum, known_usage, with_expenses, with_setup
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Check, Criterion
 from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome

@@ -14,7 +14,6 @@ from typing import NamedTuple, TypeAlias
 
 from trialwise.engine.criterion_progress import Progress
 from trialwise.engine.experiment_state import ExperimentState
-from trialwise.engine.pacing import Pacer
 from trialwise.engine.ports import Clock
 from trialwise.engine.spending_meter import Meter
 from trialwise.errors import InvalidArgument
@@ -257,3 +256,29 @@ def combine_stops(stops: Collection[StopReason]) -> StopReason:
             return reason
     early = (StopReason.DECIDED, StopReason.CURTAILED)
     return next((one for one in early if one in stops), StopReason.COMPLETE)
+
+
+class Pacer:
+    """Starts at equal distances, so that no second sees more of them than the rate.
+
+    Args:
+        rate_per_s: How many trials may start in a second.
+        clock: By which they are timed.
+    """
+
+    def __init__(self, rate_per_s: float, clock: Clock) -> None:
+        self._distance_s = 1 / rate_per_s
+        self._clock = clock
+        self._next_s = clock.monotonic()
+
+    def admit(self) -> bool:
+        """Whether a trial may start now; if so, it is taken to start."""
+        now = self._clock.monotonic()
+        if now < self._next_s:
+            return False
+        self._next_s = now + self._distance_s
+        return True
+
+    def seconds_left(self) -> float:
+        """How long it takes until the next start is due."""
+        return max(0.0, self._next_s - self._clock.monotonic())

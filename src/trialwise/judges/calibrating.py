@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from trialwise.engine.gathering import gather
-from trialwise.engine.seeds import derive_seed
+from trialwise.engine.async_calls import gather
+from trialwise.engine.trial_inputs import derive_seed
 from trialwise.errors import TrialwiseError
 from trialwise.judges.calibration import Calibration
 from trialwise.judges.gold import GoldSet, GoldSetError, GoldUnit

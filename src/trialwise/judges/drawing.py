@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from trialwise.engine.seeds import derive_seed
+from trialwise.engine.trial_inputs import derive_seed
 from trialwise.errors import InvalidArgument
 from trialwise.judges.gold import GoldSetError
 from trialwise.model.fingerprint import sampling_fingerprint

@@ -12,9 +12,9 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from trialwise.engine.gathering import gather
+from trialwise.engine.async_calls import gather
 from trialwise.engine.ports import Service, SystemClock, Timer
-from trialwise.engine.seeds import derive_seed
+from trialwise.engine.trial_inputs import derive_seed
 from trialwise.errors import InvalidArgument
 from trialwise.judges.cache import VoteCache
 from trialwise.judges.jurors import (

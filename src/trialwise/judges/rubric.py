@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 from trialwise.checks.check_base import Check, Unreadable
 from trialwise.checks.quoting import failed, printable
 from trialwise.checks.reply_reading import expected_of, text_of
-from trialwise.engine.gathering import gather
+from trialwise.engine.async_calls import gather
 from trialwise.engine.ports import Service, SystemClock, Timer
-from trialwise.engine.seeds import derive_seed
+from trialwise.engine.trial_inputs import derive_seed
 from trialwise.errors import InvalidArgument
 from trialwise.judges.cache import VoteCache
 from trialwise.judges.calibration import Calibration, GoldFiles

@@ -3,8 +3,7 @@
 Collected:
     settings          command line and ini file
     marker            `@pytest.mark.trials(...)` to criteria and options
-    identity          what makes a test the same test, for its baselines
-    admission         a marked test with its plan; what earlier sessions left of it
+    admission         a marked test with its identity and plan; what earlier sessions left of it
 
 Run:
     hooks             what pytest calls; the session's own state
@@ -13,16 +12,14 @@ Run:
     pytest_driver     drives the engine's run state from pytest's main thread
     trial_items       one trial as a pytest item of its own
     one_by_one        a trial in the main thread, through every hook of pytest
-    side_by_side      several trials at once, with `ownership` of fixtures and `bodies` to run
+    side_by_side      several trials at once, each with fixtures of its own; `bodies` run
     trial_fixture     the `trial` fixture
-    endings           how a body ended: passed, failed, error by class
-    interrupts        Ctrl-C
     session_budget    limits of the whole session, shared by its workers
-    other_plugins     what other plugins mean for a test that is run many times
+    other_plugins     what other plugins and Ctrl-C mean for a test that is run many times
     workbench         the `trialwise` fixture
 
 Shown:
-    reasons           why trials failed, with one traceback each
+    reasons           how bodies ended and why trials failed, with one traceback each
     reporting         what pytest shows of a verdict
     summary           what stands at the end of the session, or before it
 

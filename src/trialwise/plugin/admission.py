@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import ast
+import copy
+import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from trialwise.checks import function_source
+from trialwise.checks.criterion_scopes import _Described
 from trialwise.errors import BaselineError, DesignRefused, TrialwiseError
 from trialwise.model.contract import Contract
+from trialwise.model.criterion import Check
+from trialwise.model.fingerprint import fingerprint
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
-from trialwise.plugin.identity import body_of
 from trialwise.plugin.marker import MarkerError, read_marker
 from trialwise.plugin.settings import Settings
-from trialwise.runtime.resuming import EarlierRun, EarlierRuns
+from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns
 
 if TYPE_CHECKING:
     from datetime import datetime
 
 __all__ = ["CASE", "Case", "Earlier", "admit"]
+
 
 #: Fixtures that change or catch what belongs to the whole process.
 _PROCESS_WIDE = frozenset(
@@ -158,3 +167,43 @@ class Earlier:
 
         purpose = "measure" if self._settings.measure else "test"
         return self._runs.find(case.contract.name, make_plan, purpose=purpose)
+
+
+def body_of(function: object) -> Check:
+    """A test's function as the postcondition that its criteria are known by."""
+    plain = inspect.unwrap(function) if callable(function) else function
+    return partial(body, getattr(plain, "__qualname__", ""), _contents(plain))
+
+
+def body(name: str, contents: str) -> None:
+    """Stands for a test's function in a fingerprint; pytest is who runs the function itself."""
+
+
+def _contents(function: object) -> str:
+    if not isinstance(function, FunctionType):
+        return ""
+    described: Any = _Described()._function(function)
+    return fingerprint({**described, "source": _unmarked_source(function)})
+
+
+def _unmarked_source(function: FunctionType) -> str:
+    try:
+        node: Any = function_source.find_node(function.__code__)
+    except (OSError, TypeError, ValueError, SyntaxError, RecursionError):
+        node = None
+    if node is None:
+        return function_source.source_of(function.__code__)
+    plain = copy.copy(node)
+    plain.decorator_list = [one for one in node.decorator_list if not _is_mark(one)]
+    return function_source.write_node(plain)
+
+
+def _is_mark(decorator: ast.expr) -> bool:
+    """Whether a decorator is `pytest.mark.…`, called or not, however pytest was imported."""
+    node: ast.expr = decorator.func if isinstance(decorator, ast.Call) else decorator
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    parts.append(node.id if isinstance(node, ast.Name) else "")
+    return "mark" in parts[1:]

@@ -21,10 +21,9 @@ from trialwise.model.sampling import Input
 from trialwise.model.verdict import Decision
 from trialwise.plugin import other_plugins
 from trialwise.plugin.admission import CASE, Case, Earlier, admit
-from trialwise.plugin.endings import Ending
 from trialwise.plugin.one_by_one import OneByOne
 from trialwise.plugin.pytest_driver import TestRun
-from trialwise.plugin.reasons import Reasons
+from trialwise.plugin.reasons import Ending, Reasons
 from trialwise.plugin.reporting import Judged, headline, properties_of, verdict_repr
 from trialwise.plugin.session_budget import SessionBudget
 from trialwise.plugin.settings import Settings

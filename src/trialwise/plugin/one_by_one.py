@@ -13,8 +13,8 @@ import pytest
 
 from trialwise.engine.run_state import TrialStart
 from trialwise.model.outcome import CheckResult
-from trialwise.plugin.endings import Ending, ending_of
-from trialwise.plugin.interrupts import held_back, interrupts_of
+from trialwise.plugin.other_plugins import held_back, interrupts_of
+from trialwise.plugin.reasons import Ending, ending_of
 from trialwise.plugin.trial_fixture import UnknownCriterion
 from trialwise.plugin.trial_items import TrialItem, forget_item
 

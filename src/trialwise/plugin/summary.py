@@ -175,7 +175,7 @@ def _write_reports(decided: Sequence[dict[str, Any]], settings: Settings) -> Ite
 def write_plans(config: pytest.Config, plans: Sequence[Plan], settings: Settings) -> None:
     """Print plans instead of running them."""
     from trialwise.pages.run_rules import render_rules
-    from trialwise.runtime.expected_expense import expense_of
+    from trialwise.runtime.earlier_runs import expense_of
 
     terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pytest
 from _pytest.runner import check_interactive_exception
 
-from trialwise.plugin.interrupts import interrupts_of
+from trialwise.plugin.other_plugins import interrupts_of
 from trialwise.plugin.trial_items import shared_fixtures
 
 __all__ = ["report_phases"]

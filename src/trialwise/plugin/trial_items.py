@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trialwise.plugin.endings import PASSED, Ending
+from trialwise.plugin.reasons import PASSED, Ending
 
 if TYPE_CHECKING:
     from trialwise.plugin.trial_fixture import TrialHandle

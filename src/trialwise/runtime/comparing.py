@@ -26,19 +26,16 @@ from trialwise.procedures.comparing.criterion_comparison import fewest_discordan
 from trialwise.procedures.comparing.run_comparison import compare_records
 from trialwise.runtime.deciding import decide_and_keep
 from trialwise.runtime.interleaving import SidePlan, drive_in_turn
-from trialwise.runtime.preparing import prepare
+from trialwise.runtime.preparing import options_of, prepare
 from trialwise.runtime.result import Result
-from trialwise.runtime.service_placement import open_service
-from trialwise.runtime.settings import options_of
-from trialwise.runtime.workspace import Workspace
+from trialwise.runtime.workspace import Workspace, open_service
 from trialwise.stats.multiplicity import Correction
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from trialwise.engine.run_state import RunOutcome
-    from trialwise.runtime._tables import Library
-    from trialwise.runtime.frames import ComparisonFrame
+    from trialwise.runtime.frames import ComparisonFrame, Library
     from trialwise.stores.runs import StoredRun
 
 __all__ = ["Comparison", "Run", "compare", "compare_runs"]

@@ -6,26 +6,34 @@ What is not known is missing, never 0; what a service said stays text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from trialwise.errors import TrialwiseError
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Finding
-from trialwise.runtime._tables import Library, Table, make_frame
 from trialwise.validation import require_choice
 
 if TYPE_CHECKING:
     from trialwise.runtime.comparing import Comparison
 
 __all__ = [
+    "LIBRARIES",
     "ComparisonFrame",
+    "FrameLibraryMissing",
+    "Library",
     "RunFrame",
+    "Table",
     "comparison_frame",
     "run_frame",
 ]
 
+
 RunFrame: TypeAlias = Literal["trials", "outcomes", "findings", "inputs"]
+
+
 ComparisonFrame: TypeAlias = Literal["pairs", "findings"]
 
 
@@ -68,9 +76,9 @@ def comparison_frame(
     return make_frame(Table(_CONTRAST, list(_contrasts(comparison))), library)
 
 
-# --- Runs -------------------------------------------------------------------------------------
-
 _HEAD: dict[str, type] = {"run_id": str, "contract": str}
+
+
 _TRIAL: dict[str, type] = {
     "experiment": str,
     "index": int,
@@ -92,6 +100,8 @@ _TRIAL: dict[str, type] = {
     "exit_code": int,
     "reply": str,
 }
+
+
 _OUTCOME: dict[str, type] = {
     "experiment": str,
     "index": int,
@@ -104,6 +114,8 @@ _OUTCOME: dict[str, type] = {
     "explanation": str,
     "evidence": str,
 }
+
+
 _FINDING: dict[str, type] = {
     "criterion": str,
     "input_id": str,
@@ -124,6 +136,8 @@ _FINDING: dict[str, type] = {
     "stop": str,
     "statement": str,
 }
+
+
 _INPUT: dict[str, type] = {
     "experiment": str,
     "input_id": str,
@@ -261,7 +275,6 @@ _TABLES: dict[str, tuple[Callable[[RunRecord], Iterator[dict[str, Any]]], dict[s
     "inputs": (_inputs, _INPUT),
 }
 
-# --- Comparisons ------------------------------------------------------------------------------
 
 _PAIR: dict[str, type] = {
     "criterion": str,
@@ -276,6 +289,8 @@ _PAIR: dict[str, type] = {
     "reference_cost_usd": float,
     "candidate_cost_usd": float,
 }
+
+
 _CONTRAST: dict[str, type] = {
     "criterion": str,
     "contrast": str,
@@ -346,3 +361,81 @@ def _contrasts(comparison: Comparison) -> Iterator[dict[str, Any]]:
             "margin_bound": finding.margin_bound,
             "statement": finding.statement,
         }
+
+
+Library: TypeAlias = Literal["pandas", "polars"]
+
+
+LIBRARIES: tuple[Library, ...] = ("pandas", "polars")
+
+
+class FrameLibraryMissing(TrialwiseError, ImportError):
+    """A table was asked for, and the library that holds it is not installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows and the types of their columns; what a row does not hold is missing."""
+
+    columns: Mapping[str, type]
+    rows: Sequence[Mapping[str, Any]]
+
+    def column(self, name: str) -> list[Any]:
+        """The values of one column, None where one is missing."""
+        return [row.get(name) for row in self.rows]
+
+
+def make_frame(table: Table, library: Library | None) -> Any:
+    """The table as a data frame.
+
+    Args:
+        table: What it holds.
+        library: Whose; None for pandas where it is installed, else polars.
+
+    Raises:
+        FrameLibraryMissing: Neither is installed, or not the one asked for.
+    """
+    if library is not None:
+        require_choice("library", library, LIBRARIES)
+    for name in LIBRARIES if library is None else (library,):
+        module = _import_library(name)
+        if module is not None:
+            return _pandas(module, table) if name == "pandas" else _polars(module, table)
+    raise FrameLibraryMissing(
+        f"a table needs {library or 'pandas or polars'}, which is not installed. Install it (pip "
+        f"install {library or 'pandas'}), or take the plain values of to_dict()"
+    )
+
+
+def _import_library(name: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:  # it is there, and broken
+            raise
+        return None
+
+
+def _pandas(pandas: Any, table: Table) -> Any:
+    columns = {}
+    for name, kind in table.columns.items():
+        values = table.column(name)
+        columns[name] = pandas.Series(values, dtype=_pandas_type(kind, values))
+    return pandas.DataFrame(columns)
+
+
+def _pandas_type(kind: type, values: Sequence[Any]) -> str:
+    """Plain types where nothing is missing; whole numbers never become fractions for a gap."""
+    gaps = any(value is None for value in values)
+    if kind is int:
+        return "Int64" if gaps else "int64"
+    if kind is bool:
+        return "boolean" if gaps else "bool"
+    return "float64" if kind is float else "string"
+
+
+def _polars(polars: Any, table: Table) -> Any:
+    data = {name: table.column(name) for name in table.columns}
+    return polars.DataFrame(data, schema=dict(table.columns), strict=False)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from trialwise.engine.ports import Interrupt, Service, ServiceError, TrialContext
-from trialwise.engine.seeds import trial_seeds
+from trialwise.engine.trial_inputs import trial_seeds
 from trialwise.model.contract import Contract
 from trialwise.model.outcome import ErrorClass
 from trialwise.model.plan import Plan

@@ -19,8 +19,7 @@ from trialwise.model.outcome import FailReason
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.run_settings import RunSettings
 from trialwise.model.trial import Trial
-from trialwise.runtime.preparing import prepare_run
-from trialwise.runtime.settings import options_of
+from trialwise.runtime.preparing import options_of, prepare_run
 from trialwise.runtime.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from trialwise.pages.suite_totals import SuiteEnvelope, bound_suite_errors
 from trialwise.procedures.composite import combine
 
 if TYPE_CHECKING:
-    from trialwise.runtime._tables import Library
-    from trialwise.runtime.frames import RunFrame
+    from trialwise.runtime.frames import Library, RunFrame
 
 __all__ = ["Result", "SuiteResult"]
 

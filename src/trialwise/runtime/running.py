@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from trialwise.errors import InvalidArgument, RunInterrupted
+from trialwise.errors import InvalidArgument, RunInterrupted, TrialwiseError
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.run_settings import RunSettings
 from trialwise.runtime.deciding import decide_and_keep
-from trialwise.runtime.preparing import PreparedRun, prepare_run
+from trialwise.runtime.preparing import PreparedRun, options_of, prepare_run
 from trialwise.runtime.result import Result, SuiteResult
-from trialwise.runtime.settings import options_of
-from trialwise.runtime.workspace import Workspace
+from trialwise.runtime.workspace import Workspace, open_service
 
 if TYPE_CHECKING:
     from trialwise.engine.run_events import Listener
 
-__all__ = ["run", "run_all", "run_prepared"]
+__all__ = ["record_replies", "replay_replies", "run", "run_all", "run_prepared"]
 
 
 def run(
@@ -118,3 +117,48 @@ def _describe_interrupt(result: Result) -> str:
     if result.path is None:
         return f"interrupted after {kept} trials; nothing is kept without a store"
     return f"interrupted: {kept} trials are kept in {result.path}; go on with resume"
+
+
+class RecordingRefused(TrialwiseError):
+    """A recording has nothing to play, or would hold the replies of two runs."""
+
+
+def replay_replies(prepared: Sequence[PreparedRun], file: Path) -> list[PreparedRun]:
+    """The runs with a recording in place of their services.
+
+    Raises:
+        RecordingRefused: The recording holds no reply of a contract.
+    """
+    from trialwise.services import ReplayService
+
+    replayed = []
+    for one in prepared:
+        replay = ReplayService(file, contract=one.contract.name)
+        if not len(replay):
+            raise RecordingRefused(f"{file} holds no reply of {one.contract.name}")
+        replayed.append(one._replace(contract=one.contract.with_service(replay)))
+    return replayed
+
+
+def record_replies(prepared: Sequence[PreparedRun], file: Path) -> list[PreparedRun]:
+    """The runs with every reply written to a file.
+
+    Raises:
+        RecordingRefused: The file holds replies of an earlier run of a contract.
+    """
+    from trialwise.services import RecordingService, ReplayService
+
+    recorded = []
+    for one in prepared:
+        name = one.contract.name
+        # A resumed run adds to its own recording.
+        count = len(ReplayService(file, contract=name)) if file.exists() else 0
+        if count and one.stored is None and one.finished is None:
+            raise RecordingRefused(
+                f"{file} holds {count} replies of {name} from another run, and --replay "
+                "could not tell them apart: remove it, or name another file"
+            )
+        service = open_service(one.contract, one.plan.options)
+        recording = RecordingService(service, file, contract=name)
+        recorded.append(one._replace(contract=one.contract.with_service(recording)))
+    return recorded

@@ -207,8 +207,7 @@ def _trial_differences(record: RunRecord) -> Iterator[Difference]:
 def _issue_differences(
     plan: Plan, experiment: ExperimentPlan, trials: Sequence[Trial]
 ) -> Iterator[Difference]:
-    from trialwise.engine.input_order import issue_places
-    from trialwise.engine.seeds import trial_seeds
+    from trialwise.engine.trial_inputs import issue_places, trial_seeds
 
     criteria = plan.criteria_of(experiment.name)
     places = issue_places(

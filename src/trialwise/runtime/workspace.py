@@ -10,22 +10,22 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from trialwise.engine.ports import SystemClock
+from trialwise.engine.ports import Service, SystemClock
 from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
+from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.runtime.looping import run_to_end
-from trialwise.runtime.service_placement import open_service
 
 if TYPE_CHECKING:
     from trialwise.engine.ports import Interrupt
     from trialwise.engine.run_events import Event, Listener
     from trialwise.engine.run_state import RunOutcome
+    from trialwise.runtime.earlier_runs import EarlierRuns
     from trialwise.runtime.preparing import PreparedRun
-    from trialwise.runtime.resuming import EarlierRuns
     from trialwise.stores.runs import StoredRun
 
-__all__ = ["Execution", "Workspace"]
+__all__ = ["Workspace", "open_service"]
 
 
 class Execution(NamedTuple):
@@ -89,7 +89,7 @@ class Workspace:
         """The runs that may be resumed; None where nothing is to be."""
         if not self.resume or self.store is None:
             return None
-        from trialwise.runtime.resuming import EarlierRuns
+        from trialwise.runtime.earlier_runs import EarlierRuns
 
         return EarlierRuns(self.store, self.resume if isinstance(self.resume, str) else None)
 
@@ -149,3 +149,30 @@ class Workspace:
         """Tell everybody."""
         for one in self.listeners:
             one.on_event(event)
+
+
+if TYPE_CHECKING:
+    pass
+
+
+def open_service(contract: Contract, options: RunOptions) -> Service:
+    """The contract's service; a function becomes one.
+
+    A sync function is called in place where nothing else has to happen meanwhile, since a thread
+    would take three times as long as the engine does. It runs in threads where several trials run
+    side by side, or where a time limit may have to give one up. A `CallableService` that says where
+    it runs is left as it is.
+
+    Args:
+        contract: Whose service it is, given in Python or in a suite.
+        options: How the run is made.
+    """
+    given = contract.service
+    in_thread = options.concurrency > 1 or options.timeout_s is not None
+    if callable(getattr(given, "call", None)) and callable(getattr(given, "aclose", None)):
+        place = getattr(given, "placed", None)
+        service: Service = place(in_thread=in_thread) if callable(place) else given
+        return service
+    from trialwise.services import CallableService
+
+    return CallableService(given, in_thread=in_thread)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 
 from trialwise.declarations.resources import PythonFunction
 from trialwise.declarations.signatures import Arg
-from trialwise.engine.cancellation import is_unasked
+from trialwise.engine.async_calls import is_unasked
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply

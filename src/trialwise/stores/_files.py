@@ -8,18 +8,27 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from trialwise.errors import TrialwiseError
 
-__all__ = ["StoreUnusable", "disk_trouble", "read_json", "sync_folder", "write_json"]
+__all__ = ["StoreUnusable", "disk_trouble", "read_json", "safe_name", "sync_folder", "write_json"]
+
 
 _FULL = "Free some space and go on: whatever was kept before is still there."
+
+
 _FORBIDDEN = "Change its permissions, or use another folder."
+
+
 _BLOCKED = "A file stands where a folder is needed: move it, or use another folder."
+
+
 _REMEDIES = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
@@ -30,8 +39,12 @@ _REMEDIES = {
     errno.ENOTDIR: _BLOCKED,
     errno.EEXIST: _BLOCKED,
 }
+
+
 # Made once: a record of many findings has a million parts.
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
 #: How wide a line of a file may be before a mapping is spread over several.
 _WIDTH = 100
 
@@ -151,3 +164,33 @@ def _spread(value: Any, margin: str, put: Callable[[str], object]) -> None:
         _spread(part, inner, put)
         between = f",\n{inner}"
     put(f"\n{margin}{closing}")
+
+
+#: Leaves room for a suffix in the 255 bytes that file systems allow.
+_LONGEST = 80
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._@-]+")
+
+
+#: Devices on Windows, with any suffix.
+_DEVICES = frozenset(
+    {"con", "prn", "aux", "nul"} | {f"{port}{n}" for port in ("com", "lpt") for n in range(10)}
+)
+
+
+def safe_name(text: str) -> str:
+    """A file name for any text: itself where it can be, else cleaned and with a hash.
+
+    The hash follows a `~`, which no name that is kept as it is contains, so that two texts never
+    share a name, whatever was cleaned away.
+
+    >>> safe_name("support-agent"), safe_name("../../evil")
+    ('support-agent', 'evil~0fbfd372a4')
+    """
+    cleaned = _UNSAFE.sub("-", text)[:_LONGEST].strip("-.")
+    if not cleaned or cleaned.split(".")[0].lower() in _DEVICES:
+        cleaned = f"_{cleaned}"
+    if cleaned == text:
+        return text
+    return f"{cleaned}~{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"

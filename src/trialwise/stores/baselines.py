@@ -19,7 +19,7 @@ from typing import Any
 from trialwise.errors import BaselineError
 from trialwise.model.baseline import Baseline, CriterionBaseline
 from trialwise.model.claim import Claim
-from trialwise.stores._names import safe_name
+from trialwise.stores._files import safe_name
 from trialwise.validation import require_count
 
 __all__ = ["BaselineStore"]

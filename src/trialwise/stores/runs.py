@@ -32,10 +32,10 @@ from trialwise.stores._files import (
     StoreUnusable,
     disk_trouble,
     read_json,
+    safe_name,
     sync_folder,
     write_json,
 )
-from trialwise.stores._names import safe_name
 from trialwise.stores.journal import Journal, count_journal, read_journal
 
 if TYPE_CHECKING:

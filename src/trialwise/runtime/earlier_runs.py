@@ -12,14 +12,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from trialwise.errors import TrialwiseError
 from trialwise.model.plan import Plan
+from trialwise.pages.run_rules import Expense
 from trialwise.stores.runs import PlanChanged, RunStore
 
 if TYPE_CHECKING:
     from trialwise.model.run import RunRecord, RunSummary
     from trialwise.stores.runs import StoredRun
 
-__all__ = ["EarlierRun", "EarlierRuns"]
+__all__ = ["EarlierRun", "EarlierRuns", "expense_of"]
+
 
 MakePlan: TypeAlias = Callable[[datetime | None, int | None], Plan]
 """Plans a contract as of a date and with a seed; None for now and a new seed."""
@@ -92,3 +95,26 @@ class EarlierRuns:
                 if not one.damage:
                     self._by_contract.setdefault(one.contract, []).append(one)
         return self._by_contract.get(contract, [])
+
+
+def expense_of(plan: Plan, store: Path) -> Expense | None:
+    """What a trial took in the newest decided run of a contract; None if there is none.
+
+    Args:
+        plan: The contract's.
+        store: Where runs are kept.
+    """
+    try:
+        verdict = RunStore(store).latest(plan.contract).record().verdict
+    except TrialwiseError:
+        return None
+    spent = verdict.spending
+    if not spent.trials:
+        return None
+    paid = (spent.usd, spent.setup_usd, spent.judging_usd, spent.abandoned_usd)
+    known = [one for one in paid if one is not None]
+    return Expense(
+        trial_usd=sum(known) / spent.trials if known else None,
+        trial_s=spent.seconds / spent.trials,
+        known_from=f"as the {spent.trials} trials of {verdict.run_id} did",
+    )

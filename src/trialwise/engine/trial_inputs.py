@@ -1,21 +1,24 @@
-"""Which input each trial of an experiment gets: a function of the plan alone.
+"""Which input and which seed each trial of an experiment gets: functions of the plan alone.
 
-So a run that was cut off goes on exactly where it was, and a stranger can check the order.
+So a run that was cut off goes on exactly where it was, and a stranger can check the order. Seeds
+follow from what they belong to, never from when they were drawn: neither the number of workers nor
+a restart in between may change what a trial is given.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from itertools import accumulate
 from random import Random
 
-from trialwise.engine.seeds import derive_seed
 from trialwise.model.claim import SamplingMode
 from trialwise.model.plan import ExperimentPlan
 from trialwise.stats.sequential.trial_order import issue_order
 
-__all__ = ["issue_places"]
+__all__ = ["derive_seed", "issue_places", "trial_seeds"]
+
 
 _AT_MOST_ONCE = frozenset({SamplingMode.WITHOUT_REPLACEMENT, SamplingMode.EXHAUSTIVE})
 
@@ -54,3 +57,38 @@ def _blocks(inputs: int, trials: int, seed: int) -> Sequence[int]:
         source.shuffle(block)
         order += block
     return order[:trials]
+
+
+def derive_seed(purpose: str, run_seed: int, name: str) -> int:
+    """A 63-bit seed for one purpose, the same on every machine.
+
+    >>> derive_seed("order", 7, "inputs") == derive_seed("order", 7, "inputs")
+    True
+    """
+    return _number(_digest(f"{purpose}/{run_seed}/{name}"))
+
+
+def trial_seeds(run_seed: int, experiment: str) -> Callable[[int], int]:
+    """The seed of every trial of an experiment, by its index.
+
+    >>> seed_of = trial_seeds(7, "inputs")
+    >>> seed_of(0) != seed_of(1), seed_of(0) < 2**63
+    (True, True)
+    """
+    beginning = _digest(f"trial/{run_seed}/{experiment}/")
+
+    def seed_of(index: int) -> int:
+        digest = beginning.copy()
+        digest.update(b"%d" % index)
+        return _number(digest)
+
+    return seed_of
+
+
+def _digest(text: str) -> blake2b:
+    # Python's own hash differs from process to process.
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=8)
+
+
+def _number(digest: blake2b) -> int:
+    return int.from_bytes(digest.digest(), "big") >> 1
