@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.reports.run_records import SHAPES, large
 
 from trialwise.documents.blocks import Document, Verbatim
-from trialwise.documents.extent import cut_middle, estimate_size
+from trialwise.documents.printable import cut_middle, estimate_size
 from trialwise.model.run import RunRecord
 from trialwise.pages.run_report import build_report
 from trialwise.renderers.html.page_frame import render_document

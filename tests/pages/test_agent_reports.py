@@ -39,12 +39,11 @@ from trialwise.model.metrics import (
 from trialwise.model.outcome import CheckResult, Outcome
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
-from trialwise.pages.call_timeline import FULL, SHORT, Extent, build_timeline
-from trialwise.pages.reliability_decay import POINTS, list_decay_steps
+from trialwise.pages.gate_details import POINTS, list_decay_steps
 from trialwise.pages.run_report import render_html
-from trialwise.pages.worst_trace import find_worst_trace
+from trialwise.pages.trial_cards import FULL, SHORT, Extent, build_timeline, find_worst_trace
 from trialwise.renderers.html.block_markup import render_block
-from trialwise.renderers.html.outline import Outline
+from trialwise.renderers.html.markup import Outline
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.run_reliability import reliability_decay_curve, summarize
 from trialwise.stats.trace_shape import TraceShape

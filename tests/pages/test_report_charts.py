@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.reports.run_records import SHAPES, each_input, fixed_fail, sequential_pass
 
-from trialwise.documents.axes import Axis
-from trialwise.documents.charts import Chart
+from trialwise.documents.charts import Axis, Chart
 from trialwise.model.plan import Limits
 from trialwise.model.verdict import Decision
-from trialwise.pages.counted_trials import find_bounds, list_outcomes, list_trials
 from trialwise.pages.design_curves import (
     chart_trials,
     chart_verdicts,
@@ -25,9 +23,9 @@ from trialwise.pages.design_curves import (
 )
 from trialwise.pages.interval_strips import build_strips
 from trialwise.pages.latency_distribution import find_band, trace_steps
-from trialwise.pages.path_chart import chart_path
+from trialwise.pages.path_chart import chart_path, find_bounds, list_outcomes, list_trials
 from trialwise.renderers.html.block_markup import render_block
-from trialwise.renderers.html.outline import Outline
+from trialwise.renderers.html.markup import Outline
 from trialwise.renderers.html.shapes import stagger_labels
 from trialwise.stats.sequential.design import SequentialDesign
 

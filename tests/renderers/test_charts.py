@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.documents.axes import Axis, list_round_steps
 from trialwise.documents.charts import (
     Area,
+    Axis,
     Chart,
     Guide,
     Ink,
@@ -19,8 +19,9 @@ from trialwise.documents.charts import (
     Mark,
     chart_lines,
     chart_shares,
+    list_round_steps,
 )
-from trialwise.renderers.character_charts import render_chart_characters
+from trialwise.renderers.document_text import render_chart_characters
 from trialwise.renderers.html.chart_file import (
     BOTTOM,
     HEIGHT,

@@ -11,9 +11,7 @@ from trialwise.model.verdict import Verdict
 from trialwise.pages.json_report import describe_report
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.results import describe_suite, describe_verdicts
-from trialwise.renderers import json_text, junit, markdown_results, results_text, tap
-from trialwise.renderers.annotations import render_github as _render_github
-from trialwise.renderers.annotations import render_gitlab as _render_gitlab
+from trialwise.renderers import ci_formats, json_text, junit, markdown_results, results_text
 
 
 def result_lines(record: RunRecord) -> tuple[ResultLine, ...]:
@@ -29,7 +27,7 @@ def render_junit(records: Sequence[RunRecord], **known: Any) -> str:
 
 
 def render_tap(records: Sequence[RunRecord]) -> str:
-    return tap.render_tap(describe_suite(records))
+    return ci_formats.render_tap(describe_suite(records))
 
 
 def render_markdown(records: Sequence[RunRecord], **known: Any) -> str:
@@ -37,11 +35,11 @@ def render_markdown(records: Sequence[RunRecord], **known: Any) -> str:
 
 
 def render_github(records: Sequence[RunRecord], **known: Any) -> str:
-    return _render_github(describe_suite(records), **known)
+    return ci_formats.render_github(describe_suite(records), **known)
 
 
 def render_gitlab(records: Sequence[RunRecord], **known: Any) -> str:
-    return _render_gitlab(describe_suite(records), **known)
+    return ci_formats.render_gitlab(describe_suite(records), **known)
 
 
 def render_json(

@@ -15,7 +15,7 @@ from tests.revising import replace
 from trialwise.errors import InvalidArgument
 from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
-from trialwise.renderers.annotations import MOST_ANNOTATIONS
+from trialwise.renderers.ci_formats import MOST_ANNOTATIONS
 
 Made = Callable[[str], list[RunRecord]]
 Runs = dict[str, RunRecord]

@@ -29,8 +29,8 @@ from trialwise.model.matcher import NumberSchema
 from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Input, Sampling
 from trialwise.pages.analysis import render_analysis
-from trialwise.pages.attention import list_attention
 from trialwise.pages.json_report import describe_report, read_report_schema
+from trialwise.pages.results import list_attention
 from trialwise.pages.run_report import render_html
 from trialwise.pages.run_rules import render_rules
 from trialwise.pages.suite_totals import pick_exit_code

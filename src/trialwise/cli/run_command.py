@@ -216,7 +216,7 @@ def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code:
             troubles.append(str(ReportNotWritten(given["summary"], why)))
     if given["annotations"] == "github":
         from trialwise.pages.results import describe_suite
-        from trialwise.renderers.annotations import render_github
+        from trialwise.renderers.ci_formats import render_github
 
         click.echo(render_github(describe_suite(records), file=suite.path.name), nl=False)
     if given["as_json"]:

@@ -5,21 +5,27 @@ A block says what it shows, never how: a renderer decides on colours, widths and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from trialwise.documents.cards import Cards, Timeline
     from trialwise.documents.charts import Bars, Chart, Strip, Strips
 
 __all__ = [
     "Badge",
     "Block",
+    "Call",
+    "Card",
+    "Cards",
     "Cell",
+    "Choice",
+    "Column",
     "Columns",
     "Depth",
     "Details",
     "Document",
+    "Excerpt",
     "Facts",
     "Items",
     "Link",
@@ -29,13 +35,17 @@ __all__ = [
     "Row",
     "Section",
     "Table",
+    "Timeline",
     "Tone",
     "Value",
     "Verbatim",
+    "build_table",
 ]
+
 
 Tone: TypeAlias = Literal["plain", "pass", "fail", "open", "quiet", "chosen", "broken", "limit"]
 """How a part stands out; a renderer gives each tone a colour and a shape."""
+
 
 Depth: TypeAlias = Literal["summary", "report", "analysis"]
 """Who reads a section: everyone, readers of the report, or readers of the full analysis."""
@@ -89,6 +99,7 @@ class Value:
 
 Cell: TypeAlias = "str | Badge | Link | Name | Value | Strip | tuple[Cell, ...]"
 """What a table cell, a fact, an item or a paragraph may hold."""
+
 
 Pairs: TypeAlias = "tuple[tuple[str, Cell | None], ...]"
 """Terms with their values; renderers leave out pairs without a value."""
@@ -218,3 +229,115 @@ class Document:
     """When and by what it was made."""
     name: str = ""
     """The target of links, for a document inside another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One of many things of a kind: a line that unfolds."""
+
+    label: str
+    name: str
+    badges: tuple[Badge, ...] = ()
+    text: str = ""
+    blocks: tuple[Block, ...] = ()
+    is_open: bool = False
+    tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What it is found by: the values of each choice that it belongs to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One way to narrow down cards."""
+
+    name: str
+    """The key of the tags it looks at."""
+    label: str
+    everything: str
+    """What the choice is called under which no card is hidden."""
+    options: tuple[tuple[str, str], ...]
+    """The values of a tag, with what each is called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cards:
+    """Cards below each other, with choices for a reader who looks for some of them."""
+
+    cards: tuple[Card, ...]
+    choices: tuple[Choice, ...] = ()
+    noun: str = "trial"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """A text at a glance, with the rest of it on demand."""
+
+    text: str
+    label: str = ""
+    tone: Tone = "plain"
+    rest: Details | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of a session."""
+
+    place: str
+    name: str
+    about: str
+    """Where it was made and whether it was made before."""
+    when: str
+    texts: tuple[Excerpt, ...] = ()
+    start: float | None = None
+    """Where its bar begins, as a share of the session; None where no bar is drawn."""
+    width: float = 0.0
+    is_endless: bool = False
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """Calls in their order, each with a bar where it stood in the session."""
+
+    heading: str
+    calls: tuple[Call | str, ...]
+    """A text stands for calls that are left out."""
+    ticks: tuple[tuple[float, str], ...] = ()
+    """Shares of the session, with the time there."""
+
+
+Subject = TypeVar("Subject")
+
+
+Column: TypeAlias = tuple[Cell, Callable[[Subject], Cell]]
+"""A heading, and the cell below it for one subject."""
+
+
+def build_table(
+    heading: str,
+    subjects: Iterable[Subject],
+    *columns: Column[Subject],
+    words: tuple[int, ...] = (0,),
+    notes: tuple[str, ...] = (),
+    is_headed: bool = True,
+) -> Table:
+    """A table with a row for each subject.
+
+    >>> build_table("Squares", [2, 3], ("n", str), ("square", lambda n: f"{n * n}")).rows[1].cells
+    ('3', '9')
+
+    Args:
+        heading: Of the table.
+        subjects: What the rows are about.
+        columns: Each with its heading; the first one names the row.
+        words: Columns that hold words rather than numbers.
+        notes: What a reader needs below it.
+        is_headed: Whether the heading is seen.
+    """
+    return Table(
+        heading=heading,
+        columns=tuple(title for title, _ in columns),
+        rows=tuple(Row(cells=tuple(write(one) for _, write in columns)) for one in subjects),
+        words=words,
+        notes=notes,
+        is_headed=is_headed,
+    )

@@ -5,14 +5,22 @@ The verdict of the run comes first, then the sections of each criterion, then ho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from trialwise.documents.blocks import Document, Section
-from trialwise.model.verdict import Verdict
+from trialwise.documents.numbers import as_count, as_duration
+from trialwise.documents.phrases import STOPS
+from trialwise.model.claim import PopulationClaim, TargetEstimand
+from trialwise.model.evidence import ExperimentSummary
+from trialwise.model.verdict import Dimension, Finding, Intent, Verdict
 from trialwise.pages.analysis_criterion import list_criterion_sections
-from trialwise.pages.analysis_run import list_closing_sections, list_opening_sections
+from trialwise.pages.finding_facts import name_mode, pick_badge
+from trialwise.pages.suite_totals import write_abandoned, write_amounts
+from trialwise.procedures.explaining.analysis_sections import Rows, make_section
+from trialwise.procedures.registry import procedure_of
+from trialwise.stats.error_envelopes import horizon_false_alarm
 
-__all__ = ["build_analysis", "render_analysis"]
+__all__ = ["build_analysis", "list_sampling_facts", "render_analysis"]
 
 
 def build_analysis(verdict: Verdict, *, title: str) -> Document:
@@ -44,16 +52,262 @@ def render_analysis(verdict: Verdict, *, title: str, unicode: bool = True) -> st
 
 
 def _list_sections(verdict: Verdict) -> Iterator[Section]:
-    yield from list_opening_sections(verdict)
+    yield from _list_opening_sections(verdict)
     for number, finding in enumerate(verdict.findings, start=1):
         yield from list_criterion_sections(finding, verdict, number)
     if verdict.latency:
         # Few runs have latency limits or gates.
-        from trialwise.pages.analysis_latency import build_latency_section
+        from trialwise.pages.analysis_limits import build_latency_section
 
         yield build_latency_section(verdict)
     if verdict.gates:
-        from trialwise.pages.analysis_gates import list_gate_sections
+        from trialwise.pages.analysis_limits import list_gate_sections
 
         yield from list_gate_sections(verdict)
-    yield from list_closing_sections(verdict)
+    yield from _list_closing_sections(verdict)
+
+
+_INTENTS = {
+    Intent.VERIFICATION: "VERIFICATION: the design was admitted as evidence",
+    Intent.SMOKE: "SMOKE: a quick check; a PASS is a directional signal, not evidence",
+}
+
+
+_ANALYSES = {
+    "intent-to-treat": "intent-to-treat: every trial counts",
+    "per-protocol": "per-protocol: decided without trials that the service had no fair chance in",
+}
+
+
+def _list_opening_sections(verdict: Verdict) -> Iterator[Section]:
+    """The composite verdict, and what it was reached under."""
+    yield make_section("COMPOSITE VERDICT", _list_composite(verdict))
+    for experiment in verdict.experiments:
+        yield make_section(f"SAMPLING: {experiment.name}", list_sampling_facts(experiment))
+    conditions = [
+        *_list_mapping("Covariate", verdict.covariates),
+        *_list_mapping("Factor", verdict.factors),
+    ]
+    if conditions:
+        yield make_section("CONDITIONS", conditions)
+    if verdict.guards:
+        yield make_section("GUARDRAILS", _list_guards(verdict))
+    messages = {guard.message for guard in verdict.guards}
+    caveats = [("Caveat", caveat) for caveat in verdict.caveats if caveat not in messages]
+    if caveats:
+        yield make_section("CAVEATS", caveats)
+
+
+def _list_closing_sections(verdict: Verdict) -> Iterator[Section]:
+    """What bounds a series of such runs, and what reproduces the numbers of this one."""
+    if verdict.horizon is not None:
+        yield make_section("MONITORING HORIZON (§8.5)", _list_horizon(verdict))
+    yield make_section("REPRODUCIBILITY", _list_reproducibility(verdict))
+    yield make_section("CONFORMANCE STATUS", _list_conformance(verdict))
+
+
+def _list_composite(verdict: Verdict) -> Rows:
+    named = ", ".join(trigger.name for trigger in verdict.triggers)
+    decided = str(verdict.decision) if verdict.decision else "none: the design was refused"
+    rows = [("Contract verdict", f"{decided} (triggered by {named})" if named else decided)]
+    if verdict.refusals:
+        rows.append(("Refused because", ", ".join(verdict.refusals)))
+    rows += [
+        ("Per criterion" if place == 0 else "", _write_line(finding))
+        for place, finding in enumerate(verdict.findings)
+    ]
+    rows += _list_dimensions(verdict)
+    rows += _list_envelopes(verdict)
+    rows += [
+        ("Intent", _INTENTS[verdict.intent]),
+        ("Analysis", _ANALYSES.get(verdict.analysis, verdict.analysis)),
+        *_list_claim(verdict),
+    ]
+    return rows + _list_spending(verdict)
+
+
+def _write_line(finding: Finding) -> str:
+    return f"{finding.criterion}: {pick_badge(finding)} ({name_mode(finding)})"
+
+
+def _list_dimensions(verdict: Verdict) -> Rows:
+    if not verdict.latency:
+        return []
+    parts = (
+        (Dimension.FUNCTIONAL, verdict.functional_decision),
+        (Dimension.LATENCY, verdict.latency_decision),
+    )
+    parts_decided = [
+        f"{dimension} {decision}{' (advisory)' if dimension in verdict.advisory else ''}"
+        for dimension, decision in parts
+        if decision is not None
+    ]
+    return [("Dimensions", ", ".join(parts_decided))] if parts_decided else []
+
+
+def _list_envelopes(verdict: Verdict) -> Rows:
+    """The union bounds by direction: what each bounds is another event (§1.4.6)."""
+    regression, compliance = _belongs_to("false-degradation"), _belongs_to("false-compliance")
+    sequential = _belongs_to("false-rejection")
+    kinds = (
+        ("False degradation", "Σα", verdict.false_degradation_envelope, regression),
+        ("False compliance", "Σα", verdict.false_compliance_envelope, compliance),
+        ("False rejection", "Σα", verdict.false_rejection_envelope, sequential),
+        ("False acceptance", "Σβ", verdict.false_acceptance_envelope, sequential),
+    )
+    rows = [
+        (label, f"at most {symbol} = {value:g} ({_join_names(verdict, chosen)}), disclosed")
+        for label, symbol, value, chosen in kinds
+        if value is not None
+    ]
+    silent = _join_names(verdict, _belongs_to(None))
+    if rows and silent:
+        rows.append(("", f"{silent}: observational, part of none of these"))
+    return rows
+
+
+def _belongs_to(family: str | None) -> Callable[[Finding], bool]:
+    return lambda finding: procedure_of(finding).error_family == family
+
+
+def _join_names(verdict: Verdict, chosen: Callable[[Finding], bool]) -> str:
+    return ", ".join(
+        f"{one.criterion} × {len(one.by_input)} inputs" if one.by_input else one.criterion
+        for one in verdict.findings
+        if chosen(one)
+    )
+
+
+def _list_claim(verdict: Verdict) -> Rows:
+    claim = verdict.claim
+    several = len(verdict.experiments) > 1
+    rows = [
+        (
+            "Claim" if place == 0 else "",
+            f"{f'{one.name}: this' if several else 'This'} is {claim.about(one.inputs)}.",
+        )
+        for place, one in enumerate(verdict.experiments)
+    ]
+    if not rows and claim.population is not PopulationClaim.FIXED_INPUTS:
+        rows.append(("Claim", claim.population.value))
+    if claim.estimand is not TargetEstimand.CALL_WEIGHTED:
+        rows.append(("Target estimand", claim.estimand.value))
+    if claim.estimator is not None:
+        rows.append(("Estimator", claim.estimator.value))
+    if claim.representativeness:
+        rows.append(("Representativeness", f"{claim.representativeness} (recorded, not checked)"))
+    return rows
+
+
+def _list_spending(verdict: Verdict) -> Rows:
+    rows: Rows = []
+    if verdict.run_id:
+        rows.append(("Run", verdict.run_id))
+    if verdict.started_at is not None:
+        rows.append(("Started", verdict.started_at.isoformat(" ", "seconds")))
+    spent = verdict.spending
+    if spent.trials:
+        rows.append(
+            ("Stopped", f"{STOPS[verdict.stop].label}. {verdict.aborted}".strip().rstrip("."))
+        )
+        parts = [as_count(spent.trials, "trial"), as_count(spent.attempts, "attempt")]
+        parts.append(as_duration(spent.seconds))
+        parts += [took] if (took := write_amounts(tokens=spent.tokens, usd=spent.usd)) else []
+        rows.append(("Spent", ", ".join(parts)))
+    setup = write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd)
+    judging = write_amounts(tokens=spent.judging_tokens, usd=spent.judging_usd)
+    rows += [("Spent on setup", setup)] if setup else []
+    rows += [("Spent on judges", judging)] if judging else []
+    if spent.abandoned:
+        trials = as_count(spent.abandoned, "trial")
+        rows.append(("Abandoned", f"{trials} once all was certain{write_abandoned(spent)}"))
+    return rows
+
+
+def list_sampling_facts(one: ExperimentSummary) -> Rows:
+    """Which inputs were tried, how often and how they were drawn."""
+    repeated = ", ".join(f"{n} tried {times} ×" for times, n in one.repetitions.items())
+    rows = [
+        ("Sampling", f"{one.identifier} {one.version}".strip()),
+        ("Role", one.role),
+        ("Description", one.description),
+        ("Inputs", f"{one.inputs:,} distinct"),
+        ("Trials", f"{one.trials:,} of at most {one.planned:,}; {STOPS[one.stop].label}"),
+        ("Repetitions per input", repeated),
+        ("Draw", f"{one.draw}, {one.sampling_mode}"),
+        ("Fingerprint", one.fingerprint),
+    ]
+    return [row for row in rows if row[1]]
+
+
+def _list_mapping(kind: str, values: Mapping[str, str]) -> Rows:
+    return [
+        (kind if place == 0 else "", f"{name} = {value}")
+        for place, (name, value) in enumerate(values.items())
+    ]
+
+
+def _list_guards(verdict: Verdict) -> Rows:
+    rows: Rows = []
+    for guard in verdict.guards:
+        about = f"{guard.criterion}: " if guard.criterion else ""
+        admitted = " Admitted by override." if guard.overridden else ""
+        severity = guard.severity.value.replace("-", " ").capitalize()
+        rows.append((severity, f"{about}{guard.message} [{guard.code}]{admitted}"))
+    return rows
+
+
+def _list_horizon(verdict: Verdict) -> Rows:
+    """The calibration of many runs beside that of one: H·Σα whatever their dependence."""
+    assert verdict.horizon is not None
+    alarms = (verdict.false_degradation_envelope, verdict.false_rejection_envelope)
+    per_run = min(1.0, sum(value for value in alarms if value is not None))
+    rows = [("Horizon", f"H = {as_count(verdict.horizon, 'run')} against one reference state")]
+    if 0 < per_run < 1:
+        monitor = horizon_false_alarm(per_run, verdict.horizon)
+        bound, independent = monitor.bonferroni_bound_capped, monitor.independent_probability
+        rows += [
+            ("Per-run nominal Σα", f"{per_run:g}, of the criteria that can raise a false alarm"),
+            ("Expected false alarms", f"{monitor.expected_false_alarms:g} in the horizon"),
+            ("At least one, at most", f"{verdict.horizon_false_alarm or bound:g}, any dependence"),
+            ("At least one", f"{independent:.4f} if runs were independent, for context"),
+        ]
+    elif verdict.horizon_false_alarm is not None:
+        rows.append(("At least one, at most", f"{verdict.horizon_false_alarm:g}"))
+    epochs = {
+        one.threshold.baseline.epoch
+        for one in verdict.findings
+        if one.threshold is not None and one.threshold.baseline is not None
+    }
+    if epochs:
+        rows.append(("Reference-state epoch", ", ".join(map(str, sorted(epochs)))))
+    return rows
+
+
+def _list_reproducibility(verdict: Verdict) -> Rows:
+    made = verdict.reproducibility
+    rows = [
+        ("referenceDataVersion", made.reference_data_version),
+        ("quantileSource", made.quantile_source),
+        ("intervalImplementation", made.interval_implementation),
+        ("sortStable", str(made.sort_stable).lower()),
+        ("tiePolicy", made.tie_policy),
+        ("exactBoundary", made.exact_boundary),
+        ("toolVersion", made.tool_version),
+        ("pythonVersion", made.python_version),
+        ("seed", "" if made.seed is None else str(made.seed)),
+        ("planHash", made.plan_hash),
+    ]
+    return [row for row in rows if row[1]]
+
+
+def _list_conformance(verdict: Verdict) -> Rows:
+    """The two statuses of §10.6, which are not interchangeable."""
+    version = verdict.reproducibility.reference_data_version
+    consumed = version != type(verdict.reproducibility)().reference_data_version
+    checked = f"see {version}" if consumed else "not checked in this run"
+    return [
+        ("formulaValueFixtures", f"{checked}; `trialwise conformance DIR` checks a published set"),
+        ("calibrationFixtures", "not-published"),
+        ("calibrationClaimPermitted", "false"),
+    ]

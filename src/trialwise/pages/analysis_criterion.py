@@ -11,9 +11,7 @@ from trialwise.documents.phrases import STOPS
 from trialwise.model.evidence import Breakdown, Diagnostics
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.pages.analysis_guardrail import list_guardrail_sections
-from trialwise.pages.analysis_run import name_mode
-from trialwise.pages.finding_facts import pick_badge
+from trialwise.pages.finding_facts import name_mode, pick_badge
 from trialwise.pages.judge_facts import (
     CORRECTION_NAMES,
     describe_labels,
@@ -30,9 +28,12 @@ from trialwise.procedures.explaining.analysis_sections import (
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.cluster_estimators import ClusterEstimate
 from trialwise.stats.cluster_stratified import StratifiedEstimate
+from trialwise.stats.guardrail_bounds import GuardrailBound, StratifiedContainment
+from trialwise.stats.residual_harm import ResidualHarm
 from trialwise.stats.result_types import Undefined
 
 __all__ = ["list_criterion_sections"]
+
 
 _NO_CLAIM = (
     "A claim about the population needs an inferential criterion of adequate size, or "
@@ -62,7 +63,7 @@ def list_criterion_sections(finding: Finding, verdict: Verdict, place: int) -> I
     yield from explained
     if find_labels(finding) is not None:
         yield make_section("JUDGE", _list_judge(finding))
-    yield from list_guardrail_sections(finding)
+    yield from _list_guardrail_sections(finding)
     yield make_section("VERDICT", _list_verdict(finding))
     if finding.diagnostics is not None:
         yield make_section("DIAGNOSTICS", _list_diagnostics(finding.diagnostics))
@@ -276,3 +277,43 @@ def _list_strata(found: StratifiedEstimate) -> Rows:
         label = "Strata" if place == 0 else ""
         rows.append((label, f"{stratum.name}: {counts}, weight {weight:.4f}"))
     return [*rows, ("Generalises to", found.population)]
+
+
+def _list_guardrail_sections(finding: Finding) -> Iterator[Section]:
+    """The guardrail's bound with its strata and residual, where the claim reaches that far."""
+    if finding.containment is None:
+        return
+    rows = _list_bound(finding.containment)
+    if finding.containment_strata is not None:
+        rows += _list_stratum_bounds(finding.containment_strata)
+    if finding.residual is not None:
+        rows += _list_residual(finding.residual)
+    yield make_section("GUARDRAIL BOUND", rows)
+
+
+def _list_bound(bound: GuardrailBound) -> Rows:
+    counts = f"{bound.correct} of {bound.presented} = {bound.observed:.6f}"
+    level = f"at confidence {bound.confidence:g}, {bound.rule}"
+    return [
+        (bound.quantity.capitalize(), counts),
+        ("Lower bound", f"{as_computed(bound.lower)} {level}"),
+        ("Error, at most", as_computed(bound.error_upper)),
+        ("Reach", bound.statement),
+    ]
+
+
+def _list_stratum_bounds(found: StratifiedContainment) -> Rows:
+    rows = [
+        (
+            "By stratum" if place == 0 else "",
+            f"{name}: {bound.correct} of {bound.presented}, at least {as_computed(bound.lower)}",
+        )
+        for place, (name, bound) in enumerate(found.strata)
+    ]
+    return [*rows, ("Weakest stratum", found.weakest), ("", found.statement)]
+
+
+def _list_residual(found: ResidualHarm) -> Rows:
+    if isinstance(found.bound, Undefined):
+        return [("Residual harm", f"not bounded: {found.statement}")]
+    return [("Residual harm", f"at most {as_computed(found.bound)}. {found.statement}")]

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
-from trialwise.documents.blocks import Badge, Block, Cell, Details, Document, Items, Name, Table
+from trialwise.documents.blocks import (
+    Badge,
+    Block,
+    Cell,
+    Details,
+    Document,
+    Items,
+    Name,
+    Table,
+    build_table,
+)
 from trialwise.documents.charts import Strip
 from trialwise.documents.numbers import (
     as_count,
@@ -16,7 +26,6 @@ from trialwise.documents.numbers import (
     as_seconds,
 )
 from trialwise.documents.results import Status
-from trialwise.documents.tables import build_table
 from trialwise.model.tally import Tally
 from trialwise.procedures.comparing.comparison_findings import (
     AmountDifference,
@@ -25,7 +34,7 @@ from trialwise.procedures.comparing.comparison_findings import (
     Contrast,
 )
 
-__all__ = ["as_p_value", "build_comparison_page"]
+__all__ = ["build_comparison_page"]
 
 #: Rows and notes that the page shows; the others are counted.
 _MOST_ROWS, _MOST_NOTES = 40, 15

@@ -11,11 +11,11 @@ from trialwise.model.claim import PopulationClaim
 from trialwise.model.plan import Limits
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Finding
-from trialwise.pages.requirements import find_alternative, find_required
+from trialwise.pages.finding_facts import find_alternative, find_required
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.binomial import binomial_tail
 
-__all__ = ["Behaviour", "chart_trials", "chart_verdicts", "find_behaviour", "list_behaviours"]
+__all__ = ["chart_trials", "chart_verdicts", "find_behaviour", "list_behaviours"]
 
 #: Rates on a curve, and the most arithmetic that all of them may take together.
 POINTS, FEWEST_POINTS = 41, 13

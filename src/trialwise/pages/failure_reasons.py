@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from trialwise.documents.blocks import Section
 from trialwise.documents.charts import Bar, Bars
-from trialwise.documents.extent import cut_middle
 from trialwise.documents.numbers import as_count, as_probability
+from trialwise.documents.printable import cut_middle
 from trialwise.documents.results import FailureGroup, LineKind, ResultLine
 from trialwise.model.run import RunRecord
-from trialwise.pages.criterion_evidence import REASONS
+from trialwise.pages.criterion_details import REASONS
 from trialwise.pages.result_lines import describe_lines
 
 __all__ = ["build_failures_section"]

@@ -1,33 +1,44 @@
-"""The word, the rate, the interval and the marks that stand for one finding on every page."""
+"""What every page shows of a finding: its word, rate, interval, requirement and end of trials."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trialwise.documents.phrases import REFUSED
-from trialwise.model.verdict import (
-    Decision,
-    Dimension,
-    Finding,
-    LatencyFinding,
-    Verdict,
-)
+from trialwise.documents.numbers import as_ends, as_observed, as_percent, as_probability
+from trialwise.documents.phrases import REFUSED, STOPS
+from trialwise.model.evidence import StopReason
+from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.rate_intervals import wilson_interval
 from trialwise.stats.result_types import Interval
 
 __all__ = [
     "claims_rate",
+    "find_alternative",
+    "find_required",
     "list_latency_marks",
+    "name_mode",
     "pick_badge",
     "pick_interval",
     "pick_rate",
+    "write_interval",
+    "write_need",
+    "write_rate",
+    "write_stop",
 ]
 
 
 def claims_rate(finding: Finding) -> bool:
     """Whether the criterion makes a claim about a rate, and not only about the observed trials."""
     return procedure_of(finding).claims_rate
+
+
+def name_mode(finding: Finding) -> str:
+    """Inferential or observational, and where the threshold comes from."""
+    if not procedure_of(finding).claims_rate:
+        return "observational"
+    origin = "" if finding.threshold is None else f", {finding.threshold.origin}"
+    return f"inferential{origin}, {finding.procedure.lower()}"
 
 
 def pick_badge(finding: Finding | LatencyFinding | Verdict) -> str:
@@ -71,3 +82,60 @@ def list_latency_marks(finding: LatencyFinding, verdict: Verdict) -> Sequence[st
     if known and finding.trials < emission_minimum(finding.percentile):
         marks.append("indicative")
     return marks
+
+
+def find_required(finding: Finding) -> float | None:
+    """The rate a criterion is held against: the required one, or its baseline's."""
+    threshold = finding.threshold
+    if threshold is None:
+        return None
+    if threshold.required_rate is None and threshold.baseline is not None:
+        return threshold.baseline.passed / threshold.baseline.trials
+    return threshold.required_rate
+
+
+def find_alternative(finding: Finding) -> float | None:
+    """The rate that the required one must be told from."""
+    threshold = finding.threshold
+    return None if threshold is None else threshold.alternative_rate
+
+
+def write_need(finding: Finding) -> str:
+    """What is asked of the rate, in the fewest words."""
+    if not procedure_of(finding).claims_rate:
+        return "no failure"
+    required, threshold = find_required(finding), finding.threshold
+    if required is None or threshold is None:
+        return ""
+    if threshold.required_rate is None:
+        return f"baseline {as_probability(required, digits=1)}"
+    return f"≥ {as_percent(required)}"
+
+
+def write_rate(finding: Finding) -> str:
+    """The rate that a finding is shown with."""
+    rate = pick_rate(finding)
+    return "–" if rate is None else as_observed(rate)
+
+
+def write_interval(finding: Finding) -> str:
+    """The two ends of its interval."""
+    interval = pick_interval(finding)
+    return "–" if interval is None else as_ends(interval)
+
+
+def write_stop(finding: Finding) -> str:
+    """Why no further trial was counted."""
+    trials, planned = finding.tally.trials, finding.planned_trials
+    most = f" of at most {planned:,}" if planned is not None else ""
+    match finding.stop:
+        case None:
+            return "not run" if not trials else ""
+        case StopReason.DECIDED:
+            return "every input decided" if finding.by_input else f"decided after {trials:,}{most}"
+        case StopReason.CURTAILED:
+            return f"verdict certain after {trials:,}{most.replace(' at most', '')}"
+        case StopReason.COMPLETE:
+            return "all planned trials run"
+        case reason:
+            return f"{STOPS[reason].clause} after {trials:,}{most}"

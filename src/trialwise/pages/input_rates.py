@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from trialwise.documents.blocks import Block, Cell, Details, Name, Prose, Row, Section, Table, Value
-from trialwise.documents.extent import cut_middle
 from trialwise.documents.numbers import as_count, as_observed, as_seconds
+from trialwise.documents.printable import cut_middle
 from trialwise.model.plan import ExperimentPlan
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial

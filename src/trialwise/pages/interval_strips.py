@@ -6,15 +6,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from trialwise.documents.axes import Axis
-from trialwise.documents.charts import Strip, StripRow, Strips
+from trialwise.documents.charts import Axis, Strip, StripRow, Strips
 from trialwise.documents.numbers import as_count, as_ends, as_observed, as_percent
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
-from trialwise.pages.finding_facts import pick_interval, pick_rate
+from trialwise.pages.finding_facts import find_alternative, find_required, pick_interval, pick_rate
 from trialwise.pages.judge_facts import CORRECTION_NAMES, list_corrections
 from trialwise.pages.path_chart import INKS
-from trialwise.pages.requirements import find_alternative, find_required
 from trialwise.pages.verdict_meaning import make_finding_badge
 from trialwise.stats.judged_decision import JudgedDecision
 from trialwise.stats.result_types import Undefined

@@ -1,4 +1,4 @@
-"""What a judge's errors leave of a rate, in figures: for every report the same.
+"""What a judge's errors leave of a rate, in the same figures on every page.
 
 The rate of a judged criterion is what the judge said. Beside it stand the rates corrected for the
 judge's errors, the labels these rest on, and what is missing where they leave it open.
@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from trialwise.documents.numbers import as_count, as_ends, as_observed
+from trialwise.documents.blocks import Facts, Section
+from trialwise.documents.numbers import as_count, as_ends, as_observed, as_percent
 from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.stats.result_types import Undefined
 
-# Few runs have a judge, and every report comes by here.
 if TYPE_CHECKING:
     from trialwise.stats.agreement import Confusion
     from trialwise.stats.judged_decision import JudgedDecision
 
 __all__ = [
     "CORRECTION_NAMES",
-    "as_corrected",
+    "build_correction",
     "collect_judge_facts",
     "describe_corrections",
     "describe_labels",
@@ -30,6 +30,7 @@ __all__ = [
     "name_missing",
     "only_advises",
 ]
+
 
 CORRECTION_NAMES = {"rectifier": "rectifier", "rogan-gladen": "Rogan–Gladen"}
 """How reports call the two corrections."""
@@ -57,7 +58,7 @@ def describe_labels(labels: Confusion) -> str:
     )
 
 
-def as_corrected(judged: JudgedDecision) -> str:
+def _as_corrected(judged: JudgedDecision) -> str:
     """A corrected rate with its interval in percent, or why there is none."""
     found = judged.corrected
     if isinstance(found, Undefined):
@@ -71,7 +72,7 @@ def describe_corrections(finding: Finding) -> Iterator[str]:
     if labels is None:
         return
     rates = [
-        f"{as_corrected(one)} ({CORRECTION_NAMES[one.correction]})"
+        f"{_as_corrected(one)} ({CORRECTION_NAMES[one.correction]})"
         for one in list_corrections(finding)
     ]
     yield f"corrected by {as_count(labels.labels, 'label')}: {' and '.join(rates)}"
@@ -134,3 +135,34 @@ def collect_judge_facts(finding: Finding) -> dict[str, str | int | float | bool 
 
 def _if_known(value: int | Undefined) -> int | None:
     return None if isinstance(value, Undefined) else value
+
+
+_NOTE = (
+    "A decision stands where both corrected rates say the same. The criterion's own rate and its "
+    "path are about what the judge says."
+)
+
+
+def build_correction(finding: Finding) -> Section | None:
+    """The judge's rate beside the corrected ones; None where no judge was measured."""
+    if find_labels(finding) is None:
+        return None
+    facts = Facts(pairs=tuple(_list_rates(finding)))
+    return Section(heading="Corrected for the judge's errors", blocks=(facts,), note=_NOTE)
+
+
+def _list_rates(finding: Finding) -> Iterator[tuple[str, str | None]]:
+    labels = find_labels(finding)
+    assert labels is not None
+    if finding.tally.rate is not None:
+        of = as_count(finding.tally.trials, "trial")
+        yield "judged", f"{as_observed(finding.tally.rate)} of {of}"
+    for one in list_corrections(finding):
+        said = _as_corrected(one)
+        if not isinstance(one.corrected, Undefined):
+            confidence = one.corrected.interval.confidence
+            level = "" if confidence is None else f" at {as_percent(confidence)}"
+            said = f"{said}{level}: {one.decision} at {as_percent(one.required_rate)}"
+        yield CORRECTION_NAMES[one.correction], said
+    yield "labels", describe_labels(labels)
+    yield "missing", name_missing(finding)

@@ -8,11 +8,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from trialwise.documents.axes import Axis, round_up, thin_out
-from trialwise.documents.blocks import Cell, Section, Table
-from trialwise.documents.charts import Area, Chart, Guide, Hit, Line, Mark, Place
+from trialwise.documents.blocks import Cell, Section, Table, build_table
+from trialwise.documents.charts import (
+    Area,
+    Axis,
+    Chart,
+    Guide,
+    Hit,
+    Line,
+    Mark,
+    Place,
+    round_up,
+    thin_out,
+)
 from trialwise.documents.numbers import as_count, as_probability, as_seconds
-from trialwise.documents.tables import build_table
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import LatencyFinding
 from trialwise.pages.finding_facts import list_latency_marks

@@ -13,21 +13,15 @@ from trialwise.documents.blocks import (
     Items,
     Name,
     Table,
+    build_table,
 )
-from trialwise.documents.numbers import (
-    as_count,
-    as_duration,
-    as_money,
-    as_percent,
-)
-from trialwise.documents.tables import build_table
+from trialwise.documents.numbers import as_count, as_duration, as_money, as_percent
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
-from trialwise.pages.attention import list_attention
-from trialwise.pages.finding_facts import pick_interval
+from trialwise.pages.finding_facts import find_required, pick_interval, write_interval, write_rate
 from trialwise.pages.interval_strips import find_scale_start, make_strip
-from trialwise.pages.requirements import find_required, write_interval, write_rate
 from trialwise.pages.result_lines import describe_lines
+from trialwise.pages.results import list_attention
 from trialwise.pages.suite_totals import decide_suite, pick_suite_status, require_runs, sum_spending
 from trialwise.pages.verdict_meaning import (
     explain_meaning,

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from trialwise.documents.axes import Axis, thin_out
-from trialwise.documents.charts import Area, Chart, Hit, Ink, Line, Mark, Place, spread_hits
+from trialwise.documents.charts import (
+    Area,
+    Axis,
+    Chart,
+    Hit,
+    Ink,
+    Line,
+    Mark,
+    Place,
+    spread_hits,
+    thin_out,
+)
 from trialwise.documents.numbers import as_count, as_observed
+from trialwise.model.options import Analysis
+from trialwise.model.plan import Limits
+from trialwise.model.run import RunRecord
+from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Finding
-from trialwise.pages.counted_trials import Bounds
+from trialwise.procedures.registry import procedure_of
 
-__all__ = ["INKS", "chart_path"]
+__all__ = ["INKS", "chart_path", "find_bounds", "list_outcomes", "list_trials"]
+
 
 INKS: dict[Decision | None, Ink] = {
     Decision.PASS: "pass",
@@ -20,10 +36,18 @@ INKS: dict[Decision | None, Ink] = {
     None: "quiet",
 }
 """The ink of a mark that stands for a decision."""
+
+
 #: Where a bound or a path has more corners than this, fewer are drawn: no eye tells them apart.
 CORNERS = 160
+
+
 COLUMNS = 60
+
+
 ROWS = 20
+
+
 #: Bounds reach this much further than the trials that were needed.
 AHEAD = 1.6
 
@@ -135,3 +159,59 @@ def _write_summary(finding: Finding, bounds: Bounds, taken: int, failed: int, la
         said += ": the path ends between the two regions, so neither side is shown"
     cut = f"; the first {last:,} of at most {bounds.cap:,} trials are drawn"
     return said + (cut if last < bounds.cap else "") + "."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """When a stream of trials is decided: at most so many failures PASS, so many or more FAIL."""
+
+    cap: int
+    accept: tuple[int, ...]
+    """After n trials, −1 where none is few enough, n = 0 … cap."""
+    reject: tuple[int, ...]
+    """After n trials, more than n where none is enough."""
+
+
+def find_bounds(limits: Limits) -> Bounds | None:
+    """The bounds of a sequential or a fixed design; None where only the last trial decides.
+
+    A fixed design that is not stopped early has them too: beyond them its verdict is certain.
+
+    >>> bounds = find_bounds(Limits(cap=50, cutoff=46))
+    >>> bounds.accept[46], bounds.accept[45], bounds.reject[10]
+    (0, -1, 5)
+    """
+    if limits.design is not None:
+        return Bounds(cap=limits.cap, accept=limits.design.accept, reject=limits.design.reject)
+    cutoff = limits.cutoff
+    if cutoff is None:
+        return None
+    return Bounds(
+        cap=limits.cap,
+        accept=tuple(max(-1, n - cutoff) for n in range(limits.cap + 1)),
+        reject=(limits.cap - cutoff + 1,) * (limits.cap + 1),
+    )
+
+
+def list_trials(record: RunRecord, finding: Finding) -> list[Trial]:
+    """The trials that a finding counts, in their planned order, excused ones included."""
+    mine = [
+        trial
+        for trial in record.trials
+        if trial.experiment == finding.experiment and finding.input_id in (None, trial.input_id)
+    ]
+    mine.sort(key=lambda trial: trial.index)
+    return mine[: (finding.intent_to_treat or finding.tally).trials]
+
+
+def list_outcomes(record: RunRecord, finding: Finding) -> Sequence[bool]:
+    """Whether each trial passed that the analysis counts, in their planned order."""
+    leaves_out = record.plan.analysis is Analysis.PER_PROTOCOL
+    skips_unjudged = leaves_out or procedure_of(finding).may_stop_early
+    found = [(trial, trial.outcome(finding.criterion)) for trial in list_trials(record, finding)]
+    return [
+        outcome.passed
+        for trial, outcome in found
+        if not (leaves_out and trial.is_excused)
+        and not (skips_unjudged and trial.is_unjudged(outcome))
+    ]

@@ -14,13 +14,13 @@ from trialwise.documents.blocks import (
     Section,
     Table,
     Verbatim,
+    build_table,
 )
 from trialwise.documents.numbers import as_count, as_duration, as_observed
-from trialwise.documents.tables import build_table
 from trialwise.model.baseline import BaselineReference
 from trialwise.model.options import Budget
 from trialwise.model.run import RunRecord
-from trialwise.pages.analysis_run import list_sampling_facts
+from trialwise.pages.analysis import list_sampling_facts
 from trialwise.pages.suite_totals import write_amounts
 
 __all__ = ["build_provenance", "build_qualifications", "build_reproducibility"]

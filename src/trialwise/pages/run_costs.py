@@ -6,15 +6,9 @@ import math
 from collections.abc import Iterator
 from itertools import accumulate
 
-from trialwise.documents.axes import Axis, round_up, thin_out
 from trialwise.documents.blocks import Block, Facts, Section
-from trialwise.documents.charts import Bar, Bars, Chart, Line, spread_hits
-from trialwise.documents.numbers import (
-    as_count,
-    as_duration,
-    as_money,
-    as_probability,
-)
+from trialwise.documents.charts import Axis, Bar, Bars, Chart, Line, round_up, spread_hits, thin_out
+from trialwise.documents.numbers import as_count, as_duration, as_money, as_probability
 from trialwise.model.run import RunRecord
 from trialwise.pages.suite_totals import write_abandoned, write_amounts
 

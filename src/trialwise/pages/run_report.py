@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from trialwise.documents.blocks import Document, Link, Prose, Section, Table
-from trialwise.documents.extent import estimate_size
-from trialwise.documents.numbers import (
-    as_count,
-    as_duration,
-    as_level,
-    as_money,
-)
-from trialwise.documents.tables import build_table
+from trialwise.documents.blocks import Document, Link, Prose, Section, Table, build_table
+from trialwise.documents.numbers import as_count, as_duration, as_level, as_money
+from trialwise.documents.printable import estimate_size
 from trialwise.model.evidence import Spending
 from trialwise.model.run import RunRecord
 from trialwise.pages.analysis import render_analysis
@@ -22,11 +16,7 @@ from trialwise.pages.failure_reasons import build_failures_section
 from trialwise.pages.gate_details import build_gates_section
 from trialwise.pages.input_rates import build_inputs_section
 from trialwise.pages.latency_distribution import build_latency_section
-from trialwise.pages.provenance import (
-    build_provenance,
-    build_qualifications,
-    build_reproducibility,
-)
+from trialwise.pages.provenance import build_provenance, build_qualifications, build_reproducibility
 from trialwise.pages.run_costs import build_costs_section
 from trialwise.pages.suite_totals import (
     bound_suite_errors,

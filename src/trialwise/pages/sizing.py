@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import assert_never
 
 from trialwise.documents.blocks import Document
-from trialwise.pages.sizing_comparison import build_comparison_page
+from trialwise.pages.sizing_differences import build_comparison_page, build_regression_page
 from trialwise.pages.sizing_fixed import build_compliance_page, build_precision_page
 from trialwise.pages.sizing_latency import build_latency_page
-from trialwise.pages.sizing_regression import build_regression_page
 from trialwise.pages.sizing_sequential import build_sequential_page
 from trialwise.procedures.sizing.sizing_plans import (
     ComparePlan,

@@ -12,15 +12,19 @@ from functools import partial
 from itertools import zip_longest
 from typing import TypeAlias
 
-from trialwise.documents.blocks import Block, Details, Prose, Section
-from trialwise.documents.cards import Card, Cards, Choice
-from trialwise.documents.extent import cut_middle, estimate_size
+from trialwise.documents.blocks import Block, Card, Cards, Choice, Details, Prose, Section
 from trialwise.documents.numbers import as_count
+from trialwise.documents.printable import cut_middle, estimate_size
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
-from trialwise.pages.criterion_evidence import REASONS
-from trialwise.pages.trial_cards import NAME, build_trial_card, build_worst_card
-from trialwise.pages.worst_trace import WORST, find_worst_trace
+from trialwise.pages.criterion_details import REASONS
+from trialwise.pages.trial_cards import (
+    NAME,
+    WORST,
+    build_trial_card,
+    build_worst_card,
+    find_worst_trace,
+)
 
 __all__ = ["build_trials_section"]
 

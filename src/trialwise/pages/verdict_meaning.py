@@ -7,43 +7,61 @@ speaks of, what a PASS of its kind never claims, and what the run took in a few 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from trialwise.documents.blocks import Badge, Block, Cell, Columns, Details, Items, Section, Tone
+from trialwise.documents.blocks import (
+    Badge,
+    Block,
+    Cell,
+    Columns,
+    Details,
+    Items,
+    Name,
+    Prose,
+    Section,
+    Tone,
+    Value,
+    build_table,
+)
 from trialwise.documents.numbers import (
     as_count,
     as_duration,
     as_level,
     as_money,
+    as_probability,
+    is_within,
 )
 from trialwise.model.options import Analysis
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
-from trialwise.pages.error_rates import list_error_blocks
+from trialwise.pages.suite_totals import bound_suite_errors
+from trialwise.procedures.base import RuleError
 from trialwise.procedures.registry import procedure_of
 
 __all__ = [
-    "MEASURED",
     "build_opening",
     "explain_meaning",
     "explain_verdict",
     "is_measured",
-    "is_soft",
     "list_figures",
     "make_badge",
     "make_finding_badge",
     "make_run_badge",
     "make_summary_badge",
-    "pick_headline",
 ]
+
 
 #: Criteria named in a sentence; the others are counted.
 NAMED = 3
+
+
 #: Notes that stand open; the others take a click.
 MOST_NOTES = 4
 
+
 MEASURED = "MEASURED"
 """What a run is called that decided nothing on purpose."""
+
 
 _TONES: dict[Decision, Tone] = {
     Decision.PASS: "pass",
@@ -57,7 +75,7 @@ def is_measured(record: RunRecord) -> bool:
     return record.plan.purpose == "measure"
 
 
-def is_soft(record: RunRecord) -> bool:
+def _is_soft(record: RunRecord) -> bool:
     """Whether a PASS of the run is that of a smoke run and no evidence."""
     return record.verdict.intent is Intent.SMOKE
 
@@ -84,23 +102,23 @@ def make_finding_badge(record: RunRecord, finding: Finding) -> Badge:
     """The decision that a criterion is shown with; one that only advises is soft."""
     if is_measured(record):
         return make_badge(None, MEASURED)
-    soft = bool(finding.advisory) or is_soft(record)
+    soft = bool(finding.advisory) or _is_soft(record)
     return make_badge(finding.decision, finding.label, soft=soft)
 
 
 def make_run_badge(record: RunRecord) -> Badge:
     """The badge of the whole run, which criteria that only advise have no part in."""
     badge = make_summary_badge(_drop_advisory(record))
-    return replace(badge, note="smoke run") if is_soft(record) else badge
+    return replace(badge, note="smoke run") if _is_soft(record) else badge
 
 
 def make_summary_badge(record: RunRecord) -> Badge:
     """The badge of one run among several."""
     decision = None if is_measured(record) else record.verdict.decision
-    return make_badge(decision, pick_headline(record), soft=is_soft(record))
+    return make_badge(decision, _pick_headline(record), soft=_is_soft(record))
 
 
-def pick_headline(record: RunRecord) -> str:
+def _pick_headline(record: RunRecord) -> str:
     """The word a reader looks for."""
     if is_measured(record):
         return MEASURED
@@ -112,9 +130,6 @@ def pick_headline(record: RunRecord) -> str:
     if decision is Decision.PASS and len(labels) == 1 and (label := labels.pop()):
         return label
     return decision.value
-
-
-# --- What it means ----------------------------------------------------------------------------
 
 
 def explain_verdict(record: RunRecord) -> str:
@@ -142,7 +157,7 @@ def explain_meaning(record: RunRecord) -> str:
     if is_measured(record):
         trials = as_count(len(record.trials), "trial")
         return f"{trials} were run to measure a baseline. Nothing was decided."
-    smoke = is_soft(record)
+    smoke = _is_soft(record)
     match verdict.decision:
         case None:
             return (
@@ -218,9 +233,6 @@ def _drop_advisory(record: RunRecord) -> RunRecord:
     return replace(record, verdict=replace(verdict, findings=counting))
 
 
-# --- Beside it --------------------------------------------------------------------------------
-
-
 def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
     """The run in a few numbers."""
     verdict, spent = record.verdict, record.verdict.spending
@@ -245,7 +257,7 @@ def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
 
 def build_opening(record: RunRecord) -> Iterator[Block]:
     """What needs attention, what the verdict claims and what not, and how often its rules err."""
-    from trialwise.pages.attention import list_attention
+    from trialwise.pages.results import list_attention
 
     notes = [] if is_measured(record) else list_attention(record.verdict)
     if notes:
@@ -261,7 +273,7 @@ def build_opening(record: RunRecord) -> Iterator[Block]:
             Items(heading="What it does not say", items=tuple(_list_disclaimers(record))),
         )
     )
-    yield from list_error_blocks(_drop_advisory(record))
+    yield from _list_error_blocks(_drop_advisory(record))
 
 
 def _list_claims(record: RunRecord) -> Iterator[str]:
@@ -300,7 +312,7 @@ def _list_disclaimers(record: RunRecord) -> Iterator[str]:
     if is_measured(record):
         yield "A baseline is an observation: what it means is decided when a test is held to it."
         return
-    if is_soft(record):
+    if _is_soft(record):
         yield (
             "A smoke run verifies nothing: a PASS is a direction, not a determination of "
             "compliance; a FAIL is to be taken seriously."
@@ -325,3 +337,76 @@ def _list_disclaimers(record: RunRecord) -> Iterator[str]:
             "No error rate here is the probability that this verdict is wrong; each says how often "
             "the rule errs in the long run, for independent and stationary trials."
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorRate:
+    """One way in which a rule can be wrong: how often it may be, and how often it is."""
+
+    finding: Finding
+    error: RuleError
+
+    @property
+    def criterion(self) -> str:
+        """The name of the criterion, and whether it decides each input on its own."""
+        name = self.finding.criterion
+        return f"{name}, each input" if self.finding.by_input else name
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether a rate corrected for a judge's errors decides instead of the observed one."""
+        parts = (self.finding, *self.finding.by_input)
+        return any(part.judged is not None for part in parts)
+
+
+def _list_error_rates(record: RunRecord) -> Iterator[ErrorRate]:
+    """The error rates of every criterion's rule, nominal and exact."""
+    for finding in record.verdict.findings:
+        if finding.alpha is not None and finding.decision is not None:
+            first = finding.by_input[0] if finding.by_input else finding
+            for error in procedure_of(finding).list_errors(first.design):
+                yield ErrorRate(finding=finding, error=error)
+
+
+def _list_error_blocks(record: RunRecord) -> Iterator[Block]:
+    """The error rates as a table, and over all criteria together; nothing where no rule has one."""
+    rates = list(_list_error_rates(record))
+    if not rates:
+        return
+    heading = "How often the rules err"
+    table = build_table(
+        heading,
+        rates,
+        ("criterion", lambda one: Name(one.criterion)),
+        ("error", lambda one: one.error.event),
+        ("allowed", lambda one: as_level(one.error.allowed)),
+        ("actual", _write_exact),
+        words=(0, 1),
+        is_headed=False,
+    )
+    together = _write_envelopes(record)
+    notes = (Prose(paragraphs=(together,), tone="quiet"),) if together else ()
+    yield Section(heading=heading, blocks=(table, *notes))
+
+
+def _write_exact(one: ErrorRate) -> Cell:
+    """How often a rule errs: exactly, or what is known of it where the corrected rate decides."""
+    if one.is_corrected:
+        return "no more, by the corrected rate"
+    if one.error.actual is None:
+        return "–"
+    exact = as_probability(one.error.actual)
+    if is_within(one.error.actual, one.error.allowed):
+        return exact
+    return Value(text=f"{exact}, more than allowed", tone="broken")
+
+
+def _write_envelopes(record: RunRecord) -> str:
+    """The same over all criteria together, where there are several of a kind."""
+    findings = [one for one in record.verdict.findings if one.alpha is not None]
+    streams = sum(max(1, len(one.by_input)) for one in findings)
+    bounds = bound_suite_errors([record.verdict])
+    if streams < 2 or not bounds:
+        return ""
+    said = [f"{one.meaning}: at most {as_level(one.capped)}" for one in bounds]
+    return f"For the {as_count(streams, 'decision')} together: {'; '.join(said)}."

@@ -26,8 +26,8 @@ from trialwise.model.outcome import Outcome
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.pages.attention import list_attention
 from trialwise.pages.finding_facts import pick_badge, pick_interval, pick_rate
+from trialwise.pages.results import list_attention
 from trialwise.plugin.marker import BODY
 from trialwise.plugin.reasons import Reason, Reasons
 from trialwise.procedures.forecast import forecast

@@ -18,8 +18,7 @@ from trialwise.errors import TrialwiseError
 from trialwise.model.codec import from_plain
 from trialwise.model.plan import Plan
 from trialwise.model.verdict import Decision, Verdict
-from trialwise.pages.attention import list_attention
-from trialwise.pages.results import describe_verdicts
+from trialwise.pages.results import describe_verdicts, list_attention
 from trialwise.pages.suite_totals import bound_suite_errors, sum_spending
 from trialwise.plugin import other_plugins
 from trialwise.plugin.marker import BODY

@@ -3,11 +3,9 @@
 A renderer chooses no sentence and no number; it only lays out what a page holds.
 
 - `capabilities`: what a stream can show, and how text stands out on it
-- `character_charts`: charts in a terminal
-- `document_text`: any document as text
-- `text_tables`: its tables
+- `document_text`: any document as text, with its tables and charts
 - `results_text`, `markdown_results`: the results of a suite in a terminal and as Markdown
-- `junit`, `tap`, `annotations`, `json_text`: the results of a suite for CI servers and programs
+- `junit`, `ci_formats`, `json_text`: the results of a suite for CI servers and programs
 - `progress`, `progress_status`: how a run is going, while it is going
 - `html`: pages, fragments for notebooks, and charts as SVG
 """

@@ -5,7 +5,9 @@ What a reader opens on demand stays out, and so do pictures that characters cann
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise, zip_longest
 
 from trialwise.documents.blocks import (
     Badge,
@@ -16,21 +18,35 @@ from trialwise.documents.blocks import (
     Document,
     Facts,
     Items,
+    Link,
+    Name,
     Prose,
     Section,
     Table,
+    Tone,
+    Value,
     Verbatim,
 )
-from trialwise.documents.charts import Chart
+from trialwise.documents.charts import Area, Axis, Chart, Ink, Place, find_share
 from trialwise.documents.printable import count_cells, pad, wrap_text
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
-from trialwise.renderers.text_tables import INDENT, flatten_cell, write_table
 
-__all__ = ["render_document_text"]
+__all__ = [
+    "INDENT",
+    "flatten_cell",
+    "render_chart_characters",
+    "render_document_text",
+    "write_table",
+]
+
 
 _GAP = "  "
+
+
 #: The column of terms; a longer term is shortened, so that values stay aligned.
 _TERM = 26
+
+
 #: A terminal narrower than this wraps by itself.
 _NARROWEST = 40
 
@@ -129,7 +145,6 @@ class _Writer:
 
     def write_chart(self, chart: Chart) -> Iterator[str]:
         # Few pages have charts.
-        from trialwise.renderers.character_charts import render_chart_characters
 
         heading, *rest = render_chart_characters(chart, unicode=self.able.unicode)
         yield self.able.show(heading.upper())
@@ -176,3 +191,219 @@ class _Writer:
         yield f"{indent}{lead}{mark}{self.able.paint(first, style)}"
         for line in rest:
             yield " " * column + self.able.paint(line, style)
+
+
+INDENT = "  "
+
+
+#: A last column of words is not wrapped to less than this.
+_NARROWEST_COLUMN = 30
+
+
+#: Tones of rows that a terminal shows by colour; the others are for a browser.
+_COLOURED: tuple[Tone, ...] = ("pass", "fail", "open", "quiet")
+
+
+def flatten_cell(cell: Cell, able: Capabilities, *, lines: bool = False) -> str:
+    """A cell as the stream can show it, on one line unless its line breaks count."""
+    match cell:
+        case str():
+            parts = cell.split("\n") if lines else [cell]
+            return "\n".join(map(able.show, parts))
+        case Badge():
+            return able.show(cell.word)
+        case Link() | Name() | Value():
+            return able.show(cell.text)
+        case tuple():
+            return " ".join(flatten_cell(one, able) for one in cell)
+        case _:  # a strip is a picture, and its numbers stand beside it
+            return ""
+
+
+def write_table(table: Table, able: Capabilities, width: int) -> Iterator[str]:
+    """The rows under their column headings; a table without any begins at the left edge.
+
+    A last column of words is wrapped where it is too wide. Otherwise the table comes in as many
+    strips as the width asks for, each with the names of the rows.
+    """
+    titles = [flatten_cell(column, able, lines=True) for column in table.columns]
+    indent = INDENT if any(titles) else ""
+    rows = [[flatten_cell(cell, able, lines=True) for cell in row.cells] for row in table.rows]
+    # A column of pictures has nothing to say in a terminal.
+    kept = [i for i in range(len(titles)) if i == 0 or any(row[i] for row in rows)]
+    words = [place for place, i in enumerate(kept) if i == 0 or i in table.words]
+    heads = [_sink([titles[i] for i in kept])] if any(titles) else []
+    styles: list[list[Style | None]] = [[None] * len(kept) for _ in heads]
+    styles += [[_pick_style(row.cells[i], row.tone) for i in kept] for row in table.rows]
+    grid = [*heads, *([row[i].split("\n") for i in kept] for row in rows)]
+    if len(kept) - 1 in words:
+        grid = _wrap_last(grid, width - len(indent))
+    widths = _measure(grid)
+    for strip in _cut_strips(widths, width - len(indent)):
+        for row, style in zip(grid, styles, strict=True):
+            for line in zip_longest(*(row[i] for i in strip), fillvalue=""):
+                cells = [
+                    able.paint(pad(text, widths[i], right=i not in words), style[i])
+                    for i, text in zip(strip, line, strict=True)
+                ]
+                yield indent + _GAP.join(cells)
+
+
+def _sink(titles: Sequence[str]) -> list[list[str]]:
+    """Column headings as lines, the short ones at the bottom."""
+    lines = [title.split("\n") for title in titles]
+    depth = max(map(len, lines))
+    return [[""] * (depth - len(one)) + one for one in lines]
+
+
+def _pick_style(cell: Cell, tone: Tone) -> Style | None:
+    if isinstance(cell, Badge):
+        return pick_style(cell.tone)
+    return pick_style(tone) if tone in _COLOURED else None
+
+
+def _wrap_last(grid: list[list[list[str]]], width: int) -> list[list[list[str]]]:
+    """The grid with its last column in lines that fit beside the others."""
+    others = _measure([row[:-1] for row in grid])
+    room = max(_NARROWEST_COLUMN, width - sum(others) - len(_GAP) * len(others))
+    return [
+        [*row[:-1], [short for line in row[-1] for short in _break(line, room)]] for row in grid
+    ]
+
+
+def _measure(grid: list[list[list[str]]]) -> list[int]:
+    """The widest line of each column."""
+    columns = zip(*grid, strict=True)
+    return [max(count_cells(line) for cell in column for line in cell) for column in columns]
+
+
+def _break(line: str, room: int) -> list[str]:
+    """A line that fits stays as it is, with its indentation."""
+    return [line] if count_cells(line) <= room else wrap_text(line, room)
+
+
+def _cut_strips(widths: Sequence[int], width: int) -> Iterator[list[int]]:
+    """The first column with as many of the others as fit beside it, again and again."""
+    room = width - widths[0]
+    cuts, used = [1], 0
+    for place in range(1, len(widths)):
+        used += widths[place] + len(_GAP)
+        if used > room and place > cuts[-1]:
+            cuts.append(place)
+            used = widths[place] + len(_GAP)
+    for start, end in pairwise([*cuts, len(widths)]):
+        yield [0, *range(start, end)]
+
+
+COLUMNS, ROWS = 61, 11
+
+
+_MARGIN = 9
+
+
+#: Bands from the bottom up, and the marks of lines, first in Unicode and then in ASCII.
+_MARKS: dict[Ink, str] = {
+    "pass": "█#",
+    "open": "▒?",
+    "fail": "·.",
+    "one": "●o",
+    "two": "×x",
+    "three": "○+",
+    "four": "△*",
+    "quiet": "◌~",
+    "bound": "▽v",
+}
+
+
+def render_chart_characters(chart: Chart, *, unicode: bool = True) -> list[str]:
+    """The chart as lines of at most 80 columns, heading and key included."""
+    grid = [[" "] * COLUMNS for _ in range(ROWS)]
+    _draw_areas(chart, grid, unicode)
+    _draw_lines(chart, grid, unicode)
+    low, high = chart.y.low, chart.y.high
+    lines = [chart.heading, *_write_key(chart, unicode), ""]
+    for row, cells in enumerate(grid):
+        value = high - (high - low) * row / (ROWS - 1)
+        labelled = row in (0, (ROWS - 1) // 2, ROWS - 1)
+        label = _write_tick(value, chart.y) if labelled else ""
+        bar = "┤" if label else "│"
+        lines.append(f"{label:>{_MARGIN - 1}} {bar if unicode else '|'}{''.join(cells)}".rstrip())
+    return [*lines, *_write_axis(chart, unicode)]
+
+
+def _draw_areas(chart: Chart, grid: list[list[str]], unicode: bool) -> None:
+    """Fill each cell whose middle lies inside an area."""
+    x, y = chart.x, chart.y
+    for area in chart.areas:
+        for column in range(COLUMNS):
+            at = x.low + (x.high - x.low) * column / (COLUMNS - 1)
+            low, high = _find_edges(area, at)
+            for row in range(ROWS):
+                middle = y.low + (y.high - y.low) * (ROWS - row - 0.5) / ROWS
+                if low <= middle < high:
+                    grid[row][column] = _pick_mark(area.ink, unicode)
+
+
+def _find_edges(area: Area, at: float) -> tuple[float, float]:
+    return _interpolate(area.lower, at), _interpolate(area.upper, at)
+
+
+def _interpolate(points: Sequence[Place], at: float) -> float:
+    """The height of a line of points at a place."""
+    after = bisect_left(points, at, key=lambda point: point[0])
+    if after in (0, len(points)):
+        return points[min(after, len(points) - 1)][1]
+    (left, low), (right, high) = points[after - 1], points[after]
+    return low + (high - low) * find_share(at, left, right)
+
+
+def _draw_lines(chart: Chart, grid: list[list[str]], unicode: bool) -> None:
+    # Where points meet, single ones are to be seen before lines, and the first line before others.
+    drawn = [(point, line.ink) for line in reversed(chart.lines) for point in line.points]
+    drawn += [((mark.x, mark.y), mark.ink) for mark in chart.marks]
+    for (x, y), ink in drawn:
+        column = round((COLUMNS - 1) * chart.x.place(x))
+        row = round((ROWS - 1) * (1 - chart.y.place(y)))
+        grid[row][column] = _pick_mark(ink, unicode)
+
+
+def _write_key(chart: Chart, unicode: bool) -> list[str]:
+    """What each mark means, in as many lines as it takes."""
+    parts = [(area.ink, area.name) for area in chart.areas]
+    parts += [(line.ink, line.name) for line in chart.lines]
+    parts += [(mark.ink, mark.name) for mark in chart.marks]
+    lines: list[str] = []
+    for ink, name in dict.fromkeys(part for part in parts if part[1]):
+        entry = f"{_pick_mark(ink, unicode)} {name}"
+        if lines and len(lines[-1]) + 3 + len(entry) <= 79:
+            lines[-1] += f"   {entry}"
+        else:
+            lines.append(f"  {entry}")
+    return lines
+
+
+def _pick_mark(ink: Ink, unicode: bool) -> str:
+    return _MARKS[ink][0 if unicode else 1]
+
+
+def _write_tick(value: float, axis: Axis) -> str:
+    """A value at a fixed place of an axis, which need not be round."""
+    is_round = axis.unit != "count" or value == round(value)
+    return axis.format_tick(value) if is_round else axis.format_value(value)
+
+
+def _write_axis(chart: Chart, unicode: bool) -> Iterator[str]:
+    ticks = [(value, _write_tick(value, chart.x)) for value in (chart.x.low, chart.x.high)]
+    ticks += [(guide.value, guide.label) for guide in chart.guides if guide.axis == "x"]
+    rule = ["─" if unicode else "-"] * COLUMNS
+    labels = [" "] * (COLUMNS + 8)
+    # The guides first: where labels would run into each other, the ends give way.
+    for value, label in reversed(ticks):
+        column = round((COLUMNS - 1) * chart.x.place(value))
+        rule[column] = "┬" if unicode else "+"
+        start = max(0, min(column - len(label) // 2, len(labels) - len(label)))
+        if not "".join(labels[max(0, start - 1) : start + len(label) + 1]).strip():
+            labels[start : start + len(label)] = label
+    yield " " * _MARGIN + ("└" if unicode else "+") + "".join(rule)
+    yield (" " * (_MARGIN + 1) + "".join(labels)).rstrip()
+    yield " " * (_MARGIN + 1) + chart.x.label

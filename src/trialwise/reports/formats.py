@@ -108,7 +108,7 @@ def _html(source: ReportSource) -> str:
     is_json=True,
 )
 def _gitlab(source: ReportSource) -> str:
-    from trialwise.renderers.annotations import render_gitlab
+    from trialwise.renderers.ci_formats import render_gitlab
 
     return render_gitlab(source.results, file=source.file)
 
@@ -144,7 +144,7 @@ def _markdown(source: ReportSource) -> str:
 
 @report_format("tap", ".tap", summary="the Test Anything Protocol")
 def _tap(source: ReportSource) -> str:
-    from trialwise.renderers.tap import render_tap
+    from trialwise.renderers.ci_formats import render_tap
 
     return render_tap(source.results)
 

@@ -107,7 +107,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         from trialwise.pages.comparison import build_comparison_page
-        from trialwise.renderers.html.fragment import render_fragment
+        from trialwise.renderers.html.page_frame import render_fragment
 
         return render_fragment(build_comparison_page(self.verdict))
 

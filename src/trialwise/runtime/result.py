@@ -95,7 +95,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         from trialwise.pages.notebook_summary import summarize_run
-        from trialwise.renderers.html.fragment import render_fragment
+        from trialwise.renderers.html.page_frame import render_fragment
 
         return render_fragment(summarize_run(self.record))
 
@@ -136,7 +136,7 @@ class SuiteResult:
 
     def _repr_html_(self) -> str:
         from trialwise.pages.notebook_summary import summarize_suite
-        from trialwise.renderers.html.fragment import render_fragment
+        from trialwise.renderers.html.page_frame import render_fragment
 
         return render_fragment(summarize_suite([one.record for one in self.results.values()]))
 

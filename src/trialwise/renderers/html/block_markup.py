@@ -9,7 +9,10 @@ from typing import Any
 from trialwise.documents.blocks import (
     Badge,
     Block,
+    Card,
+    Cards,
     Cell,
+    Choice,
     Columns,
     Details,
     Facts,
@@ -21,22 +24,15 @@ from trialwise.documents.blocks import (
     Row,
     Section,
     Table,
+    Timeline,
     Value,
     Verbatim,
 )
-from trialwise.documents.cards import Card, Cards, Choice, Timeline
 from trialwise.documents.charts import Bars, Chart, Strip, Strips
 from trialwise.documents.numbers import as_count
-from trialwise.renderers.html.chart_frames import render_chart
-from trialwise.renderers.html.figures import (
-    draw_strip,
-    render_bars,
-    render_strips,
-    render_timeline,
-)
-from trialwise.renderers.html.glyphs import draw_glyph, pick_shade, render_badge
-from trialwise.renderers.html.markup import Markup, element, join_markup, make_safe, quote
-from trialwise.renderers.html.outline import Outline
+from trialwise.renderers.html.figures import draw_strip, render_bars, render_strips, render_timeline
+from trialwise.renderers.html.markup import Markup, Outline, element, join_markup, make_safe, quote
+from trialwise.renderers.html.shapes import draw_glyph, pick_shade, render_badge, render_chart
 
 __all__ = ["render_block", "render_blocks", "render_cell", "render_facts", "render_under"]
 

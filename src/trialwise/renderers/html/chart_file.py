@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trialwise.documents.charts import Chart
-from trialwise.renderers.html.assets import read_asset
-from trialwise.renderers.html.markup import Markup, element, join_markup
+from trialwise.renderers.html.markup import Markup, element, join_markup, read_asset
 from trialwise.renderers.html.palette import palette_css
 from trialwise.renderers.html.shapes import draw_shapes, list_key, stagger_labels
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from trialwise.documents.axes import find_share
-from trialwise.documents.blocks import Details
-from trialwise.documents.cards import Call, Excerpt, Timeline
-from trialwise.documents.charts import Bar, Bars, Strip, StripRow, Strips
-from trialwise.renderers.html.glyphs import draw_glyph, draw_shape, pick_shade
-from trialwise.renderers.html.markup import Markup, element, join_markup, quote
-from trialwise.renderers.html.outline import Outline
+from trialwise.documents.blocks import Call, Details, Excerpt, Timeline
+from trialwise.documents.charts import Bar, Bars, Strip, StripRow, Strips, find_share
+from trialwise.renderers.html.markup import Markup, Outline, element, join_markup, quote
+from trialwise.renderers.html.shapes import draw_glyph, draw_shape, pick_shade
 
 __all__ = ["draw_strip", "render_bars", "render_strips", "render_timeline"]
 

@@ -6,22 +6,29 @@ service answered cannot become more than text.
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
-from trialwise.documents.blocks import Document, Section
-from trialwise.renderers.html.assets import read_asset
-from trialwise.renderers.html.block_markup import render_block, render_facts, render_under
-from trialwise.renderers.html.glyphs import draw_glyph, write_badge_class
-from trialwise.renderers.html.markup import Markup, element, join_markup
-from trialwise.renderers.html.outline import Outline
-from trialwise.renderers.html.palette import palette_css
+from trialwise.documents.blocks import Badge, Document, Section
+from trialwise.renderers.html.block_markup import (
+    render_block,
+    render_blocks,
+    render_facts,
+    render_under,
+)
+from trialwise.renderers.html.markup import Markup, Outline, element, join_markup, read_asset
+from trialwise.renderers.html.palette import DARK, LIGHT, declare_colours, palette_css
+from trialwise.renderers.html.shapes import draw_glyph, pick_shade, write_badge_class
 
-__all__ = ["render_document"]
+__all__ = ["render_document", "render_fragment"]
+
 
 #: Facts whose values are all as short as this are shown as large figures.
 _FIGURE = 16
+
+
 _FOOTER = (
     "Made by trialwise. Probabilities are computed, not simulated; this page holds everything it "
     "shows and asks the network for nothing."
@@ -182,3 +189,60 @@ def _render_file(title: str, header: Markup, content: Markup) -> str:
     ]
     page = element("html", element("head", *head), element("body", *body), lang="en")
     return f"<!DOCTYPE html>\n{page}\n"
+
+
+_CLASS = "trialwise-out"
+
+
+_COLOURS = (
+    "card", "ink", "quiet", "edge", "grid", "accent",
+    "pass", "pass-wash", "fail", "fail-wash", "open", "open-wash",
+)  # fmt: skip
+
+
+#: How JupyterLab, VS Code, Colab and Sphinx say that they are light, or dark.
+_THEMES = (
+    ("[data-jp-theme-light=true]", ".vscode-light", "[theme=light]", "[data-theme=light]"),
+    ("[data-jp-theme-light=false]", ".vscode-dark", "[theme=dark]", "[data-theme=dark]"),
+)
+
+
+def render_fragment(document: Document) -> str:
+    """The document as one element.
+
+    Args:
+        document: What to show: its verdict, and blocks without sections.
+    """
+    badge = document.badge or Badge(word="", tone="plain")
+    facts = " · ".join(str(value) for _, value in document.facts if value)
+    head = element(
+        "div",
+        draw_glyph(badge.tone),
+        element(
+            "div",
+            element("strong", badge.word, class_="word"),
+            " ",
+            element("bdi", document.title, class_="title"),
+            element("div", document.lead, class_="said"),
+            element("div", facts, class_="facts"),
+        ),
+        class_=f"head {pick_shade(badge.tone)}",
+    )
+    blocks = render_blocks(document.blocks, Outline(level=3))
+    style = Markup(f"<style>{_write_style()}</style>")
+    return str(element("div", style, head, blocks, class_=_CLASS))
+
+
+def _write_style() -> str:
+    light, dark = (
+        f"color-scheme:{name};" + declare_colours({key: colours[key] for key in _COLOURS})
+        for name, colours in (("light", LIGHT), ("dark", DARK))
+    )
+    lights, darks = (",".join(f"{theme} &" for theme in themes) for themes in _THEMES)
+    # A notebook's own theme beats the system's.
+    themed = (
+        f"&{{{light}}}@media(prefers-color-scheme:dark){{&{{{dark}}}}}"
+        f"{lights}{{{light}}}{darks}{{{dark}}}"
+    )
+    plain = re.sub(r"/\*.*?\*/|\n", "", read_asset("fragment.css"), flags=re.DOTALL)
+    return (themed + plain).replace("&", f".{_CLASS}")

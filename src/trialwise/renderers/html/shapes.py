@@ -6,14 +6,30 @@ Used by the frame of a page and by the file of charts alike, so that there is on
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, TypeAlias
 
+from trialwise.documents.blocks import Badge, Tone
 from trialwise.documents.charts import Chart, Guide, Hit, Line, Place
-from trialwise.renderers.html.markup import Markup, element
+from trialwise.renderers.html.markup import Markup, Outline, element, join_markup
 
-__all__ = ["draw_shapes", "list_key", "stagger_labels"]
+__all__ = [
+    "Shade",
+    "draw_glyph",
+    "draw_shape",
+    "draw_shapes",
+    "list_key",
+    "pick_shade",
+    "render_badge",
+    "render_chart",
+    "stagger_labels",
+    "write_badge_class",
+]
+
 
 #: The side of the square that shapes are drawn in.
 SIDE = 1000
+
+
 #: The narrowest plot, in letters: labels that are nearer than their length get lines of their own.
 LETTERS = 28
 
@@ -129,3 +145,167 @@ def _across(share: float) -> str:
 
 def _down(share: float) -> str:
     return f"{SIDE * (1 - share):.1f}".removesuffix(".0")
+
+
+#: How far apart the lines of labels above a chart are, in their own size.
+LINE = 1.3
+
+
+#: Room between the lowest of them and the highest tick beside it.
+GAP = 0.5
+
+
+def render_chart(chart: Chart, outline: Outline | None, values: Markup) -> Markup:
+    """The chart as a figure with its key, its values on demand and a table of them.
+
+    Args:
+        chart: What to draw.
+        outline: Where its heading stands; None where something above says the same.
+        values: The table of its values.
+    """
+    upright = sorted((g for g in chart.guides if g.axis == "x"), key=lambda g: g.value)
+    lines = stagger_labels([(chart.x.place(g.value), len(g.label)) for g in upright])
+    above = LINE * (max(row for row, _ in lines) + 1) + GAP if lines else 0
+    # The words about the picture are in the caption; what is in the picture is decoration.
+    frame = element(
+        "div",
+        _render_y_ticks(chart),
+        element("div", draw_shapes(chart), *_list_labels(chart, upright, lines), class_="shapes"),
+        _render_x_ticks(chart),
+        element("div", chart.x.label, class_="xlabel"),
+        class_="plot",
+        style=f"margin-top:{above:.1f}em" if above else None,
+        role="img",
+        tabindex="0",
+        aria_label=f"{chart.heading}. {chart.summary}",
+        data_chart=True,
+    )
+    heading = None if outline is None else outline.render_heading(chart.heading)
+    return element(
+        "figure",
+        element("figcaption", heading, element("p", chart.summary)),
+        element("div", _render_key(chart), class_="keys"),
+        element(
+            "div",
+            element("span", chart.y.label, class_="ylabel"),
+            frame,
+            element("p", class_="readout", aria_live="polite"),
+            class_="frame",
+        ),
+        element("details", element("summary", "Values as a table"), values),
+        class_="figure",
+    )
+
+
+def _render_key(chart: Chart) -> Markup:
+    entries = [
+        element("li", element("span", class_=f"swatch {style}"), name)
+        for name, style in list_key(chart)
+    ]
+    return element("ul", *entries, class_="key", aria_hidden="true") if entries else Markup("")
+
+
+def _list_labels(
+    chart: Chart, upright: Sequence[Guide], lines: Sequence[tuple[int, str]]
+) -> Iterator[Markup]:
+    """Words on guides and marks; upright guides have theirs above the chart, in lines."""
+    for guide, (row, side) in zip(upright, lines, strict=True):
+        yield element(
+            "span",
+            guide.label,
+            class_=f"tag upright {side}",
+            style=f"left:{100 * chart.x.place(guide.value):.2f}%;"
+            f"height:{LINE * (row + 1) + GAP:.1f}em",
+        )
+    for guide in chart.guides:
+        if guide.axis == "y":
+            place = chart.y.place(guide.value)
+            under = " under" if place > 0.88 else ""
+            style = f"bottom:{100 * place:.2f}%"
+            yield element("span", guide.label, class_=f"tag level{under}", style=style)
+    for mark in chart.marks:
+        if mark.label:
+            x, y = chart.x.place(mark.x), chart.y.place(mark.y)
+            # The side of its dot on which a label has room.
+            side = "before" if x > 0.55 else "after"
+            yield element(
+                "span",
+                mark.label,
+                class_=f"tag mark {side}{' below' if mark.below else ''}",
+                style=f"left:{100 * x:.2f}%;bottom:{100 * y:.2f}%",
+            )
+
+
+def _render_y_ticks(chart: Chart) -> Markup:
+    spans = [
+        element("span", text, style=f"bottom:{100 * chart.y.place(value):.2f}%")
+        for value, text in chart.y.list_ticks()
+    ]
+    return element("div", *spans, class_="yticks")
+
+
+def _render_x_ticks(chart: Chart) -> Markup:
+    spans = [
+        element(
+            "span",
+            text,
+            class_="end" if chart.x.place(value) > 0.96 else None,
+            style=f"left:{100 * chart.x.place(value):.2f}%",
+        )
+        for value, text in chart.x.list_ticks()
+    ]
+    return element("div", *spans, class_="xticks")
+
+
+Shade: TypeAlias = Literal["pass", "fail", "open", "none"]
+"""The class that colours and shapes a part."""
+
+
+_SHADES: dict[str, Shade] = {"pass": "pass", "fail": "fail", "open": "open"}
+
+
+#: A disc with a tick, a square with a cross, a diamond with a bar, a ring for what is no decision.
+_SHAPES: dict[Shade, tuple[str, str]] = {
+    "pass": ("M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1Z", "m4.7 8.3 2.3 2.3 4.3-5"),
+    "fail": ("M1.5 1.5h13v13h-13Z", "m5 5 6 6m0-6-6 6"),
+    "open": ("M8 .3 15.7 8 8 15.7.3 8Z", "M4.8 8h6.4"),
+    "none": ("M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1Z", ""),
+}
+
+
+def pick_shade(tone: str) -> Shade:
+    """The class of a tone or an ink."""
+    return _SHADES.get(tone, "none")
+
+
+def draw_shape(shade: Shade) -> Markup:
+    """A shape in a square of 16 by 16."""
+    ground, sign = _SHAPES[shade]
+    drawn = element("path", d=ground, class_="ground")
+    return join_markup([drawn, element("path", d=sign, class_="sign") if sign else None])
+
+
+def draw_glyph(tone: Tone) -> Markup:
+    """The shape of a tone beside words that say the same."""
+    return element(
+        "svg",
+        draw_shape(pick_shade(tone)),
+        viewBox="0 0 16 16",
+        class_="glyph",
+        aria_hidden="true",
+        focusable="false",
+    )
+
+
+def write_badge_class(badge: Badge) -> str:
+    """The classes of a badge: what softens a PASS leaves its shape hollow."""
+    hollow = " hollow" if badge.soft and badge.tone == "pass" else ""
+    return f"{pick_shade(badge.tone)}{hollow}"
+
+
+def render_badge(badge: Badge) -> Markup:
+    """A word with its shape; a quiet one has a border instead."""
+    if badge.tone == "quiet":
+        return element("span", badge.word, class_="pill")
+    glyph = draw_glyph(badge.tone)
+    return element("span", glyph, badge.word, class_=f"badge {write_badge_class(badge)}")

@@ -1,11 +1,15 @@
-"""Gates: every number with its basis, its interval and what was asked, and what it was made of."""
+"""Latency limits and gates in the full analysis.
+
+A latency limit has its ranks and counts (companion §12); a gate has every number with its basis,
+its interval and what was asked of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from trialwise.documents.blocks import Section
-from trialwise.documents.numbers import as_count
+from trialwise.documents.numbers import as_computed, as_count, as_seconds
 from trialwise.model.metrics import (
     GateCheck,
     GateFinding,
@@ -15,17 +19,27 @@ from trialwise.model.metrics import (
     ReliabilityEvidence,
     StabilityEvidence,
 )
-from trialwise.model.verdict import Verdict
+from trialwise.model.verdict import LatencyFinding, Verdict
+from trialwise.pages.finding_facts import list_latency_marks, pick_badge
 from trialwise.pages.gate_facts import HELD, as_outward, count_runs, list_unlimited
 from trialwise.procedures.explaining.analysis_sections import Rows, make_section
+from trialwise.stats.latency_baseline import OrderStatisticBound
+from trialwise.stats.latency_limits import LatencyLimitDecision
+from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
+from trialwise.stats.latency_precedence import PrecedenceThreshold
 from trialwise.stats.result_types import Interval, Undefined
 
-__all__ = ["list_gate_sections"]
+__all__ = ["build_latency_section", "list_gate_sections"]
+
 
 #: Inputs and runs listed; the rest is in the JSON report.
 _MOST = 10
+
+
 #: Points of a decay curve and outcomes of one input, which are short.
 _POINTS, _OUTCOMES = 20, 40
+
+
 _NONE = "none: a number is held against a limit, and no envelope counts it"
 
 
@@ -40,7 +54,7 @@ def list_gate_sections(verdict: Verdict) -> Iterator[Section]:
         for check in gate.checks:
             rows += _list_check(check)
         rows += [(_name_target(one.target), _write_number(one)) for one in list_unlimited(gate)]
-        rows += _list_evidence(gate)
+        rows += _list_gate_evidence(gate)
         rows += [("Caveat", caveat) for caveat in gate.caveats]
         yield make_section(f"GATE: {gate.gate}", rows)
 
@@ -67,7 +81,7 @@ def _write_number(number: GateNumber) -> str:
     return f"{_write_figure(number.value, number.interval)}; not asked; {number.basis.value}"
 
 
-def _list_evidence(gate: GateFinding) -> Rows:
+def _list_gate_evidence(gate: GateFinding) -> Rows:
     evidence = gate.evidence
     if isinstance(evidence, ReliabilityEvidence):
         return _list_reliability(evidence)
@@ -153,3 +167,96 @@ def _write_figure(value: float | Undefined, interval: Interval | Undefined | Non
     if not isinstance(interval, Interval):
         return shown
     return f"{shown} {as_outward(interval)}"
+
+
+_INDICATIVE = "a directional signal, not a statistically reliable estimate"
+
+
+_COVERAGE = (
+    "of the baseline's own percentile; a test's exceeds the bound more often than α even if "
+    "nothing changed (§12.4.3)"
+)
+
+
+def build_latency_section(verdict: Verdict) -> Section:
+    """Every constraint with the ranks and counts it was decided on."""
+    rows: Rows = []
+    for finding in verdict.latency:
+        rows += _list_constraint(finding, verdict)
+    rows.append(("", "Latencies of successful trials only; distribution-free, no model."))
+    return make_section("LATENCY", rows)
+
+
+def _list_constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:
+    marks = list_latency_marks(finding, verdict)
+    qualified = f" ({', '.join(marks)})" if marks else ""
+    rows = [
+        (finding.constraint, f"{pick_badge(finding)}{qualified}. {finding.statement}"),
+        ("  rule", f"{finding.decision_rule}, α = {finding.alpha:g}"),
+        ("  observed", _write_observed(finding)),
+    ]
+    if finding.threshold is not None:
+        rows.append(("  threshold", as_seconds(finding.threshold)))
+    rows += _list_evidence(finding)
+    if "indicative" in marks and finding.percentile in SUPPORTED_PERCENTILES:
+        fewest = emission_minimum(finding.percentile)
+        few = f"n = {finding.trials}, at least {fewest} recommended: {_INDICATIVE}"
+        rows.append(("  indicative", few))
+    if finding.refusals:
+        rows.append(("  refused because", ", ".join(finding.refusals)))
+    return rows
+
+
+def _write_observed(finding: LatencyFinding) -> str:
+    of = f"{as_count(finding.trials, 'successful trial')}"
+    if finding.observed is None:
+        return f"no latency, {of}"
+    return f"Q({finding.percentile:g}) = {as_seconds(finding.observed)} by nearest rank, {of}"
+
+
+def _list_evidence(finding: LatencyFinding) -> Rows:
+    evidence = finding.evidence
+    if isinstance(evidence, LatencyLimitDecision):
+        return _list_limit(evidence) if finding.rule == "exact" else []
+    if isinstance(evidence, OrderStatisticBound):
+        return _list_bound(evidence)
+    return _list_precedence(evidence) if isinstance(evidence, PrecedenceThreshold) else []
+
+
+def _list_limit(evidence: LatencyLimitDecision) -> Rows:
+    rows = []
+    if evidence.within is not None:
+        needed = "no count would do" if evidence.y_min is None else f"{evidence.y_min} needed"
+        rows.append(("  within the limit", f"{evidence.within} of {evidence.trials}, {needed}"))
+    if evidence.clopper_pearson_lower is not None:
+        share = as_computed(evidence.clopper_pearson_lower)
+        rows.append(("  share within, at least", f"{share} at 1 − α, exact"))
+    if evidence.false_compliance is not None:
+        rows.append(("  achieved size", f"{as_computed(evidence.false_compliance)}, exact"))
+    return rows
+
+
+def _list_bound(evidence: OrderStatisticBound) -> Rows:
+    baseline = f"Q = {as_seconds(evidence.baseline_percentile)} of {evidence.trials} latencies"
+    rows = [("  baseline", baseline)]
+    if evidence.saturated:
+        rows.append(("  saturated", "no rank of this baseline bounds the percentile (§12.5.2.1)"))
+        return rows
+    rows.append(("  rank", f"{evidence.rank} of {evidence.trials}"))
+    if evidence.achieved_coverage is not None:
+        coverage = as_computed(evidence.achieved_coverage)
+        rows.append(("  achieved coverage", f"{coverage} {_COVERAGE}"))
+    return rows
+
+
+def _list_precedence(evidence: PrecedenceThreshold) -> Rows:
+    latencies = f"{evidence.baseline_trials} latencies"
+    rows = [("  baseline", f"Q = {as_seconds(evidence.baseline_percentile)} of {latencies}")]
+    if evidence.saturated:
+        rows.append(("  saturated", "no rank of this baseline keeps α"))
+    if evidence.rank is not None:
+        rows.append(("  rank", f"{evidence.rank} of {evidence.baseline_trials}"))
+    if evidence.breach_probability is not None:
+        value = as_computed(evidence.breach_probability)
+        rows.append(("  achieved size", f"{value} = P(breach) if nothing changed, exact"))
+    return rows
