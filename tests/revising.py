@@ -12,8 +12,15 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from trialwise.model.claim import Claim
-from trialwise.model.evidence import Breakdown, Threshold
-from trialwise.model.finding_evidence import Evidence, Note, NoteKind, PValue, TrialCounts
+from trialwise.model.evidence import (
+    Breakdown,
+    Evidence,
+    Note,
+    NoteKind,
+    PValue,
+    Threshold,
+    TrialCounts,
+)
 from trialwise.model.options import Analysis, RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Design, Finding, Intent, Verdict, Wording

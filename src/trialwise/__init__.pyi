@@ -78,10 +78,6 @@ from trialwise.model.options import AbortRule as AbortRule
 from trialwise.model.options import Analysis as Analysis
 from trialwise.model.options import Budget as Budget
 from trialwise.model.options import RunOptions as RunOptions
-from trialwise.model.outcome import CheckResult as CheckResult
-from trialwise.model.outcome import ErrorClass as ErrorClass
-from trialwise.model.outcome import FailReason as FailReason
-from trialwise.model.outcome import Outcome as Outcome
 from trialwise.model.plan import Plan as Plan
 from trialwise.model.reply import Reply as Reply
 from trialwise.model.reply import Usage as Usage
@@ -92,6 +88,10 @@ from trialwise.model.sampling import SamplingRole as SamplingRole
 from trialwise.model.trace import ToolCall as ToolCall
 from trialwise.model.trace import Trace as Trace
 from trialwise.model.trace import Turn as Turn
+from trialwise.model.trial import CheckResult as CheckResult
+from trialwise.model.trial import ErrorClass as ErrorClass
+from trialwise.model.trial import FailReason as FailReason
+from trialwise.model.trial import Outcome as Outcome
 from trialwise.model.trial import Trial as Trial
 from trialwise.model.verdict import Decision as Decision
 from trialwise.model.verdict import Finding as Finding

@@ -11,9 +11,9 @@ import pytest
 
 from trialwise import checks
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply, Usage
+from trialwise.model.trial import CheckResult, FailReason
 
 TRUE, FALSE = checks.expression("true"), checks.expression("false")
 UNREADABLE = checks.numeric_range(minimum=0)

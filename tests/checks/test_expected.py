@@ -17,9 +17,9 @@ from trialwise.checks import (
 )
 from trialwise.errors import InvalidArgument
 from trialwise.model.fingerprint import sampling_fingerprint
-from trialwise.model.outcome import FailReason
 from trialwise.model.reply import Reply
 from trialwise.model.sampling import Input, Sampling
+from trialwise.model.trial import FailReason
 
 
 def seen(value: Any, expected: Any = None) -> Reply:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from trialwise import checks
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import FailReason
 from trialwise.model.reply import Reply, Usage
+from trialwise.model.trial import FailReason
 
 FULL = Reply(
     value='{"answer": 555, "tags": ["ok", "short"], "score": 0.5}',

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from trialwise import checks
 from trialwise.checks.parsable import Format
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import FailReason
 from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply
+from trialwise.model.trial import FailReason
 
 JSON = st.recursive(
     st.none()

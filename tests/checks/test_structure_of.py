@@ -24,9 +24,9 @@ from trialwise.checks.criterion_scopes import (
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.fingerprint import sampling_fingerprint
-from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
 from trialwise.model.sampling import Sampling
+from trialwise.model.trial import CheckResult
 
 
 def structure(*postconditions: Any, **options: Any) -> str:

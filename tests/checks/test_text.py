@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from trialwise import checks
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import FailReason
 from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply
+from trialwise.model.trial import FailReason
 
 HOLDS: list[tuple[Postcondition, Any]] = [
     (checks.equals("555"), "555"),

@@ -8,9 +8,9 @@ import pytest
 
 from trialwise import checks
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import FailReason
 from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply
+from trialwise.model.trial import FailReason
 
 
 def trace(*calls: Any) -> Reply:

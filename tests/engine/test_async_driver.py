@@ -23,9 +23,9 @@ from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import AbortRule, Budget
-from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply, Setup, Usage
+from trialwise.model.trial import ErrorClass, FailReason
 from trialwise.model.verdict import Decision
 from trialwise.procedures.streams import Stream
 from trialwise.services import CallableService, CommandService, RecordingError

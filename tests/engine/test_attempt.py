@@ -13,8 +13,8 @@ import pytest
 from trialwise.engine.attempt import LONGEST_WAIT_S, Caller, Response
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import ServiceError, SystemClock, Timer, TrialContext
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply
+from trialwise.model.trial import ErrorClass
 from trialwise.services import CallableService, CommandService, HttpFailure, RecordingError
 
 pytestmark = pytest.mark.anyio

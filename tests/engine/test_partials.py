@@ -20,11 +20,10 @@ from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import Budget
-from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.model.sampling import Input
-from trialwise.model.trial import Trial
+from trialwise.model.trial import ErrorClass, FailReason, Trial
 from trialwise.services import CallableService, HttpFailure
 from trialwise.stores.journal import Journal, read_journal
 

@@ -7,7 +7,7 @@ import pickle
 import anyio
 
 from trialwise.engine.ports import ServiceError, SystemClock
-from trialwise.model.outcome import ErrorClass
+from trialwise.model.trial import ErrorClass
 from trialwise.services import HttpFailure, RecordingError
 
 

@@ -15,10 +15,9 @@ from trialwise.engine.attempt import Response
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.reply_checking import ReplyChecker
 from trialwise.model.criterion import Criterion
-from trialwise.model.outcome import CheckResult, ErrorClass, FailReason
 from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.model.sampling import Input
-from trialwise.model.trial import Trial
+from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Trial
 
 
 def score(

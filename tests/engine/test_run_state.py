@@ -19,10 +19,9 @@ from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import AbortRule, Budget
-from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply, Usage
-from trialwise.model.trial import Trial
+from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.services import CallableService
 
 PlanOf = Callable[..., Plan]

@@ -16,9 +16,9 @@ import trialwise as tw
 from trialwise.checks.criterion_scopes import criterion_structure
 from trialwise.judges import Calibration, GoldFiles, judge
 from trialwise.model.evidence import StopReason
-from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.tally import Tally
+from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.verdict import Decision
 from trialwise.pages.suite_totals import bound_suite_errors
 from trialwise.procedures.base import Counts

@@ -28,8 +28,8 @@ from trialwise.judges import (
 )
 from trialwise.judges.prompts import PROMPT_VERSION, comparison_messages, judgement_messages
 from trialwise.model.fingerprint import fingerprint
-from trialwise.model.outcome import FailReason
 from trialwise.model.reply import Reply
+from trialwise.model.trial import FailReason
 from trialwise.suite import SuiteError, load_suite
 
 Start = Callable[[Callable[[Any], Any]], Any]

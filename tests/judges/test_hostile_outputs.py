@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from trialwise.judges import judge
 from trialwise.judges.prompts import comparison_messages, judgement_messages
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply
+from trialwise.model.trial import ErrorClass
 
 Start = Callable[[Callable[[Any], Any]], Any]
 Says = Callable[..., str]

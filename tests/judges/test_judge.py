@@ -13,9 +13,9 @@ import pytest
 
 from trialwise.errors import InvalidArgument
 from trialwise.judges import CacheUnusable, Juror, VoteCache, judge
-from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.postcondition import Appraisal, AskingPostcondition, Postcondition
 from trialwise.model.reply import Reply, Usage
+from trialwise.model.trial import ErrorClass, FailReason
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ import pytest
 from trialwise.errors import InvalidArgument
 from trialwise.judges import similar
 from trialwise.judges.similarity import cosine
-from trialwise.model.outcome import FailReason
 from trialwise.model.reply import Reply
+from trialwise.model.trial import FailReason
 
 pytest.importorskip("wordllama")
 CAPITAL = "The capital of Australia is Canberra."

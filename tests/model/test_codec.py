@@ -25,23 +25,25 @@ from trialwise.model.baseline import Baseline, BaselineReference, CriterionBasel
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.codec import from_plain, to_plain
 from trialwise.model.contract import Prevalence
-from trialwise.model.evidence import Guard, Severity, StopReason, Threshold
-from trialwise.model.finding_evidence import (
+from trialwise.model.evidence import (
     CutoffEvidence,
     EstimatedEvidence,
     Evidence,
+    Guard,
     SequentialEvidence,
+    Severity,
+    StopReason,
+    Threshold,
 )
 from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
 from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema, may_hold
 from trialwise.model.metrics import GateFinding
 from trialwise.model.options import AbortRule, Analysis, Budget, RunOptions
-from trialwise.model.outcome import CheckResult
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.plan_hashes import plan_differences, plan_hash
 from trialwise.model.reply import Usage
 from trialwise.model.tally import Tally
-from trialwise.model.trial import Trial
+from trialwise.model.trial import CheckResult, Trial
 from trialwise.model.verdict import (
     Decision,
     Design,

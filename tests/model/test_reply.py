@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult, FailReason, Outcome
 from trialwise.model.reply import Reply, Usage
+from trialwise.model.trial import CheckResult, FailReason, Outcome
 
 
 def test_a_reply_shows_what_is_not_text_as_python_would() -> None:

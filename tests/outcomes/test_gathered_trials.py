@@ -8,8 +8,7 @@ from fractions import Fraction
 import pytest
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import ErrorClass, FailReason
-from trialwise.model.trial import Trial
+from trialwise.model.trial import ErrorClass, FailReason, Trial
 from trialwise.outcomes.outcome_order import Order, in_order, is_sorted_by_input
 from trialwise.outcomes.outcome_problems import OutcomesUnreadable
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, input_id_of

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import ErrorClass
+from trialwise.model.trial import ErrorClass
 from trialwise.outcomes.field_layout import Layout, Mark, Unread, error_class_of
 from trialwise.outcomes.scalar_fields import amount, count, moment, number
 

@@ -36,9 +36,8 @@ from trialwise.model.metrics import (
     RunStability,
     StabilityEvidence,
 )
-from trialwise.model.outcome import CheckResult, Outcome
 from trialwise.model.run import RunRecord
-from trialwise.model.trial import Trial
+from trialwise.model.trial import CheckResult, Outcome, Trial
 from trialwise.pages.gate_details import POINTS, list_decay_steps
 from trialwise.pages.run_report import render_html
 from trialwise.pages.trial_cards import FULL, SHORT, Extent, build_timeline, find_worst_trace

@@ -27,8 +27,8 @@ from tests.reports.run_records import (
 from tests.revising import replace
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import FailReason
 from trialwise.model.run import RunRecord
+from trialwise.model.trial import FailReason
 from trialwise.pages.analysis import render_analysis
 from trialwise.pages.run_report import render_html
 

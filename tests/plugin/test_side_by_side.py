@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from trialwise.model.evidence import StopReason
-from trialwise.model.outcome import ErrorClass
+from trialwise.model.trial import ErrorClass
 from trialwise.model.verdict import Decision
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from trialwise.engine.trial_inputs import issue_places, trial_seeds
 from trialwise.model.evidence import StopReason
-from trialwise.model.outcome import FailReason
 from trialwise.model.reply import Usage
+from trialwise.model.trial import FailReason
 from trialwise.model.verdict import Decision
 
 if TYPE_CHECKING:

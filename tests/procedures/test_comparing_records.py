@@ -22,18 +22,16 @@ from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import RunOptions
-from trialwise.model.outcome import CheckResult, ErrorClass, Outcome
 from trialwise.model.reply import Usage
 from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Sampling
 from trialwise.model.tally import Tally
-from trialwise.model.trial import Trial
+from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.compared_amounts import median_interval
-from trialwise.procedures.comparing.comparison_evidence import anytime_evidence, exact_evidence
+from trialwise.procedures.comparing.change_assessment import anytime_evidence, exact_evidence
 from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion, Contrast
-from trialwise.procedures.comparing.criterion_comparison import fewest_discordant
-from trialwise.procedures.comparing.run_comparison import compare_records
+from trialwise.procedures.comparing.run_comparison import compare_records, fewest_discordant
+from trialwise.procedures.comparing.trial_pairing import median_interval
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.streams import Stream

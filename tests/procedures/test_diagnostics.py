@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.diagnostics import diagnose
+from trialwise.procedures.deciding.trial_rows import diagnose
 
 outcomes = st.lists(st.booleans(), min_size=1, max_size=60)
 

@@ -39,12 +39,10 @@ from trialwise.model.matcher import (
 )
 from trialwise.model.metrics import GateFinding
 from trialwise.model.options import Analysis, RunOptions
-from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
-from trialwise.model.trial import Trial
+from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.verdict import Decision
 from trialwise.procedures.gates.gate_findings import decide_gates
-from trialwise.procedures.gates.gate_intervals import variance_interval
-from trialwise.procedures.gates.measured_numbers import Measured
+from trialwise.procedures.gates.gate_intervals import Measured, variance_interval
 from trialwise.procedures.gates.reliability_metrics import measure_reliability
 from trialwise.procedures.gates.score_metrics import measure_scores
 from trialwise.procedures.gates.stability_metrics import measure_stability

@@ -40,11 +40,10 @@ from trialwise.model.metrics import (
     StabilityEvidence,
 )
 from trialwise.model.options import RunOptions
-from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.plan import Plan
 from trialwise.model.plan_hashes import plan_differences, plan_hash
 from trialwise.model.sampling import Input, Sampling
-from trialwise.model.trial import Trial
+from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.composite import compose
 from trialwise.procedures.deciding.run_verdict import decide_run

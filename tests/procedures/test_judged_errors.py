@@ -28,10 +28,9 @@ from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import AbortRule, RunOptions
-from trialwise.model.outcome import CheckResult, ErrorClass, Outcome
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
-from trialwise.model.trial import Trial
+from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.verdict import Decision
 from trialwise.procedures.base import Counts as CountedTrials
 from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE

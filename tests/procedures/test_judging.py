@@ -13,9 +13,8 @@ from trialwise.model.contract import Contract, Latency
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import AbortRule, RunOptions
-from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.plan import Plan
-from trialwise.model.trial import Trial
+from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.planning.run_plan import plan_run

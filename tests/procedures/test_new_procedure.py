@@ -13,7 +13,7 @@ import pytest
 import trialwise as tw
 from trialwise.errors import InvalidArgument
 from trialwise.model.codec import to_plain
-from trialwise.model.finding_evidence import Evidence
+from trialwise.model.evidence import Evidence
 from trialwise.model.verdict import ProcedureDesign
 from trialwise.procedures.forecast import forecast
 from trialwise.procedures.registry import find_procedure, procedure_of
@@ -26,7 +26,7 @@ MODULE = '''
 from dataclasses import dataclass
 
 from trialwise.documents.blocks import Facts, Section
-from trialwise.model.finding_evidence import Evidence
+from trialwise.model.evidence import Evidence
 from trialwise.model.verdict import Decision, ProcedureDesign
 from trialwise.procedures.base import Chance, Conclusion, Procedure, Refused
 

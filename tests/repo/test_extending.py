@@ -30,7 +30,7 @@ from trialwise.checks.check_base import Check
 from trialwise.checks.quoting import failed, preview
 from trialwise.checks.reply_reading import text_of
 from trialwise.declarations.signatures import Natural
-from trialwise.model.outcome import CheckResult
+from trialwise.model.trial import CheckResult
 from trialwise.model.reply import Reply
 
 __all__ = ["Palindrome", "palindrome"]

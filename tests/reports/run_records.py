@@ -18,13 +18,12 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Guard, Reproducibility, Severity, Spending, StopReason
 from trialwise.model.gate import Metrics, Reliability, Stability
 from trialwise.model.options import Budget, RunOptions
-from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.plan import Plan
 from trialwise.model.reply import Usage
 from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Input, Sampling, SamplingRole
 from trialwise.model.tally import Tally
-from trialwise.model.trial import Trial
+from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.verdict import Intent
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose

@@ -31,9 +31,8 @@ from trialwise.model.evidence import (
     Threshold,
 )
 from trialwise.model.options import RunOptions
-from trialwise.model.outcome import CheckResult, Outcome
 from trialwise.model.tally import Tally
-from trialwise.model.trial import Trial
+from trialwise.model.trial import CheckResult, Outcome, Trial
 from trialwise.model.verdict import Decision, Dimension, Finding, Intent, Verdict
 from trialwise.pages.analysis import render_analysis
 from trialwise.procedures.compliance import decide_compliance

@@ -25,12 +25,12 @@ from trialwise import stats
 from trialwise.errors import InvalidArgument
 from trialwise.model.baseline import BaselineReference
 from trialwise.model.codec import from_plain
-from trialwise.model.evidence import StopReason
-from trialwise.model.finding_evidence import (
+from trialwise.model.evidence import (
     CutoffEvidence,
     EstimatedEvidence,
     Evidence,
     SequentialEvidence,
+    StopReason,
 )
 from trialwise.model.gate import Metrics, Reliability, Stability
 from trialwise.model.metrics import GateFinding

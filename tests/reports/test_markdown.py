@@ -16,8 +16,8 @@ from tests.revising import replace
 
 from trialwise.documents.printable import make_visible
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult
 from trialwise.model.run import RunRecord
+from trialwise.model.trial import CheckResult
 from trialwise.renderers.markdown_results import MOST_BYTES, escape, marker
 
 Made = Callable[[str], list[RunRecord]]

@@ -10,8 +10,8 @@ from tests.revising import replace
 
 from trialwise.documents.results import LineKind, Status
 from trialwise.model.evidence import Guard, Severity, Spending
-from trialwise.model.outcome import CheckResult
 from trialwise.model.run import RunRecord
+from trialwise.model.trial import CheckResult
 from trialwise.model.verdict import Decision, Dimension, LatencyFinding
 from trialwise.pages.results import list_run_notes
 from trialwise.pages.suite_totals import pick_suite_status, sum_spending

@@ -21,8 +21,8 @@ import trialwise as tw
 from trialwise.errors import BaselineError, DesignRefused, InvalidArgument
 from trialwise.model.claim import SamplingMode
 from trialwise.model.codec import from_plain, to_plain
-from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.plan import Plan
+from trialwise.model.trial import ErrorClass, FailReason
 from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.outcomes.outcome_questions import Supplied
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes

@@ -15,10 +15,10 @@ from tests.revising import replace
 import trialwise as tw
 from trialwise.model.codec import from_plain, to_plain
 from trialwise.model.evidence import Threshold
-from trialwise.model.outcome import CheckResult, ErrorClass
 from trialwise.model.plan import Plan
 from trialwise.model.reply import Setup
 from trialwise.model.run import RunRecord
+from trialwise.model.trial import CheckResult, ErrorClass
 from trialwise.model.verdict import Verdict
 from trialwise.runtime.verifying import verify
 

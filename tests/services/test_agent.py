@@ -17,9 +17,9 @@ import pytest
 
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trace import Trace
+from trialwise.model.trial import ErrorClass
 from trialwise.services import (
     AgentService,
     HttpFailure,

@@ -14,9 +14,9 @@ import pytest
 from trialwise.engine.attempt import Caller, Response
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service, SystemClock, TrialContext
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trace import Trace
+from trialwise.model.trial import ErrorClass
 from trialwise.services import AgentService, McpServer, Prices, RecordingService, ReplayService
 
 pytest.importorskip("mcp")

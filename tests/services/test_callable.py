@@ -17,8 +17,8 @@ import pytest
 
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply
+from trialwise.model.trial import ErrorClass
 from trialwise.services import CallableService
 
 pytestmark = pytest.mark.anyio

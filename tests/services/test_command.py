@@ -18,7 +18,7 @@ import pytest
 
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import ErrorClass
+from trialwise.model.trial import ErrorClass
 from trialwise.services import CommandService, ReplyTooLarge
 
 pytestmark = [

@@ -19,7 +19,7 @@ import pytest
 
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import ErrorClass
+from trialwise.model.trial import ErrorClass
 from trialwise.services import HttpFailure, HttpService, MalformedReply, ReplyTooLarge
 
 pytestmark = pytest.mark.anyio

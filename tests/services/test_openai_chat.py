@@ -11,8 +11,8 @@ import pytest
 
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Usage
+from trialwise.model.trial import ErrorClass
 from trialwise.services import ChatService, HttpFailure, MalformedReply, Prices, RequestRefused
 
 pytestmark = pytest.mark.anyio

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.engine.ports import Service, ServiceError, TrialContext
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply, Setup, Usage
+from trialwise.model.trial import ErrorClass
 from trialwise.services import (
     CallableService,
     ChatService,

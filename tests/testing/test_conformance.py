@@ -12,8 +12,8 @@ import pytest
 from trialwise import checks
 from trialwise.checks import Check
 from trialwise.engine.ports import TrialContext
-from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult
 from trialwise.model.verdict import Decision
 from trialwise.reports.formats import BUILT_IN, ReportFormat
 from trialwise.services import CallableService, CommandService

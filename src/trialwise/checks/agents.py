@@ -16,8 +16,8 @@ from trialwise.checks.quoting import failed, label, preview, shown
 from trialwise.checks.texts import as_texts
 from trialwise.checks.tool_traces import Call, calls_of, trace_of
 from trialwise.declarations.signatures import Natural
-from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult, FailReason
 from trialwise.validation import require_count
 
 __all__ = [

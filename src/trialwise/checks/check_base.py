@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 from trialwise.checks.quoting import failed
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult, FailReason
 
 __all__ = [
     "UNSET",

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from trialwise.checks.check_base import Check, check_texts, write_spec
 from trialwise.checks.quoting import failed, printable
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult, FailReason
 
 if TYPE_CHECKING:
     from trialwise.stats import Confusion

@@ -9,8 +9,8 @@ from trialwise.checks.check_base import Check, check_flags
 from trialwise.checks.quoting import around, failed, label, shown
 from trialwise.checks.reply_reading import check_json, json_of, same, text_of
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult
 
 __all__ = ["Equals", "equals"]
 

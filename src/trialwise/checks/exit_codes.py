@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from trialwise.checks.check_base import Check, Unreadable
 from trialwise.checks.quoting import failed, preview
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult, FailReason
 from trialwise.validation import require_integer
 
 __all__ = ["ExitCode", "exit_code"]

@@ -15,8 +15,8 @@ from trialwise.checks.quoting import shown
 from trialwise.checks.reply_reading import expected_of
 from trialwise.checks.texts import contains
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult
 from trialwise.validation import require_choice
 
 __all__ = ["AsExpected", "Comparison", "as_expected"]

@@ -16,8 +16,8 @@ from trialwise.checks.strict_parsing import MAX_DEPTH
 from trialwise.checks.value_limits import Limits
 from trialwise.declarations.signatures import Natural
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult
 from trialwise.validation import require_choice, require_count
 
 if TYPE_CHECKING:

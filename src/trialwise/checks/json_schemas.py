@@ -17,8 +17,8 @@ from trialwise.checks.reply_reading import check_json, json_of
 from trialwise.declarations.scalars import Document
 from trialwise.declarations.signatures import Arg
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult
 
 __all__ = ["JsonSchema", "json_schema"]
 

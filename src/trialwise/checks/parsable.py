@@ -11,8 +11,8 @@ from trialwise.checks.json_paths import JsonPath, check_path
 from trialwise.checks.quoting import failed, preview, shown
 from trialwise.checks.reply_reading import json_of, number_of, text_of
 from trialwise.checks.value_limits import Limits
-from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult
 from trialwise.validation import require_choice
 
 __all__ = ["Format", "NumericRange", "Parses", "numeric_range", "parses"]

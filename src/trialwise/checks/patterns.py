@@ -12,8 +12,8 @@ from trialwise.checks.quoting import failed, label, preview
 from trialwise.checks.reply_reading import text_of
 from trialwise.declarations.signatures import Positive
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult
 from trialwise.validation import require_count
 
 __all__ = ["Matches", "matches"]

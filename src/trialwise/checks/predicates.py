@@ -14,8 +14,8 @@ from trialwise.checks.check_base import Check, Unreadable, check_texts
 from trialwise.checks.quoting import failed, preview, shown
 from trialwise.checks.reply_reading import expected_of, text_of
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult, FailReason
 
 __all__ = ["Predicate", "predicate"]
 

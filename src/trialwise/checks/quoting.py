@@ -6,7 +6,7 @@ control codes into a report.
 
 from __future__ import annotations
 
-from trialwise.model.outcome import CheckResult, FailReason
+from trialwise.model.trial import CheckResult, FailReason
 
 __all__ = ["around", "failed", "label", "preview", "printable", "shown"]
 

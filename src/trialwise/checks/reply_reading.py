@@ -13,8 +13,8 @@ from trialwise.checks.check_base import Unreadable
 from trialwise.checks.quoting import preview, shown
 from trialwise.checks.strict_parsing import MAX_DEPTH, MAX_NODES, parse_json, parse_number
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import FailReason
 from trialwise.model.reply import Reply
+from trialwise.model.trial import FailReason
 
 __all__ = ["check_json", "expected_of", "json_of", "number_of", "same", "text_of"]
 

@@ -12,8 +12,8 @@ from trialwise.checks.check_base import Check, Unreadable
 from trialwise.checks.quoting import failed
 from trialwise.declarations.signatures import Dollars, Natural, Seconds
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult, FailReason
 from trialwise.validation import require_count, require_real
 
 __all__ = ["MaxCost", "MaxLatency", "MaxTokens", "max_cost", "max_latency", "max_tokens"]

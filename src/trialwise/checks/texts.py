@@ -15,8 +15,8 @@ from trialwise.checks.quoting import around, failed, label, preview
 from trialwise.checks.reply_reading import text_of
 from trialwise.checks.value_limits import Limits
 from trialwise.declarations.signatures import Natural
-from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult
 from trialwise.validation import require_count
 
 __all__ = [

@@ -9,9 +9,9 @@ from typing import Any
 from trialwise.checks.check_base import Unreadable
 from trialwise.checks.quoting import label, shown
 from trialwise.checks.reply_reading import json_of
-from trialwise.model.outcome import FailReason
 from trialwise.model.reply import Reply
 from trialwise.model.trace import ToolCall, Trace
+from trialwise.model.trial import FailReason
 
 __all__ = ["Call", "calls_of", "names", "trace_of"]
 

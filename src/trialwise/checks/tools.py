@@ -23,8 +23,8 @@ from trialwise.checks.tool_traces import Call, calls_of, names
 from trialwise.checks.value_limits import Limits
 from trialwise.declarations.signatures import Arg, Natural
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult, FailReason
 from trialwise.validation import require_choice, require_count
 
 if TYPE_CHECKING:

@@ -77,7 +77,7 @@ def render_trials(
 
 def _trial_lines(trial: Trial, able: Capabilities) -> Iterator[str]:
     from trialwise.documents.numbers import as_duration, as_money
-    from trialwise.model.outcome import ErrorClass
+    from trialwise.model.trial import ErrorClass
     from trialwise.renderers.capabilities import Style
 
     mark = able.paint(*(("passed", Style.GOOD) if trial.passed else ("FAILED", Style.BAD)))

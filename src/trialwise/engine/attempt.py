@@ -15,8 +15,8 @@ from anyio import move_on_after
 from trialwise.engine.async_calls import is_unasked
 from trialwise.engine.excerpts import Excerpts, error_text
 from trialwise.engine.ports import Service, ServiceError, Timer, TrialContext
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply
+from trialwise.model.trial import ErrorClass
 
 __all__ = ["LONGEST_WAIT_S", "Caller", "Response", "fresh_copy"]
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from trialwise.model.lines import LARGEST
-from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult
 from trialwise.validation import require_count
 
 __all__ = ["Excerpts", "error_text"]

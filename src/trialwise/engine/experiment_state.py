@@ -13,9 +13,8 @@ from trialwise.engine.trial_inputs import issue_places, trial_seeds
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import AbortRule, Analysis
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.plan import ExperimentPlan, Plan
-from trialwise.model.trial import Trial
+from trialwise.model.trial import ErrorClass, Trial
 
 __all__ = ["ExperimentState"]
 

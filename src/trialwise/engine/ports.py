@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any, ClassVar, Protocol
 
 from trialwise.errors import TrialwiseError
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply
+from trialwise.model.trial import ErrorClass
 
 __all__ = [
     "Clock",

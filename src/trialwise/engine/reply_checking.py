@@ -18,10 +18,9 @@ from trialwise.engine.ports import ServiceError
 from trialwise.engine.spending_meter import known_sum, known_usage, with_expenses, with_setup
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Check, Criterion
-from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.model.postcondition import Appraisal, AskingPostcondition, Postcondition
 from trialwise.model.reply import Reply, Usage
-from trialwise.model.trial import EXCUSED, Trial
+from trialwise.model.trial import EXCUSED, CheckResult, ErrorClass, FailReason, Outcome, Trial
 
 if TYPE_CHECKING:
     from trialwise.model.sampling import Input

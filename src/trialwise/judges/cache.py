@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.engine.ports import ServiceError
-from trialwise.model.outcome import ErrorClass
+from trialwise.model.trial import ErrorClass
 
 __all__ = ["CacheUnusable", "VoteCache", "content_key"]
 

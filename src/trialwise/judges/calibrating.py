@@ -13,8 +13,8 @@ from trialwise.errors import TrialwiseError
 from trialwise.judges.calibration import Calibration
 from trialwise.judges.gold import GoldSet, GoldSetError, GoldUnit
 from trialwise.judges.rubric import Judge
-from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.reply import Reply
+from trialwise.model.trial import ErrorClass, FailReason
 from trialwise.stats.agreement import confusion_of
 from trialwise.validation import require_count
 

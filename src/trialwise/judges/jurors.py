@@ -15,8 +15,8 @@ from trialwise.engine.ports import Service, ServiceError, SystemClock, Timer, Tr
 from trialwise.errors import InvalidArgument
 from trialwise.judges.cache import VoteCache, content_key
 from trialwise.judges.prompts import PROMPT_VERSION
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply, Usage
+from trialwise.model.trial import ErrorClass
 from trialwise.validation import require_count, require_positive, require_text
 
 __all__ = ["Answer", "Asking", "Expenses", "Juror", "juror_of"]

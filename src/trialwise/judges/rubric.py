@@ -34,9 +34,9 @@ from trialwise.judges.panel import MAJORITY, decide_panel, quorum_of, votes_need
 from trialwise.judges.prompts import PROMPT_VERSION, judgement_messages, shown_text
 from trialwise.judges.votes import read_vote
 from trialwise.model.fingerprint import fingerprint
-from trialwise.model.outcome import CheckResult, ErrorClass, FailReason
 from trialwise.model.postcondition import Appraisal
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult, ErrorClass, FailReason
 from trialwise.stats.agreement import Confusion
 from trialwise.validation import require_count, require_text
 

@@ -17,8 +17,8 @@ from trialwise.checks.check_base import Check, check_texts
 from trialwise.checks.quoting import failed, label, preview
 from trialwise.checks.reply_reading import text_of
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult
 from trialwise.validation import require_open_rate
 
 __all__ = ["Similar", "similar"]

@@ -5,8 +5,8 @@ postcondition, matcher, covariate       what is checked, what is expected, what 
 options, run_settings                   how a run is made
 gate, metrics                           limits on repeated runs, and what came of them
 plan                                    a run, resolved before the first trial
-reply, trace, outcome, trial, tally     what came back, what it was checked for, and counts
-evidence, finding_evidence              what reports need, and what a decision rests on
+reply, trace, trial, tally              what came back, what it was checked for, and counts
+evidence                                what reports need, and what a decision rests on
 verdict                                 findings, and the verdict that keeps them
 baseline                                what was observed of an earlier version
 run                                     a run as it is kept

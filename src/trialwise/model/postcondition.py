@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult, ErrorClass
 from trialwise.model.reply import Reply, Usage
+from trialwise.model.trial import CheckResult, ErrorClass
 
 if TYPE_CHECKING:
     from trialwise.stats import Confusion

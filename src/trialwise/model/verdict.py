@@ -16,15 +16,18 @@ from trialwise.model.claim import Claim
 from trialwise.model.evidence import (
     Breakdown,
     Diagnostics,
+    Evidence,
     ExperimentSummary,
     Guard,
+    Note,
+    PValue,
     Reproducibility,
     Severity,
     Spending,
     StopReason,
     Threshold,
+    TrialCounts,
 )
-from trialwise.model.finding_evidence import Evidence, Note, PValue, TrialCounts
 from trialwise.model.tally import Tally
 from trialwise.stats.refusal import Refusal
 from trialwise.stats.result_types import Decision, Interval, Rule

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import ErrorClass
+from trialwise.model.trial import ErrorClass
 from trialwise.validation import require_choice, require_real
 
 __all__ = ["FIELDS", "Layout", "Mark", "Unread", "error_class_of"]

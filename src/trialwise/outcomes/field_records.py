@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trialwise.documents.numbers import as_count
-from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.reply import Usage
+from trialwise.model.trial import ErrorClass, FailReason
 from trialwise.outcomes.field_layout import FIELDS, Layout, Mark, Unread, error_class_of
 from trialwise.outcomes.outcome_problems import Problems
 from trialwise.outcomes.outcome_rows import MOST_ROWS, OutcomeRow, Outcomes, input_id_of

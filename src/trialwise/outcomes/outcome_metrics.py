@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trialwise.model.metrics import PassK
-from trialwise.model.outcome import ErrorClass
+from trialwise.model.trial import ErrorClass
 from trialwise.outcomes.outcome_order import Order
 from trialwise.outcomes.outcome_rows import OutcomeRow
 from trialwise.outcomes.outcome_trials import Experiment

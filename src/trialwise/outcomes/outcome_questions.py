@@ -12,8 +12,8 @@ from trialwise.model.claim import Claim
 from trialwise.model.contract import Latency
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
-from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult, FailReason
 from trialwise.outcomes.outcome_order import Order, in_order
 from trialwise.outcomes.outcome_rows import Outcomes
 from trialwise.outcomes.outcome_trials import Experiment, gather

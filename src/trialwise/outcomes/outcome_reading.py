@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import ErrorClass
+from trialwise.model.trial import ErrorClass
 from trialwise.outcomes.field_layout import Layout
 from trialwise.outcomes.outcome_problems import Problems
 from trialwise.outcomes.outcome_rows import Outcomes

@@ -10,8 +10,8 @@ from typing import Any
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.fingerprint import fingerprint
-from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.reply import Usage
+from trialwise.model.trial import ErrorClass, FailReason
 from trialwise.validation import require_text
 
 __all__ = ["MOST_ROWS", "OutcomeRow", "Outcomes", "input_id_of"]

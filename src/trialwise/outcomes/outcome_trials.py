@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
-from trialwise.model.trial import Trial
+from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.outcomes.outcome_problems import Problems
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes
 

@@ -25,10 +25,9 @@ from trialwise.documents.charts import Axis
 from trialwise.documents.numbers import as_count, as_duration, as_money, as_seconds
 from trialwise.documents.printable import cut_middle, estimate_size
 from trialwise.model.metrics import RunStability, StabilityEvidence
-from trialwise.model.outcome import ErrorClass, Outcome
 from trialwise.model.run import RunRecord
 from trialwise.model.trace import ToolCall
-from trialwise.model.trial import Trial
+from trialwise.model.trial import ErrorClass, Outcome, Trial
 from trialwise.pages.criterion_details import REASONS
 
 __all__ = [

@@ -14,10 +14,10 @@ from trialwise.engine.attempt import fresh_copy
 from trialwise.engine.run_state import TrialStart
 from trialwise.errors import TrialwiseError
 from trialwise.model.codec import to_plain
-from trialwise.model.outcome import CheckResult
 from trialwise.model.plan import Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Input
+from trialwise.model.trial import CheckResult
 from trialwise.model.verdict import Decision
 from trialwise.plugin import other_plugins
 from trialwise.plugin.admission import CASE, Case, Earlier, admit

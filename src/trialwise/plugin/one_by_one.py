@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from trialwise.engine.run_state import TrialStart
-from trialwise.model.outcome import CheckResult
+from trialwise.model.trial import CheckResult
 from trialwise.plugin.other_plugins import held_back, interrupts_of
 from trialwise.plugin.reasons import Ending, ending_of
 from trialwise.plugin.trial_fixture import UnknownCriterion

@@ -19,9 +19,8 @@ from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ledger import Ledger
 from trialwise.engine.ports import SystemClock
 from trialwise.engine.run_state import RunOutcome, RunState
-from trialwise.model.outcome import FailReason
 from trialwise.model.plan import Plan
-from trialwise.model.trial import Trial
+from trialwise.model.trial import FailReason, Trial
 from trialwise.plugin.session_budget import SessionBudget
 from trialwise.plugin.trial_items import TrialItem
 from trialwise.stores.runs import RunStore, StoredRun

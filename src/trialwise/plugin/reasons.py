@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from trialwise.engine.ports import ServiceError
-from trialwise.model.outcome import CheckResult, ErrorClass, FailReason, Outcome
-from trialwise.model.trial import Trial
+from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

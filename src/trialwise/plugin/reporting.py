@@ -22,9 +22,8 @@ from _pytest.outcomes import Failed
 
 from trialwise.documents.numbers import as_count, as_ends, as_observed
 from trialwise.documents.printable import make_visible
-from trialwise.model.outcome import Outcome
 from trialwise.model.run import RunRecord
-from trialwise.model.trial import Trial
+from trialwise.model.trial import Outcome, Trial
 from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.pages.finding_facts import pick_badge, pick_interval, pick_rate
 from trialwise.pages.results import list_attention

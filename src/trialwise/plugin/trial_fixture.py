@@ -8,8 +8,8 @@ from types import FrameType
 from typing import Any
 
 from trialwise.errors import InvalidArgument, TrialwiseError
-from trialwise.model.outcome import CheckResult, FailReason, Outcome
 from trialwise.model.reply import Reply, Usage
+from trialwise.model.trial import CheckResult, FailReason, Outcome
 from trialwise.plugin.marker import BODY
 from trialwise.plugin.reasons import Ending
 from trialwise.validation import require_count, require_real

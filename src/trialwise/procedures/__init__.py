@@ -17,7 +17,6 @@ A procedure is one object that plans, decides, forecasts and explains one kind o
     streams          the outcomes of one criterion, decided in the order of inputs
     forecast         a plan in counts, before the first trial (`rule_in_counts`: of boundaries)
     claims           whether a design supports what a verdict claims
-    diagnostics      signs that trials are not independent
 
     latency          percentiles: limits, and the baseline's
     gates            limits on numbers of repeated runs (`metrics`: pass@k and pass^k)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from trialwise.decimals import as_written
 from trialwise.model.claim import Claim
 from trialwise.model.criterion import Criterion, Origin
-from trialwise.model.evidence import StopReason, Threshold
-from trialwise.model.finding_evidence import Evidence, Note
+from trialwise.model.evidence import Evidence, Note, StopReason, Threshold
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.sampling import Sampling

@@ -15,8 +15,7 @@ from trialwise.decimals import ceil_product, complement, settled
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.criterion import Criterion
-from trialwise.model.evidence import StopReason, Threshold
-from trialwise.model.finding_evidence import CutoffEvidence, PValue
+from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Threshold
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding, Intent

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, Estimator, TargetEstimand
-from trialwise.model.finding_evidence import EstimatedEvidence
+from trialwise.model.evidence import EstimatedEvidence
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Intent, ObservedRate

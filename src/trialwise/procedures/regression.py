@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from trialwise.decimals import settled
 from trialwise.model.criterion import Criterion, Origin
-from trialwise.model.evidence import StopReason, Threshold
-from trialwise.model.finding_evidence import CutoffEvidence, PValue
+from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Threshold
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Design, Finding, Intent, ObservedRate

@@ -14,8 +14,7 @@ from trialwise.decimals import complement
 from trialwise.documents.numbers import as_percent
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
-from trialwise.model.evidence import Threshold
-from trialwise.model.finding_evidence import Note, NoteKind, SequentialEvidence
+from trialwise.model.evidence import Note, NoteKind, SequentialEvidence, Threshold
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
@@ -103,7 +102,7 @@ class Sequential(Procedure):
         """Decide at the boundaries, or by a judge's corrected rate once all trials are in.
 
         Boundaries for outcomes that are seen without error would keep neither level where a judge
-        errs, so a plan with a judge's errors has none (`planning.judged_plans`).
+        errs, so a plan with a judge's errors has none (`planning.criterion_plans`).
         """
         if plan.stops_early:
             stopped = counts.decision is not None

@@ -22,8 +22,7 @@ from trialwise.procedures.comparing.comparison_findings import (
     ComparisonQuestion,
     ComparisonVerdict,
 )
-from trialwise.procedures.comparing.criterion_comparison import fewest_discordant
-from trialwise.procedures.comparing.run_comparison import compare_records
+from trialwise.procedures.comparing.run_comparison import compare_records, fewest_discordant
 from trialwise.runtime.deciding import decide_and_keep
 from trialwise.runtime.interleaving import SidePlan, drive_in_turn
 from trialwise.runtime.preparing import options_of, prepare

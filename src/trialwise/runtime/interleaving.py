@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from trialwise.engine.ports import Interrupt, Service, ServiceError, TrialContext
 from trialwise.engine.trial_inputs import trial_seeds
 from trialwise.model.contract import Contract
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply
+from trialwise.model.trial import ErrorClass
 from trialwise.runtime.looping import run_to_end
 
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ from trialwise.model.baseline import Baseline, CriterionBaseline
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
-from trialwise.model.outcome import FailReason
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.run_settings import RunSettings
-from trialwise.model.trial import Trial
+from trialwise.model.trial import FailReason, Trial
 from trialwise.runtime.preparing import options_of, prepare_run
 from trialwise.runtime.workspace import Workspace
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trialwise.engine.ports import ServiceError
 from trialwise.errors import InvalidArgument, TrialwiseError
-from trialwise.model.outcome import ErrorClass
+from trialwise.model.trial import ErrorClass
 from trialwise.services.failures import HttpFailure, MalformedReply, ReplyTooLarge
 from trialwise.validation import require_count, require_positive
 

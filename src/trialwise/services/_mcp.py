@@ -18,7 +18,7 @@ from trialwise.declarations.signatures import Arg
 from trialwise.declarations.structures import Listing
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import ErrorClass
+from trialwise.model.trial import ErrorClass
 from trialwise.services._exchange import check_url
 from trialwise.services._mcp_pipe import PipedServer
 from trialwise.services._templates import to_json

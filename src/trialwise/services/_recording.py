@@ -11,8 +11,8 @@ from typing import Any
 
 from trialwise.engine.ports import ServiceError
 from trialwise.model.lines import is_whole, parse_lines, seal, unplain
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply, Setup, Usage
+from trialwise.model.trial import ErrorClass
 from trialwise.services.failures import HttpFailure, RecordedFailure, RecordingError
 
 #: How every line begins; also the version of the form.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trialwise.engine.ports import ServiceError, TrialContext
-from trialwise.model.outcome import ErrorClass
+from trialwise.model.trial import ErrorClass
 
 _PLACEHOLDER = re.compile(r"\{(input|index|seed|scenario_file)\}")
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from trialwise.engine.ports import ServiceError
 from trialwise.errors import TrialwiseError
-from trialwise.model.outcome import ErrorClass
+from trialwise.model.trial import ErrorClass
 
 __all__ = [
     "HttpFailure",

@@ -16,8 +16,8 @@ from trialwise.declarations.signatures import Arg, Dollars, Positive, Seconds, d
 from trialwise.declarations.structures import Listing
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply, Usage
+from trialwise.model.trial import ErrorClass
 from trialwise.services._exchange import Answer, Exchange, Request, check_url
 from trialwise.services._json_value import parse_json
 from trialwise.services._templates import encode, input_text, to_json

@@ -13,8 +13,8 @@ from trialwise.declarations.resources import CommandLine, Folder
 from trialwise.declarations.signatures import Arg, Natural, Positive, Seconds
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply
+from trialwise.model.trial import ErrorClass
 from trialwise.services._json_value import parse_json
 from trialwise.services._process import Finished, Limits, finish_process, start_process
 from trialwise.services._templates import encode, fill_text, input_text, placeholders, to_json

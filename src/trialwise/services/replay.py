@@ -12,8 +12,8 @@ from typing import Annotated, Any, ClassVar
 from trialwise.declarations.resources import File
 from trialwise.declarations.signatures import Arg
 from trialwise.engine.ports import Service, ServiceError, TrialContext
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.reply import Reply
+from trialwise.model.trial import ErrorClass
 from trialwise.services._recording import (
     PREFIX,
     decode_error,

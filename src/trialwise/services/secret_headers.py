@@ -15,7 +15,7 @@ from trialwise.declarations.signatures import Arg
 from trialwise.declarations.structures import MapOf
 from trialwise.engine.ports import ServiceError
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import ErrorClass
+from trialwise.model.trial import ErrorClass
 
 Headers = Annotated[
     Mapping[str, str],

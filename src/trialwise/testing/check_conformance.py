@@ -8,8 +8,8 @@ from typing import Any
 
 from trialwise.checks.check_base import Check, write_spec
 from trialwise.checks.check_declarations import CheckDeclaration
-from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult
 
 __all__ = ["HOSTILE_REPLIES", "assert_check_conforms"]
 

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from trialwise.engine.ports import ServiceError
-from trialwise.model.outcome import ErrorClass
 from trialwise.model.run import RunRecord
+from trialwise.model.trial import ErrorClass
 from trialwise.reports.formats import ReportFormat, ReportSource
 
 __all__ = ["assert_report_format_conforms", "example_records"]

@@ -14,8 +14,8 @@ from trialwise.contrib.importers.mavai.reply_checks import criterion
 from trialwise.contrib.importers.mavai.xpath_selection import XPathProblem, parse_xpath
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
-from trialwise.model.outcome import FailReason
 from trialwise.model.reply import Reply
+from trialwise.model.trial import FailReason
 
 JSON = {"doc": "json"}
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.reply import Usage
+from trialwise.model.trial import ErrorClass, FailReason
 from trialwise.outcomes.outcome_problems import OutcomesUnreadable
 from trialwise.outcomes.outcome_reading import read_outcomes
 

@@ -9,8 +9,8 @@ from typing import ClassVar
 from trialwise.checks import Check
 from trialwise.checks.quoting import failed, preview
 from trialwise.checks.reply_reading import text_of
-from trialwise.model.outcome import CheckResult
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult
 
 
 @dataclass(frozen=True, slots=True)

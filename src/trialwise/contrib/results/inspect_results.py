@@ -30,8 +30,8 @@ from typing import Any
 
 from trialwise.contrib.results.zip_archives import Archive
 from trialwise.documents.numbers import as_count
-from trialwise.model.outcome import ErrorClass, FailReason
 from trialwise.model.reply import Usage
+from trialwise.model.trial import ErrorClass, FailReason
 from trialwise.outcomes.bounded_files import decode_text, read_content, read_head
 from trialwise.outcomes.field_layout import Layout, Unread, error_class_of
 from trialwise.outcomes.json_lines import parse_document

@@ -34,7 +34,7 @@ from typing import Any
 from xml.parsers import expat
 
 from trialwise.documents.numbers import as_count
-from trialwise.model.outcome import ErrorClass, FailReason
+from trialwise.model.trial import ErrorClass, FailReason
 from trialwise.outcomes.bounded_files import read_content
 from trialwise.outcomes.field_layout import Layout, error_class_of
 from trialwise.outcomes.outcome_problems import Problems

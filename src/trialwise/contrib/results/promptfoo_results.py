@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.documents.numbers import as_count
-from trialwise.model.outcome import FailReason
 from trialwise.model.reply import Usage
+from trialwise.model.trial import FailReason
 from trialwise.outcomes.bounded_files import decode_text, read_content
 from trialwise.outcomes.field_layout import Layout, error_class_of
 from trialwise.outcomes.json_lines import parse_document

@@ -3,30 +3,49 @@
 Apart from what it concludes, since that takes the evidence of all other criteria too. A criterion
 is never dropped: where nothing can be tested it is in the comparison all the same, not told apart,
 with the reason.
+
+How the pairs were made says which test is valid:
+
+- A number of trials settled beforehand: McNemar's exact test on the discordant pairs. It is exact
+  where the two are equally good on every input; where they trade inputs, each better on some, the
+  count of wins varies less than it assumes, and the level is kept with room to spare.
+- A run that stopped because of what it saw: a bet on the discordant pairs in the order of inputs,
+  whose anytime p-value no stopping can bias.
+- A claim about a population whose inputs were repeated: inputs are the units, by the sign of each.
+- No pairs: Boschloo's test in both directions, on all trials of the two runs.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from trialwise.decimals import as_written
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import Analysis
 from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
-from trialwise.procedures.comparing.comparison_evidence import (
-    Evidence,
-    anytime_evidence,
-    exact_evidence,
-    input_evidence,
-    unpaired_evidence,
-)
 from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion
 from trialwise.procedures.comparing.trial_pairing import Pair, Pairing, pair_trials
+from trialwise.stats.anytime import anytime_p_value
+from trialwise.stats.paired import PairCounts, mcnemar, pairs_from_outcomes, sign_test
+from trialwise.stats.paired_interval import paired_difference_interval
+from trialwise.stats.result_types import Interval
+from trialwise.stats.score_difference import difference_interval
+from trialwise.stats.unconditional import boschloo
 
-__all__ = ["Assessed", "assess_criterion"]
+__all__ = [
+    "Assessed",
+    "Evidence",
+    "anytime_evidence",
+    "assess_criterion",
+    "exact_evidence",
+    "input_evidence",
+    "unpaired_evidence",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +83,7 @@ def assess_criterion(
     """
     ours, theirs = _experiment(reference, name), _experiment(candidate, name)
     if ours is None or theirs is None:
-        return _one_sided(name, reference, candidate)
+        return _assess_one_sided(name, reference, candidate)
     pairing = pair_trials(reference, candidate, (ours, theirs))
     evidence, obstacle = _evidence(name, pairing, reference, candidate, question)
     structures = (reference.plan.structure.get(name), candidate.plan.structure.get(name))
@@ -97,14 +116,14 @@ def _experiment(record: RunRecord, name: str) -> str | None:
     return next((one.experiment for one in record.plan.criteria if one.criterion == name), None)
 
 
-def _one_sided(name: str, reference: RunRecord, candidate: RunRecord) -> Assessed:
+def _assess_one_sided(name: str, reference: RunRecord, candidate: RunRecord) -> Assessed:
     """A criterion that only one of the runs has."""
     tallies: list[Tally | None] = []
     for record in (reference, candidate):
         experiment = _experiment(record, name)
         mine = [trial for trial in record.trials if trial.experiment == experiment]
         leaves_out = record.plan.analysis is Analysis.PER_PROTOCOL
-        tallies.append(_tally(name, mine, leaves_out=leaves_out) if experiment else None)
+        tallies.append(_tally_trials(name, mine, leaves_out=leaves_out) if experiment else None)
     which = "candidate" if tallies[0] is None else "reference"
     return Assessed(
         criterion=name,
@@ -131,15 +150,15 @@ def _evidence(
     ]
     obstacle = _obstacle(pairing, claim)
     if not pairs:
-        ours = _tally(name, pairing.reference, leaves_out=leaves_out)
-        theirs = _tally(name, pairing.candidate, leaves_out=leaves_out)
+        ours = _tally_trials(name, pairing.reference, leaves_out=leaves_out)
+        theirs = _tally_trials(name, pairing.candidate, leaves_out=leaves_out)
         summary = pairing.summary
         if summary.fixed_size and not summary.same_inputs and ours.trials and theirs.trials:
-            other = _unattributed(pairing, claim, candidate.plan.claim)
+            other = _explain_unattributable(pairing, claim, candidate.plan.claim)
             return unpaired_evidence(ours, theirs, question), obstacle or other
         counts = Evidence(reference=ours, candidate=theirs)
         return counts, obstacle or "no pair is left to compare"
-    outcomes = [_passed(name, pair) for pair in pairs]
+    outcomes = [_find_outcomes(name, pair) for pair in pairs]
     if not pairing.summary.fixed_size:
         return anytime_evidence(outcomes, question), obstacle
     if claim.population is PopulationClaim.SUPERPOPULATION and pairing.repeats:
@@ -165,7 +184,7 @@ def _obstacle(pairing: Pairing, claim: Claim) -> str:
     return ""
 
 
-def _unattributed(pairing: Pairing, ours: Claim, theirs: Claim) -> str:
+def _explain_unattributable(pairing: Pairing, ours: Claim, theirs: Claim) -> str:
     """Whether a difference between runs on different inputs can be the services'."""
     one_population = (
         ours.population is theirs.population is PopulationClaim.SUPERPOPULATION
@@ -180,7 +199,7 @@ def _unattributed(pairing: Pairing, ours: Claim, theirs: Claim) -> str:
     return "inputs were repeated: no unpaired test about a population is left" if repeated else ""
 
 
-def _tally(name: str, trials: Sequence[Trial], *, leaves_out: bool) -> Tally:
+def _tally_trials(name: str, trials: Sequence[Trial], *, leaves_out: bool) -> Tally:
     counted = [
         trial
         for trial in trials
@@ -190,7 +209,7 @@ def _tally(name: str, trials: Sequence[Trial], *, leaves_out: bool) -> Tally:
     return Tally(trials=len(counted), passed=passed)
 
 
-def _passed(name: str, pair: Pair) -> tuple[bool, bool]:
+def _find_outcomes(name: str, pair: Pair) -> tuple[bool, bool]:
     return pair.reference.outcome(name).passed, pair.candidate.outcome(name).passed
 
 
@@ -221,7 +240,7 @@ def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis
         yield f"{summary.excused} pairs hold a trial without a fair chance and are left out."
         return
     fair = [
-        _passed(name, pair)
+        _find_outcomes(name, pair)
         for pair in pairing.pairs
         if not (pair.is_excused or pair.is_unjudged(name))
     ]
@@ -230,3 +249,164 @@ def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis
         f"{summary.excused} pairs hold a trial that never had a fair chance and counts as a "
         f"failure; without them the candidate won {won} and lost {lost}."
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """A difference, what bounds it and how surprising it would be between equals."""
+
+    reference: Tally | None
+    candidate: Tally | None
+    """None where a side does not know the criterion."""
+    rule: str | None = None
+    p_value: float | None = None
+    """Two-sided; None where nothing was tested."""
+    favours_candidate: bool = False
+    """The direction of the test, which means nothing without a small p-value."""
+    pairs: PairCounts | None = None
+    inputs_won: int | None = None
+    inputs_lost: int | None = None
+    interval: Interval | None = None
+    margin_bound: float | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """The candidate's rate minus the reference's."""
+        ours, theirs = self.reference, self.candidate
+        if ours is None or theirs is None or not ours.trials or not theirs.trials:
+            return None
+        # One division, so that 97 − 91 of 100 is 0.06.
+        gap = theirs.passed * ours.trials - ours.passed * theirs.trials
+        return gap / (ours.trials * theirs.trials)
+
+    @property
+    def discordant(self) -> int | None:
+        """How many units tell the two apart, where units can."""
+        if self.inputs_won is not None and self.inputs_lost is not None:
+            return self.inputs_won + self.inputs_lost
+        return None if self.pairs is None else self.pairs.discordant
+
+
+def exact_evidence(outcomes: Sequence[tuple[bool, bool]], question: ComparisonQuestion) -> Evidence:
+    """The exact test of pairs (reference passed, candidate passed).
+
+    >>> found = exact_evidence([(False, True)] * 6 + [(True, True)] * 4, ComparisonQuestion())
+    >>> found.p_value, found.favours_candidate
+    (0.03125, True)
+    """
+    pairs = _count_pairs(outcomes)
+    test = mcnemar(pairs.only_a, pairs.only_b, method="exact")
+    return Evidence(
+        reference=_tally_side(pairs, pairs.only_a),
+        candidate=_tally_side(pairs, pairs.only_b),
+        rule="paired/mcnemar-exact",
+        p_value=test.p_value,
+        favours_candidate=pairs.only_b > pairs.only_a,
+        pairs=pairs,
+        interval=_interval(pairs, question.confidence),
+        margin_bound=_margin_bound(pairs, question),
+    )
+
+
+def anytime_evidence(
+    outcomes: Sequence[tuple[bool, bool]], question: ComparisonQuestion
+) -> Evidence:
+    """The test of pairs in issue order that a stop for any reason leaves valid.
+
+    The wealth of a bet on each side, at evens whenever exactly one of the two passed; the smaller
+    anytime p-value is doubled for having bet on both.
+
+    >>> won = anytime_evidence([(False, True)] * 12, ComparisonQuestion())
+    >>> won.p_value < 0.05 < anytime_evidence([(False, True)] * 6, ComparisonQuestion()).p_value
+    True
+    """
+    pairs = _count_pairs(outcomes)
+    wins = [candidate for reference, candidate in outcomes if reference is not candidate]
+    above = anytime_p_value(wins, 0.5, direction="above") if wins else 1.0
+    below = anytime_p_value(wins, 0.5, direction="below") if wins else 1.0
+    found = _interval(pairs, question.confidence)
+    return Evidence(
+        reference=_tally_side(pairs, pairs.only_a),
+        candidate=_tally_side(pairs, pairs.only_b),
+        rule="paired/anytime-bet",
+        p_value=min(1.0, 2 * min(above, below)),
+        favours_candidate=above < below,
+        pairs=pairs,
+        interval=found.after_early_stop(),
+    )
+
+
+def input_evidence(outcomes: Sequence[tuple[bool, bool]], inputs: Sequence[str]) -> Evidence:
+    """The sign test over inputs: each is won, lost or tied, however often it was tried.
+
+    >>> found = input_evidence([(False, True)] * 6, ["1", "1", "1", "2", "2", "2"])
+    >>> found.inputs_won, found.p_value
+    (2, 0.5)
+    """
+    net: Counter[str] = Counter()
+    for name, (reference, candidate) in zip(inputs, outcomes, strict=True):
+        net[name] += candidate - reference
+    won, lost = sum(one > 0 for one in net.values()), sum(one < 0 for one in net.values())
+    pairs = _count_pairs(outcomes)
+    return Evidence(
+        reference=_tally_side(pairs, pairs.only_a),
+        candidate=_tally_side(pairs, pairs.only_b),
+        rule="paired/sign-of-inputs",
+        p_value=sign_test(won, lost).p_value,
+        favours_candidate=won > lost,
+        pairs=pairs,
+        inputs_won=won,
+        inputs_lost=lost,
+    )
+
+
+def unpaired_evidence(reference: Tally, candidate: Tally, question: ComparisonQuestion) -> Evidence:
+    """Boschloo's exact test of two separate runs, doubled for looking both ways.
+
+    >>> found = unpaired_evidence(
+    ...     Tally(trials=10, passed=1), Tally(trials=10, passed=9), ComparisonQuestion()
+    ... )
+    >>> found.favours_candidate, found.p_value < 0.01
+    (True, True)
+    """
+    ours, theirs = (reference.passed, reference.trials), (candidate.passed, candidate.trials)
+    degraded = boschloo(*ours, *theirs).p_value
+    improved = boschloo(*theirs, *ours).p_value
+    bound = None
+    if question.margin is not None:
+        bound = difference_interval(*ours, *theirs, confidence=_one_sided_confidence(question)).low
+    return Evidence(
+        reference=reference,
+        candidate=candidate,
+        rule="unpaired/boschloo",
+        p_value=min(1.0, 2 * min(degraded, improved)),
+        favours_candidate=improved < degraded,
+        interval=difference_interval(*ours, *theirs, confidence=question.confidence),
+        margin_bound=bound,
+    )
+
+
+def _count_pairs(outcomes: Sequence[tuple[bool, bool]]) -> PairCounts:
+    return pairs_from_outcomes([one for one, _ in outcomes], [other for _, other in outcomes])
+
+
+def _tally_side(pairs: PairCounts, alone: int) -> Tally:
+    return Tally(trials=pairs.pairs, passed=pairs.both + alone)
+
+
+def _interval(pairs: PairCounts, confidence: float) -> Interval:
+    """Tango's, for the candidate's rate minus the reference's."""
+    return paired_difference_interval(
+        pairs.both, pairs.only_b, pairs.only_a, pairs.neither, confidence=confidence
+    )
+
+
+def _margin_bound(pairs: PairCounts, question: ComparisonQuestion) -> float | None:
+    return (
+        None if question.margin is None else _interval(pairs, _one_sided_confidence(question)).low
+    )
+
+
+def _one_sided_confidence(question: ComparisonQuestion) -> float:
+    """The two-sided confidence whose lower end is a bound at the question's own."""
+    return float(1 - 2 * as_written(question.alpha))

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from trialwise.decimals import complement
 from trialwise.model.claim import PopulationClaim
-from trialwise.model.evidence import StopReason
-from trialwise.model.finding_evidence import Note, NoteKind
+from trialwise.model.evidence import Note, NoteKind, StopReason
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.sampling import CHALLENGES, SamplingRole
 from trialwise.procedures.base import Conclusion

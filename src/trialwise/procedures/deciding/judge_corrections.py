@@ -17,8 +17,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from trialwise.decimals import complement
-from trialwise.model.evidence import StopReason
-from trialwise.model.finding_evidence import Evidence, Note, NoteKind
+from trialwise.model.evidence import Evidence, Note, NoteKind, StopReason
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts

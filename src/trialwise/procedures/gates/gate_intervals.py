@@ -1,4 +1,4 @@
-"""How sure a gate's number is: an interval of what it estimates, or why there is none.
+"""A gate's number and how sure it is: an interval of what it estimates, or why there is none.
 
 Valid at any number of runs, and therefore wide at few. They decide nothing: a gate that passes
 with an interval far below its limit says so.
@@ -6,9 +6,11 @@ with an interval far below its limit says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple, TypeAlias
 
+from trialwise.model.trial import Trial
 from trialwise.procedures.metrics import UNREACHED, Reach, mean_interval, mean_of
 from trialwise.stats.bounded_means import bounded_variance_interval, weighted_mean_interval
 from trialwise.stats.rate_intervals import clopper_pearson
@@ -16,16 +18,22 @@ from trialwise.stats.result_types import Interval, Undefined
 
 __all__ = [
     "COUNTED",
+    "Measured",
+    "Runs",
     "early",
     "mapped_interval",
+    "outcomes_of",
     "percent",
     "position_weighted_interval",
     "variance_interval",
 ]
 
+
 _BIASED = Undefined(
     "the figure of a few runs is biased, so that its mean over inputs is not the population's"
 )
+
+
 COUNTED = Undefined("it is a count of these runs and estimates nothing")
 
 
@@ -137,3 +145,19 @@ def _averaged(parts: Sequence[Iterable[float]], confidence: float, method: str) 
         confidence=confidence,
         method=f"{method}{several}",
     )
+
+
+Runs: TypeAlias = Mapping[str, Sequence[Trial]]
+"""The runs that count, by input, in issue order; an input without any has none."""
+
+
+class Measured(NamedTuple):
+    """A target's number."""
+
+    value: float | Undefined
+    interval: Interval | Undefined
+
+
+def outcomes_of(runs: Sequence[Trial], criteria: Sequence[str]) -> list[bool]:
+    """Whether each run passed all of some criteria."""
+    return [all(trial.outcome(name).passed for name in criteria) for trial in runs]

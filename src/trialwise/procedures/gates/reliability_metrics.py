@@ -9,11 +9,13 @@ from trialwise.model.gate import Reliability, targets_of
 from trialwise.model.metrics import InputReliability, ReliabilityEvidence, RunCount
 from trialwise.procedures.gates.gate_intervals import (
     COUNTED,
+    Measured,
+    Runs,
     mapped_interval,
+    outcomes_of,
     percent,
     position_weighted_interval,
 )
-from trialwise.procedures.gates.measured_numbers import Measured, Runs, outcomes_of
 from trialwise.procedures.metrics import UNTRIED, Reach, mean_of, pass_interval
 from trialwise.stats.normal import upper_z
 from trialwise.stats.passk import pass_at_k_interval, pass_hat_k_interval

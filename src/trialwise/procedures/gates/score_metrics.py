@@ -10,8 +10,13 @@ from collections.abc import Mapping, Sequence
 from trialwise.model.gate import Metrics, basis_of, targets_of
 from trialwise.model.metrics import CriterionPassK, InputScore, MetricsEvidence, PassK
 from trialwise.model.trial import Trial
-from trialwise.procedures.gates.gate_intervals import COUNTED, mapped_interval, percent
-from trialwise.procedures.gates.measured_numbers import Measured, Runs
+from trialwise.procedures.gates.gate_intervals import (
+    COUNTED,
+    Measured,
+    Runs,
+    mapped_interval,
+    percent,
+)
 from trialwise.procedures.metrics import (
     UNREACHED,
     UNTRIED,

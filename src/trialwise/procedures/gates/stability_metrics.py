@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from trialwise.model.gate import Stability, targets_of
 from trialwise.model.metrics import RunStability, StabilityEvidence
 from trialwise.model.trial import Trial
-from trialwise.procedures.gates.gate_intervals import variance_interval
-from trialwise.procedures.gates.measured_numbers import Measured, Runs
+from trialwise.procedures.gates.gate_intervals import Measured, Runs, variance_interval
 from trialwise.procedures.metrics import Reach, mean_interval, mean_of
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.trace_shape import TraceShape

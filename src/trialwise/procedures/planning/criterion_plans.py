@@ -1,16 +1,28 @@
-"""How each criterion will be decided: its question chooses the procedure that plans it."""
+"""How each criterion will be decided: its question chooses the procedure that plans it.
+
+A judge among its checks changes the plan: errors that nobody knows leave it advice, and measured
+ones leave the decision to the corrected rate.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.criterion import Criterion
 from trialwise.model.plan import CriterionPlan
+from trialwise.model.postcondition import advisory_reasons, measured_errors
 from trialwise.procedures.base import Procedure, Refused, Situation
-from trialwise.procedures.planning.judged_plans import with_judge
 from trialwise.procedures.registry import find_procedure
 
-__all__ = ["plan_criterion"]
+__all__ = [
+    "CORRECTED_RATE",
+    "plan_criterion",
+    "with_judge",
+]
+
 
 _COUNTED_CLAIMS = (PopulationClaim.FINITE_CORPUS, PopulationClaim.NO_GENERALISATION)
 
@@ -39,3 +51,53 @@ def _choose_procedure(criterion: Criterion, situation: Situation) -> Procedure:
         return find_procedure("CORPUS")
     fixed = situation.fixed_trials(criterion) is not None
     return find_procedure("COMPLIANCE" if fixed else "SEQUENTIAL")
+
+
+#: The versioned name of the rule that decides by a rate corrected for a judge's errors.
+CORRECTED_RATE = "judged/corrected-interval"
+
+
+_BOTH_JUDGED = (
+    "Both rates are what the judge said, uncorrected: where the judge errs more or less often than "
+    "it did for the baseline, that looks like a change of the service."
+)
+
+
+_POOLED_LABELS = (
+    "What is known of the judge's errors is known of all inputs together: about one of them it may "
+    "err more often."
+)
+
+
+_ALIKE_TRIALS = (
+    "The estimate allows for unlike inputs, and the correction for the judge's errors takes its "
+    "trials for independent."
+)
+
+
+def with_judge(plan: CriterionPlan, criterion: Criterion) -> CriterionPlan:
+    """The plan, with why it can only advise or how often its judge is wrong, where it has one."""
+    reasons, errors = advisory_reasons(criterion.checks), measured_errors(criterion.checks)
+    if not reasons and errors is None:
+        return plan
+    if errors is not None and plan.stops_early:
+        # The boundaries are for outcomes that are seen without error. The corrected rate decides
+        # once all trials are in, and has a rule of its own.
+        plan = replace(plan, stops_early=False, design=None, decision_rule=CORRECTED_RATE)
+    return replace(
+        plan,
+        advisory=reasons,
+        errors=errors,
+        # What the judge said so far may be certain and the rate corrected for its errors still not.
+        curtailed=plan.curtailed and errors is None,
+        caveats=(*plan.caveats, *_caveats(plan)),
+    )
+
+
+def _caveats(plan: CriterionPlan) -> Iterator[str]:
+    if find_procedure(plan.procedure).compares_baseline:
+        yield _BOTH_JUDGED
+    elif plan.each_input:
+        yield _POOLED_LABELS
+    elif plan.estimator is not None:
+        yield _ALIKE_TRIALS

@@ -18,8 +18,8 @@ from trialwise.checks.reply_reading import same, text_of
 from trialwise.contrib.importers.mavai.form_comparison import FORMS, Mismatch
 from trialwise.contrib.importers.mavai.reply_views import View, select_values, view_of
 from trialwise.errors import InvalidArgument
-from trialwise.model.outcome import CheckResult, FailReason
 from trialwise.model.reply import Reply
+from trialwise.model.trial import CheckResult, FailReason
 
 __all__ = ["Judge", "criterion"]
 
