@@ -30,7 +30,10 @@ _STUBBED = (
 _INCLUDED = {"stats": "toolbox"}
 #: Exported beside the modules that declare something.
 _ALSO: dict[str, dict[str, list[str]]] = {
-    "checks": {"check_base": ["Check", "Unreadable"], "check_registry": []},
+    "checks": {
+        "check_base": ["Check", "Unreadable"],
+        "check_declarations": ["from_spec", "spellings", "to_spec"],
+    },
     "services": {"failures": []},
 }
 _HEAD = '''"""Where each check and each service lives, and what their packages export.

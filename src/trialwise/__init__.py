@@ -67,7 +67,7 @@ _MODULES = {
         "plan_regression"
     ),
     "runtime.outcome_scoring": "Scored measure_outcomes score",
-    "traces.trace_files": "read_trace read_traces",
+    "traces.trace_documents": "read_trace read_traces",
 }
 # fmt: on
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -139,7 +139,7 @@ from trialwise.services import McpServer as McpServer
 from trialwise.services import Prices as Prices
 from trialwise.services import RecordingService as RecordingService
 from trialwise.services import ReplayService as ReplayService
-from trialwise.traces.trace_files import read_trace as read_trace
-from trialwise.traces.trace_files import read_traces as read_traces
+from trialwise.traces.trace_documents import read_trace as read_trace
+from trialwise.traces.trace_documents import read_traces as read_traces
 
 __version__: str

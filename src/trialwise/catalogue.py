@@ -7,11 +7,11 @@ Written by `make stubs` from the modules themselves: nothing is imported to find
 
 #: The constructor of each check that a suite may name.
 CHECKS = {
-    "as_expected": "checks.expected_answers:as_expected",
+    "as_expected": "checks.equality:as_expected",
     "contains": "checks.texts:contains",
     "ends_with": "checks.texts:ends_with",
     "equals": "checks.equality:equals",
-    "exit_code": "checks.exit_codes:exit_code",
+    "exit_code": "checks.resources:exit_code",
     "expression": "checks.expressions:expression",
     "final_answer": "checks.agents:final_answer",
     "json_path": "checks.json_paths:json_path",
@@ -52,18 +52,18 @@ CHECK_EXPORTS = {
         "max_turns"
     ),
     "check_base": "Check Unreadable",
-    "check_registry": "from_spec spellings to_spec",
+    "check_declarations": "from_spec spellings to_spec",
     "combine": "AllOf AnyOf Named Not all_of any_of named not_",
-    "equality": "Equals equals",
-    "exit_codes": "ExitCode exit_code",
-    "expected_answers": "AsExpected Comparison as_expected",
+    "equality": "AsExpected Comparison Equals as_expected equals",
     "expressions": "Expression expression",
     "json_paths": "JsonPath Require json_path",
     "json_schemas": "JsonSchema json_schema",
     "parsable": "Format NumericRange Parses numeric_range parses",
     "patterns": "Matches matches",
     "predicates": "Predicate predicate",
-    "resources": "MaxCost MaxLatency MaxTokens max_cost max_latency max_tokens",
+    "resources": (
+        "ExitCode MaxCost MaxLatency MaxTokens exit_code max_cost max_latency max_tokens"
+    ),
     "texts": (
         "Contains EndsWith Length NotContains StartsWith contains ends_with length "
         "not_contains starts_with"

@@ -16,9 +16,8 @@ from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema
 from trialwise.stats.trace_stability import SUB_SCORES, StabilityFloors
 from trialwise.suite import Suite, SuiteError, suite_schema
 from trialwise.suite.gate_keys import STABILITY
-from trialwise.suite.nodes import Source, plain
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import MAX_NODES, parse_yaml
+from trialwise.suite.yaml_reading import MAX_NODES, Source, parse_yaml, plain
 
 Load = Callable[..., Suite]
 Refused = Callable[..., SuiteError]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from trialwise.suite import Problem, SuiteError
-from trialwise.suite.nodes import Source
 from trialwise.suite.suite_problems import Problems, nearest
+from trialwise.suite.yaml_reading import Source
 
 Refused = Callable[..., SuiteError]
 

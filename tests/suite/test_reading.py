@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from trialwise.suite.nodes import Node, Source, plain
 from trialwise.suite.suite_problems import Problem, Problems, SuiteError
-from trialwise.suite.yaml_reading import MAX_DEPTH, MAX_NODES, parse_yaml
+from trialwise.suite.yaml_reading import MAX_DEPTH, MAX_NODES, Node, Source, parse_yaml, plain
 
 
 def read(text: str) -> Node:

@@ -150,7 +150,7 @@ class _Deaf(ScriptedService):
 def test_a_service_that_does_not_conform_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AssertionError, match="'a' is 'no reply', not a Reply"):
         assert_service_conforms(lambda: _Silent(["yes"]), ["a"])
-    monkeypatch.setattr("trialwise.testing.service_conformance._PATIENCE_S", 0.1)
+    monkeypatch.setattr("trialwise.testing.extension_conformance._PATIENCE_S", 0.1)
     with pytest.raises(AssertionError, match="a cancelled call took"):
         assert_service_conforms(lambda: _Deaf(["yes"]), ["a"])
 

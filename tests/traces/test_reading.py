@@ -730,6 +730,6 @@ def test_the_package_exports_what_its_module_declares() -> None:
     stub = {
         alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
     }
-    declared = set(importlib.import_module("trialwise.traces.trace_files").__all__)
+    declared = set(importlib.import_module("trialwise.traces.trace_documents").__all__)
 
     assert declared == set(vars(traces)["_EXPORTS"]) == stub

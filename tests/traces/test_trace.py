@@ -14,7 +14,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model import trace as limits
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trace import MAX_ARGS, ToolCall, Trace, Turn
-from trialwise.services._recording import decode_reply, encode_reply
+from trialwise.services.replay import decode_reply, encode_reply
 from trialwise.stats.trace_stability import agent_stability
 
 #: The envelope that the stability report shows.

@@ -5,22 +5,20 @@ this package imports none of them. Type checkers read `__init__.pyi`.
 
 Modules of checks, each with the class, the constructor and what declares both:
 
-    texts, equality, patterns    the text of a reply
+    texts, patterns              the text of a reply
+    equality                     the whole reply, also against `expected` of the input
     parsable, json_schemas, json_paths, expressions    the document that it holds
-    expected_answers             what the input says under `expected`
     tools, agents                the trace of an agent
-    resources, exit_codes        tokens, money, time and the end of a command
+    resources                    tokens, money, time and the end of a command
     combine, predicates          checks made of others, and functions as checks
 
 What they are made with:
 
-    check_base           `Check`: never raises on a reply, can be written down
-    check_declarations   names, arguments and where each check lives; those of other distributions
-    check_registry       checks from what suite files spell, and back
-    criterion_scopes     what makes a criterion the same criterion
-    function_source      the source of a function, for its fingerprint
+    check_base           `Check`: never raises on a reply, can be written down; `Limits`
+    check_declarations   names and arguments of checks, checks from what suite files spell, and back
+    criterion_scopes     what makes a criterion the same criterion; the source of its functions
     quoting              pieces of a reply in explanations
-    reply_reading, strict_parsing, tool_traces, value_limits    how replies are read
+    reply_reading, strict_parsing    how replies and their traces are read
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from trialwise.checks.check_base import Check, Unreadable, check_flags, check_texts
 from trialwise.checks.quoting import failed, label, preview, shown
+from trialwise.checks.reply_reading import Call, calls_of, trace_of
 from trialwise.checks.texts import as_texts
-from trialwise.checks.tool_traces import Call, calls_of, trace_of
 from trialwise.declarations.signatures import Natural
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason

@@ -1,18 +1,30 @@
-"""The postcondition that the whole reply is one given text or JSON value."""
+"""Checks on the whole reply: one given text or JSON value, or what the input expects.
+
+`as_expected` has no value of its own: what it compares with belongs to the trial's input, which
+the service was sent without it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
-from trialwise.checks.check_base import Check, check_flags
+from trialwise.checks.check_base import Check, Unreadable, check_flags
 from trialwise.checks.quoting import around, failed, label, shown
-from trialwise.checks.reply_reading import check_json, json_of, same, text_of
+from trialwise.checks.reply_reading import check_json, expected_of, json_of, same, text_of
+from trialwise.checks.texts import contains
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
+from trialwise.validation import require_choice
 
-__all__ = ["Equals", "equals"]
+__all__ = [
+    "AsExpected",
+    "Comparison",
+    "Equals",
+    "as_expected",
+    "equals",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +100,76 @@ def _difference(actual: str, expected: str) -> CheckResult:
     position = next((index for index, (one, other) in pairs if one != other), ended)
     explanation = f"expected {label(expected)}, it differs at position {position}"
     return failed(explanation, around(actual, position, 1))
+
+
+Comparison = Literal["equals", "contains"]
+
+
+@dataclass(frozen=True, slots=True)
+class AsExpected(Check):
+    """The reply is, or contains, what its input expects."""
+
+    spelling: ClassVar[str] = "as_expected"
+
+    how: Comparison = "equals"
+    _: KW_ONLY
+    ignore_case: bool = False
+    trim: bool = False
+
+    def __post_init__(self) -> None:
+        require_choice("how", self.how, get_args(Comparison))
+        check_flags(ignore_case=self.ignore_case, trim=self.trim)
+        if self.trim and self.how != "equals":
+            raise InvalidArgument("trim", self.trim, "be left out for contains")
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return f"{self.how} what is expected"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The check as a suite file spells it."""
+        flags = {name: True for name in ("ignore_case", "trim") if getattr(self, name)}
+        return {self.spelling: {"how": self.how, **flags} if flags else self.how}
+
+    def _examine(self, reply: Reply) -> CheckResult:
+        expected = expected_of(reply)
+        if self.how == "contains":
+            return contains(_texts(expected), ignore_case=self.ignore_case).check(reply)
+        if isinstance(expected, str):
+            return equals(expected, ignore_case=self.ignore_case, trim=self.trim).check(reply)
+        return equals(expected).check(reply)
+
+
+def as_expected(
+    how: Comparison = "equals", *, ignore_case: bool = False, trim: bool = False
+) -> AsExpected:
+    """The reply is what its input expects (`Input.expected`), or contains it.
+
+    It compares as `equals` or `contains` do. With `contains`, a number is looked for as it is
+    written, and of several texts each must occur.
+
+    Args:
+        how: Whether the whole reply is the expected answer, or contains it.
+        ignore_case: Compare case-folded text.
+        trim: Leave out white space at both ends, for `equals`.
+
+    >>> reply = Reply(value="It is 555.").with_input("What is 15 * 37?", "555")
+    >>> as_expected("contains").check(reply).passed, as_expected().check(reply).passed
+    (True, False)
+    """
+    return AsExpected(how, ignore_case=ignore_case, trim=trim)
+
+
+def _texts(expected: Any) -> list[str]:
+    given = expected if isinstance(expected, list | tuple) else [expected]
+    texts = [str(one) if _is_number(one) else one for one in given]
+    if not texts or not all(isinstance(one, str) and one for one in texts):
+        raise Unreadable(
+            "what is expected is no text, so that no reply contains it", shown(expected)
+        )
+    return texts
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -8,12 +8,11 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from trialwise.checks.check_base import UNSET, Check, Unreadable, check_flags
+from trialwise.checks.check_base import UNSET, Check, Limits, Unreadable, check_flags
 from trialwise.checks.patterns import check_pattern, compiled
 from trialwise.checks.quoting import failed, label, shown
 from trialwise.checks.reply_reading import check_json, json_of, same
 from trialwise.checks.strict_parsing import MAX_DEPTH
-from trialwise.checks.value_limits import Limits
 from trialwise.declarations.signatures import Natural
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 from trialwise.checks import strict_parsing
-from trialwise.checks.check_base import Check, Unreadable
+from trialwise.checks.check_base import Check, Limits, Unreadable
 from trialwise.checks.json_paths import JsonPath, check_path
 from trialwise.checks.quoting import failed, preview, shown
 from trialwise.checks.reply_reading import json_of, number_of, text_of
-from trialwise.checks.value_limits import Limits
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
 from trialwise.validation import require_choice

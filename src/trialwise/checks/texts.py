@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
-from trialwise.checks.check_base import Check, check_flags, check_texts
+from trialwise.checks.check_base import Check, Limits, check_flags, check_texts
 from trialwise.checks.quoting import around, failed, label, preview
 from trialwise.checks.reply_reading import text_of
-from trialwise.checks.value_limits import Limits
 from trialwise.declarations.signatures import Natural
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult

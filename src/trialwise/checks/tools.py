@@ -13,14 +13,12 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from trialwise.checks.check_base import Check, Unreadable, check_flags, check_texts
+from trialwise.checks.check_base import Check, Limits, Unreadable, check_flags, check_texts
 from trialwise.checks.json_paths import Require
 from trialwise.checks.json_schemas import SchemaArgument, check_schema, describe, worst_error
 from trialwise.checks.quoting import failed, label, printable, shown
-from trialwise.checks.reply_reading import check_json, same
+from trialwise.checks.reply_reading import Call, calls_of, check_json, names, same
 from trialwise.checks.texts import as_texts
-from trialwise.checks.tool_traces import Call, calls_of, names
-from trialwise.checks.value_limits import Limits
 from trialwise.declarations.signatures import Arg, Natural
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply

@@ -74,7 +74,7 @@ class _Amount(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read what was written."""
-        from trialwise.declarations.option_values import describe_option, read_option
+        from trialwise.declarations.amounts import describe_option, read_option
 
         found = read_option(self._kind, value) if isinstance(value, str) else value
         if found is None:

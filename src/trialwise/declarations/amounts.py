@@ -7,25 +7,29 @@ A text that is none of these is None; the caller says where and what would have 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 __all__ = [
     "DURATION_PATTERN",
     "MONEY_PATTERN",
     "PACE_PATTERN",
     "RATE_PATTERN",
+    "describe_option",
     "duration",
     "money",
     "number",
     "pace",
     "rate",
+    "read_option",
 ]
+
 
 _NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
 RATE_PATTERN = rf"{_NUMBER} ?%?"
 DURATION_PATTERN = rf"{_NUMBER} ?(?:ms|s|m|min|h)"
 PACE_PATTERN = rf"{_NUMBER} ?/ ?(?:s|m|min|h)"
 MONEY_PATTERN = rf"\$? ?{_NUMBER}"
-
 #: Each unit as whole seconds times a power of ten.
 _UNITS = {"ms": (1, -3), "s": (1, 0), "m": (60, 0), "min": (60, 0), "h": (3600, 0)}
 #: Longer than any amount that somebody means.
@@ -104,3 +108,47 @@ def _scale_digits(digits: str, factor: int, power: int) -> float | None:
     whole, _, part = mantissa.partition(".")
     value = float(f"{int(whole + part) * factor}e{int(exponent or 0) - len(part) + power}")
     return value if value < float("inf") else None
+
+
+_EXPECTED = {
+    "count": "a whole number of at least 1",
+    "count from 0": "a whole number of at least 0",
+    "integer": "a whole number",
+    "money": "an amount in US dollars above 0, such as $2 or 0.05",
+    "pace": "a pace such as 5/s or 300/min",
+    "rate": "a rate such as 0.9 or 90%",
+    "time": "a time above 0, such as 30s, 500ms, 2m or a number of seconds",
+}
+
+
+def describe_option(kind: str) -> str:
+    """Return what an option takes, as the rest of a sentence that starts with "must be"."""
+    return _EXPECTED.get(kind) or f"one of {', '.join(kind.split('|'))}"
+
+
+def read_option(kind: str, text: str) -> Any:
+    """Return the value of an option, or None where the text is not of its kind.
+
+    >>> read_option("rate", "90%"), read_option("time", "2m"), read_option("count", "0")
+    (0.9, 120.0, None)
+    """
+    text = text.strip()
+    if kind in ("text", "names"):
+        return text or None
+    if "|" in kind:
+        return text.lower() if text.lower() in kind.split("|") else None
+    readers: dict[str, Callable[[str], float | None]] = {
+        "rate": rate,
+        "time": lambda text: duration(text, bare=True),
+        "pace": pace,
+        "money": lambda text: money(text) or None,
+    }
+    return readers[kind](text) if kind in readers else _read_whole(kind, text)
+
+
+def _read_whole(kind: str, text: str) -> int | None:
+    digits = text.removeprefix("-")
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
+        return None
+    least = {"count": 1, "count from 0": 0}.get(kind)
+    return int(text) if least is None or int(text) >= least else None

@@ -9,17 +9,14 @@ from trialwise.lazy_exports import lazy_names
 
 #: Where each public name lives.
 _MODULES = {
-    "cache": "CacheUnusable VoteCache",
     "calibrating": "Judged NothingJudged calibrate",
     "calibration": "Calibration CalibrationError GoldFiles read_calibration write_calibration",
-    "drawing": "draw_unlabelled",
-    "gold": "GoldSet GoldSetError GoldUnit read_gold",
-    "jurors": "Expenses Juror",
-    "panel": "decide_panel quorum_of votes_needed",
+    "gold": "GoldSet GoldSetError GoldUnit draw_unlabelled read_gold",
+    "jurors": "CacheUnusable Expenses Juror VoteCache",
     "preference": "Comparison Pairwise Preference WinRate pairwise win_rate",
     "rubric": "Judge judge",
     "similarity": "Similar similar",
-    "votes": "Choice Vote read_choice read_vote",
+    "votes": "Choice Vote decide_panel quorum_of read_choice read_vote votes_needed",
 }
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 

@@ -1,5 +1,3 @@
-from trialwise.judges.cache import CacheUnusable as CacheUnusable
-from trialwise.judges.cache import VoteCache as VoteCache
 from trialwise.judges.calibrating import Judged as Judged
 from trialwise.judges.calibrating import NothingJudged as NothingJudged
 from trialwise.judges.calibrating import calibrate as calibrate
@@ -8,16 +6,15 @@ from trialwise.judges.calibration import CalibrationError as CalibrationError
 from trialwise.judges.calibration import GoldFiles as GoldFiles
 from trialwise.judges.calibration import read_calibration as read_calibration
 from trialwise.judges.calibration import write_calibration as write_calibration
-from trialwise.judges.drawing import draw_unlabelled as draw_unlabelled
 from trialwise.judges.gold import GoldSet as GoldSet
 from trialwise.judges.gold import GoldSetError as GoldSetError
 from trialwise.judges.gold import GoldUnit as GoldUnit
+from trialwise.judges.gold import draw_unlabelled as draw_unlabelled
 from trialwise.judges.gold import read_gold as read_gold
+from trialwise.judges.jurors import CacheUnusable as CacheUnusable
 from trialwise.judges.jurors import Expenses as Expenses
 from trialwise.judges.jurors import Juror as Juror
-from trialwise.judges.panel import decide_panel as decide_panel
-from trialwise.judges.panel import quorum_of as quorum_of
-from trialwise.judges.panel import votes_needed as votes_needed
+from trialwise.judges.jurors import VoteCache as VoteCache
 from trialwise.judges.preference import Comparison as Comparison
 from trialwise.judges.preference import Pairwise as Pairwise
 from trialwise.judges.preference import Preference as Preference
@@ -30,5 +27,8 @@ from trialwise.judges.similarity import Similar as Similar
 from trialwise.judges.similarity import similar as similar
 from trialwise.judges.votes import Choice as Choice
 from trialwise.judges.votes import Vote as Vote
+from trialwise.judges.votes import decide_panel as decide_panel
+from trialwise.judges.votes import quorum_of as quorum_of
 from trialwise.judges.votes import read_choice as read_choice
 from trialwise.judges.votes import read_vote as read_vote
+from trialwise.judges.votes import votes_needed as votes_needed

@@ -16,13 +16,24 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
+from trialwise.engine.trial_inputs import derive_seed
 from trialwise.errors import InvalidArgument, TrialwiseError
-from trialwise.model.fingerprint import fingerprint
-from trialwise.validation import require_text
+from trialwise.model.fingerprint import fingerprint, sampling_fingerprint
+from trialwise.model.run import RunRecord
+from trialwise.model.sampling import Sampling
+from trialwise.validation import require_count, require_text
 
-__all__ = ["GoldSet", "GoldSetError", "GoldUnit", "read_gold"]
+__all__ = [
+    "GoldSet",
+    "GoldSetError",
+    "GoldUnit",
+    "draw_unlabelled",
+    "read_gold",
+]
+
 
 _MAX_BYTES = 50_000_000
 _LABELS = {"pass": True, "fail": False, True: True, False: False}
@@ -226,3 +237,63 @@ def _describe_provenance(provenance: Any) -> str:
                 raise InvalidArgument(f"provenance.{key}", value, "say something, or be left out")
         return "; ".join(f"{key}: {value}" for key, value in provenance.items())
     return str(provenance).strip()
+
+
+#: How the record of a run ends a reply that it does not hold in full.
+_CUT = "…"
+
+
+def draw_unlabelled(
+    record: RunRecord, sampling: Sampling, *, experiment: str, units: int, seed: int = 0
+) -> Iterator[dict[str, Any]]:
+    """The lines of a gold set without its labels: where it comes from first, then every output.
+
+    Args:
+        record: The run.
+        sampling: The inputs as they are now, since a record keeps their names alone.
+        experiment: Of which of the run's samplings.
+        units: How many.
+        seed: Of the draw.
+
+    Raises:
+        GoldSetError: The inputs are others by now, too few trials have a reply, or a reply is
+            longer than what a run keeps.
+    """
+    require_count("units", units, minimum=1)
+    planned = next((one for one in record.plan.experiments if one.name == experiment), None)
+    if planned is None:
+        known = ", ".join(one.name for one in record.plan.experiments)
+        raise InvalidArgument("experiment", experiment, f"be one of the run's: {known}")
+    if planned.fingerprint != sampling_fingerprint(sampling):
+        message = f"{record.run_id}: the inputs changed since this run; run it again, then draw"
+        raise GoldSetError(message)
+    mine = (one for one in record.trials if one.experiment == experiment)
+    trials = [one for one in mine if one.reply is not None]
+    if len(trials) < units:
+        message = f"{record.run_id}: {len(trials)} trials have a reply, {units} were asked for"
+        raise GoldSetError(f"{message}; ask for fewer, or run more")
+    chance = Random(derive_seed("gold", seed, experiment))
+    drawn = sorted(chance.sample(range(len(trials)), units))
+    cut = sum((trials[place].reply or "").endswith(_CUT) for place in drawn)
+    if cut:
+        message = f"{record.run_id}: {cut} of the drawn replies are cut in the run's record"
+        raise GoldSetError(f"{message}; take the outputs from where the service logs them")
+    return _lines(record, sampling, [trials[place] for place in drawn], experiment, seed)
+
+
+def _lines(
+    record: RunRecord, sampling: Sampling, trials: list[Any], experiment: str, seed: int
+) -> Iterator[dict[str, Any]]:
+    asked = {one.id: one for one in sampling.inputs}
+    of = sum(one.experiment == experiment for one in record.trials)
+    source = f"{len(trials)} of {of} trials of run {record.run_id}, drawn with seed {seed}"
+    yield {"provenance": {"source": source, "labelled_by": None, "rule": None}}
+    for trial in trials:
+        given = asked[trial.input_id]
+        yield {
+            "id": f"trial-{trial.index}",
+            "input": given.value,
+            **({} if given.expected is None else {"expected": given.expected}),
+            "output": trial.reply,
+            "label": None,
+        }

@@ -6,27 +6,39 @@ counts as missing. That is trouble of ours: never the fault of what is judged, a
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import Service, ServiceError, SystemClock, Timer, TrialContext
 from trialwise.errors import InvalidArgument
-from trialwise.judges.cache import VoteCache, content_key
 from trialwise.judges.prompts import PROMPT_VERSION
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import ErrorClass
 from trialwise.validation import require_count, require_positive, require_text
 
-__all__ = ["Answer", "Asking", "Expenses", "Juror", "juror_of"]
+__all__ = [
+    "Answer",
+    "Asking",
+    "CacheUnusable",
+    "Expenses",
+    "Juror",
+    "VoteCache",
+    "content_key",
+    "juror_of",
+]
+
 
 #: Twice the usual time of a long answer.
 TIMEOUT_S = 60.0
 RETRIES = 1
 #: The most characters of an output that a juror is shown.
 OUTPUT_LIMIT = 10_000
-
 _EXCERPTS = Excerpts(reply_limit=0, redact=None)
 
 
@@ -219,3 +231,69 @@ class _Call:
 
     async def aclose(self) -> None:
         """Do nothing: the caller that gave the service closes it."""
+
+
+_FORMAT = 1
+
+
+class CacheUnusable(ServiceError):
+    """The folder of cached votes cannot be written: every later vote would be paid for in vain."""
+
+    stops_run = True
+
+
+def content_key(question: Mapping[str, Any]) -> str:
+    """The hash of a question: the same for the same content, whatever the order of its parts.
+
+    >>> content_key({"a": 1, "b": 2}) == content_key({"b": 2, "a": 1})
+    True
+    """
+    text = json.dumps(question, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return sha256(f"{_FORMAT}\n{text}".encode()).hexdigest()
+
+
+class VoteCache:
+    """A folder of answers, one small file each; several processes may share it.
+
+    Args:
+        folder: Made when the first answer is kept.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self._folder = Path(folder)
+
+    def find(self, key: str) -> str | None:
+        """The answer that was kept under a key; a file that is not as it was written is none."""
+        try:
+            kept = json.loads(self._path(key).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if not isinstance(kept, dict) or kept.get("key") != key:
+            return None
+        answer = kept.get("answer")
+        return answer if isinstance(answer, str) else None
+
+    def keep(self, key: str, answer: str) -> None:
+        """Keep an answer: written beside its place and moved there, so that none is ever half one.
+
+        Raises:
+            CacheUnusable: The folder cannot be written.
+        """
+        path = self._path(key)
+        beside = path.with_name(f"{path.name}.{os.getpid()}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            beside.write_text(json.dumps({"key": key, "answer": answer}), encoding="utf-8")
+            beside.replace(path)
+        except OSError as error:
+            message = (
+                f"{self._folder}: answers cannot be kept: {error.strerror}. Name another folder as "
+                "`cache`, or none."
+            )
+            raise CacheUnusable(message, ErrorClass.INFRASTRUCTURE) from error
+
+    def _path(self, key: str) -> Path:
+        return self._folder / key[:2] / f"{key}.json"
+
+    def __repr__(self) -> str:
+        return f"VoteCache({str(self._folder)!r})"

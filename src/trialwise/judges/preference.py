@@ -16,7 +16,6 @@ from trialwise.engine.async_calls import gather
 from trialwise.engine.ports import Service, SystemClock, Timer
 from trialwise.engine.trial_inputs import derive_seed
 from trialwise.errors import InvalidArgument
-from trialwise.judges.cache import VoteCache
 from trialwise.judges.jurors import (
     OUTPUT_LIMIT,
     RETRIES,
@@ -25,6 +24,7 @@ from trialwise.judges.jurors import (
     Asking,
     Expenses,
     Juror,
+    VoteCache,
     juror_of,
 )
 from trialwise.judges.prompts import comparison_messages, shown_text

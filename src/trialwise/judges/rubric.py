@@ -18,7 +18,6 @@ from trialwise.engine.async_calls import gather
 from trialwise.engine.ports import Service, SystemClock, Timer
 from trialwise.engine.trial_inputs import derive_seed
 from trialwise.errors import InvalidArgument
-from trialwise.judges.cache import VoteCache
 from trialwise.judges.calibration import Calibration, GoldFiles
 from trialwise.judges.jurors import (
     OUTPUT_LIMIT,
@@ -28,11 +27,11 @@ from trialwise.judges.jurors import (
     Asking,
     Expenses,
     Juror,
+    VoteCache,
     juror_of,
 )
-from trialwise.judges.panel import MAJORITY, decide_panel, quorum_of, votes_needed
 from trialwise.judges.prompts import PROMPT_VERSION, judgement_messages, shown_text
-from trialwise.judges.votes import read_vote
+from trialwise.judges.votes import MAJORITY, decide_panel, quorum_of, read_vote, votes_needed
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.postcondition import Appraisal
 from trialwise.model.reply import Reply

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from trialwise.declarations.building import Made
 from trialwise.declarations.quantities import Duration, Money, Pace, Rate
 from trialwise.declarations.scalars import Choice, Count, Flag, Text, Whole
 from trialwise.declarations.settings import Names, setting, setting_keys
+from trialwise.declarations.signatures import Made
 from trialwise.declarations.structures import Either, MapOf
 from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import Intent

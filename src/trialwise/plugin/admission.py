@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trialwise.checks import function_source
-from trialwise.checks.criterion_scopes import _Described
+from trialwise.checks.criterion_scopes import _Described, find_node, source_of, write_node
 from trialwise.errors import BaselineError, DesignRefused, TrialwiseError
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Check
@@ -188,14 +187,14 @@ def _contents(function: object) -> str:
 
 def _unmarked_source(function: FunctionType) -> str:
     try:
-        node: Any = function_source.find_node(function.__code__)
+        node: Any = find_node(function.__code__)
     except (OSError, TypeError, ValueError, SyntaxError, RecursionError):
         node = None
     if node is None:
-        return function_source.source_of(function.__code__)
+        return source_of(function.__code__)
     plain = copy.copy(node)
     plain.decorator_list = [one for one in node.decorator_list if not _is_mark(one)]
-    return function_source.write_node(plain)
+    return write_node(plain)
 
 
 def _is_mark(decorator: ast.expr) -> bool:

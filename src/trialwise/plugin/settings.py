@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from _trialwise_pytest import SESSION, SETTINGS
-from trialwise.declarations.option_values import describe_option, read_option
+from trialwise.declarations.amounts import describe_option, read_option
 from trialwise.errors import InvalidArgument
 from trialwise.model.options import Budget
 from trialwise.run_options import OPTIONS

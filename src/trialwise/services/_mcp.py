@@ -21,8 +21,8 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.trial import ErrorClass
 from trialwise.services._exchange import check_url
 from trialwise.services._mcp_pipe import PipedServer
-from trialwise.services._templates import to_json
-from trialwise.services._toolbox import Toolbox
+from trialwise.services._payloads import to_json
+from trialwise.services._tool_loop import Toolbox
 from trialwise.services.secret_headers import Headers, Variables, check_headers, resolve
 
 if TYPE_CHECKING:

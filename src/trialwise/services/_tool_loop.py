@@ -5,22 +5,32 @@ Bounded in turns, calls, time and text, so that a trial comes to an end whatever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from trialwise.engine.ports import TrialContext
+from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.services._exchange import Answer
-from trialwise.services._toolbox import Returned, Toolbox
+from trialwise.services._payloads import to_json
 from trialwise.services.failures import MalformedReply
 from trialwise.services.openai_chat import ChatService, Prices
 
 if TYPE_CHECKING:
     from trialwise.model.trace import ToolCall, Turn
 
-__all__ = ["Bounds", "Model", "Session"]
+__all__ = [
+    "Bounds",
+    "Connection",
+    "Model",
+    "Returned",
+    "Session",
+    "Tool",
+    "Toolbox",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +151,7 @@ class Session:
     def _hear(self, messages: list[Any]) -> None:
         """The turns before the model's first."""
         from trialwise.model.trace import Turn
-        from trialwise.services._templates import input_text
+        from trialwise.services._payloads import input_text
 
         for message in messages:
             said = message.get("content")
@@ -283,3 +293,137 @@ def _cut_result(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return f"{text[:limit]}\n[{len(text) - limit:,} further characters were left out]"
+
+
+#: What an endpoint takes for the name of a tool.
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_LONGEST_NAME = 64
+
+
+class Tool(Protocol):
+    """What a server tells of a tool."""
+
+    @property
+    def name(self) -> str:
+        """As the server calls it."""
+
+    @property
+    def description(self) -> str | None:
+        """For the model."""
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """A JSON Schema of its arguments."""
+
+
+class Connection(Protocol):
+    """A server that answers."""
+
+    @property
+    def name(self) -> str:
+        """What traces call it."""
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """Those that are offered."""
+
+    async def call(self, tool: str, args: Any, timeout_s: float) -> tuple[str, bool]:
+        """The text that a tool returns, and whether it tells of a failure."""
+        ...
+
+
+class Returned(NamedTuple):
+    """What came of one call of a tool."""
+
+    tool: str
+    server: str | None
+    """None for a tool that nobody offers."""
+    text: str
+    failed: bool
+
+
+class _Offer(NamedTuple):
+    """A tool, and the name under which the model knows it."""
+
+    name: str
+    tool: Tool
+    connection: Connection
+
+
+class Toolbox:
+    """The tools of all servers."""
+
+    def __init__(self, connections: Sequence[Connection]) -> None:
+        self._offers = {offer.name: offer for offer in _offers(connections)}
+
+    @property
+    def definitions(self) -> list[dict[str, Any]]:
+        """The tools as an endpoint takes them."""
+        return [_definition(offer) for offer in self._offers.values()]
+
+    def whose(self, name: str) -> tuple[str, str | None]:
+        """A tool as its server calls it, and the server; None for one that nobody offers.
+
+        Args:
+            name: As the model knows it.
+        """
+        offer = self._offers.get(name)
+        return (name, None) if offer is None else (offer.tool.name, offer.connection.name)
+
+    async def call(self, name: str, args: Any, *, timeout_s: float) -> Returned:
+        """What a tool returns, or why it does not.
+
+        Args:
+            name: As the model knows it.
+            args: As the model gave them.
+            timeout_s: How long it may take.
+
+        Raises:
+            ServiceError: Its server is gone.
+        """
+        offer = self._offers.get(name)
+        if offer is None:
+            known = f"are: {', '.join(self._offers)}" if self._offers else "is none at all"
+            return Returned(name, None, f"there is no tool {name!r}; there {known}", True)
+        tool, connection = offer.tool.name, offer.connection
+        problem = _unusable(args)
+        if problem:
+            return Returned(tool, connection.name, problem, True)
+        return Returned(tool, connection.name, *await connection.call(tool, args, timeout_s))
+
+
+def _offers(connections: Sequence[Connection]) -> Iterator[_Offer]:
+    """Every tool under a name that an endpoint takes and that no other has."""
+    # A tool that a server lists twice is one tool: a call names nothing else.
+    found = {(one.name, tool.name): (one, tool) for one in connections for tool in one.tools}
+    names = Counter(name for _, name in found)
+    taken: set[str] = set()
+    for connection, tool in found.values():
+        name = tool.name
+        if names[name] > 1 or not _NAME.fullmatch(name):
+            whole = f"{connection.name}__{name}"
+            name = re.sub(r"[^a-zA-Z0-9_-]", "_", whole)[:_LONGEST_NAME]
+        for number in range(2, len(found) + 2):
+            if name not in taken:
+                break
+            end = f"_{number}"
+            name = name[: _LONGEST_NAME - len(end)] + end
+        taken.add(name)
+        yield _Offer(name, tool, connection)
+
+
+def _definition(offer: _Offer) -> dict[str, Any]:
+    told = {"description": offer.tool.description} if offer.tool.description else {}
+    function = {"name": offer.name, **told, "parameters": offer.tool.input_schema}
+    return {"type": "function", "function": function}
+
+
+def _unusable(args: Any) -> str:
+    """Why arguments cannot be passed on, or nothing."""
+    if not isinstance(args, dict):
+        return "the arguments are no JSON object"
+    try:
+        to_json(args).encode()
+    except (UnicodeError, ServiceError):
+        return "the arguments cannot be written as JSON in UTF-8"
+    return ""

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
-from trialwise.declarations.building import Made
 from trialwise.declarations.signatures import (
     Arg,
+    Made,
     Natural,
     Positive,
     Seconds,
@@ -21,8 +21,7 @@ from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.services._mcp import McpServer, open_toolbox
-from trialwise.services._tool_loop import Bounds, Model, Session
-from trialwise.services._toolbox import Toolbox
+from trialwise.services._tool_loop import Bounds, Model, Session, Toolbox
 from trialwise.services.openai_chat import BaseUrl, KeyName, PricesArgument
 from trialwise.services.secret_headers import check_set
 from trialwise.validation import require_count, require_positive, require_text

@@ -15,8 +15,16 @@ from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.services._exchange import Answer, Exchange, Request, check_url
-from trialwise.services._json_value import check_pointer, find, parse_json
-from trialwise.services._templates import encode, fill_json, fill_text, quote_url, to_json
+from trialwise.services._payloads import (
+    check_pointer,
+    encode,
+    fill_json,
+    fill_text,
+    find,
+    parse_json,
+    quote_url,
+    to_json,
+)
 from trialwise.services.failures import HttpFailure, MalformedReply
 from trialwise.services.secret_headers import Headers, check_headers, check_set, resolve, scrub
 

@@ -9,18 +9,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
-from trialwise.declarations.building import Made
 from trialwise.declarations.resources import SecretName
 from trialwise.declarations.scalars import Data
-from trialwise.declarations.signatures import Arg, Dollars, Positive, Seconds, derive_keys
+from trialwise.declarations.signatures import Arg, Dollars, Made, Positive, Seconds, derive_keys
 from trialwise.declarations.structures import Listing
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import ErrorClass
 from trialwise.services._exchange import Answer, Exchange, Request, check_url
-from trialwise.services._json_value import parse_json
-from trialwise.services._templates import encode, input_text, to_json
+from trialwise.services._payloads import encode, input_text, parse_json, to_json
 from trialwise.services.failures import HttpFailure, MalformedReply, RequestRefused
 from trialwise.services.secret_headers import resolve, scrub
 from trialwise.validation import require_real

@@ -15,9 +15,15 @@ from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
-from trialwise.services._json_value import parse_json
+from trialwise.services._payloads import (
+    encode,
+    fill_text,
+    input_text,
+    parse_json,
+    placeholders,
+    to_json,
+)
 from trialwise.services._process import Finished, Limits, finish_process, start_process
-from trialwise.services._templates import encode, fill_text, input_text, placeholders, to_json
 from trialwise.services.failures import ReplyTooLarge
 from trialwise.services.secret_headers import Variables
 from trialwise.validation import require_choice, require_count, require_real

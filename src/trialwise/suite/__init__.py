@@ -10,12 +10,12 @@ from trialwise.lazy_exports import lazy_names
 #: Where each public name lives.
 _MODULES = {
     "loading": "load_suite",
-    "locate": "SUITE_NAMES find_suite",
     "suite_problems": "Problem SuiteError SuiteNotFound",
-    "redaction": "Redaction",
+    "environment": "Redaction",
     "reference_page": "suite_reference",
     "schema_file": "suite_schema",
     "loaded_suite": "Report Suite SuiteContract",
+    "suite_files": "SUITE_NAMES find_suite",
 }
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 

@@ -29,8 +29,8 @@ from trialwise.declarations.written import (
 )
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.extensions import CHECKS, extension_names
-from trialwise.suite.judge_keys import JUDGE_KEYS
 from trialwise.suite.reading_context import Context
+from trialwise.suite.suite_judges import JUDGE_KEYS
 
 __all__ = [
     "CHECK_KINDS",
@@ -249,7 +249,7 @@ class _Judge(Record):
         return CheckSpec(self.name, node, lambda context: self._build(fields, context))
 
     def _build(self, fields: Fields, context: Context) -> Any:
-        from trialwise.suite.judge_building import build_judge
+        from trialwise.suite.suite_judges import build_judge
 
         return build_judge(fields, context)
 
@@ -269,7 +269,7 @@ class _Python(PythonPath):
 
     def _build(self, node: Any, text: str, context: Context) -> Any:
         from trialwise.checks.predicates import predicate
-        from trialwise.suite.function_imports import import_function
+        from trialwise.suite.reading_context import import_function
 
         function = import_function(node, text, context)
         if isinstance(function, Invalid):

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import INVALID, Invalid, find_nearest
 from trialwise.model.contract import Contract
-from trialwise.suite.contract_parts import build_parts
+from trialwise.suite.contract_parts import build_options, build_parts, names_of
 from trialwise.suite.criterion_building import build_criteria, build_samplings, check_sampling
-from trialwise.suite.function_imports import import_function
+from trialwise.suite.environment import EnvironmentText
 from trialwise.suite.gate_building import check_runs
 from trialwise.suite.loaded_suite import SuiteContract
-from trialwise.suite.model_making import make_model
-from trialwise.suite.model_matrix import models_of, name_cell, with_model
-from trialwise.suite.nodes import Node
-from trialwise.suite.option_building import build_options, names_of
-from trialwise.suite.reading_context import Context
-from trialwise.suite.service_building import build_service, service_label
+from trialwise.suite.reading_context import Context, import_function, make_model
+from trialwise.suite.suite_services import build_service, service_label
+from trialwise.suite.yaml_reading import Node
 
-__all__ = ["Built", "Top", "build_contract"]
+__all__ = ["PLACEHOLDER", "Built", "Top", "build_contract", "models_of", "name_cell", "with_model"]
+
 
 #: A key of one's own takes the place of the other, too, that the top may hold.
 _INSTEAD = {
@@ -180,3 +179,99 @@ def _service(fields: Fields, model: str | None, top: Top) -> tuple[Any, str]:
 def _activity(fields: Fields, context: Context) -> Any:
     where = fields.get("activity")
     return None if where is None else import_function(fields.at("activity"), where, context)
+
+
+PLACEHOLDER = "{model}"
+#: They would be filled in themselves; blanks, as bad, would make two arguments of one.
+_UNFIT = frozenset("{}")
+
+
+def models_of(fields: Fields, context: Context) -> Sequence[str | None]:
+    """The models of a contract; None alone where it names none, nothing once they are refused."""
+    names: list[str] = fields.get("models", [])
+    if not names:
+        return () if "models" in fields.nodes else (None,)
+    node = fields.at("models")
+    items = list(node.items())
+    for place, name in enumerate(names):
+        # Included ones stand in other files.
+        at = items[place] if len(items) == len(names) else node
+        if _UNFIT & set(name) or any(one.isspace() for one in name):
+            context.refuse(at, "the name of a model has neither blanks nor braces")
+        elif name in names[:place]:
+            context.refuse(at, f"the model `{name}` is there twice")
+    factors = fields.get("factors")
+    if isinstance(factors, Fields) and "model" in factors.nodes:
+        context.refuse(factors.keys["model"], "`models` gives the factor `model`: leave it out")
+    return names
+
+
+def name_cell(name: str, model: str | None) -> str:
+    """What the contract of one model is called.
+
+    >>> name_cell("weather", "small-1"), name_cell("weather with {model}", "small-1")
+    ('weather [small-1]', 'weather with small-1')
+    """
+    if model is None:
+        return name
+    return name.replace(PLACEHOLDER, model) if PLACEHOLDER in name else f"{name} [{model}]"
+
+
+def with_model(fields: Fields, model: str, node: Node, context: Context) -> Fields | None:
+    """A service as it is for one model; None once it is reported that it takes none.
+
+    Args:
+        fields: The service's.
+        model: The model's name.
+        node: The list of models.
+        context: The suite being read.
+    """
+    python = fields.get("python")
+    if isinstance(python, Fields):
+        # A function is given it by name.
+        changed = _copy_fields(fields)
+        changed.values["python"] = given = _copy_fields(python)
+        given.values["model"] = model
+        return changed
+    if not _mentions(fields):
+        message = 'the service does not say where a model goes: write "{model}" into it, quoted'
+        context.refuse(node, message)
+        return None
+    filled: Fields = _fill_model(fields, model)
+    return filled
+
+
+def _copy_fields(fields: Fields) -> Fields:
+    copy = Fields(fields.node)
+    copy.values, copy.keys = dict(fields.values), fields.keys
+    copy.nodes, copy.sound = fields.nodes, fields.sound
+    return copy
+
+
+def _mentions(value: Any) -> bool:
+    if isinstance(value, str):
+        return PLACEHOLDER in value
+    return any(map(_mentions, _parts(value)))
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    if isinstance(value, Fields):
+        value = value.values
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else ()
+
+
+def _fill_model(value: Any, model: str) -> Any:
+    if isinstance(value, Fields):
+        copy = _copy_fields(value)
+        copy.values = {key: _fill_model(part, model) for key, part in value.values.items()}
+        return copy
+    if isinstance(value, dict):
+        return {key: _fill_model(part, model) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_fill_model(part, model) for part in value]
+    if isinstance(value, EnvironmentText):
+        written = value.template.replace(PLACEHOLDER, model)
+        return EnvironmentText(str(value).replace(PLACEHOLDER, model), written)
+    return value.replace(PLACEHOLDER, model) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""What a contract says beside its service, its inputs and its criteria, from declared keys.
+"""How a contract is run and what it says beside its service, inputs and criteria.
 
 A suite file and a pytest marker say it in the same keys; the reader says where they come from.
 """
@@ -6,24 +6,38 @@ A suite file and a pytest marker say it in the same keys; the reader says where 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from trialwise.declarations.python_values import PythonReader, PythonValue
+from trialwise.declarations.settings import setting_keys
+from trialwise.declarations.signatures import build_declared
 from trialwise.declarations.structures import Fields, Record
-from trialwise.declarations.written import Reader
+from trialwise.declarations.written import Invalid, PythonReader, PythonValue, Reader
+from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim
-from trialwise.model.contract import MARKER_PARTS, Prevalence
-from trialwise.model.criterion import Criterion
-from trialwise.suite.gate_building import build_gates
-from trialwise.suite.model_making import make_part
-from trialwise.suite.option_building import (
-    build_claim,
-    build_covariates,
-    build_factors,
-    build_latency,
+from trialwise.model.contract import (
+    MARKER_PARTS,
+    PERCENTILES,
+    Latency,
+    LatencyConstraint,
+    Prevalence,
 )
+from trialwise.model.covariate import Covariate
+from trialwise.model.criterion import Criterion
+from trialwise.model.options import RunOptions
+from trialwise.suite.gate_building import build_gates
+from trialwise.suite.reading_context import make_model, make_part
 
-__all__ = ["build_parts", "read_parts"]
+__all__ = [
+    "build_claim",
+    "build_covariates",
+    "build_factors",
+    "build_latency",
+    "build_options",
+    "build_parts",
+    "names_of",
+    "read_parts",
+]
 
 
 def build_parts(
@@ -80,3 +94,94 @@ def _is_written(value: object) -> bool:
 
 def _prevalence(given: Fields) -> Prevalence:
     return Prevalence(**given.values)
+
+
+def build_options(
+    fields: Fields, samplings: list[str] | None, context: Reader
+) -> RunOptions | Invalid:
+    """The options of a run.
+
+    Args:
+        fields: The contract's.
+        samplings: Its samplings, where they are known.
+        context: The suite being read.
+    """
+    sizes = fields.get("trials")
+    for name, key in sizes.keys.items() if isinstance(sizes, Fields) else ():
+        if samplings is not None and name not in samplings:
+            context.refuse(key, f"there is no sampling `{name}`")
+    keys = setting_keys(RunOptions)
+    return make_model(lambda: build_declared(RunOptions, keys, fields, context), fields, context)
+
+
+def names_of(fields: Fields, key: str) -> tuple[str, ...]:
+    """One name or several, as several."""
+    given = fields.get(key, ())
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def build_claim(given: Fields) -> Claim:
+    """What the verdict is about."""
+    names = {"name": "population_name"}
+    return Claim(**{names.get(name, name): value for name, value in given.values.items()})
+
+
+def build_latency(given: Fields) -> Latency:
+    """Limits on latency."""
+    limits = [
+        LatencyConstraint(percentile=one, limit_s=given[one]) for one in PERCENTILES if one in given
+    ]
+    for one in given.get("baseline", ()):
+        if one in given:
+            raise InvalidArgument("baseline", one, f"leave out {one}, which has a limit")
+        limits.append(LatencyConstraint(percentile=one))
+    return Latency(constraints=tuple(limits), **given.given("enforced", "confidence", "sampling"))
+
+
+def build_covariates(fields: Fields, context: Reader) -> tuple[Covariate, ...]:
+    """The covariates that are sound."""
+    built: dict[str, Covariate] = {}
+    for one in fields.get("covariates", ()):
+        if isinstance(one, str):
+            # The clock gives their values, and their kinds are name enough.
+            made_one: Covariate | Invalid = Covariate(name=one, kind=one)
+            node = fields.at("covariates")
+        else:
+            if not one.sound:
+                continue
+            made_one = make_model(partial(_covariate, one), one, context)
+            node = one.at("name")
+        if isinstance(made_one, Invalid):
+            continue
+        if made_one.name in built:
+            context.refuse(node, f"the covariate `{made_one.name}` is declared twice")
+        built[made_one.name] = made_one
+    return tuple(built.values())
+
+
+def _covariate(given: Fields) -> Covariate:
+    values = given.given("name", "kind", "value", "environment", "critical", "zone")
+    if "window" in given:
+        hours = given["window"] / 3600
+        if hours != int(hours):
+            raise InvalidArgument("window_hours", hours, "be whole hours, such as 4h")
+        values["window_hours"] = int(hours)
+    return Covariate(**values)
+
+
+def build_factors(fields: Fields, context: Reader) -> dict[str, str]:
+    """What was under test; a factor that is read from the environment is recorded as it is."""
+    given = fields.get("factors")
+    factors: dict[str, str] = {}
+    for name, value in (given.values if isinstance(given, Fields) else {}).items():
+        if not isinstance(value, Fields):
+            factors[name] = value
+        elif value.sound:
+            variable = value["environment"]
+            found = context.variables.get(variable)
+            if found is None:
+                message = f"the environment variable {variable} is not set"
+                context.refuse(value.at("environment"), message)
+            else:
+                factors[name] = found
+    return factors

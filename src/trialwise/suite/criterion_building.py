@@ -11,8 +11,7 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.sampling import Sampling
 from trialwise.suite.check_keys import CheckSpec
 from trialwise.suite.input_building import build_inputs
-from trialwise.suite.model_making import make_model
-from trialwise.suite.reading_context import Context
+from trialwise.suite.reading_context import Context, make_model
 
 __all__ = ["build_criteria", "build_samplings", "check_sampling"]
 

@@ -11,7 +11,7 @@ from trialwise.declarations.written import Invalid, Reader, find_nearest, show_v
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
 from trialwise.suite.criterion_building import check_sampling
-from trialwise.suite.model_making import make_model
+from trialwise.suite.reading_context import make_model
 
 # Loaded where a suite has gates.
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import INVALID, Invalid, find_nearest
 from trialwise.errors import InvalidArgument
 from trialwise.model.sampling import Input
-from trialwise.suite.nodes import Node, Source
 from trialwise.suite.reading_context import Context
-from trialwise.suite.text_files import FileUnreadable, read_text
+from trialwise.suite.suite_files import FileUnreadable, read_text
+from trialwise.suite.yaml_reading import Node, Source
 
 __all__ = ["build_inputs", "read_json_file"]
 

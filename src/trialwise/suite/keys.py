@@ -28,7 +28,7 @@ from trialwise.reports.formats import BUILT_IN, ReportFormat, find_other_format
 from trialwise.suite.check_keys import CHECK_KINDS, MORE_CHECKS, POSTCONDITIONS, check_keys
 from trialwise.suite.gate_keys import METRICS, RELIABILITY, STABILITY
 from trialwise.suite.input_keys import INPUT_LIST, INPUTS, SAMPLING
-from trialwise.suite.service_keys import SERVICE, DeclaredService
+from trialwise.suite.suite_services import SERVICE, DeclaredService
 
 __all__ = ["CONTRACT", "CRITERION", "SUITE", "homes", "records"]
 
@@ -36,9 +36,7 @@ __all__ = ["CONTRACT", "CRITERION", "SUITE", "homes", "records"]
 _BY_CLOCK = (CovariateKind.WEEKDAY, CovariateKind.TIME_OF_DAY)
 _PATH = Text("a path", environment="read")
 _NAMES = Names()
-
 # --- What a criterion may say ------------------------------------------------
-
 CRITERION = Record(
     "criterion",
     (
@@ -57,9 +55,7 @@ CRITERION = Record(
     more=MORE_CHECKS,
     doc="One promise about many trials.",
 )
-
 # --- How a run is made -------------------------------------------------------
-
 LATENCY = Record(
     "latency",
     (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
-from trialwise.suite.redaction import Redaction
+from trialwise.suite.environment import Redaction
 
 __all__ = ["Report", "Suite", "SuiteContract"]
 

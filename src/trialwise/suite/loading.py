@@ -8,11 +8,11 @@ from pathlib import Path
 from trialwise.declarations.structures import Fields
 from trialwise.errors import InvalidArgument
 from trialwise.suite.contract_building import Built, Top, build_contract
+from trialwise.suite.environment import Redaction
 from trialwise.suite.keys import SUITE, homes
 from trialwise.suite.loaded_suite import Report, Suite, SuiteContract
-from trialwise.suite.nodes import Source
 from trialwise.suite.reading_context import Context
-from trialwise.suite.redaction import Redaction
+from trialwise.suite.yaml_reading import Source
 
 __all__ = ["load_suite"]
 

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from trialwise.declarations.written import INVALID, Invalid
+from trialwise.declarations.structures import Fields
+from trialwise.declarations.written import INVALID, Invalid, Reader, show_value
+from trialwise.errors import InvalidArgument
 from trialwise.suite.environment import Environment, EnvironmentText
-from trialwise.suite.nodes import Entries, Node, Source, shown, shown_path
+from trialwise.suite.suite_files import FileUnreadable, read_text
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.text_files import FileUnreadable, read_text
-from trialwise.suite.yaml_reading import MAX_BYTES, MAX_DEPTH, MAX_NODES, parse_yaml, scalar_of
+from trialwise.suite.yaml_reading import (
+    MAX_BYTES,
+    MAX_DEPTH,
+    MAX_NODES,
+    Entries,
+    Node,
+    Source,
+    parse_yaml,
+    scalar_of,
+    shown,
+    shown_path,
+)
 
-__all__ = ["Context"]
+__all__ = [
+    "Context",
+    "import_function",
+    "make_model",
+    "make_part",
+]
+
 
 #: Files that a suite may be made of, each counted as often as it is included.
 _MAX_FILES = 100
@@ -90,7 +109,6 @@ class Context:
 
     def import_function(self, node: Node, path: str) -> Any:
         """A function of the user's own modules, or of any that are installed."""
-        from trialwise.suite.function_imports import import_function
 
         return import_function(node, path, self)
 
@@ -191,3 +209,130 @@ class Context:
         root, size = parse_yaml(source, self.problems, room=MAX_NODES - self._values)
         self._values += size
         return root
+
+
+def import_function(node: Node, where: str, context: Context) -> Callable[..., Any] | Invalid:
+    """The function at `module:name`, from the suite's folder or anything installed.
+
+    The folder stays on the path, since a module may import others of its folder when it is called.
+
+    Args:
+        node: Where the suite names it.
+        where: As `module:name`; the name may have dots.
+        context: The suite being read.
+    """
+    name, _, attributes = where.partition(":")
+    folder = context.folder.resolve()
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    if (other := _loaded_elsewhere(name, folder)) is not None:
+        message = f"a module `{name}` is loaded from {other} already: rename one of the two"
+        return context.refuse(node, message)
+    module, failure = _import_module(name, folder)
+    if failure:
+        return context.refuse(node, failure)
+    found: Any = module
+    for attribute in attributes.split("."):
+        try:
+            found = getattr(found, attribute)
+        except Exception:  # a module's own __getattr__ may raise anything
+            return context.refuse(node, _missing(name, attributes, attribute, found))
+    if not callable(found):
+        return context.refuse(node, f"`{attributes}` in the module `{name}` is no function")
+    function: Callable[..., Any] = found
+    return function
+
+
+def _import_module(name: str, folder: Path) -> tuple[Any, str]:
+    """The module, or why there is none."""
+    from importlib import import_module
+
+    try:
+        return import_module(name), ""
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            return None, f"there is no module `{name}` in {folder}, nor is one installed"
+        return None, f"importing `{name}` failed: {_describe_error(error)}"
+    except (Exception, SystemExit) as error:  # a module of the user's may raise anything
+        return None, f"importing `{name}` failed: {_describe_error(error)}"
+
+
+def _loaded_elsewhere(name: str, folder: Path) -> str | None:
+    """Where a module of this name comes from, if not from the folder that has one, too."""
+    top = name.partition(".")[0]
+    module = sys.modules.get(top)
+    own = [folder / f"{top}.py", folder / top / "__init__.py"]
+    if module is None or not any(path.is_file() for path in own):
+        return None
+    file = getattr(module, "__file__", None)
+    return None if file is not None and Path(file).resolve() in own else str(file)
+
+
+def _missing(module: str, attributes: str, attribute: str, holder: object) -> str:
+    from trialwise.declarations.written import find_nearest
+
+    known = [one for one in dir(holder) if not one.startswith("_")]
+    close = find_nearest(attribute, known)
+    hint = f"; did you mean `{close}`?" if close else ""
+    return f"there is no `{attributes}` in the module `{module}`{hint}"
+
+
+def _describe_error(error: BaseException) -> str:
+    """An exception in one line, with the line of the user's code that raised it."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # its own __str__ may raise anything
+        text = ""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = ""
+    if trace is not None and "importlib" not in trace.tb_frame.f_code.co_filename:
+        where = f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})"
+    kind = type(error).__name__
+    return f"{kind}: {text[:300]}{where}" if text else f"{kind}{where}"
+
+
+T = TypeVar("T")
+#: What the model calls a field, where the suite's key is another word.
+_KEYS = {
+    "contract_ref": "ref",
+    "category": "class",
+    "rate_per_s": "rate",
+    "timeout_s": "timeout",
+    "population_name": "name",
+    "seconds": "time",
+    "usd": "money",
+    "to_fail": "to",
+    "window_hours": "window",
+}
+#: Where a field stands that is none of the contract's own.
+_WITHIN = {"expected": ("inputs", "samplings")}
+
+
+def make_model(build: Callable[[], T], fields: Fields, context: Reader) -> T | Invalid:
+    """What the model makes of some fields, or `INVALID` once its refusal is reported."""
+    try:
+        return build()
+    except InvalidArgument as error:
+        key = _KEYS.get(error.argument, error.argument)
+        node = fields.at(key)
+        for outer in _WITHIN.get(key, ()):
+            if outer in fields.nodes:
+                return context.refuse(fields.at(outer), f"`{key}` must {error.allowed}")
+        if node is fields.node:
+            return context.refuse(node, f"{error.argument} must {error.allowed}")
+        return context.refuse(node, f"`{key}` must {error.allowed}, got {show_value(node)}")
+
+
+def make_part(
+    fields: Fields, name: str, build: Callable[[Fields], T], default: T, context: Reader
+) -> T | Invalid:
+    """What the model makes of a mapping within others; the default where there is none.
+
+    One that is not sound was reported when it was read; the default stands in for it.
+    """
+    given = fields.get(name)
+    if not isinstance(given, Fields) or not given.sound:
+        return default
+    return make_model(lambda: build(given), given, context)

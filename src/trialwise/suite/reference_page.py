@@ -17,7 +17,7 @@ from trialwise.declarations.structures import (
 )
 from trialwise.suite.check_keys import CHECK_KINDS, MORE_CHECKS, DeclaredCheck
 from trialwise.suite.keys import records
-from trialwise.suite.service_keys import DeclaredService
+from trialwise.suite.suite_services import DeclaredService
 
 __all__ = ["suite_reference"]
 

@@ -11,7 +11,7 @@ from trialwise.declarations.written import find_nearest as nearest
 from trialwise.errors import TrialwiseError
 
 if TYPE_CHECKING:
-    from trialwise.suite.nodes import Node, Source
+    from trialwise.suite.yaml_reading import Node, Source
 
 __all__ = ["Problem", "Problems", "SuiteError", "SuiteNotFound", "nearest"]
 

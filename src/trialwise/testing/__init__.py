@@ -15,11 +15,11 @@ from __future__ import annotations
 from trialwise.lazy_exports import lazy_names
 
 _MODULES = {
-    "check_conformance": "HOSTILE_REPLIES assert_check_conforms",
-    "report_conformance": "assert_report_format_conforms example_records",
-    "scripted_service": "ScriptedService",
-    "service_conformance": "assert_service_conforms",
-    "virtual_clock": "VirtualClock",
+    "doubles": "ScriptedService VirtualClock",
+    "extension_conformance": (
+        "HOSTILE_REPLIES assert_check_conforms assert_report_format_conforms "
+        "assert_service_conforms example_records"
+    ),
 }
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 

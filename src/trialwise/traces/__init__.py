@@ -8,7 +8,7 @@ from __future__ import annotations
 from trialwise.lazy_exports import lazy_names
 
 #: Where each public name lives.
-_MODULES = {"trace_files": "TraceError TraceFormat read_trace read_traces"}
+_MODULES = {"trace_documents": "TraceError TraceFormat read_trace read_traces"}
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)
 
 __all__ = list(_EXPORTS)

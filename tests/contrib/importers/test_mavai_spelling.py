@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.checks.check_registry import from_spec
+from trialwise.checks.check_declarations import from_spec
 from trialwise.contrib.importers.mavai.check_forms import Check
 from trialwise.contrib.importers.mavai.check_spelling import spell_check
 from trialwise.contrib.importers.mavai.reply_checks import criterion
 from trialwise.model.reply import Reply
-from trialwise.suite.nodes import Node, Source
+from trialwise.suite.yaml_reading import Node, Source
 
 VIEWS = {"doc": "json", "page": "xml", "sheet": "yaml"}
 NODE = Node(None, Source(Path("contract.yaml"), ""), (0, 0), (0, 0))

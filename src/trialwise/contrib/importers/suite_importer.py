@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from trialwise.contrib.importers.imported_suite import Imported
 from trialwise.extensions import IMPORTERS, load_extensions
-from trialwise.suite.nodes import Node
+from trialwise.suite.yaml_reading import Node
 
 __all__ = ["ImportRequest", "SuiteImporter", "built_in_importers", "extension_importers"]
 

@@ -15,8 +15,8 @@ from trialwise.contrib.importers.suite_importer import (
 )
 from trialwise.contrib.importers.yaml_mappings import read_yaml
 from trialwise.errors import InvalidArgument
-from trialwise.suite.nodes import Node
 from trialwise.suite.suite_problems import Problems
+from trialwise.suite.yaml_reading import Node
 
 __all__ = ["import_suite"]
 

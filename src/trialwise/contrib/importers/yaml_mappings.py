@@ -12,10 +12,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from trialwise.suite.nodes import Node, Source, shown
+from trialwise.suite.suite_files import FileUnreadable, read_text
 from trialwise.suite.suite_problems import Problems, nearest
-from trialwise.suite.text_files import FileUnreadable, read_text
-from trialwise.suite.yaml_reading import MAX_BYTES, MAX_NODES, parse_yaml
+from trialwise.suite.yaml_reading import MAX_BYTES, MAX_NODES, Node, Source, parse_yaml, shown
 
 __all__ = ["Keys", "read_yaml"]
 

@@ -12,8 +12,8 @@ from trialwise.contrib.importers.yaml_mappings import Keys
 from trialwise.decimals import complement
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.sequential.hypotheses import default_alternative
-from trialwise.suite.nodes import Node
 from trialwise.suite.suite_problems import Problems
+from trialwise.suite.yaml_reading import Node
 
 __all__ = ["CriterionRead", "read_criterion"]
 

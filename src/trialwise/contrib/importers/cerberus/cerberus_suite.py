@@ -12,10 +12,9 @@ from trialwise.contrib.importers.import_refusal import check
 from trialwise.contrib.importers.imported_suite import Imported, Place
 from trialwise.contrib.importers.suite_importer import ImportRequest, SuiteImporter
 from trialwise.contrib.importers.yaml_mappings import Keys, read_yaml
-from trialwise.suite.nodes import Node, plain
+from trialwise.suite.suite_files import FileUnreadable, read_bytes
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.text_files import FileUnreadable, read_bytes
-from trialwise.suite.yaml_reading import MAX_BYTES
+from trialwise.suite.yaml_reading import MAX_BYTES, Node, plain
 
 __all__ = ["IMPORTER", "import_cerberus"]
 

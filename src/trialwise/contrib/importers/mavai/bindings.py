@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from trialwise.suite.nodes import Source
+from trialwise.suite.suite_files import FileUnreadable, read_text
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.text_files import FileUnreadable, read_text
+from trialwise.suite.yaml_reading import Source
 
 __all__ = ["Bindings", "read_bindings"]
 

@@ -11,8 +11,8 @@ from trialwise.contrib.importers.mavai.form_comparison import FORMS, NUMBER, ele
 from trialwise.contrib.importers.mavai.reply_views import STOCK, check_selection
 from trialwise.contrib.importers.yaml_mappings import Keys, is_number
 from trialwise.errors import InvalidArgument
-from trialwise.suite.nodes import Node, plain, shown
 from trialwise.suite.suite_problems import Problems
+from trialwise.suite.yaml_reading import Node, plain, shown
 
 __all__ = ["DIRECT", "Check", "read_check", "read_direct", "resolve_check"]
 

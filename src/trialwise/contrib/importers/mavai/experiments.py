@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from trialwise.contrib.importers.yaml_mappings import Keys
-from trialwise.suite.nodes import Node, shown
 from trialwise.suite.suite_problems import Problems
+from trialwise.suite.yaml_reading import Node, shown
 
 if TYPE_CHECKING:
     from trialwise.contrib.importers.mavai.services_file import _Definition

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path, PureWindowsPath
 
-from trialwise.suite.nodes import Node, shown
+from trialwise.suite.suite_files import FileUnreadable, read_bytes
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.text_files import FileUnreadable, read_bytes
+from trialwise.suite.yaml_reading import Node, shown
 
 __all__ = ["Roots"]
 

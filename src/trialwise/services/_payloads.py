@@ -1,4 +1,4 @@
-"""Placeholders: how a trial gets into a command line, a URL or a request body.
+"""What goes into a request and what comes out of a response: placeholders, JSON and JSON Pointer.
 
 `{input}`, `{index}` and `{seed}` are replaced in one pass, so that an input that happens to
 contain `{seed}` stays as it is. Anything else in braces is left alone: JSON survives.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from trialwise.engine.ports import ServiceError, TrialContext
+from trialwise.errors import InvalidArgument
 from trialwise.model.trial import ErrorClass
 
 _PLACEHOLDER = re.compile(r"\{(input|index|seed|scenario_file)\}")
@@ -110,3 +111,49 @@ def fill_json(template: Any, trial: TrialContext) -> Any:
     if isinstance(template, (list, tuple)):
         return [fill_json(value, trial) for value in template]
     return template
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text; `ValueError` for whatever is not one.
+
+    >>> parse_json('{"a": [1, null]}')
+    {'a': [1, None]}
+    """
+    import json
+
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def check_pointer(argument: str, pointer: object) -> tuple[str, ...]:
+    """The steps of a pointer.
+
+    >>> check_pointer("extract", "/choices/0/a~1b")
+    ('choices', '0', 'a/b')
+    """
+    if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
+        raise InvalidArgument(argument, pointer, "be empty or start with '/', as in '/data/0/text'")
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
+
+
+def find(document: Any, steps: tuple[str, ...]) -> Any:
+    """What stands at the end of the steps; `LookupError` says which step is missing.
+
+    >>> find({"a": [10, 20]}, ("a", "1"))
+    20
+    """
+    value = document
+    for depth, step in enumerate(steps):
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            raise LookupError("nothing at /" + "/".join(steps[: depth + 1]))
+    return value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")

@@ -1,0 +1,164 @@
+"""A judge in a suite: its keys, and how it is built with its jurors."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from trialwise.declarations.quantities import Duration
+from trialwise.declarations.scalars import Count, Flag, Scalar, Schema, Text, is_number
+from trialwise.declarations.structures import Either, Fields, Key, Listing
+from trialwise.declarations.written import INVALID, Invalid
+from trialwise.errors import InvalidArgument, TrialwiseError
+from trialwise.suite.reading_context import Context
+from trialwise.suite.suite_services import SERVICE, build_service, service_label
+from trialwise.suite.yaml_reading import plain
+
+__all__ = [
+    "JUDGE_KEYS",
+    "build_judge",
+]
+
+
+_SHARE = r"majority|[0-9]{1,6}\s*/\s*[0-9]{1,6}|[0-9]{1,9}(?:\.[0-9]{1,17})?%?"
+_PATH = Text("a path", environment="read")
+
+
+class _Quorum(Scalar):
+    """The share of votes that have to pass, exactly."""
+
+    expected = "`majority`, or a share of the votes such as 2/3 or 75%"
+    spelled = "quorum"
+
+    def convert(self, value: Any) -> Any:
+        """The share as it is written: a decimal would not be a third."""
+        from trialwise.errors import InvalidArgument
+        from trialwise.judges.votes import quorum_of
+
+        text = str(value).strip() if is_number(value) or isinstance(value, str) else ""
+        if not re.fullmatch(_SHARE, text):
+            return None
+        text = re.sub(r"\s", "", text)
+        try:
+            quorum_of(text)
+        except InvalidArgument:
+            return None
+        return text
+
+    def spellings(self) -> list[Schema]:
+        """A word, a fraction, a percentage or a number."""
+        return [
+            {"type": "string", "pattern": rf"^\s*(?:{_SHARE})\s*$", "examples": ["2/3"]},
+            {"type": "number", "minimum": 0, "maximum": 1},
+        ]
+
+
+JUDGE_KEYS = (
+    Key("rubric", Text(environment="kept"), "What a reply must meet completely, in words."),
+    Key(
+        "jurors",
+        Either(
+            "a service or a list of services",
+            mapping=SERVICE,
+            listing=Listing(SERVICE, "a list of services"),
+        ),
+        "The models to ask: any service that answers a conversation, such as a `chat` model.",
+    ),
+    Key(
+        "votes",
+        Count(),
+        "The number of votes. Jurors are asked in turn.",
+        default="one of each juror",
+    ),
+    Key(
+        "quorum",
+        _Quorum(),
+        "The share of votes that must pass. A `majority` is more than half, so a tie fails; with "
+        "`1/2` a tie passes. Write `2/3`, because 0.67 is more than two of three.",
+        default="majority",
+    ),
+    Key(
+        "gold",
+        _PATH,
+        "The gold set: outputs that people labelled. Without it the judge is advisory.",
+    ),
+    Key(
+        "calibration",
+        _PATH,
+        "The file with the result of `trialwise judge calibrate`.",
+        default="beside the gold set",
+    ),
+    Key("cache", _PATH, "A folder for answers, so that you pay for the same question only once."),
+    Key("shows_input", Flag(), "Whether jurors see the input.", default="true"),
+    Key(
+        "shows_expected",
+        Flag(),
+        "Whether jurors see `expected` of the input as the reference. Every input and every entry "
+        "of the gold set then needs it.",
+        default="false",
+    ),
+    Key(
+        "output_limit", Count(), "How many characters of the reply the jurors see.", default="10000"
+    ),
+    Key("timeout", Duration(), "Time limit for one question.", default="60s"),
+    Key("retries", Count(0), "Number of further attempts after a failed one.", default="1"),
+    Key("name", Text(), "The name in reports."),
+)
+_SAME = ("votes", "quorum", "shows_input", "shows_expected", "output_limit", "retries", "name")
+
+
+def build_judge(fields: Fields, context: Context) -> Any:
+    """The judge, or `INVALID` once its problems are reported."""
+    from trialwise.judges.jurors import VoteCache
+    from trialwise.judges.rubric import judge
+
+    given = fields["jurors"]
+    jurors = [_juror(one, context) for one in (given if isinstance(given, list) else [given])]
+    measured = _read_measured(fields, context)
+    if INVALID in jurors or isinstance(measured, Invalid) or not jurors:
+        return INVALID
+    options = fields.given(*_SAME) | measured
+    if "timeout" in fields:
+        options["timeout_s"] = fields["timeout"]
+    if "cache" in fields:
+        options["cache"] = VoteCache(context.file(fields["cache"]))
+    try:
+        return judge(fields["rubric"], *jurors, **options)
+    except InvalidArgument as error:
+        return context.refuse(fields.at(error.argument), f"`{error.argument}` must {error.allowed}")
+
+
+def _juror(fields: Fields, context: Context) -> Any:
+    """A service as a juror, called by what is written: another temperature is another juror."""
+    from trialwise.judges.jurors import Juror
+    from trialwise.model.fingerprint import fingerprint
+
+    service = build_service(fields, context, needed=True)
+    if isinstance(service, Invalid):
+        return INVALID
+    return Juror(service, f"{service_label(fields)}#{fingerprint(plain(fields.node))[:8]}")
+
+
+def _read_measured(fields: Fields, context: Context) -> dict[str, Any] | Invalid:
+    """The files of a judge's calibration, and the calibration where there is one."""
+    if "gold" not in fields:
+        if "calibration" in fields:
+            message = "`calibration` goes with `gold`, the gold set it was measured by"
+            return context.refuse(fields.keys["calibration"], message)
+        return {}
+    from trialwise.judges.calibration import GoldFiles, read_calibration
+    from trialwise.judges.gold import read_gold
+
+    files = GoldFiles.beside(context.file(fields["gold"]))
+    if "calibration" in fields:
+        files = GoldFiles(files.gold, context.file(fields["calibration"]))
+    at = "gold"
+    try:
+        gold = read_gold(files.gold, needs_expected=fields.get("shows_expected", False))
+        if not files.calibration.exists():
+            return {"files": files}
+        at = "calibration"
+        calibration = read_calibration(files.calibration, gold=gold.fingerprint)
+    except TrialwiseError as error:
+        return context.refuse(fields.at(at), str(error))
+    return {"files": files, "calibration": calibration}

@@ -1,0 +1,261 @@
+"""Whether a check, a service or a report format of one's own keeps to what trialwise asks of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from trialwise.checks.check_base import Check, write_spec
+from trialwise.checks.check_declarations import CheckDeclaration
+from trialwise.engine.ports import Service, ServiceError, TrialContext
+from trialwise.model.reply import Reply
+from trialwise.model.run import RunRecord
+from trialwise.model.trial import CheckResult, ErrorClass
+from trialwise.reports.formats import ReportFormat, ReportSource
+
+__all__ = [
+    "HOSTILE_REPLIES",
+    "assert_check_conforms",
+    "assert_report_format_conforms",
+    "assert_service_conforms",
+    "example_records",
+]
+
+
+_LONGEST_EVIDENCE = 200
+_LONGEST_EXPLANATION = 300
+#: Values that services have returned, or that somebody could make them return.
+HOSTILE_REPLIES: tuple[Any, ...] = (
+    "",
+    "\0",
+    "\ud800",
+    "\x1b[2J\r\n\u202e",
+    "x" * 300_000,
+    "[" * 100_000,
+    '{"a": ' * 500 + "1" + "}" * 500,
+    None,
+    b"\xff",
+    10**5000,
+    float("nan"),
+    {"a": object()},
+    object(),
+    [],
+)
+
+
+def assert_check_conforms(
+    constructor: Callable[..., Any], examples: Iterable[Mapping[str, Any]]
+) -> None:
+    """Assert that a check behaves as those that are built in.
+
+    - It is declared: every argument has a kind and is described in the docstring.
+    - It never raises for a reply, and explains each failure on one short printable line.
+    - It says the same of the same reply twice.
+    - It is a value: equal to another one that is built alike, and it survives pickling.
+    - It can be written down, and what it writes builds it again.
+
+    Args:
+        constructor: What the entry point names: the class, or a function that returns the check.
+        examples: Arguments that it is built with.
+
+    Raises:
+        AssertionError: What does not hold, and for which example.
+    """
+    built = [(given, constructor(**given)) for given in examples]
+    assert built, "give at least one example of arguments"
+    for given, check in built:
+        assert isinstance(check, Check), f"{check!r} must derive from trialwise.checks.Check"
+        _assert_declared(CheckDeclaration(check.spelling, constructor))
+        _assert_value(check, constructor(**given))
+        _assert_written(check, constructor)
+        assert check.name.isprintable(), f"the name {check.name!r} must be one printable line"
+        for value in HOSTILE_REPLIES:
+            _assert_answers(check, Reply(value=value))
+
+
+def _assert_declared(declared: CheckDeclaration) -> None:
+    assert declared.doc, f"{declared.name} needs a docstring that says what it asks"
+    for key in declared.keys:
+        assert key.doc, f"the docstring of {declared.name} says nothing of {key.name!r} under Args"
+
+
+def _assert_value(check: Check, again: Check) -> None:
+    assert check == again, f"{check!r} differs from one with the same arguments"
+    assert hash(check) == hash(again), f"the hash of {check!r} is another one each time"
+    assert check == pickle.loads(pickle.dumps(check)), f"{check!r} does not survive pickling"
+
+
+def _assert_written(check: Check, constructor: Callable[..., Any]) -> None:
+    ((name, argument),) = write_spec(check).items()
+    assert name == check.spelling, f"{check!r} is written as {name!r}, not as {check.spelling!r}"
+    declared = CheckDeclaration(name, constructor)
+    read = declared.build(declared.collect(argument))
+    assert check == read, f"{check!r} is written as {argument!r}, which is {read!r}"
+
+
+def _assert_answers(check: Check, reply: Reply) -> None:
+    shown = repr(reply.value)[:40] if not isinstance(reply.value, int) else "a huge number"
+    result = check.check(reply)
+    assert isinstance(result, CheckResult), f"{check.name} of {shown} gives {result!r}"
+    assert result == check.check(reply), f"{check.name} says two things of {shown}"
+    assert result.passed is (result.reason is None), f"{check.name} of {shown}: {result!r}"
+    assert result.passed or result.explanation, f"{check.name} does not explain {shown}"
+    for text, longest in (
+        (result.explanation, _LONGEST_EXPLANATION),
+        (result.evidence, _LONGEST_EVIDENCE),
+    ):
+        short = len(text) <= longest and text.isprintable()
+        assert short, f"{check.name} of {shown} explains too much: {text[:longest]!r}"
+
+
+#: Longer than any service takes to notice that it is cancelled.
+_PATIENCE_S = 5.0
+
+
+def assert_service_conforms(
+    make: Callable[[], Service], inputs: Sequence[Any], *, seed: int = 1
+) -> None:
+    """Assert that a service behaves as those that are built in.
+
+    - A call returns a `Reply`, or raises `ServiceError` where there is none.
+    - Latency and cost are finite and not negative.
+    - Calls side by side answer each trial, as one after the other.
+    - A cancelled call ends at once.
+    - Closing twice is as good as once, and a closed service can be called again.
+
+    Args:
+        make: Makes the service.
+        inputs: Inputs that it answers.
+        seed: The seed of the first trial.
+
+    Raises:
+        AssertionError: What does not hold, and for which input.
+    """
+    import anyio
+
+    trials = [
+        TrialContext(index=index, input=one, seed=seed + index) for index, one in enumerate(inputs)
+    ]
+    assert trials, "give at least one input"
+    anyio.run(_assert_all, make, trials)
+
+
+async def _assert_all(make: Callable[[], Service], trials: Sequence[TrialContext]) -> None:
+    import anyio
+
+    service = make()
+    for trial in trials:
+        _assert_reply(trial, await _ask(service, trial))
+    answers: dict[int, object] = {}
+
+    async def ask(trial: TrialContext) -> None:
+        answers[trial.index] = await _ask(service, trial)
+
+    async with anyio.create_task_group() as group:
+        for trial in trials:
+            group.start_soon(ask, trial)
+    for trial in trials:
+        _assert_reply(trial, answers.get(trial.index))
+    await _assert_cancels(service, trials[0])
+    await service.aclose()
+    await service.aclose()
+    _assert_reply(trials[0], await _ask(service, trials[0]))
+    await service.aclose()
+
+
+async def _ask(service: Service, trial: TrialContext) -> object:
+    try:
+        return await service.call(trial)
+    except ServiceError as error:
+        return error
+
+
+def _assert_reply(trial: TrialContext, answer: object) -> None:
+    if isinstance(answer, ServiceError):
+        return
+    assert isinstance(answer, Reply), f"the answer to {trial.input!r} is {answer!r}, not a Reply"
+    for name in ("latency_s", "cost_usd"):
+        amount = getattr(answer, name)
+        fits = amount is None or (math.isfinite(amount) and amount >= 0)
+        assert fits, f"the {name} of the answer to {trial.input!r} is {amount!r}"
+
+
+async def _assert_cancels(service: Service, trial: TrialContext) -> None:
+    import anyio
+
+    started = anyio.current_time()
+    with anyio.move_on_after(0):
+        await _ask(service, trial)
+    took = anyio.current_time() - started
+    assert took < _PATIENCE_S, f"a cancelled call took {took:.1f} s to end"
+
+
+_DOWN = ServiceError("the service is down", ErrorClass.INFRASTRUCTURE)
+
+
+@cache
+def example_records() -> tuple[RunRecord, ...]:
+    """Return the records of three small runs: a PASS, a FAIL and one that is INCONCLUSIVE."""
+    return (
+        _example_run("sums", ["555"], at_least=0.5, trials=40),
+        _example_run("capitals <b>&", ["Sydney", "555"], at_least=0.9, trials=40),
+        # Its service is never reached, so that nothing is shown.
+        _example_run("poems", [_DOWN], at_least=0.5, trials=40),
+    )
+
+
+def assert_report_format_conforms(
+    declared: ReportFormat, records: Sequence[RunRecord] | None = None
+) -> None:
+    """Assert that a format of a report behaves as those that are built in.
+
+    - Its name and key are words, and its endings begin with a dot or are whole names.
+    - It renders one run and several, the same text each time, and names every contract.
+    - Its text can be written as UTF-8, and is JSON where it says so.
+
+    Args:
+        declared: What the entry point names.
+        records: The runs to show; `example_records()` where not given.
+
+    Raises:
+        AssertionError: What does not hold.
+    """
+    shown = tuple(example_records() if records is None else records)
+    assert isinstance(declared, ReportFormat), f"{declared!r} must be a ReportFormat"
+    assert declared.name, "a format needs a name"
+    assert declared.key, "a format needs a key for suites"
+    assert declared.summary, "a format says in `summary` what it holds and for whom"
+    assert all(declared.endings), "an ending is not empty"
+    for some in (shown[:1], shown):
+        text = declared.render(ReportSource(records=some))
+        assert isinstance(text, str), f"{declared.name} gives {type(text).__name__}, not text"
+        text.encode()
+        assert text == declared.render(ReportSource(records=some)), "two reports of one run differ"
+        if declared.is_json:
+            json.loads(text)
+        assert text.strip(), f"{declared.name} says nothing of {len(some)} runs"
+
+
+def _example_run(name: str, replies: list[Any], *, at_least: float, trials: int) -> RunRecord:
+    from trialwise.checks.texts import contains
+    from trialwise.model.contract import Contract
+    from trialwise.model.criterion import Criterion
+    from trialwise.runtime.running import run
+    from trialwise.testing.doubles import ScriptedService
+
+    criterion = Criterion("answers", contains("555"), at_least=at_least)
+    contract = Contract(name, ScriptedService(replies), [criterion])
+    result = run(
+        contract,
+        inputs=["What is 15 * 37?", "And 37 * 15?"],
+        trials=trials,
+        seed=7,
+        intent="smoke",
+        store=None,
+        progress=False,
+    )
+    return result.record
