@@ -23,6 +23,7 @@ __all__ = [
     "Unset",
     "check_flags",
     "check_texts",
+    "error_text",
     "plain",
     "write_spec",
 ]
@@ -87,7 +88,7 @@ class Check(ABC):
         except Exception as error:  # an object of the user's may raise anything from any method
             return failed(
                 f"the reply could not be examined: {type(error).__name__}",
-                _message(error),
+                error_text(error),
                 reason=FailReason.TRANSFORM,
             )
 
@@ -141,10 +142,11 @@ def _default(field: Field[Any]) -> object:
     return UNSET if field.default is MISSING else field.default
 
 
-def _message(error: Exception) -> str:
+def error_text(error: Exception) -> str:
+    """What an error says; its own `__str__` may raise anything."""
     try:
         return str(error)
-    except Exception:  # as above
+    except Exception:
         return ""
 
 

@@ -23,10 +23,11 @@ __all__ = ["AllOf", "AnyOf", "Named", "Not", "all_of", "any_of", "named", "not_"
 
 
 @dataclass(frozen=True, slots=True)
-class AllOf(Check):
-    """All of the checks hold."""
+class _Several(Check):
+    """A check made of several."""
 
-    spelling: ClassVar[str] = "all_of"
+    joined: ClassVar[str]
+    """The word between the names of its checks."""
 
     checks: tuple[Postcondition, ...]
 
@@ -36,17 +37,27 @@ class AllOf(Check):
     @property
     def name(self) -> str:
         """The name in reports."""
-        return _join_names(self.checks, " and ")
+        names = [f"({one.name})" if isinstance(one, _Several) else one.name for one in self.checks]
+        return f" {self.joined} ".join(names)
 
     def to_dict(self) -> dict[str, Any]:
         """The check as a suite file spells it."""
         return {self.spelling: [write_spec(check) for check in self.checks]}
 
+
+@dataclass(frozen=True, slots=True)
+class AllOf(_Several):
+    """All of the checks hold."""
+
+    spelling: ClassVar[str] = "all_of"
+    joined: ClassVar[str] = "and"
+
     def _examine(self, reply: Reply) -> CheckResult:
         for check in self.checks:
             result = check.check(reply)
             if result.reason is not None:
-                return _prefix_explanation(check.name, result, result.reason)
+                explanation = f"{printable(check.name, 80)}: {result.explanation}"
+                return failed(explanation, result.evidence, reason=result.reason)
         return CheckResult.ok()
 
 
@@ -61,24 +72,11 @@ def all_of(*checks: Postcondition) -> AllOf:
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf(Check):
+class AnyOf(_Several):
     """At least one of the checks holds."""
 
     spelling: ClassVar[str] = "any_of"
-
-    checks: tuple[Postcondition, ...]
-
-    def __post_init__(self) -> None:
-        _check_parts(self.checks)
-
-    @property
-    def name(self) -> str:
-        """The name in reports."""
-        return _join_names(self.checks, " or ")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The check as a suite file spells it."""
-        return {self.spelling: [write_spec(check) for check in self.checks]}
+    joined: ClassVar[str] = "or"
 
     def _examine(self, reply: Reply) -> CheckResult:
         results: list[CheckResult] = []
@@ -199,13 +197,3 @@ def _check_parts(checks: tuple[object, ...]) -> None:
     for check in checks:
         if isinstance(check, type) or not isinstance(check, Postcondition):
             raise InvalidArgument("check", check, "be a postcondition")
-
-
-def _join_names(checks: tuple[Postcondition, ...], word: str) -> str:
-    nested = (AllOf, AnyOf)
-    names = [f"({one.name})" if isinstance(one, nested) else one.name for one in checks]
-    return word.join(names)
-
-
-def _prefix_explanation(name: str, result: CheckResult, reason: FailReason) -> CheckResult:
-    return failed(f"{printable(name, 80)}: {result.explanation}", result.evidence, reason=reason)

@@ -13,6 +13,7 @@ from trialwise.checks.check_base import Check, Unreadable, check_flags
 from trialwise.checks.quoting import around, failed, label, shown
 from trialwise.checks.reply_reading import check_json, expected_of, json_of, same, text_of
 from trialwise.checks.texts import contains
+from trialwise.declarations.scalars import is_number
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
@@ -163,13 +164,9 @@ def as_expected(
 
 def _texts(expected: Any) -> list[str]:
     given = expected if isinstance(expected, list | tuple) else [expected]
-    texts = [str(one) if _is_number(one) else one for one in given]
+    texts = [str(one) if is_number(one) else one for one in given]
     if not texts or not all(isinstance(one, str) and one for one in texts):
         raise Unreadable(
             "what is expected is no text, so that no reply contains it", shown(expected)
         )
     return texts
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -13,6 +13,7 @@ from trialwise.checks.patterns import check_pattern, compiled
 from trialwise.checks.quoting import failed, label, shown
 from trialwise.checks.reply_reading import check_json, json_of, same
 from trialwise.checks.strict_parsing import MAX_DEPTH
+from trialwise.declarations.scalars import is_number
 from trialwise.declarations.signatures import Natural
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
@@ -134,7 +135,7 @@ class JsonPath(Check):
         if self.matches is not None and (problem := _explain_mismatch(value, self.matches)):
             return problem
         limits = Limits(self.minimum, self.maximum)
-        if limits != Limits() and not (_is_number(value) and limits.hold(value)):
+        if limits != Limits() and not (is_number(value) and limits.hold(value)):
             return f"expected a number {limits}"
         return ""
 
@@ -248,7 +249,3 @@ def _explain_mismatch(value: Any, pattern: str) -> str:
     if len(value) > _MAX_MATCHED:
         return f"the text has {len(value)} characters, matches reads at most {_MAX_MATCHED}"
     return "" if compiled(pattern).search(value) else f"expected a match for {label(pattern)}"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

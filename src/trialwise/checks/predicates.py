@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from trialwise.checks.check_base import Check, Unreadable, check_texts
+from trialwise.checks.check_base import Check, Unreadable, check_texts, error_text
 from trialwise.checks.quoting import failed, preview, shown
 from trialwise.checks.reply_reading import expected_of, text_of
 from trialwise.errors import InvalidArgument
@@ -58,7 +58,7 @@ class Predicate(Check):
             return failed(_assertion(error), _show_reply(reply))
         except Exception as error:  # the user's function may raise anything
             return failed(
-                f"{self.name} raised {type(error).__name__}: {_text(error)}",
+                f"{self.name} raised {type(error).__name__}: {error_text(error)}",
                 _show_reply(reply),
                 reason=FailReason.TRANSFORM,
             )
@@ -177,7 +177,7 @@ def _assertion(error: AssertionError) -> str:
     """The assertion's message, or else its line."""
     import linecache
 
-    if message := _text(error):
+    if message := error_text(error):
         return message
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
@@ -192,13 +192,6 @@ def _function_name(function: object) -> str:
     while isinstance(function, functools.partial):
         function = function.func
     return getattr(function, "__name__", type(function).__name__)
-
-
-def _text(error: Exception) -> str:
-    try:
-        return str(error)
-    except Exception:  # its own __str__ may raise anything
-        return ""
 
 
 def _show_reply(reply: Reply) -> str:

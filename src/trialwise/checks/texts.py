@@ -142,10 +142,8 @@ def not_contains(text: str | Sequence[str], *, ignore_case: bool = False) -> Not
 
 
 @dataclass(frozen=True, slots=True)
-class StartsWith(Check):
-    """The reply begins with a given text."""
-
-    spelling: ClassVar[str] = "starts_with"
+class _TextAtEnd(Check):
+    """The reply has a given text at one of its ends."""
 
     text: str
     _: KW_ONLY
@@ -155,6 +153,16 @@ class StartsWith(Check):
         check_flags(ignore_case=self.ignore_case)
         check_texts("text", (self.text,))
 
+    def _fold_case(self, text: str) -> str:
+        return text.casefold() if self.ignore_case else text
+
+
+@dataclass(frozen=True, slots=True)
+class StartsWith(_TextAtEnd):
+    """The reply begins with a given text."""
+
+    spelling: ClassVar[str] = "starts_with"
+
     @property
     def name(self) -> str:
         """The name in reports."""
@@ -162,8 +170,7 @@ class StartsWith(Check):
 
     def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)
-        actual, expected = _fold_case(text, self.text, self.ignore_case)
-        if actual.startswith(expected):
+        if self._fold_case(text).startswith(self._fold_case(self.text)):
             return CheckResult.ok()
         begin = text[: len(self.text) + 20]
         return failed(f"the reply does not start with {label(self.text)}", preview(begin))
@@ -183,18 +190,10 @@ def starts_with(text: str, *, ignore_case: bool = False) -> StartsWith:
 
 
 @dataclass(frozen=True, slots=True)
-class EndsWith(Check):
+class EndsWith(_TextAtEnd):
     """The reply ends with a given text."""
 
     spelling: ClassVar[str] = "ends_with"
-
-    text: str
-    _: KW_ONLY
-    ignore_case: bool = False
-
-    def __post_init__(self) -> None:
-        check_flags(ignore_case=self.ignore_case)
-        check_texts("text", (self.text,))
 
     @property
     def name(self) -> str:
@@ -203,8 +202,7 @@ class EndsWith(Check):
 
     def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)
-        actual, expected = _fold_case(text, self.text, self.ignore_case)
-        if actual.endswith(expected):
+        if self._fold_case(text).endswith(self._fold_case(self.text)):
             return CheckResult.ok()
         end = text[-(len(self.text) + 20) :]
         return failed(f"the reply does not end with {label(self.text)}", preview(end))
@@ -266,7 +264,3 @@ def as_texts(texts: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(texts, (list, tuple)):
         return tuple(texts)
     return (texts,)  # type: ignore[return-value]
-
-
-def _fold_case(actual: str, expected: str, ignore_case: bool) -> tuple[str, str]:
-    return (actual.casefold(), expected.casefold()) if ignore_case else (actual, expected)
