@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trialwise.errors import TrialwiseError
@@ -25,7 +25,6 @@ __all__ = [
     "FrameLibraryMissing",
     "Library",
     "RunFrame",
-    "Table",
     "comparison_frame",
     "run_frame",
 ]
@@ -45,7 +44,7 @@ def run_frame(
     Args:
         records: One or several runs; the columns name the run and the contract.
         kind: "trials", a row for each; "outcomes", a row for each trial and criterion; "findings",
-            a row for each criterion (and input, where each is judged); "inputs", a row for each
+            a row for each criterion (and input, where each is decided); "inputs", a row for each
             input and criterion.
         library: "pandas" or "polars"; None for pandas where it is installed, else polars.
 
@@ -57,7 +56,7 @@ def run_frame(
     several = list(records)
     extra = _criterion_columns(several) if kind == "trials" else {}
     rows = [{**_head(record), **row} for record in several for row in make(record)]
-    return make_frame(Table({**_HEAD, **columns, **extra}, rows), library)
+    return _make_frame({**_HEAD, **columns, **extra}, rows, library)
 
 
 def comparison_frame(
@@ -72,8 +71,8 @@ def comparison_frame(
     """
     require_choice("kind", kind, ("pairs", "findings"))
     if kind == "pairs":
-        return make_frame(Table(_PAIR, list(_pairs(comparison))), library)
-    return make_frame(Table(_CONTRAST, list(_contrasts(comparison))), library)
+        return _make_frame(_PAIR, list(_pairs(comparison)), library)
+    return _make_frame(_CONTRAST, list(_contrasts(comparison)), library)
 
 
 _HEAD: dict[str, type] = {"run_id": str, "contract": str}
@@ -159,49 +158,44 @@ def _criterion_columns(records: Sequence[RunRecord]) -> dict[str, type]:
     return dict.fromkeys((f"passed.{name}" for name in names), bool)
 
 
+def _row(columns: Iterable[str], *sources: object, **special: Any) -> dict[str, Any]:
+    """The values of a row: those that are given, and the attributes of the sources of that name."""
+    row = dict(special)
+    for name in columns:
+        if name not in special:
+            source = next(one for one in sources if hasattr(one, name))
+            value = getattr(source, name)
+            row[name] = value.value if isinstance(value, Enum) else value
+    return row
+
+
 def _trials(record: RunRecord) -> Iterator[dict[str, Any]]:
     for trial, repetition in _count_repetitions(record.trials):
-        setup = trial.setup_usage
-        yield {
-            "experiment": trial.experiment,
-            "index": trial.index,
-            "input_id": trial.input_id,
-            "repetition": repetition,
-            "seed": trial.seed,
-            "passed": trial.passed,
-            "error_class": trial.error_class.value,
-            "error": trial.error or None,
-            "latency_s": trial.latency_s,
-            "input_tokens": None if trial.usage is None else trial.usage.input_tokens,
-            "output_tokens": None if trial.usage is None else trial.usage.output_tokens,
-            "cost_usd": trial.cost_usd,
-            "setup_s": trial.setup_s,
-            "setup_tokens": None if setup is None else setup.total_tokens,
-            "setup_cost_usd": trial.setup_cost_usd,
-            "attempts": trial.attempts,
-            "started_s": trial.started_s,
-            "exit_code": trial.exit_code,
-            "reply": trial.reply,
-            **{f"passed.{one.criterion}": one.passed for one in trial.outcomes},
-        }
+        used, setup = trial.usage, trial.setup_usage
+        row = _row(
+            _TRIAL,
+            trial,
+            repetition=repetition,
+            error=trial.error or None,
+            input_tokens=None if used is None else used.input_tokens,
+            output_tokens=None if used is None else used.output_tokens,
+            setup_tokens=None if setup is None else setup.total_tokens,
+        )
+        yield row | {f"passed.{one.criterion}": one.passed for one in trial.outcomes}
 
 
 def _outcomes(record: RunRecord) -> Iterator[dict[str, Any]]:
     for trial, repetition in _count_repetitions(record.trials):
         for one in trial.outcomes:
-            result = one.result
-            yield {
-                "experiment": trial.experiment,
-                "index": trial.index,
-                "input_id": trial.input_id,
-                "repetition": repetition,
-                "criterion": one.criterion,
-                "passed": result.passed,
-                "reason": None if result.reason is None else result.reason.value,
-                "postcondition": one.postcondition,
-                "explanation": result.explanation or None,
-                "evidence": result.evidence or None,
-            }
+            yield _row(
+                _OUTCOME,
+                one,
+                one.result,
+                trial,
+                repetition=repetition,
+                explanation=one.result.explanation or None,
+                evidence=one.result.evidence or None,
+            )
 
 
 def _count_repetitions(trials: Sequence[Trial]) -> Iterator[tuple[Trial, int]]:
@@ -221,26 +215,17 @@ def _findings(record: RunRecord) -> Iterator[dict[str, Any]]:
 
 def _finding(finding: Finding) -> dict[str, Any]:
     interval, threshold = finding.interval, finding.threshold
-    return {
-        "criterion": finding.criterion,
-        "input_id": finding.input_id,
-        "procedure": finding.procedure,
-        "decision": None if finding.decision is None else finding.decision.value,
-        "label": finding.label or None,
-        "trials": finding.tally.trials,
-        "passed": finding.tally.passed,
-        "rate": finding.tally.rate,
-        "interval_low": None if interval is None else interval.low,
-        "interval_high": None if interval is None else interval.high,
-        "interval_method": None if interval is None else interval.method,
-        "required_rate": None if threshold is None else threshold.required_rate,
-        "cutoff": finding.cutoff,
-        "p_value": None if finding.p_value is None else finding.p_value.value,
-        "alpha": finding.alpha,
-        "planned_trials": finding.planned_trials,
-        "stop": None if finding.stop is None else finding.stop.value,
-        "statement": finding.statement,
-    }
+    return _row(
+        _FINDING,
+        finding.tally,
+        finding,
+        label=finding.label or None,
+        interval_low=None if interval is None else interval.low,
+        interval_high=None if interval is None else interval.high,
+        interval_method=None if interval is None else interval.method,
+        required_rate=None if threshold is None else threshold.required_rate,
+        p_value=None if finding.p_value is None else finding.p_value.value,
+    )
 
 
 def _inputs(record: RunRecord) -> Iterator[dict[str, Any]]:
@@ -322,45 +307,39 @@ def _pairs(comparison: Comparison) -> Iterator[dict[str, Any]]:
         both = experiment.name, experiment.name
         for pair in pair_trials(comparison.reference, comparison.candidate, both).pairs:
             ours, theirs = pair.reference, pair.candidate
+            sides = {"reference": ours, "candidate": theirs}
+            figures = {
+                f"{side}_{name}": getattr(trial, name)
+                for side, trial in sides.items()
+                for name in ("index", "latency_s", "cost_usd")
+            }
             passed = {one.criterion: one.passed for one in theirs.outcomes}
             for one in ours.outcomes:
-                yield {
-                    "criterion": one.criterion,
-                    "experiment": experiment.name,
-                    "input_id": ours.input_id,
-                    "reference_index": ours.index,
-                    "candidate_index": theirs.index,
-                    "reference_passed": one.passed,
-                    "candidate_passed": passed.get(one.criterion),
-                    "reference_latency_s": ours.latency_s,
-                    "candidate_latency_s": theirs.latency_s,
-                    "reference_cost_usd": ours.cost_usd,
-                    "candidate_cost_usd": theirs.cost_usd,
-                }
+                yield _row(
+                    _PAIR,
+                    one,
+                    ours,
+                    **figures,
+                    reference_passed=one.passed,
+                    candidate_passed=passed.get(one.criterion),
+                )
 
 
 def _contrasts(comparison: Comparison) -> Iterator[dict[str, Any]]:
     for finding in comparison.findings:
         pairs, interval = finding.pairs, finding.interval
-        yield {
-            "criterion": finding.criterion,
-            "contrast": finding.contrast.value,
-            "decision": finding.decision.value,
-            "decision_rule": finding.decision_rule,
-            "reference_rate": None if finding.reference is None else finding.reference.rate,
-            "candidate_rate": None if finding.candidate is None else finding.candidate.rate,
-            "difference": finding.difference,
-            "interval_low": None if interval is None else interval.low,
-            "interval_high": None if interval is None else interval.high,
-            "both": None if pairs is None else pairs.both,
-            "only_reference": None if pairs is None else pairs.only_a,
-            "only_candidate": None if pairs is None else pairs.only_b,
-            "neither": None if pairs is None else pairs.neither,
-            "p_value": finding.p_value,
-            "adjusted_p_value": finding.adjusted_p_value,
-            "margin_bound": finding.margin_bound,
-            "statement": finding.statement,
-        }
+        yield _row(
+            _CONTRAST,
+            finding,
+            reference_rate=None if finding.reference is None else finding.reference.rate,
+            candidate_rate=None if finding.candidate is None else finding.candidate.rate,
+            interval_low=None if interval is None else interval.low,
+            interval_high=None if interval is None else interval.high,
+            both=None if pairs is None else pairs.both,
+            only_reference=None if pairs is None else pairs.only_a,
+            only_candidate=None if pairs is None else pairs.only_b,
+            neither=None if pairs is None else pairs.neither,
+        )
 
 
 Library: TypeAlias = Literal["pandas", "polars"]
@@ -373,23 +352,17 @@ class FrameLibraryMissing(TrialwiseError, ImportError):
     """A table was asked for, and the library that holds it is not installed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows and the types of their columns; what a row does not hold is missing."""
+def _make_frame(
+    columns: Mapping[str, type], rows: Sequence[Mapping[str, Any]], library: Library | None
+) -> Any:
+    """A data frame; what a row does not hold is missing.
 
-    columns: Mapping[str, type]
-    rows: Sequence[Mapping[str, Any]]
-
-    def column(self, name: str) -> list[Any]:
-        """The values of one column, None where one is missing."""
-        return [row.get(name) for row in self.rows]
-
-
-def make_frame(table: Table, library: Library | None) -> Any:
-    """The table as a data frame.
+    Both libraries must give the same one: an empty column has its type too, and whole numbers do
+    not become fractions where some are missing.
 
     Args:
-        table: What it holds.
+        columns: Their names and types.
+        rows: What it holds.
         library: Whose; None for pandas where it is installed, else polars.
 
     Raises:
@@ -400,7 +373,8 @@ def make_frame(table: Table, library: Library | None) -> Any:
     for name in LIBRARIES if library is None else (library,):
         module = _import_library(name)
         if module is not None:
-            return _pandas(module, table) if name == "pandas" else _polars(module, table)
+            make = _make_pandas if name == "pandas" else _make_polars
+            return make(module, columns, {one: [row.get(one) for row in rows] for one in columns})
     raise FrameLibraryMissing(
         f"a table needs {library or 'pandas or polars'}, which is not installed. Install it (pip "
         f"install {library or 'pandas'}), or take the plain values of to_dict()"
@@ -418,12 +392,12 @@ def _import_library(name: str) -> Any:
         return None
 
 
-def _pandas(pandas: Any, table: Table) -> Any:
-    columns = {}
-    for name, kind in table.columns.items():
-        values = table.column(name)
-        columns[name] = pandas.Series(values, dtype=_pandas_type(kind, values))
-    return pandas.DataFrame(columns)
+def _make_pandas(pandas: Any, columns: Mapping[str, type], data: dict[str, list[Any]]) -> Any:
+    typed = {
+        name: pandas.Series(values, dtype=_pandas_type(columns[name], values))
+        for name, values in data.items()
+    }
+    return pandas.DataFrame(typed)
 
 
 def _pandas_type(kind: type, values: Sequence[Any]) -> str:
@@ -436,6 +410,5 @@ def _pandas_type(kind: type, values: Sequence[Any]) -> str:
     return "float64" if kind is float else "string"
 
 
-def _polars(polars: Any, table: Table) -> Any:
-    data = {name: table.column(name) for name in table.columns}
-    return polars.DataFrame(data, schema=dict(table.columns), strict=False)
+def _make_polars(polars: Any, columns: Mapping[str, type], data: dict[str, list[Any]]) -> Any:
+    return polars.DataFrame(data, schema=dict(columns), strict=False)
