@@ -88,7 +88,7 @@ class Status(StrEnum):
 _TONES: dict[Status, Tone] = {Status.OK: "pass", Status.WARN: "open", Status.FAIL: "fail"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Check:
     """One thing looked at."""
 
@@ -143,11 +143,9 @@ def _python() -> Check:
 
     found = f"{python_version()}, {sys.executable}"
     if sys.version_info >= _OLDEST_PYTHON:
-        return Check(name="python", status=Status.OK, found=found)
+        return Check("python", Status.OK, found)
     needed = ".".join(map(str, _OLDEST_PYTHON))
-    return Check(
-        name="python", status=Status.FAIL, found=found, advice=f"Use Python {needed} or newer."
-    )
+    return Check("python", Status.FAIL, found, f"Use Python {needed} or newer.")
 
 
 def _libraries() -> Iterator[Check]:
@@ -158,13 +156,13 @@ def _libraries() -> Iterator[Check]:
         wanted = [one for one in requires("trialwise") or () if "extra ==" not in one]
     except PackageNotFoundError:
         yield Check(
-            name="trialwise",
-            status=Status.WARN,
-            found="not installed as a package",
-            advice="Install it: pip install trialwise.",
+            "trialwise",
+            Status.WARN,
+            "not installed as a package",
+            "Install it: pip install trialwise.",
         )
         return
-    yield Check(name="trialwise", status=Status.OK, found=version("trialwise"))
+    yield Check("trialwise", Status.OK, version("trialwise"))
     there, missing = [], []
     for requirement in wanted:
         name = _project_of(requirement)
@@ -175,13 +173,13 @@ def _libraries() -> Iterator[Check]:
     if missing:
         packages = " ".join(f"'{one}'" for one in missing)
         yield Check(
-            name="libraries",
-            status=Status.FAIL,
-            found=f"missing: {', '.join(map(_project_of, missing))}",
-            advice=f"Install what is missing: pip install {packages}",
+            "libraries",
+            Status.FAIL,
+            f"missing: {', '.join(map(_project_of, missing))}",
+            f"Install what is missing: pip install {packages}",
         )
     else:
-        yield Check(name="libraries", status=Status.OK, found=", ".join(there))
+        yield Check("libraries", Status.OK, ", ".join(there))
 
 
 def _project_of(requirement: str) -> str:
@@ -201,12 +199,12 @@ def _terminal() -> Check:
     signs = "unicode" if able.unicode else "ASCII only"
     found = f"{kind}, {able.width} columns, {colour}, {signs}"
     if able.unicode:
-        return Check(name="output", status=Status.OK, found=found)
+        return Check("output", Status.OK, found)
     return Check(
-        name="output",
-        status=Status.WARN,
-        found=found,
-        advice="Reports are spelled in ASCII. For α and ≥ set PYTHONUTF8=1, or a UTF-8 locale.",
+        "output",
+        Status.WARN,
+        found,
+        "Reports are spelled in ASCII. For α and ≥ set PYTHONUTF8=1, or a UTF-8 locale.",
     )
 
 
@@ -216,12 +214,12 @@ def _cache() -> Check:
     folder = FileDesignCache.default()._folder
     trouble = _write_trouble(folder)
     if trouble is None:
-        return Check(name="cache", status=Status.OK, found=str(folder))
+        return Check("cache", Status.OK, str(folder))
     return Check(
-        name="cache",
-        status=Status.WARN,
-        found=f"{folder}: {trouble}",
-        advice="Unusual designs are searched for again in every run. Set TRIALWISE_CACHE to a "
+        "cache",
+        Status.WARN,
+        f"{folder}: {trouble}",
+        "Unusual designs are searched for again in every run. Set TRIALWISE_CACHE to a "
         "folder that can be written to.",
     )
 
@@ -235,14 +233,14 @@ def _suite(file: Path | None) -> tuple[Suite | None, Check]:
         path = find_suite(Path.cwd()) if file is None else file
         suite = load_suite(path, environment=os.environ)
     except SuiteNotFound as error:
-        return None, Check(name="suite", status=Status.WARN, found=str(error))
+        return None, Check("suite", Status.WARN, str(error))
     except SuiteError as error:
-        return None, Check(name="suite", status=Status.FAIL, found=str(error))
+        return None, Check("suite", Status.FAIL, str(error))
     contracts = as_count(len(suite.contracts), "contract")
     count = sum(len(one.contract.criteria) for one in suite.contracts)
     criteria = "1 criterion" if count == 1 else f"{count} criteria"
     found = f"{near(path)}: {contracts}, {criteria}"
-    return suite, Check(name="suite", status=Status.OK, found=found)
+    return suite, Check("suite", Status.OK, found)
 
 
 def _folders(suite: Suite) -> Iterator[Check]:
@@ -254,13 +252,13 @@ def _folders(suite: Suite) -> Iterator[Check]:
         trouble = _write_trouble(folder)
         shown = near(folder)
         if trouble is None:
-            yield Check(name=name, status=Status.OK, found=shown)
+            yield Check(name, Status.OK, shown)
         else:
             yield Check(
-                name=name,
-                status=Status.FAIL,
-                found=f"{shown}: {trouble}",
-                advice="Change its permissions, or name another folder in the suite.",
+                name,
+                Status.FAIL,
+                f"{shown}: {trouble}",
+                "Change its permissions, or name another folder in the suite.",
             )
 
 
@@ -313,23 +311,23 @@ def _service(contracts: str, service: Any) -> Iterator[Check]:
                     yield _program(name, server.command[0], server.cwd or "", search)
         case _:
             # A function was imported and a recording was read when the suite was loaded.
-            yield Check(name=name, status=Status.OK, found=repr(service))
+            yield Check(name, Status.OK, repr(service))
 
 
 def _program(name: str, program: str, folder: str, search: str | None) -> Check:
     from shutil import which
 
     if "{" in program:
-        return Check(name=name, status=Status.WARN, found=f"{program}: known only in a trial")
+        return Check(name, Status.WARN, f"{program}: known only in a trial")
     # As a process finds it: a path with a slash starts from where the program runs.
     found = which(os.path.join(folder, program) if os.sep in program else program, path=search)
     if found is not None:
-        return Check(name=name, status=Status.OK, found=found)
+        return Check(name, Status.OK, found)
     return Check(
-        name=name,
-        status=Status.FAIL,
-        found=f"there is no program {program!r}",
-        advice="Install it, put its folder on the PATH, or correct `command` in the suite.",
+        name,
+        Status.FAIL,
+        f"there is no program {program!r}",
+        "Install it, put its folder on the PATH, or correct `command` in the suite.",
     )
 
 
@@ -341,17 +339,17 @@ def _endpoint(name: str, url: str) -> Check:
     parts = urlsplit(url)
     host, port = parts.hostname, parts.port or {"https": 443}.get(parts.scheme, 80)
     if host is None or "{" in parts.netloc:
-        return Check(name=name, status=Status.WARN, found=f"{url}: known only in a trial")
+        return Check(name, Status.WARN, f"{url}: known only in a trial")
     if parts.scheme in getproxies() and not proxy_bypass(host):
-        return Check(name=name, status=Status.WARN, found=f"{url}: behind a proxy, not looked at")
+        return Check(name, Status.WARN, f"{url}: behind a proxy, not looked at")
     try:
         with socket.create_connection((host, port), timeout=_CONNECT_S):
-            return Check(name=name, status=Status.OK, found=f"{url} can be reached")
+            return Check(name, Status.OK, f"{url} can be reached")
     except OSError as error:
         why = error.strerror or str(error) or "no answer in time"
         return Check(
-            name=name,
-            status=Status.FAIL,
-            found=f"{url} cannot be reached: {why}",
-            advice="Start the service, or correct its address in the suite.",
+            name,
+            Status.FAIL,
+            f"{url} cannot be reached: {why}",
+            "Start the service, or correct its address in the suite.",
         )

@@ -53,7 +53,7 @@ _ABSENT = object()
 _LONGEST = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Difference:
     """One field that is not what follows from the plan and the trials."""
 
@@ -127,7 +127,7 @@ def _hash_differences(record: RunRecord, known_hash: str | None) -> Iterator[Dif
     }
     for path, value in kept.items():
         if value is not None and value != derived:
-            yield Difference(path=path, stored=value, derived=derived)
+            yield Difference(path, value, derived)
 
 
 # --- The rules --------------------------------------------------------------------------------
@@ -145,12 +145,8 @@ def _rule_differences(plan: Plan) -> Iterator[Difference]:
             continue
         yield from _compare(f"{path}.design", to_plain(criterion.design), to_plain(derived))
         cutoff = getattr(derived, "cutoff", None)
-        if criterion.cutoff is not None and criterion.cutoff != cutoff:
-            yield Difference(
-                path=f"{path}.cutoff",
-                stored=_show_value(criterion.cutoff),
-                derived=_show_value(cutoff),
-            )
+        if criterion.cutoff is not None:
+            yield from _compare(f"{path}.cutoff", criterion.cutoff, cutoff)
 
 
 def _boundary_differences(path: str, criterion: CriterionPlan) -> Iterator[Difference]:
@@ -164,13 +160,8 @@ def _boundary_differences(path: str, criterion: CriterionPlan) -> Iterator[Diffe
         "beta": criterion.beta,
         "cap": criterion.trials,
     }
-    for name, value in promised.items():
-        if getattr(design, name) != value:
-            yield Difference(
-                path=f"{path}.design.{name}",
-                stored=_show_value(getattr(design, name)),
-                derived=_show_value(value),
-            )
+    stored = {name: getattr(design, name) for name in promised}
+    yield from _compare(f"{path}.design", stored, promised)
     if design.method is Method.WALD:  # whose errors are promised approximately
         return
     at_p0, at_p1 = map(design.operating_characteristic, (design.p0, design.p1))
@@ -179,9 +170,7 @@ def _boundary_differences(path: str, criterion: CriterionPlan) -> Iterator[Diffe
         (f"P(PASS) at {design.p1:g}", at_p1.passes, design.beta),
     ):
         if error > level + _NEARLY:
-            yield Difference(
-                path=f"{path}.design", stored=f"{name} of at most {level:g}", derived=f"{error:.6g}"
-            )
+            yield Difference(f"{path}.design", f"{name} of at most {level:g}", f"{error:.6g}")
 
 
 # --- The trials -------------------------------------------------------------------------------
@@ -194,12 +183,8 @@ def _trial_differences(record: RunRecord) -> Iterator[Difference]:
         if trial.experiment in by_experiment:
             by_experiment[trial.experiment].append(trial)
         else:
-            known = ", ".join(by_experiment)
-            yield Difference(
-                path=f"trials[{place}].experiment",
-                stored=trial.experiment,
-                derived=f"one of {known}",
-            )
+            known = f"one of {', '.join(by_experiment)}"
+            yield Difference(f"trials[{place}].experiment", trial.experiment, known)
     for experiment in record.plan.experiments:
         yield from _issue_differences(record.plan, experiment, by_experiment[experiment.name])
 
@@ -219,11 +204,10 @@ def _issue_differences(
     for trial in trials:
         path = f"trials[{experiment.name} {trial.index}]"
         if not 0 <= trial.index < len(places):
-            allowed = f"an index below {len(places)}"
-            yield Difference(path=path, stored=str(trial.index), derived=allowed)
+            yield Difference(path, str(trial.index), f"an index below {len(places)}")
             continue
         if trial.index in seen:
-            yield Difference(path=path, stored="twice", derived="once")
+            yield Difference(path, "twice", "once")
         seen.add(trial.index)
         expected = {
             "input_id": experiment.input_ids[places[trial.index]],
@@ -235,13 +219,7 @@ def _issue_differences(
             "seed": trial.seed,
             "outcomes": tuple(one.criterion for one in trial.outcomes),
         }
-        for name, value in expected.items():
-            if found[name] != value:
-                yield Difference(
-                    path=f"{path}.{name}",
-                    stored=_show_value(found[name]),
-                    derived=_show_value(value),
-                )
+        yield from _compare(path, found, expected)
 
 
 # --- The verdict ------------------------------------------------------------------------------
@@ -268,7 +246,7 @@ def _verdict_differences(record: RunRecord) -> Iterator[Difference]:
     except (InvalidArgument, ArithmeticError, AssertionError, LookupError) as error:
         # A plan that was changed by hand may ask for what no rule can decide.
         why = f"nothing: the plan cannot be decided ({type(error).__name__}: {error})"
-        yield Difference(path="verdict", stored=_show_value(stored.decision), derived=why)
+        yield Difference("verdict", _show_value(stored.decision), why)
         return
     same_version = reproducibility.tool_version == __version__
     skipped = frozenset() if same_version else _WORDING
@@ -325,22 +303,16 @@ def _compare(
     if isinstance(stored, dict) and isinstance(derived, dict):
         for name in {**stored, **derived}:
             if name not in skipped:
-                yield from _compare(
-                    f"{path}.{name}",
-                    stored.get(name, _ABSENT),
-                    derived.get(name, _ABSENT),
-                    skipped,
-                )
+                ours, theirs = stored.get(name, _ABSENT), derived.get(name, _ABSENT)
+                yield from _compare(f"{path}.{name}", ours, theirs, skipped)
     elif isinstance(stored, list) and isinstance(derived, list):
         if len(stored) != len(derived):
-            yield Difference(
-                path=path, stored=f"{len(stored)} items", derived=f"{len(derived)} items"
-            )
+            yield Difference(path, f"{len(stored)} items", f"{len(derived)} items")
             return
         for place, (one, other) in enumerate(zip(stored, derived, strict=True)):
             yield from _compare(f"{path}[{_name(other, place)}]", one, other, skipped)
     elif not _same(stored, derived):
-        yield Difference(path=path, stored=_show_value(stored), derived=_show_value(derived))
+        yield Difference(path, _show_value(stored), _show_value(derived))
 
 
 def _same(one: Any, other: Any) -> bool:
