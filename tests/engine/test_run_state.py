@@ -383,7 +383,7 @@ def test_a_trial_that_cannot_be_written_does_not_count(plan_of: PlanOf, virtual_
     trial = trial_of(plan, take(state))
 
     assert Ledger(state, Full(), virtual_clock).count(trial) is None
-    state.abandoned([Reply(value="", cost_usd=0.5)])
+    state.abandon([Reply(value="", cost_usd=0.5)])
 
     outcome = state.outcome()
     assert ((), StopReason.SERVICE, 1, 0.5) == (

@@ -141,13 +141,13 @@ def test_a_session_budget_counts_money_and_time(tmp_path: Path) -> None:
     for _ in range(9):
         assert budget.take() is None
         budget.pay(0.1)
-    left = budget.left()
+    left = budget.remaining()
     assert left is not None
     assert left.usd is not None
     assert 0.0999 < left.usd < 0.1001
     budget.pay_all(Spending(usd=0.1))
     assert (StopReason.MONEY_BUDGET, "the session's budget of $1 is used up") == budget.take()
-    assert budget.left() is None
+    assert budget.remaining() is None
 
     timed = SessionBudget(Budget(seconds=10), clock=lambda: now[0])
     assert timed.take() is None
@@ -163,4 +163,4 @@ def test_without_limits_a_session_budget_writes_nothing(tmp_path: Path) -> None:
     budget.pay(3.0)
     budget.pay_all(Spending(trials=4))
 
-    assert Budget() == budget.left()
+    assert Budget() == budget.remaining()

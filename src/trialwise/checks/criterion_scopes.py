@@ -29,6 +29,7 @@ from trialwise.model.fingerprint import canonical, fingerprint, sampling_fingerp
 
 __all__ = [
     "criterion_structure",
+    "describe_function",
     "describe_postconditions",
     "find_node",
     "global_names",
@@ -94,6 +95,12 @@ def describe_postconditions(criterion: Criterion) -> tuple[str, ...]:
         one["python"] if isinstance(one, dict) and list(one) == ["python"] else canonical(one)
         for one in described
     )
+
+
+def describe_function(function: FunctionType) -> dict[str, object]:
+    """What a function says: its source, defaults, closure and the globals that it reads."""
+    described: Any = _Described()._function(function)
+    return dict(described)
 
 
 class _Described:

@@ -151,12 +151,10 @@ def prune(keep: int, yes: bool, folder: Path | None, contract: str | None, as_js
     Example:
       trialwise baseline prune --keep 3 --yes
     """
-    from trialwise.cli.baseline_listing import Shelf
     from trialwise.cli.printing import near, say, say_json
 
     store = _store(folder)
-    shelf = Shelf.read(store, contract, now=_now())
-    old = store.prune(keep, contract=contract) if yes else shelf.beyond(keep)
+    old = (store.prune if yes else store.list_old)(keep, contract=contract)
     if as_json:
         say_json({"deleted": yes, "files": [near(path) for path in old]})
         return ExitCode.PASS

@@ -84,13 +84,6 @@ class Shelf:
         there = f"In force are {', '.join(known)}" if known else "Measure one: trialwise measure"
         raise BaselineError(f"no baseline {name!r}. {there}.")
 
-    def beyond(self, keep: int) -> list[Path]:
-        """What pruning would delete: all but the newest few of each index."""
-        indexes: dict[object, list[Path]] = {}
-        for one in self.entries:
-            indexes.setdefault(_index(one.baseline), []).append(one.path)
-        return [path for paths in indexes.values() for path in paths[:-keep]]
-
     def data(self) -> dict[str, Any]:
         """Everything as plain values."""
         return {"schema": SCHEMA, "baselines": [_data(one) for one in self.entries]}
@@ -182,10 +175,6 @@ def render_baseline(path: Path, baseline: Baseline, able: Capabilities, *, now: 
         *_align([("criterion", "rate", "passed", "failures by reason"), *_reasons(baseline)], able),
     ]
     return "\n".join(lines)
-
-
-def _index(baseline: Baseline) -> object:
-    return baseline.contract, frozenset(baseline.covariates.items())
 
 
 def _is_in_force(baseline: Baseline, every: Sequence[Baseline]) -> bool:

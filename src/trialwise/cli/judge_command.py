@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import choose, load, selection
+from trialwise.cli.selecting import choose, load, selection, suite_option
 
 if TYPE_CHECKING:
     from trialwise.judges import Calibration, Judge
@@ -79,7 +79,7 @@ def calibrate(
     codes = [ExitCode.INCONCLUSIVE] * (len(found) - len(with_gold))
     reports = []
     for name, judge in with_gold:
-        code, facts = _calibrated(name, judge, given)
+        code, facts = _calibrate_judge(name, judge, given)
         codes.append(code)
         if facts is not None:
             reports.append(facts)
@@ -95,13 +95,7 @@ _WORST_FIRST = (ExitCode.ERROR, ExitCode.FAIL, ExitCode.INCONCLUSIVE, ExitCode.P
 
 @command.command()
 @click.argument("output", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "-s",
-    "--suite",
-    "file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The suite file. Default: trialwise.yaml in this folder or above.",
-)
+@suite_option
 @click.option("--run", "run_name", default="latest", metavar="RUN", help="A run, or a contract.")
 @click.option("--criterion", metavar="NAME", help="Whose judge; needed where there are several.")
 @click.option("--units", type=click.IntRange(1), default=100, show_default=True, help="How many.")
@@ -250,7 +244,7 @@ def _check_files(judges: Sequence[tuple[str, Judge]]) -> None:
             raise click.UsageError(message)
 
 
-def _calibrated(
+def _calibrate_judge(
     name: str, judge: Judge, given: dict[str, Any]
 ) -> tuple[ExitCode, dict[str, Any] | None]:
     """Ask, count, write; how it ended, and what a report needs of it."""

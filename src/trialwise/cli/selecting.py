@@ -17,22 +17,32 @@ if TYPE_CHECKING:
     from trialwise.model.options import RunOptions
     from trialwise.suite import Suite, SuiteContract
 
-__all__ = ["choose", "load", "option_changes", "selection", "size_changes", "size_options"]
+__all__ = [
+    "choose",
+    "load",
+    "option_changes",
+    "selection",
+    "size_changes",
+    "size_options",
+    "suite_option",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+suite_option = click.option(
+    "-s",
+    "--suite",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The suite file. Default: trialwise.yaml in this folder or above.",
+)
 
 
 def selection(function: F) -> F:
     """The arguments that choose a suite and contracts of it."""
     for decorate in (
         click.option("--tag", "tags", multiple=True, help="Only contracts with this tag."),
-        click.option(
-            "-s",
-            "--suite",
-            "file",
-            type=click.Path(path_type=Path, dir_okay=False),
-            help="The suite file. Default: trialwise.yaml in this folder or above.",
-        ),
+        suite_option,
         click.argument("names", nargs=-1, metavar="[CONTRACT]..."),
     ):
         function = decorate(function)

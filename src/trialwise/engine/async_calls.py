@@ -26,15 +26,17 @@ async def gather(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
     """
     if len(calls) == 1:
         return [await calls[0]()]
-    from anyio import create_task_group
+    from anyio import create_task_group, get_cancelled_exc_class
 
     found: dict[int, T] = {}
-    errors: list[Exception] = []
+    errors: list[BaseException] = []
 
     async def one(place: int, call: Callable[[], Awaitable[T]]) -> None:
         try:
             found[place] = await call()
-        except Exception as error:
+        except get_cancelled_exc_class():
+            raise
+        except BaseException as error:
             errors.append(error)
             group.cancel_scope.cancel()
 

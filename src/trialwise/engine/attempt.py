@@ -18,7 +18,7 @@ from trialwise.engine.ports import Service, ServiceError, Timer, TrialContext
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 
-__all__ = ["LONGEST_WAIT_S", "Caller", "Response", "fresh_copy"]
+__all__ = ["LONGEST_WAIT_S", "Caller", "Response", "call_in_time", "fresh_copy", "innermost_error"]
 
 #: The first wait; each further one is twice as long.
 _FIRST_WAIT_S = 0.5
@@ -86,14 +86,15 @@ class Caller:
                 # A service that changes its input must not change the next trial's.
                 context = TrialContext(index=index, input=fresh_copy(given), seed=seed)
                 try:
-                    call = self._service.call if self._timeout_s is None else self._call_in_time
-                    reply = _require_reply(await call(context))
+                    reply = _require_reply(
+                        await call_in_time(self._service, context, self._timeout_s)
+                    )
                     if not earlier:
                         return Response(reply)
                     attempts = len(earlier) + 1
                     return Response(reply, ErrorClass.NONE, "", attempts, earlier, None, lost)
                 except (Exception, SystemExit) as caught:
-                    error = _innermost(caught)
+                    error = innermost_error(caught)
                 except BaseException as caught:
                     # A cancellation from outside ends the trial. One that the service made up
                     # would end the run without a reason, so it counts as the service's failure.
@@ -117,18 +118,6 @@ class Caller:
             self._abandon(lost if partial is None else (*lost, partial))
             raise
 
-    async def _call_in_time(self, context: TrialContext) -> Reply:
-        assert self._timeout_s is not None
-        with move_on_after(self._timeout_s) as scope:
-            reply = await self._service.call(context)
-            # A service may not let itself be cancelled, and then be late; one whose reply is in
-            # time by its own measure is not late because the event loop was busy.
-            if not scope.cancel_called or _require_reply(reply).latency_s <= self._timeout_s:
-                return reply
-            # Of no use any more, and paid for.
-            context.keep(lambda: reply)
-        raise ServiceError(f"no reply within {self._timeout_s:g} s", ErrorClass.TIMEOUT)
-
     def _delay(self, error: BaseException, seed: int, attempts: int) -> float | None:
         """Seconds until the next attempt, or None where there is none."""
         if not isinstance(error, ServiceError):
@@ -138,6 +127,25 @@ class Caller:
         if error.error_class is not ErrorClass.INFRASTRUCTURE or attempts > self._retries:
             return None
         return retry_delay(error, seed=seed, attempt=attempts)
+
+
+async def call_in_time(service: Service, context: TrialContext, timeout_s: float | None) -> Reply:
+    """The reply of a service, within a time limit if there is one.
+
+    Raises:
+        ServiceError: There was no reply in time.
+    """
+    if timeout_s is None:
+        return await service.call(context)
+    with move_on_after(timeout_s) as scope:
+        reply = await service.call(context)
+        # A service may not let itself be cancelled, and then be late; one whose reply is in
+        # time by its own measure is not late because the event loop was busy.
+        if not scope.cancel_called or _require_reply(reply).latency_s <= timeout_s:
+            return reply
+        # Of no use any more, and paid for.
+        context.keep(lambda: reply)
+    raise ServiceError(f"no reply within {timeout_s:g} s", ErrorClass.TIMEOUT)
 
 
 def _require_reply(reply: object) -> Reply:
@@ -155,7 +163,7 @@ def fresh_copy(given: Any) -> Any:
     return given
 
 
-def _innermost(error: BaseException) -> BaseException:
+def innermost_error(error: BaseException) -> BaseException:
     """The one error of a group: a service may have run its call in a task group."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]

@@ -228,7 +228,7 @@ class ReplyChecker:
         if idle is not None:
             return idle
         answers: list[Appraisal] = []
-        calls = [partial(self._asked, place, reply, seed, answers) for place in self._asking]
+        calls = [partial(self._ask_one, place, reply, seed, answers) for place in self._asking]
         # Side by side, since every model takes its time; within a criterion in order, since a
         # check that fails spares the ones after it.
         found = await gather(calls)
@@ -249,7 +249,7 @@ class ReplyChecker:
                     with suppress(Exception):  # nothing is lost with a connection that stays open
                         await check.asking.aclose()
 
-    async def _asked(
+    async def _ask_one(
         self, place: int, reply: Reply, seed: int, answers: list[Appraisal]
     ) -> Outcome:
         """One criterion: its postconditions in order, until one does not hold."""

@@ -164,7 +164,7 @@ class RunState:
         return None
 
     def _start(self, experiment: ExperimentState, index: int) -> TrialStart | Pause | None:
-        spent = self.meter.exhausted(experiment.in_flight) if self.meter.is_limited else None
+        spent = self.meter.find_limit(experiment.in_flight) if self.meter.is_limited else None
         if spent is None and self._pacer is not None and not self._pacer.admit():
             return Pause(self._pacer.seconds_left())
         # Last, because asking it may already charge the trial to a budget that others share.
@@ -196,7 +196,7 @@ class RunState:
                 self.stop(StopReason.ERROR_RATE, why)
         return settled
 
-    def abandoned(self, replies: Iterable[Reply] = ()) -> None:
+    def abandon(self, replies: Iterable[Reply] = ()) -> None:
         """Note that a trial in flight will never be counted.
 
         Args:

@@ -87,7 +87,7 @@ class Meter:
                 self.abandoned_tokens += usage.total_tokens
             self.abandoned_usd = known_sum([self.abandoned_usd, reply.cost_usd, setup.cost_usd])
 
-    def exhausted(self, in_flight: int) -> tuple[StopReason, str] | None:
+    def find_limit(self, in_flight: int) -> tuple[StopReason, str] | None:
         """Which limit forbids another start, in words too; None where none does.
 
         Args:

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trialwise.checks.criterion_scopes import _Described, find_node, source_of, write_node
+from trialwise.checks.criterion_scopes import (
+    describe_function,
+    find_node,
+    source_of,
+    write_node,
+)
 from trialwise.errors import BaselineError, DesignRefused, TrialwiseError
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Check
@@ -181,8 +186,7 @@ def body(name: str, contents: str) -> None:
 def _contents(function: object) -> str:
     if not isinstance(function, FunctionType):
         return ""
-    described: Any = _Described()._function(function)
-    return fingerprint({**described, "source": _unmarked_source(function)})
+    return fingerprint({**describe_function(function), "source": _unmarked_source(function)})
 
 
 def _unmarked_source(function: FunctionType) -> str:

@@ -155,7 +155,7 @@ class TaskBodies:
         """Begin a body as a task, with the context variables that its fixtures set."""
         if self._loop is None:
             self._loop = self._loop_of(item, self._stack)
-        task = self._loop.create_task(_timed(item), context=copy_context())
+        task = self._loop.create_task(_time_body(item), context=copy_context())
         self._tasks[task] = item
 
     def wait(self, timeout_s: float | None) -> Sequence[Done]:
@@ -164,7 +164,7 @@ class TaskBodies:
         done, _ = self._loop.run_until_complete(
             asyncio.wait(self._tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         )
-        return [self._ended(task) for task in sorted(done, key=self._index)]
+        return [self._take_result(task) for task in sorted(done, key=self._index)]
 
     def cancel(self, item: TrialItem) -> bool:
         """Cancel a body's task; it ends at its next wait."""
@@ -187,7 +187,7 @@ class TaskBodies:
     def _index(self, task: asyncio.Task[None]) -> int:
         return self._tasks[task].trial.index
 
-    def _ended(self, task: asyncio.Task[None]) -> Done:
+    def _take_result(self, task: asyncio.Task[None]) -> Done:
         item = self._tasks.pop(task)
         if task.cancelled() and item in self._cancelled:
             return item, None
@@ -201,7 +201,7 @@ def _outcome(task: asyncio.Task[None]) -> None:
         raise RuntimeError("the body cancelled itself") from None
 
 
-async def _timed(item: TrialItem) -> None:
+async def _time_body(item: TrialItem) -> None:
     given = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
     item.course.started_s = time.perf_counter()
     try:

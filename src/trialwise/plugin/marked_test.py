@@ -112,7 +112,7 @@ class MarkedTest:
             note = f"not resumed, since the test has changed: {earlier.refused.changed}"
 
         def conclude(run: TestRun) -> RunRecord:
-            record = decide_and_keep(earlier.plan, run.outcome, run.stored)
+            record = decide_and_keep(earlier.plan, run.outcome, run.stored_run)
             self._conclude(record, run.path, note=note)
             return record
 
@@ -185,24 +185,27 @@ class MarkedTest:
     def _measure(self, case: Case, plan: Plan) -> None:
         from trialwise.checks.criterion_scopes import scopes_of
         from trialwise.engine.ports import SystemClock
-        from trialwise.runtime.measuring import keep_baseline
+        from trialwise.runtime.measuring import Measurement, check_complete, write_baseline
         from trialwise.stores.baselines import BaselineStore
 
         # Found out before the trials are paid for.
         BaselineStore(self._settings.baselines).check_writable(case.contract.name)
         scopes = scopes_of(case.contract)
-        done = self._through(
-            case,
-            lambda run: keep_baseline(
+
+        def conclude(run: TestRun) -> Measurement:
+            outcome, stored = run.outcome, run.stored_run
+            resume_with = "--trialwise-measure --trialwise-resume"
+            check_complete(outcome, stored, resume_with=resume_with)
+            return write_baseline(
                 plan,
-                run.outcome,
-                run.stored,
+                outcome.trials,
+                stored,
                 scopes=scopes,
                 baselines=self._settings.baselines,
                 created_at=SystemClock().now(),
-                resume_with="--trialwise-measure --trialwise-resume",
-            ),
-        )
+            )
+
+        done = self._through(case, conclude)
         rates = {
             name: f"{found.passed} of {found.trials}"
             for name, found in done.baseline.criteria.items()

@@ -79,7 +79,7 @@ def read_marker(
         _check_key(key, _KEYS, "@pytest.mark.trials")
     budget, inputs = given.pop("budget", None), given.pop("inputs", None)
     parts = {name: given.pop(name) for name in MARKER_PARTS if name in given}
-    chosen = _chosen(given, settings)
+    chosen = settings.merge(given)
     try:
         criteria = tuple(_criteria(chosen, named, body))
         if chosen.get("max_trials") is not None and not any(one.at_least for one in criteria):
@@ -141,18 +141,6 @@ def _check_key(key: str, known: Sequence[str], where: str) -> None:
     near = get_close_matches(key, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"it knows {', '.join(known)}"
     raise MarkerError(f"{where} has no {key!r}: {hint}")
-
-
-def _chosen(given: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """The command line over the marker over the ini file; one size replaces the other."""
-    sizes = ("trials", "max_trials")
-    usual = dict(settings.usual)
-    if any(given.get(size) is not None for size in sizes):
-        usual = {key: value for key, value in usual.items() if key not in sizes}
-    chosen = {**usual, **given}
-    if any(size in settings.forced for size in sizes):
-        chosen = {key: value for key, value in chosen.items() if key not in sizes}
-    return {**chosen, **settings.forced}
 
 
 def _criteria(

@@ -145,7 +145,7 @@ class TestRun:
         return self._state.outcome()
 
     @property
-    def stored(self) -> StoredRun:
+    def stored_run(self) -> StoredRun:
         """What the run is kept in, open."""
         return self._log.open()
 
@@ -161,7 +161,7 @@ class TestRun:
             self.teardown_error = self.teardown_error or item.course.teardown_error
             self.teardown_failures += 1
         if item.course.is_abandoned:
-            self._state.abandoned([item.trial.so_far()])
+            self._state.abandon([item.trial.so_far()])
             self._budget.pay(item.trial.cost_usd)
             return
         skipped = item.course.ending.skipped
@@ -170,7 +170,7 @@ class TestRun:
             raise pytest.skip.Exception(skipped, _use_item_location=True)
         trial = self._trial(item)
         if self._ledger.count(trial) is None:
-            self._state.abandoned()
+            self._state.abandon()
             return
         self._budget.pay(trial.cost_usd)
         if self._ledger.take_turn(self._clock.monotonic()):

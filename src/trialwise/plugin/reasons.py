@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from trialwise.engine.attempt import innermost_error
 from trialwise.engine.ports import ServiceError
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 
@@ -166,7 +167,7 @@ def ending_of(
         root: The folder that places are given below.
         file: The test's own.
     """
-    error = _innermost(excinfo.value)
+    error = innermost_error(excinfo.value)
     where = _place(_entries(error) or _entries(excinfo.value), root, file)
     if isinstance(error, pytest.skip.Exception):
         why = str(error.msg)
@@ -228,13 +229,6 @@ def _place(entries: Iterable[Any], root: Path, file: Path) -> str | None:
     path, line = found
     shown = path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
     return f"{shown.as_posix()}:{line}"
-
-
-def _innermost(error: BaseException) -> BaseException:
-    """The one exception of a group: a body may have run its call in a task group."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
 
 
 def _describe_error(error: BaseException) -> str:

@@ -60,7 +60,7 @@ class SessionBudget:
         """Pay for the start of one trial; or which limit forbids it, in words too."""
         if not self._is_limited:
             return None
-        with self._spent() as spent:
+        with self._share_spending() as spent:
             if spent.began_s is None:
                 spent.began_s = self._clock()
             forbidden = self._forbidden(spent)
@@ -71,13 +71,13 @@ class SessionBudget:
     def pay(self, usd: float | None) -> None:
         """Count what a trial cost."""
         if self._is_limited and usd:
-            with self._spent() as spent:
+            with self._share_spending() as spent:
                 spent.usd += usd
 
     def pay_all(self, spending: Spending) -> None:
         """Count a run that was made in one piece."""
         if self._is_limited:
-            with self._spent() as spent:
+            with self._share_spending() as spent:
                 spent.trials += spending.trials
                 amounts = (
                     spending.usd,
@@ -87,14 +87,14 @@ class SessionBudget:
                 )
                 spent.usd += sum(one or 0.0 for one in amounts)
 
-    def left(self) -> Budget | None:
+    def remaining(self) -> Budget | None:
         """What a run made in one piece may take; None where nothing is left.
 
         A run without limits of its own is given these.
         """
         if not self._is_limited:
             return self._budget
-        with self._spent() as spent:
+        with self._share_spending() as spent:
             if spent.began_s is None:
                 spent.began_s = self._clock()
             if self._forbidden(spent) is not None:
@@ -120,7 +120,7 @@ class SessionBudget:
         return None
 
     @contextmanager
-    def _spent(self) -> Iterator[_Spent]:
+    def _share_spending(self) -> Iterator[_Spent]:
         if self._file is None:
             yield self._own
             return

@@ -6,7 +6,7 @@ marker what one test needs, and a person at a keyboard what is wanted today.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ __all__ = ["Settings", "settings_of"]
 #: The kind of every setting, and the settings that a marker may say differently for its test.
 _KINDS = {name.replace("-", "_"): kind for name, kind, _ in (*SETTINGS, *SESSION)}
 _PER_TEST = tuple(name.replace("-", "_") for name, _, _ in SETTINGS)
+_SIZES = ("trials", "max_trials")
 #: The fields whose settings have another name.
 _FIELDS = {name.replace("-", "_"): field for name, field, _, _ in OPTIONS}
 
@@ -45,6 +46,24 @@ class Settings:
     summary: Path | None
     measure: bool
     resume: bool
+
+    def merge(self, given: Mapping[str, Any], names: Iterable[str] | None = None) -> dict[str, Any]:
+        """The command line over what a test says over the ini file; one size replaces the other.
+
+        Args:
+            given: What the test says.
+            names: The settings that count; all if None.
+        """
+        usual, forced = dict(self.usual), dict(self.forced)
+        if names is not None:
+            usual = {key: usual[key] for key in names if key in usual}
+            forced = {key: forced[key] for key in names if key in forced}
+        if any(given.get(size) is not None for size in _SIZES):
+            usual = {key: value for key, value in usual.items() if key not in _SIZES}
+        merged = {**usual, **given}
+        if any(size in forced for size in _SIZES):
+            merged = {key: value for key, value in merged.items() if key not in _SIZES}
+        return {**merged, **forced}
 
 
 def settings_of(config: pytest.Config) -> Settings:

@@ -69,15 +69,10 @@ class Workbench:
         return result, note_result(self._item, result.record, result.path, prefix=prefix)
 
     def _arguments(self, given: dict[str, Any]) -> dict[str, Any]:
-        settings = self._settings
-        usual = {key: settings.usual[key] for key in _OF_A_RUN if key in settings.usual}
-        forced = {key: settings.forced[key] for key in _OF_A_RUN if key in settings.forced}
-        if {"trials", "max_trials"} & set(given):
-            usual = {k: v for k, v in usual.items() if k not in ("trials", "max_trials")}
-        if {"trials", "max_trials"} & set(forced):
-            given = {k: v for k, v in given.items() if k not in ("trials", "max_trials")}
-        left = self._budget.left()
+        left = self._budget.remaining()
         if left is None:
             pytest.fail("the session's budget is used up: nothing was run", pytrace=False)
+        settings = self._settings
         folders = {"store": settings.store, "baselines": settings.baselines}
-        return {**folders, "progress": False, "budget": left, **usual, **given, **forced}
+        merged = settings.merge(given, _OF_A_RUN)
+        return {**folders, "progress": False, "budget": left, **merged}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from trialwise.engine.ports import Interrupt, Service, ServiceError, TrialContext
@@ -51,36 +52,24 @@ def drive_in_turn(sides: tuple[SidePlan, SidePlan]) -> tuple[RunOutcome, RunOutc
 async def _run_both(
     sides: tuple[SidePlan, SidePlan], interrupted: Interrupt
 ) -> tuple[RunOutcome, RunOutcome]:
-    from anyio import create_task_group, get_cancelled_exc_class
-
+    # Loaded with the event loop only.
+    from trialwise.engine.async_calls import gather
     from trialwise.engine.drivers.async_driver import run_plan
 
     gate = _Gate(sides[0].plan)
     shared = sides[0].service is sides[1].service
-    found: dict[int, RunOutcome] = {}
-    errors: list[BaseException] = []
 
-    async def run(place: int, side: SidePlan) -> None:
+    async def run(place: int, side: SidePlan) -> RunOutcome:
         limit = side.plan.options.timeout_s
         guarded = _Gated(side.service, gate, place, timeout_s=limit, shared=shared)
         # Behind the gate the limit is kept, before it a trial only waits for its turn.
         plan = replace(side.plan, options=replace(side.plan.options, timeout_s=None))
-        try:
-            found[place] = await run_plan(
-                plan, side.contract, guarded, interrupted=interrupted, **side.arguments
-            )
-        except get_cancelled_exc_class():
-            raise
-        except BaseException as error:  # raised as it is, not in a group
-            errors.append(error)
-            group.cancel_scope.cancel()
+        return await run_plan(
+            plan, side.contract, guarded, interrupted=interrupted, **side.arguments
+        )
 
-    async with create_task_group() as group:
-        for place, side in enumerate(sides):
-            group.start_soon(run, place, side)
-    if errors:
-        raise errors[0]
-    return found[0], found[1]
+    first, second = await gather([partial(run, place, side) for place, side in enumerate(sides)])
+    return first, second
 
 
 class _PartnerEnded(ServiceError):
@@ -180,25 +169,13 @@ class _Gated:
 
     async def call(self, trial: TrialContext) -> Reply:
         """One reply, once it is this trial's turn."""
+        from trialwise.engine.attempt import call_in_time
+
         await self._gate.enter(self._side, trial.seed)
         try:
-            if self._timeout_s is None:
-                return await self._service.call(trial)
-            return await self._call_in_time(trial, self._timeout_s)
+            return await call_in_time(self._service, trial, self._timeout_s)
         finally:
             self._gate.leave()
-
-    async def _call_in_time(self, trial: TrialContext, timeout_s: float) -> Reply:
-        from anyio import move_on_after
-
-        with move_on_after(timeout_s) as scope:
-            reply = await self._service.call(trial)
-            # As the engine has it: in time by its own measure is in time.
-            if not scope.cancel_called or reply.latency_s <= timeout_s:
-                return reply
-            # Of no use any more, and paid for.
-            trial.keep(lambda: reply)
-        raise ServiceError(f"no reply within {timeout_s:g} s", ErrorClass.TIMEOUT)
 
     async def aclose(self) -> None:
         """Close the service, unless the other run still uses the same."""

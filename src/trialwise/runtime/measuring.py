@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from trialwise import __version__
 from trialwise.engine.run_events import Listener
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from trialwise.model.baseline import CriterionScope
     from trialwise.stores.runs import StoredRun
 
-__all__ = ["Measurement", "keep_baseline", "measure", "write_baseline"]
+__all__ = ["Measurement", "check_complete", "measure", "write_baseline"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,10 @@ def measure(
     # Before the trials: a check with a state of its own may change while they run.
     scopes = scopes_of(whole)
     with space.execute(prepared) as done:
-        return keep_baseline(
+        check_complete(done.outcome, done.stored)
+        return write_baseline(
             prepared.plan,
-            done.outcome,
+            done.outcome.trials,
             done.stored,
             scopes=scopes,
             baselines=space.baselines,
@@ -108,46 +109,29 @@ def measure(
         )
 
 
-def keep_baseline(
-    plan: Plan,
-    outcome: RunOutcome,
-    stored: StoredRun | None,
-    *,
-    resume_with: str = "resume",
-    **described: Unpack[Description],
-) -> Measurement:
-    """Write the baseline that a complete run makes.
+def check_complete(
+    outcome: RunOutcome, stored: StoredRun | None, *, resume_with: str = "resume"
+) -> None:
+    """Refuse a run that ended before its plan did: part of a baseline is not a baseline.
 
     Args:
-        plan: What was run.
-        outcome: What came of it.
+        outcome: What came of the run.
         stored: Where its trials are kept, if they are.
         resume_with: How the caller's user resumes a run.
-        described: What the baseline says of itself, and where it is kept.
 
     Raises:
-        BaselineError: The run ended before its plan did; part of a baseline is not a baseline.
+        BaselineError: The run ended early.
         RunInterrupted: Somebody stopped it.
     """
-    if outcome.stop.is_premature:
-        raise _incomplete(outcome, stored, resume_with)
-    return write_baseline(plan, outcome.trials, stored, **described)
-
-
-class Description(TypedDict, total=False):
-    """What a baseline says of itself beside its counts, and where it is kept."""
-
-    scopes: Required[Mapping[str, CriterionScope]]
-    """What each criterion was asked of, as of before the first trial."""
-    baselines: Required[Path]
-    """The folder that baselines are kept in."""
-    created_at: Required[datetime]
-    identifier: str | None
-    """By default the contract and the moment."""
-    valid_days: float | None
-    """How long it is taken to stay representative."""
-    grace_days: float
-    """How long after that it is still admitted, with a warning."""
+    if not outcome.stop.is_premature:
+        return
+    where = ""
+    if stored is not None:
+        where = f" Its trials are kept in {stored.path}: go on with {resume_with}."
+    message = f"no baseline was written: {outcome.message or outcome.stop}.{where}"
+    if outcome.stop is StopReason.INTERRUPTED:
+        raise RunInterrupted(message)
+    raise BaselineError(message)
 
 
 def write_baseline(
@@ -162,7 +146,19 @@ def write_baseline(
     valid_days: float | None = None,
     grace_days: float = 0.0,
 ) -> Measurement:
-    """Count trials into a baseline and write its file; see `Description`."""
+    """Count trials into a baseline and write its file.
+
+    Args:
+        plan: What was run.
+        trials: All of its trials.
+        stored: Where they are kept, if they are.
+        scopes: What each criterion was asked of, as of before the first trial.
+        baselines: The folder that baselines are kept in.
+        created_at: When the measurement ended.
+        identifier: By default the contract and the moment.
+        valid_days: How long it is taken to stay representative.
+        grace_days: How long after that it is still admitted, with a warning.
+    """
     from trialwise.stores.baselines import BaselineStore
 
     files = BaselineStore(baselines)
@@ -186,17 +182,6 @@ def write_baseline(
     )
     path = None if stored is None else stored.path
     return Measurement(baseline, files.save(baseline), tuple(trials), path)
-
-
-def _incomplete(
-    outcome: RunOutcome, stored: StoredRun | None, resume_with: str
-) -> BaselineError | RunInterrupted:
-    where = ""
-    if stored is not None:
-        where = f" Its trials are kept in {stored.path}: go on with {resume_with}."
-    message = f"no baseline was written: {outcome.message or outcome.stop}.{where}"
-    interrupted = outcome.stop is StopReason.INTERRUPTED
-    return RunInterrupted(message) if interrupted else BaselineError(message)
 
 
 def _count(

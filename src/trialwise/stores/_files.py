@@ -10,14 +10,22 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from trialwise.errors import TrialwiseError
 
-__all__ = ["StoreUnusable", "disk_trouble", "read_json", "safe_name", "sync_folder", "write_json"]
+__all__ = [
+    "StoreUnusable",
+    "disk_trouble",
+    "read_json",
+    "replace_file",
+    "safe_name",
+    "sync_folder",
+    "write_json",
+]
 
 
 _FULL = "Free some space and go on: whatever was kept before is still there."
@@ -95,24 +103,30 @@ def sync_folder(folder: Path) -> None:
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Put a file in its place at once, or leave what was there."""
     pieces: list[str] = []
-    _spread(value, "", pieces.append)
+    _write_value(value, "", pieces.append)
     text = "".join(pieces) + "\n"
     try:
         data = text.encode()
     except UnicodeEncodeError:  # half a surrogate pair, which only an escape can carry
         data = json.dumps(value, allow_nan=False, indent=2).encode("ascii")
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with disk_trouble(path, "write it"):
-        try:
-            with open(part, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, path)
-        except OSError:
-            part.unlink(missing_ok=True)
-            raise
-        sync_folder(path.parent)
+        replace_file(path, data)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """All of a file or nothing, safe from a power cut."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(part, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+    sync_folder(path.parent)
 
 
 def read_json(path: Path, form: str, *earlier: str) -> dict[str, Any]:
@@ -138,7 +152,7 @@ def read_json(path: Path, form: str, *earlier: str) -> dict[str, Any]:
     return content
 
 
-def _spread(value: Any, margin: str, put: Callable[[str], object]) -> None:
+def _write_value(value: Any, margin: str, put: Callable[[str], object]) -> None:
     """JSON for people and for diffs: numbers side by side, everything else line by line.
 
     Args:
@@ -161,7 +175,7 @@ def _spread(value: Any, margin: str, put: Callable[[str], object]) -> None:
     between = f"{opening}\n{inner}"
     for name, part in value.items() if isinstance(value, dict) else enumerate(value):
         put(f"{between}{_ENCODE(name)}: " if named else between)
-        _spread(part, inner, put)
+        _write_value(part, inner, put)
         between = f",\n{inner}"
     put(f"\n{margin}{closing}")
 

@@ -7,9 +7,8 @@ passed over: to find no baseline where there is a damaged one would be a quiet l
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import datetime
 from hashlib import sha256
@@ -19,7 +18,7 @@ from typing import Any
 from trialwise.errors import BaselineError
 from trialwise.model.baseline import Baseline, CriterionBaseline
 from trialwise.model.claim import Claim
-from trialwise.stores._files import safe_name
+from trialwise.stores._files import replace_file, safe_name
 from trialwise.validation import require_count
 
 __all__ = ["BaselineStore"]
@@ -57,11 +56,11 @@ class BaselineStore:
                 written to.
         """
         path = self.path_of(baseline)
-        known = self._known(path)
+        known = self._find_known(path)
         if known is None:
             with _accessing(path, "the baseline cannot be written"):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                _write(path, _pretty(_document(baseline)) + "\n")
+                replace_file(path, f"{_pretty(_document(baseline))}\n".encode())
         elif known != baseline:
             raise BaselineError(
                 f"{path}: there is another baseline of this identifier, and a baseline is never "
@@ -122,12 +121,12 @@ class BaselineStore:
         Promoting one that is there already changes nothing.
         """
         baseline = self.load(path)
-        known = self._known(self.path_of(baseline))
+        known = self._find_known(self.path_of(baseline))
         next_epoch = self.next_epoch(baseline.contract, baseline.covariates)
         return self.save(replace(baseline, epoch=next_epoch if known is None else known.epoch))
 
-    def prune(self, keep: int, *, contract: str | None = None) -> list[Path]:
-        """Delete all but the newest few of each index; the deleted files.
+    def list_old(self, keep: int, *, contract: str | None = None) -> list[Path]:
+        """All but the newest few of each index.
 
         Args:
             keep: How many to keep of each index, at least 1.
@@ -138,7 +137,11 @@ class BaselineStore:
         for path, baseline in self.all(contract):
             index = (baseline.contract, frozenset(baseline.covariates.items()))
             indexes.setdefault(index, []).append(path)
-        old = [path for paths in indexes.values() for path in paths[:-keep]]
+        return [path for paths in indexes.values() for path in paths[:-keep]]
+
+    def prune(self, keep: int, *, contract: str | None = None) -> list[Path]:
+        """Delete what `list_old` lists; the deleted files."""
+        old = self.list_old(keep, contract=contract)
         for path in old:
             with _accessing(path, "the baseline cannot be deleted"):
                 path.unlink(missing_ok=True)
@@ -147,7 +150,7 @@ class BaselineStore:
     def _contract(self, contract: str) -> Path:
         return self._folder / safe_name(contract)
 
-    def _known(self, path: Path) -> Baseline | None:
+    def _find_known(self, path: Path) -> Baseline | None:
         with _accessing(path, "the baseline cannot be looked up"):
             return self.load(path) if path.exists() else None
 
@@ -168,26 +171,6 @@ def _entries(folder: Path) -> list[Path]:
             return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
         except FileNotFoundError:
             return []
-
-
-def _write(path: Path, text: str) -> None:
-    """All of it or nothing, safe from a power cut."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 # To a document --------------------------------------------------------------------------------
@@ -217,18 +200,9 @@ def _document(baseline: Baseline) -> dict[str, Any]:
 
 
 def _criterion(one: CriterionBaseline) -> dict[str, Any]:
-    return {
-        "trials": one.trials,
-        "passed": one.passed,
-        "rate": round(one.rate, 6),
-        "condition": one.condition,
-        "transform": one.transform,
-        "no_value": one.no_value,
-        "structure": one.structure,
-        "postconditions": list(one.postconditions),
-        "sampling": one.sampling,
-        "sampling_fingerprint": one.sampling_fingerprint,
-    }
+    counts = {"trials": one.trials, "passed": one.passed, "rate": round(one.rate, 6)}
+    rest = {name: getattr(one, name) for name in _CRITERION}
+    return {**counts, **rest, "postconditions": list(one.postconditions)}
 
 
 def _expires(baseline: Baseline) -> str | None:

@@ -14,7 +14,14 @@ from trialwise.cli.plan.answer import (
     trials_option,
     written,
 )
-from trialwise.cli.plan.option_types import LIMIT, PERCENTILE, RATE, SUCCESSES, TRIALS
+from trialwise.cli.plan.option_types import (
+    LIMIT,
+    PERCENTILE,
+    RATE,
+    SUCCESSES,
+    TRIALS,
+    UNNAMED_LIMIT,
+)
 
 __all__ = ["FORMS"]
 
@@ -82,7 +89,7 @@ def regression_form(**given: Any) -> int:
     "--limit",
     type=LIMIT,
     is_flag=False,
-    flag_value=LIMIT.UNNAMED,
+    flag_value=UNNAMED_LIMIT,
     metavar="[TIME]",
     help="Show an explicit limit, such as 500ms.",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -17,6 +17,7 @@ __all__ = [
     "RATE",
     "SUCCESSES",
     "TRIALS",
+    "UNNAMED_LIMIT",
     "USD",
     "option_name",
     "refusal",
@@ -38,91 +39,61 @@ def option_name(param: click.Parameter | None) -> str:
 
 
 class _Written(click.ParamType[Any]):
-    """A value read from what was written, exactly: 90% is 9/10, not nine tenths of a double."""
+    """A value read from what was written, exactly: 90% is 9/10, not nine tenths of a double.
 
-    allowed = ""
+    Args:
+        name: What a help page calls it.
+        allowed: What must be written, as the rest of a sentence after "must".
+        read: The value of a text, or None where the text is not one.
+    """
 
-    @abstractmethod
-    def read(self, text: str) -> object | None:
-        """The value, or None where the text is not one."""
+    def __init__(self, name: str, allowed: str, read: Callable[[str], object | None]) -> None:
+        self.name = name
+        self._allowed = allowed
+        self._read = read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
             return value
-        result = self.read(value.strip())
+        result = self._read(value.strip())
         if result is None:
             name = option_name(param) if ctx else "the value"
-            raise refusal(name, repr(value), self.allowed)
+            raise refusal(name, repr(value), self._allowed)
         return result
 
 
-class _Rate(_Written):
-    name = "rate"
-    allowed = "be a rate such as 90% or 0.9"
-
-    def read(self, text: str) -> float | None:
-        return rate(text)
-
-
-class _Percentile(_Written):
-    name = "percentile"
-    allowed = "be a percentile such as 95, p95 or 0.95"
-
-    def read(self, text: str) -> float | None:
-        digits = text.removeprefix("p")
-        value = number(digits)
-        # From 1 on it counts hundredths, with or without their sign.
-        return rate(digits if value is None or value < 1 else f"{digits}%")
+def _read_percentile(text: str) -> float | None:
+    digits = text.removeprefix("p")
+    value = number(digits)
+    # From 1 on it counts hundredths, with or without their sign.
+    return rate(digits if value is None or value < 1 else f"{digits}%")
 
 
-class _Usd(_Written):
-    name = "usd"
-    allowed = "be an amount in dollars above 0, such as 0.02 or $0.02"
-
-    def read(self, text: str) -> float | None:
-        return money(text) or None
+def _read_duration(text: str) -> float | None:
+    return duration(text, bare=True)
 
 
-class _Duration(_Written):
-    name = "time"
-    allowed = "be a time above 0, such as 3s, 500ms, 2m or a number of seconds"
-
-    def read(self, text: str) -> float | None:
-        return duration(text, bare=True)
-
-
-class _Limit(_Duration):
-    """A time, or that there is one: `--limit` alone asks for a limit without naming it."""
-
-    UNNAMED = "unnamed"
-
-    def read(self, text: str) -> float | None:
-        return 0.0 if text == self.UNNAMED else super().read(text)
+def _read_successes(text: str) -> tuple[int, int] | None:
+    found = re.fullmatch(r"(\d{1,9})\s*/\s*(\d{1,9})", text)
+    if found is None or not int(found[1]) <= int(found[2]) > 0:
+        return None
+    return int(found[1]), int(found[2])
 
 
-class _Successes(_Written):
-    name = "k/n"
-    allowed = "be successes of at least as many trials, such as 951/1000"
-
-    def read(self, text: str) -> tuple[int, int] | None:
-        found = re.fullmatch(r"(\d{1,9})\s*/\s*(\d{1,9})", text)
-        if found is None or not int(found[1]) <= int(found[2]) > 0:
-            return None
-        return int(found[1]), int(found[2])
+def _read_trials(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"\d{1,9}", text) and int(text) > 0 else None
 
 
-class _Trials(_Written):
-    name = "n"
-    allowed = "be a whole number of at least 1"
+#: `--limit` alone asks for a limit without naming it.
+UNNAMED_LIMIT = "unnamed"
+_TIME = "be a time above 0, such as 3s, 500ms, 2m or a number of seconds"
+_DOLLARS = "be an amount in dollars above 0, such as 0.02 or $0.02"
+_OF_TRIALS = "be successes of at least as many trials, such as 951/1000"
 
-    def read(self, text: str) -> int | None:
-        return int(text) if re.fullmatch(r"\d{1,9}", text) and int(text) > 0 else None
-
-
-RATE = _Rate()
-PERCENTILE = _Percentile()
-USD = _Usd()
-DURATION = _Duration()
-LIMIT = _Limit()
-SUCCESSES = _Successes()
-TRIALS = _Trials()
+RATE = _Written("rate", "be a rate such as 90% or 0.9", rate)
+PERCENTILE = _Written("percentile", "be a percentile such as 95, p95 or 0.95", _read_percentile)
+USD = _Written("usd", _DOLLARS, lambda text: money(text) or None)
+DURATION = _Written("time", _TIME, _read_duration)
+LIMIT = _Written("time", _TIME, lambda text: 0.0 if text == UNNAMED_LIMIT else _read_duration(text))
+SUCCESSES = _Written("k/n", _OF_TRIALS, _read_successes)
+TRIALS = _Written("n", "be a whole number of at least 1", _read_trials)

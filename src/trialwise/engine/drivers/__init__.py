@@ -10,7 +10,7 @@ A driver decides how and where a trial runs, and nothing else. Its duties:
 - It hands every completed trial to `Ledger.count`, which makes it durable and then counts it. The
   order of completion does not matter: streams count in the order of inputs.
 - It waits for what is in flight, or cancels it where `RunState.lets_go`, and reports what will
-  never complete with `RunState.abandoned` or `RunState.let_go`.
+  never complete with `RunState.abandon` or `RunState.let_go`.
 - It ends the run with `RunState.stop` where the service, the log or a person ends it.
 
 To run trials in processes, with Dask or with Ray, write an `Executor`: `blocking_driver` does the
