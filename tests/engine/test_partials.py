@@ -363,10 +363,10 @@ def test_what_nobody_waited_for_counts_toward_the_budget() -> None:
 
     meter.abandon([PARTIAL, PARTIAL])
     assert (2 * (33 + 7), 2 * (0.25 + 0.125)) == (meter.abandoned_tokens, meter.abandoned_usd)
-    assert meter.exhausted(0) is None
+    assert meter.find_limit(0) is None
 
     meter.abandon([PARTIAL])
-    spent = meter.exhausted(0)
+    spent = meter.find_limit(0)
     assert spent is not None
     assert StopReason.MONEY_BUDGET is spent[0]
 

@@ -20,7 +20,7 @@ def test_a_design_is_searched_for_once(tmp_path: Path, monkeypatch: pytest.Monke
 
     cache = FileDesignCache(tmp_path)
     first = SequentialDesign.optimal(*CLAIM, cap=40, cache=cache)
-    monkeypatch.setattr(shipped_designs, "_search_design", lambda *_: pytest.fail("searched again"))
+    monkeypatch.setattr(shipped_designs, "search_design", lambda *_: pytest.fail("searched again"))
 
     assert first == SequentialDesign.optimal(*CLAIM, cap=40, cache=cache)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
+from trialwise.cli.selecting import suite_option
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Document, Tone
@@ -22,13 +23,7 @@ __all__ = ["Check", "Status", "command"]
 
 
 @click.command("doctor")
-@click.option(
-    "-s",
-    "--suite",
-    "file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The suite file. Default: trialwise.yaml in this folder or above.",
-)
+@suite_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 def command(file: Path | None, as_json: bool) -> int:
     """Check this machine and this suite: what is there, what is missing, what to do.
