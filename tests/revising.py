@@ -99,8 +99,8 @@ def _finding_changes(finding: Finding, changes: dict[str, Any]) -> dict[str, Any
     if found.keys() <= {one.name for one in dataclasses.fields(evidence)}:
         evidence = dataclasses.replace(evidence, **found)
     elif found:
-        known = {name: getattr(finding, name) for name in _EVIDENCE}
-        evidence = PatchedEvidence(**(known | found))
+        known = {name: getattr(evidence, name, None) for name in _EVIDENCE}
+        evidence = PatchedEvidence(**(known | {"design": finding.design} | found))
     counts = finding.counts
     if found := take(_COUNTS):
         usual = TrialCounts(

@@ -230,7 +230,7 @@ def test_a_whole_run_carries_its_interval_and_its_statement() -> None:
     finding = only(judged(plan(FIFTY, curtail=False), outcomes([True] * 28 + [False] * 2)))
     assert finding.interval == wilson_interval(28, 30, confidence=0.95)
     assert "not a posterior probability" in finding.confidence_statement
-    assert finding.null.startswith("p ≤ 0.8")
+    assert finding.words.null.startswith("p ≤ 0.8")
     assert finding.stop is StopReason.COMPLETE
 
 

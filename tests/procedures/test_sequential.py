@@ -288,8 +288,8 @@ def test_the_hypotheses_are_the_two_rates() -> None:
     """H0 is the good rate, since a FAIL is what must be rare there."""
     finding = decided(13, 0)
 
-    assert finding.null.startswith("p ≥ 0.9,")
-    assert finding.alternative.startswith("p ≤ 0.8,")
+    assert finding.words.null.startswith("p ≥ 0.9,")
+    assert finding.words.alternative.startswith("p ≤ 0.8,")
     assert "not the probability that this verdict is wrong" in finding.confidence_statement
 
 

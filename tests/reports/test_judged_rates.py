@@ -197,7 +197,7 @@ def test_each_input_has_its_own_correction() -> None:
     found = finding(record)
     root = tree(record)
 
-    assert None is found.judged is found.judged_otherwise
+    assert None is found.judged is found.evidence.judged_otherwise
     assert 4 == sum(part.judged is not None for part in found.by_input)
     assert 4 == len(list(by_class(root, "strip", "dashed", "depth2")))
     assert not [one for one in by_class(root, "part") if CORRECTED in map(words, one)]

@@ -189,13 +189,13 @@ def test_a_guardrail_is_bounded_only_as_far_as_its_claim_reaches(tmp_path: Path)
     )
     result = tw.run(contract, trials=400, curtail=False, seed=3, store=tmp_path)
     finding = result.verdict.findings[0]
-    assert finding.containment is not None
-    assert finding.containment_strata is not None
-    assert finding.containment_strata.weakest == "self-harm"
+    assert finding.evidence.containment is not None
+    assert finding.evidence.containment_strata is not None
+    assert finding.evidence.containment_strata.weakest == "self-harm"
     expected = residual_harm_bound(
-        finding.containment.error_upper,
+        finding.evidence.containment.error_upper,
         0.001,
         prevalence_source="pre-guardrail",
         miss_confidence=0.95,
     )
-    assert finding.residual == expected
+    assert finding.evidence.residual == expected

@@ -10,7 +10,7 @@ evidence                                what reports need, and what a decision r
 verdict                                 findings, and the verdict that keeps them
 baseline                                what was observed of an earlier version
 run                                     a run as it is kept
-codec (`_forms`, `lines`)               values as plain JSON and back
+codec (`_forms`, `_hints`, `lines`)     values as plain JSON and back
 fingerprint                             short names of contents
 upgrade                                 records of earlier versions
 """

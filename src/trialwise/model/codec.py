@@ -8,19 +8,15 @@ one takes its default, so that a class may grow without making earlier records u
 
 from __future__ import annotations
 
-import sys
-import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache, cached_property, partial
 from importlib import import_module
-from inspect import get_annotations
 from types import NoneType, UnionType
 from typing import Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin
 
-from trialwise import stats
 from trialwise.errors import InvalidArgument
 from trialwise.model._forms import (
     SINGLE,
@@ -32,9 +28,8 @@ from trialwise.model._forms import (
     list_of,
     mapping,
 )
+from trialwise.model._hints import LATER, read_hints
 from trialwise.model.plan import Plan
-from trialwise.model.verdict import ProcedureDesign
-from trialwise.stats import sequential
 from trialwise.stats.result_types import Undefined
 
 __all__ = ["from_plain", "to_plain"]
@@ -98,7 +93,7 @@ class _Record:
 
     @cached_property
     def _fields(self) -> list[tuple[str, Form]]:
-        hints = _hints(self._cls)
+        hints = read_hints(self._cls)
         # What a class derives from its other fields is not written.
         return [(one.name, _form(hints[one.name])) for one in fields(self._cls) if one.init]
 
@@ -111,7 +106,7 @@ class _Record:
         return {name: form.decode for name, form in self._fields}
 
     @cached_property
-    def _required(self) -> frozenset[str]:
+    def _required_fields(self) -> frozenset[str]:
         return frozenset(
             one.name
             for one in fields(self._cls)
@@ -147,11 +142,11 @@ class _Record:
         except Misfit as misfit:
             misfit.steps.append(f".{name}")
             raise
-        if missing := self._required - given.keys():
+        if missing := self._required_fields - given.keys():
             raise Misfit(plain, f"hold {', '.join(map(repr, sorted(missing)))}")
-        return self._made(given)
+        return self._make(given)
 
-    def _made(self, given: dict[str, Any]) -> Any:
+    def _make(self, given: dict[str, Any]) -> Any:
         try:
             return self._cls(**given)
         except InvalidArgument as error:
@@ -258,7 +253,7 @@ def _union(members: tuple[Any, ...]) -> Form:
     forms = {member: _form(member) for member in members}
     classes: list[Any] = [one for one in members if _is_class(one)]
     if len(classes) > 1:
-        forms |= {one: _tagged(_name(one), forms[one]) for one in classes}
+        forms |= {one: _add_tag(_name(one), forms[one]) for one in classes}
     decoders = _decoders(forms, classes)
 
     @cache
@@ -301,7 +296,7 @@ def _name(member: Any) -> str:
     return member.__name__ if isinstance(member, type) else str(member)
 
 
-def _tagged(name: str, form: Form) -> Form:
+def _add_tag(name: str, form: Form) -> Form:
     return Form(
         kinds=form.kinds,
         holds=form.holds,
@@ -396,63 +391,16 @@ def _class(cls: type | ForwardRef) -> Form:
     raise TypeError(f"{cls.__name__} has no plain form")
 
 
-# --- Names in hints ---------------------------------------------------------------------------
-
-#: Dataclasses that a module may name for the type checker alone, and what each is imported from.
-_LATER = {
-    **dict.fromkeys(dir(stats), stats.__name__),
-    **dict.fromkeys(dir(sequential), sequential.__name__),
-    "BaselineReference": "trialwise.model.baseline",
-    **dict.fromkeys(("Metrics", "Reliability", "Stability"), "trialwise.model.gate"),
-    "GateFinding": "trialwise.model.metrics",
-    **dict.fromkeys(("CriterionPlan", "Plan"), "trialwise.model.plan"),
-}
-
-
-def _hints(cls: type) -> dict[str, Any]:
-    """The types of a class's fields."""
-    hints: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
-        # A text is read in the module that declares the field, which may be another's.
-        names = _Names(vars(sys.modules[base.__module__]))
-        for name, hint in get_annotations(base).items():
-            hints[name] = eval(hint, vars(typing), names) if isinstance(hint, str) else hint
-    return hints
-
-
-class _Names(dict[str, Any]):
-    """What the hints of a module may name.
-
-    An alias may be a text at run time, so that its module need not import `typing`. A class may be
-    imported for the type checker alone, so that a run by one method does not load the results of
-    all others: it stays a name until there is a value of it.
-    """
-
-    def __init__(self, module: Mapping[str, Any]) -> None:
-        super().__init__()
-        self._module = module
-
-    def __missing__(self, name: str) -> Any:
-        if name in self._module:
-            found = self._module[name]
-            return eval(found, vars(typing), self) if isinstance(found, str) else found
-        if name == ProcedureDesign.__name__:  # the alias `Design` is used in other modules, too
-            return ProcedureDesign
-        if name in _LATER:
-            return ForwardRef(name)
-        raise KeyError(name)
-
-
 def _later(name: str) -> Form:
     """The form of a dataclass whose module is loaded by the first value of it."""
 
     @cache
     def form() -> Form:
-        return _form(getattr(import_module(_LATER[name]), name))
+        return _form(getattr(import_module(LATER[name]), name))
 
     return Form(
         kinds=frozenset({dict}),
-        holds=lambda cls: cls.__name__ == name and cls.__module__.startswith(_LATER[name]),
+        holds=lambda cls: cls.__name__ == name and cls.__module__.startswith(LATER[name]),
         encode=lambda value: form().encode(value),
         decode=lambda plain: form().decode(plain),
     )

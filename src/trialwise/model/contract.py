@@ -221,19 +221,19 @@ class Contract:
 
     def gate_experiment(self, gate: Gate) -> str:
         """The sampling whose runs a gate is about."""
-        return self._named(gate.sampling, gate.name)
+        return self._find_named(gate.sampling, gate.name)
 
     def experiment_of(self, criterion: Criterion) -> str:
         """The sampling a criterion runs over."""
-        return self._named(criterion.sampling, f"criterion {criterion.name!r}")
+        return self._find_named(criterion.sampling, f"criterion {criterion.name!r}")
 
     @property
     def latency_experiment(self) -> str:
         """The sampling whose latencies are decided."""
         assert self.latency is not None
-        return self._named(self.latency.sampling, "latency")
+        return self._find_named(self.latency.sampling, "latency")
 
-    def _named(self, sampling: str | None, whose: str) -> str:
+    def _find_named(self, sampling: str | None, whose: str) -> str:
         if sampling is not None:
             return sampling
         if len(self.samplings) == 1:
@@ -243,17 +243,17 @@ class Contract:
 
     def with_inputs(self, sampling: Any) -> Contract:
         """The same promise, tried on other inputs."""
-        return self._changed(sampling=sampling)
+        return self._change(sampling=sampling)
 
     def with_service(self, service: Any) -> Contract:
         """The same promise of another service, such as a recording of this one."""
-        return self._changed(service=service)
+        return self._change(service=service)
 
     def with_criteria(self, criteria: Sequence[Criterion]) -> Contract:
         """The same service on the same inputs, held to other criteria."""
-        return self._changed(criteria=criteria)
+        return self._change(criteria=criteria)
 
-    def _changed(self, **changes: Any) -> Contract:
+    def _change(self, **changes: Any) -> Contract:
         from dataclasses import fields
 
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.init}

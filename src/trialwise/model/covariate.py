@@ -106,7 +106,7 @@ def resolve_covariates(
         if covariate.kind in _BY_CLOCK:
             profile[covariate.name] = _by_clock(covariate, now)
         else:
-            profile[covariate.name] = _given(covariate, environment)
+            profile[covariate.name] = _read_given(covariate, environment)
     return profile
 
 
@@ -139,7 +139,7 @@ def _zone(name: str) -> tzinfo:
         raise InvalidArgument("zone", name, allowed) from None
 
 
-def _given(covariate: Covariate, environment: Mapping[str, str]) -> str:
+def _read_given(covariate: Covariate, environment: Mapping[str, str]) -> str:
     if covariate.value is not None:
         return covariate.value
     assert covariate.environment is not None

@@ -89,9 +89,9 @@ def _plain(value: object, describe: Describe | None, within: tuple[int, ...]) ->
         if describe is not None and (described := describe(value)) is not None:
             return _plain(described, None, within)
         if len(within) >= _DEEPEST:
-            return _shown(value)
+            return _show(value)
         inside = (*within, id(value))
-        return _composed(value, lambda part: _plain(part, describe, inside))
+        return _compose(value, lambda part: _plain(part, describe, inside))
     except Exception:  # an object of the user's may raise anything from any method
         return {"$type": _type(value)}
 
@@ -107,15 +107,15 @@ def _scalar(value: str | float | None) -> Any:
     return float(value) if math.isfinite(value) else {"$float": repr(float(value))}
 
 
-def _composed(value: object, plain: Callable[[object], Any]) -> Any:
+def _compose(value: object, plain: Callable[[object], Any]) -> Any:
     if isinstance(value, Mapping):
         if all(isinstance(key, str) and not key.startswith("$") for key in value):
             return {str.__str__(key): plain(part) for key, part in value.items()}
-        return {"$pairs": _sorted([plain(key), plain(part)] for key, part in value.items())}
+        return {"$pairs": _sort([plain(key), plain(part)] for key, part in value.items())}
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
     if isinstance(value, set | frozenset):
-        return {"$set": _sorted(plain(part) for part in value)}
+        return {"$set": _sort(plain(part) for part in value)}
     if isinstance(value, bytes | bytearray):
         return {"$bytes": sha256(value).hexdigest()}
     return _object(value, plain)
@@ -131,7 +131,7 @@ def _object(value: object, plain: Callable[[object], Any]) -> Any:
         return {"$type": _type(value), **contents}
     if type(value).__repr__ is object.__repr__ and hasattr(value, "__dict__"):
         return {"$type": _type(value), "fields": plain(vars(value))}
-    return _shown(value)
+    return _show(value)
 
 
 def _buffer(value: object) -> dict[str, object] | None:
@@ -146,7 +146,7 @@ def _buffer(value: object) -> dict[str, object] | None:
     return {"format": view.format, "shape": shape, "$bytes": sha256(view.tobytes()).hexdigest()}
 
 
-def _shown(value: object) -> dict[str, str]:
+def _show(value: object) -> dict[str, str]:
     return {"$type": _type(value), "repr": _ADDRESS.sub("", repr(value))}
 
 
@@ -154,5 +154,5 @@ def _type(value: object) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
-def _sorted(parts: Iterable[Any]) -> list[Any]:
+def _sort(parts: Iterable[Any]) -> list[Any]:
     return sorted(parts, key=_text)

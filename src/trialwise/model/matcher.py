@@ -37,7 +37,7 @@ class Exact:
         return _is_at(number, self.value)
 
     def __str__(self) -> str:
-        return f"exactly {_shown(self.value)}"
+        return f"exactly {_show_limit(self.value)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class NumberSchema:
         return all(_within(name, number, limit) for name, _, limit in self._limits())
 
     def __str__(self) -> str:
-        return " and ".join(f"{words} {_shown(limit)}" for _, words, limit in self._limits())
+        return " and ".join(f"{words} {_show_limit(limit)}" for _, words, limit in self._limits())
 
 
 _LIMITS = {
@@ -97,7 +97,7 @@ class Not:
         return not self.matcher.holds(number)
 
     def __str__(self) -> str:
-        return f"not {_grouped(self.matcher)}"
+        return f"not {_group(self.matcher)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +114,7 @@ class AllOf:
         return all(one.holds(number) for one in self.matchers)
 
     def __str__(self) -> str:
-        return " and ".join(map(_grouped, self.matchers))
+        return " and ".join(map(_group, self.matchers))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +131,7 @@ class AnyOf:
         return any(one.holds(number) for one in self.matchers)
 
     def __str__(self) -> str:
-        return " or ".join(map(_grouped, self.matchers))
+        return " or ".join(map(_group, self.matchers))
 
 
 Matcher: TypeAlias = Exact | NumberSchema | Not | AllOf | AnyOf
@@ -181,11 +181,11 @@ def _several(argument: str, given: Sequence[Matcher]) -> tuple[Matcher, ...]:
     return matchers
 
 
-def _grouped(matcher: Matcher) -> str:
+def _group(matcher: Matcher) -> str:
     several = isinstance(matcher, AllOf | AnyOf) and len(matcher.matchers) > 1
     both = isinstance(matcher, NumberSchema) and " and " in str(matcher)
     return f"({matcher})" if several or both else str(matcher)
 
 
-def _shown(number: float) -> str:
+def _show_limit(number: float) -> str:
     return f"{number:.10g}"

@@ -111,8 +111,8 @@ class ToolCall:
             name=_text(told.get("name")),
             server=_text(told.get("server")),
             args=told.get("args", told.get("arguments")),
-            result=_said(told.get("result")),
-            error=_said(told.get("error")),
+            result=_state(told.get("result")),
+            error=_state(told.get("error")),
             started_s=_amount(told.get("started_s")),
             duration_s=_amount(told.get("duration_s", told.get("latency_s"))),
             turn=_count(told.get("turn")) or None,
@@ -209,7 +209,7 @@ class Trace:
         if not isinstance(calls, list | tuple):
             return None
         return cls(
-            tool_calls=_bounded(calls, ToolCall.from_dict, MAX_CALLS),
+            tool_calls=_bound_text(calls, ToolCall.from_dict, MAX_CALLS),
             omitted_calls=max(0, len(calls) - MAX_CALLS),
             usage=reply.usage,
             cost_usd=reply.cost_usd,
@@ -252,8 +252,8 @@ class Trace:
         calls = _items(envelope.get("tool_calls"))
         turns = [turn for turn in _items(conversation.get("turns")) if isinstance(turn, Mapping)]
         return cls(
-            turns=_bounded(turns, _turn, MAX_TURNS),
-            tool_calls=_bounded(calls, ToolCall.from_dict, MAX_CALLS),
+            turns=_bound_text(turns, _turn, MAX_TURNS),
+            tool_calls=_bound_text(calls, ToolCall.from_dict, MAX_CALLS),
             usage=_usage(tokens.get("input"), tokens.get("output")),
             total_tokens=_count(tokens.get("total")),
             cost_usd=_amount(envelope.get("cost_usd")),
@@ -274,10 +274,10 @@ def _cut_fields(value: object, **limits: int) -> None:
         if text is not None and not isinstance(text, str):
             raise InvalidArgument(name, text, "be text")
         if text is not None and len(text) > limit:
-            object.__setattr__(value, name, _cut(text, limit))
+            object.__setattr__(value, name, _shorten(text, limit))
 
 
-def _cut(text: str, limit: int) -> str:
+def _shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -293,7 +293,7 @@ def _plain(args: Any) -> Any:
     if args is None:
         return None
     if isinstance(args, str):
-        return _cut(args, MAX_ARGS)
+        return _shorten(args, MAX_ARGS)
     try:
         text = json.dumps(args, ensure_ascii=False, allow_nan=False)
         if len(text) <= MAX_ARGS:
@@ -301,12 +301,12 @@ def _plain(args: Any) -> Any:
         # Cut text is no JSON any more, so that no check takes a part of the arguments for all; the
         # digest of all of them keeps equal calls equal and others apart.
         whole = json.dumps(args, ensure_ascii=False, allow_nan=False, sort_keys=True)
-        return _cut(whole, MAX_ARGS - _DIGEST) + fingerprint(whole)[:_DIGEST]
+        return _shorten(whole, MAX_ARGS - _DIGEST) + fingerprint(whole)[:_DIGEST]
     except (TypeError, ValueError, RecursionError):
-        return _cut(_shown(args), MAX_ARGS)
+        return _shorten(_show(args), MAX_ARGS)
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     try:
         return repr(value)
     except Exception as error:  # somebody's own __repr__ may raise anything
@@ -316,7 +316,7 @@ def _shown(value: object) -> str:
 # --- Reading what somebody else wrote -----------------------------------------------------------
 
 
-def _bounded(items: Iterable[Any], read: Callable[[Any], T], most: int) -> tuple[T, ...]:
+def _bound_text(items: Iterable[Any], read: Callable[[Any], T], most: int) -> tuple[T, ...]:
     return tuple(read(item) for _, item in zip(range(most), items, strict=False))
 
 
@@ -336,7 +336,7 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _said(value: object) -> str | None:
+def _state(value: object) -> str | None:
     """A result or an error as text; `false` is how some say that there was none."""
     import json
 

@@ -33,6 +33,8 @@ from trialwise.stats.refusal import Refusal
 from trialwise.stats.result_types import Decision, Interval, Rule
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     # A run is decided by one or two of these methods and must not load them all; `codec` finds
     # each by its name, once there is a value of it. Neither has every run gates.
     from trialwise.model.metrics import GateFinding
@@ -42,14 +44,11 @@ if TYPE_CHECKING:
         ComplianceCutoff,
         ExactCorpusRate,
         FiniteCorpusCutoff,
-        GuardrailBound,
         JudgedDecision,
         LatencyLimitDecision,
         OrderStatisticBound,
         PrecedenceThreshold,
         RegressionCutoff,
-        ResidualHarm,
-        StratifiedContainment,
         StratifiedEstimate,
     )
     from trialwise.stats.sequential import SequentialDesign
@@ -93,6 +92,13 @@ class ObservedRate(StrEnum):
     BELOW_THRESHOLD = "BELOW_THRESHOLD"
     NOT_APPLICABLE = "NOT_APPLICABLE"
 
+    @classmethod
+    def from_gap(cls, gap: Fraction) -> ObservedRate:
+        """Where a rate stands that differs from the threshold by so much, in rationals."""
+        if gap == 0:
+            return cls.AT_THRESHOLD
+        return cls.ABOVE_THRESHOLD if gap > 0 else cls.BELOW_THRESHOLD
+
 
 class Caution(StrEnum):
     """What an operator should know before acting on a finding (companion §10.2)."""
@@ -104,6 +110,14 @@ class Caution(StrEnum):
     FEASIBILITY_REFUSED = "FEASIBILITY_REFUSED"
     ZERO_EVALUABLE = "ZERO_EVALUABLE"
     CONFIGURATION_ERROR = "CONFIGURATION_ERROR"
+
+    @classmethod
+    def for_decision(cls, decision: Decision, observed: ObservedRate) -> Caution:
+        """What to know of a PASS or a FAIL, by where the observed rate stands."""
+        if decision is Decision.PASS:
+            return cls.ADEQUATE_POWER
+        is_below = observed is ObservedRate.BELOW_THRESHOLD
+        return cls.FAIL_CLEAR if is_below else cls.STRANDS_DISAGREE
 
 
 Design: TypeAlias = (
@@ -282,26 +296,6 @@ class Finding:
         """The rate corrected for a judge's errors, where they were measured."""
         return self.evidence.judged
 
-    @property
-    def judged_otherwise(self) -> JudgedDecision | None:
-        """The same by the other correction, which has to agree."""
-        return self.evidence.judged_otherwise
-
-    @property
-    def containment(self) -> GuardrailBound | None:
-        """What a challenge sampling says of a guardrail, where its claim reaches that far."""
-        return self.evidence.containment
-
-    @property
-    def containment_strata(self) -> StratifiedContainment | None:
-        """The same, stratum by stratum."""
-        return self.evidence.containment_strata
-
-    @property
-    def residual(self) -> ResidualHarm | None:
-        """How much harm may pass the guardrail."""
-        return self.evidence.residual
-
     # --- What the words and the counts say ----------------------------------------------------
 
     @property
@@ -318,16 +312,6 @@ class Finding:
     def label(self) -> str:
         """What to show instead of the decision, such as NO FAILURE OBSERVED."""
         return self.words.label
-
-    @property
-    def null(self) -> str:
-        """The hypothesis that is given up only for evidence."""
-        return self.words.null
-
-    @property
-    def alternative(self) -> str:
-        """What holds where the null hypothesis does not."""
-        return self.words.alternative
 
     @property
     def confidence_statement(self) -> str:

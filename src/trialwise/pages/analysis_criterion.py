@@ -281,13 +281,13 @@ def _list_strata(found: StratifiedEstimate) -> Rows:
 
 def _list_guardrail_sections(finding: Finding) -> Iterator[Section]:
     """The guardrail's bound with its strata and residual, where the claim reaches that far."""
-    if finding.containment is None:
+    if finding.evidence.containment is None:
         return
-    rows = _list_bound(finding.containment)
-    if finding.containment_strata is not None:
-        rows += _list_stratum_bounds(finding.containment_strata)
-    if finding.residual is not None:
-        rows += _list_residual(finding.residual)
+    rows = _list_bound(finding.evidence.containment)
+    if finding.evidence.containment_strata is not None:
+        rows += _list_stratum_bounds(finding.evidence.containment_strata)
+    if finding.evidence.residual is not None:
+        rows += _list_residual(finding.evidence.residual)
     yield make_section("GUARDRAIL BOUND", rows)
 
 

@@ -38,7 +38,7 @@ CORRECTION_NAMES = {"rectifier": "rectifier", "rogan-gladen": "Rogan–Gladen"}
 
 def list_corrections(finding: Finding) -> Iterator[JudgedDecision]:
     """What was decided by each correction that was made, the rectifier's first."""
-    made = [one for one in (finding.judged, finding.judged_otherwise) if one is not None]
+    made = [one for one in (finding.judged, finding.evidence.judged_otherwise) if one is not None]
     return iter(sorted(made, key=lambda one: one.correction != "rectifier"))
 
 

@@ -49,15 +49,15 @@ class _Doubt(NamedTuple):
     """The intents under which it is a refusal; under the others it is a caveat."""
 
 
-def _refused(text: str) -> _Doubt:
+def _refuse(text: str) -> _Doubt:
     return _Doubt(text, frozenset(Intent))
 
 
-def _refused_to_verify(text: str) -> _Doubt:
+def _refuse_to_verify(text: str) -> _Doubt:
     return _Doubt(text, frozenset({Intent.VERIFICATION}))
 
 
-def _caveat(text: str) -> _Doubt:
+def _warn(text: str) -> _Doubt:
     return _Doubt(text, frozenset())
 
 
@@ -166,7 +166,7 @@ def check_claim(
         required_rate=required_rate,
         alpha=alpha,
     )
-    found = list(_doubts(claim, plan))
+    found = list(_list_doubts(claim, plan))
     if claim.estimator is not None and not any(intent in doubt.refuses for doubt in found):
         found += _infeasible(claim, plan)
     return ClaimCheck(
@@ -175,68 +175,68 @@ def check_claim(
     )
 
 
-def _doubts(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
+def _list_doubts(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     match claim.population:
         case PopulationClaim.FIXED_INPUTS:
-            yield from _matching(claim, plan)
+            yield from _check_estimator(claim, plan)
         case PopulationClaim.SUPERPOPULATION:
-            yield from _matching(claim, plan)
+            yield from _check_estimator(claim, plan)
             yield from _superpopulation(claim, plan)
         case PopulationClaim.FINITE_CORPUS:
-            yield from _unestimated(claim)
+            yield from _check_unestimated(claim)
             yield from _finite_corpus(plan)
         case PopulationClaim.NO_GENERALISATION:
-            yield from _unestimated(claim)
+            yield from _check_unestimated(claim)
             yield from _no_generalisation(plan)
 
 
 # --- The estimator must match the estimand (§8.2.1) -----------------------------------------------
 
 
-def _matching(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
+def _check_estimator(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     estimand, estimator = claim.estimand, claim.estimator
     if estimand is TargetEstimand.NO_GENERALISATION:
-        yield _refused(
+        yield _refuse(
             "the estimand no-generalisation names no rate: claim the population no-generalisation "
             "with it, or name the rate, such as call-weighted",
         )
     if estimator is None:
-        yield from _unweighted(claim, plan)
+        yield from _check_unweighted(claim, plan)
         return
     if not plan.procedure.decides_fixed_rate:
         asked = plan.procedure.name.lower()
-        yield _refused(
+        yield _refuse(
             f"estimator={estimator} decides a required rate from a fixed number of trials, and "
             f"this is a {asked} decision: give at_least with trials, or leave the estimator out "
             "and claim fixed-inputs",
         )
     if estimator is Estimator.STRATIFIED:
-        yield from _stratified(claim, plan)
+        yield from _check_stratified(claim, plan)
         return
     if estimand.is_weighted:
-        yield _refused(
+        yield _refuse(
             f"estimator={estimator} weighs inputs alike, or calls; a {estimand} rate needs "
             "estimator=stratified",
         )
     if claim.population is PopulationClaim.FIXED_INPUTS:
-        yield _refused(
+        yield _refuse(
             f"estimator={estimator} takes the inputs as a sample of others, and a claim about "
             "fixed inputs does not: leave the estimator out, or claim a superpopulation and name "
             "it",
         )
 
 
-def _unweighted(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
+def _check_unweighted(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     """What the plain binomial rule can estimate."""
     estimand = claim.estimand
     if estimand.is_weighted:
-        yield _refused(
+        yield _refuse(
             f"a {estimand} rate needs estimator=stratified and a fixed number of trials: the plain "
             "rule counts every trial alike",
         )
     elif estimand is TargetEstimand.PROMPT_WEIGHTED and not plan.is_even:
         wide = claim.population is PopulationClaim.SUPERPOPULATION
-        yield _refused(
+        yield _refuse(
             f"inputs are repeated {min(plan.repetitions)} to {max(plan.repetitions)} times, so "
             "the plain rule does not weigh them alike as a prompt-weighted rate does: repeat "
             "every input equally often, declare call-weighted, or set "
@@ -244,11 +244,11 @@ def _unweighted(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
         )
 
 
-def _stratified(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
+def _check_stratified(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     estimand = claim.estimand
     by_stratum = estimand is TargetEstimand.STRATUM_WEIGHTED
     if estimand is TargetEstimand.CALL_WEIGHTED:
-        yield _refused(
+        yield _refuse(
             "estimator=stratified weighs inputs or strata, and a call-weighted rate weighs "
             "neither: declare the estimand (prompt-, stratum-, production- or severity-weighted), "
             "or leave the estimator out",
@@ -256,18 +256,18 @@ def _stratified(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     elif by_stratum:
         yield from _strata(plan)
     elif estimand.is_weighted and len(set(plan.weights)) <= 1:
-        yield _refused(
+        yield _refuse(
             f"a {estimand} rate needs the weight of each input, and no two differ: give the "
             "weights, or declare prompt-weighted",
         )
     if claim.population is PopulationClaim.SUPERPOPULATION and not by_stratum:
-        yield _refused(
+        yield _refuse(
             f"estimator=stratified speaks of {claim.population_name} only by strata whose inputs "
             "are a sample: declare stratum-weighted and name the strata, set estimator=prompts, "
             "or claim fixed-inputs",
         )
     if plan.draw != "balanced" or plan.trials < plan.slots:
-        yield _refused(
+        yield _refuse(
             f"every input has to be tried, which {plan.trials} {plan.draw} draws do not ensure: "
             f"draw balanced, with at least {plan.slots} trials",
         )
@@ -275,25 +275,25 @@ def _stratified(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
 
 def _strata(plan: _Plan) -> Iterator[_Doubt]:
     if not plan.strata or None in plan.strata:
-        yield _refused("a stratum-weighted rate needs every input to name its stratum")
+        yield _refuse("a stratum-weighted rate needs every input to name its stratum")
         return
     weights: dict[str | None, set[float]] = {}
     for stratum, weight in zip(plan.strata, plan.weights, strict=False):
         weights.setdefault(stratum, set()).add(weight)
     uneven = [str(name) for name, given in weights.items() if len(given) > 1]
     if uneven:
-        yield _refused(
+        yield _refuse(
             f"the inputs of stratum {uneven[0]} have different weights, and within a stratum "
             "trials count alike: give them one weight, or declare production-weighted or "
             "severity-weighted",
         )
 
 
-def _unestimated(claim: Claim) -> Iterator[_Doubt]:
+def _check_unestimated(claim: Claim) -> Iterator[_Doubt]:
     """Claims about a corpus or a run count; they estimate nothing."""
     if claim.estimator is not None or claim.estimand.is_weighted:
         asked = claim.estimand if claim.estimator is None else f"estimator={claim.estimator}"
-        yield _refused(
+        yield _refuse(
             f"a {claim.population} claim counts its trials alike and has no use for {asked}: leave "
             "it out, or claim fixed-inputs with estimator=stratified",
         )
@@ -306,20 +306,20 @@ def _superpopulation(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     name, estimator = claim.population_name, claim.estimator
     by_input = estimator in (Estimator.PROMPTS, Estimator.KORN_GRAUBARD)
     if plan.is_clustered and not by_input:
-        yield _refused_to_verify(_too_few_inputs(claim, plan))
+        yield _refuse_to_verify(_too_few_inputs(claim, plan))
     if by_input and plan.inputs < 2:
-        yield _refused_to_verify(
+        yield _refuse_to_verify(
             f"one input says nothing about how inputs differ, so nothing about {name}: give at "
             "least two, or claim fixed-inputs"
         )
     argument = claim.representativeness.strip() or "none is recorded"
     counted = "input" if by_input else "trial"
-    yield _caveat(
+    yield _warn(
         f"Every {counted} is taken as an independent draw from {name}; the argument that the "
         f"inputs represent it: {argument}.",
     )
     if estimator is Estimator.KORN_GRAUBARD:
-        yield _caveat(
+        yield _warn(
             "korn-graubard is optimistic where few inputs are bad: a run that meets none of them "
             "looks homogeneous. estimator=prompts is not.",
         )
@@ -360,7 +360,7 @@ def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
         return
     needed = minimum_trials(plan.required_rate, alpha=plan.alpha, rule="wilson")
     unit = "trials, by weight" if claim.estimator is Estimator.STRATIFIED else "inputs, tried alike"
-    yield _refused_to_verify(
+    yield _refuse_to_verify(
         f"{plan.trials} trials of {plan.inputs} inputs cannot show a rate of "
         f"{plan.required_rate:g} by estimator={claim.estimator}: even without a failure the bound "
         f"would be {low:.4g}. About {needed} {unit}, are needed"
@@ -370,32 +370,32 @@ def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
 def _finite_corpus(plan: _Plan) -> Iterator[_Doubt]:
     n, N = plan.trials, plan.inputs
     if n > N or max(plan.repetitions) > 1:
-        yield _refused(
+        yield _refuse(
             f"a finite-corpus claim takes each of its {N} inputs at most once, and {n} trials "
             f"with up to {max(plan.repetitions)} repetitions are planned: run at most {N} trials "
             "without repetitions, or claim fixed-inputs, which may repeat",
         )
     if plan.draw != "balanced":
-        yield _refused("independent draws may take an input twice: draw balanced")
+        yield _refuse("independent draws may take an input twice: draw balanced")
     if plan.procedure.may_stop_early:
-        yield _refused(
+        yield _refuse(
             "a finite corpus is sampled without replacement, which the sequential boundaries do "
             f"not know: give trials ({N} for the whole corpus), or claim fixed-inputs",
         )
     elif plan.procedure.compares_baseline:
-        doubt = _caveat if n <= as_written(SMALL_FRACTION) * N else _refused_to_verify
+        doubt = _warn if n <= as_written(SMALL_FRACTION) * N else _refuse_to_verify
         yield doubt(
             f"A regression rule takes its trials as binomial, although {n} of {N} inputs "
             f"({100 * n / N:.0f} %) are sampled without replacement. A comparison of the "
             "service's rates over the same inputs is a fixed-inputs claim.",
         )
     elif n < N:
-        yield _caveat(
+        yield _warn(
             f"{n} of the corpus's {N} inputs are tried ({100 * n / N:.0f} %); the bound accounts "
             "for those left out, not for answers that change from call to call.",
         )
     else:
-        yield _caveat(
+        yield _warn(
             "Every input of the corpus is tried, so its rate is known for these answers; a "
             "service that answers differently another time has another. For its success "
             "probability over these inputs claim fixed-inputs.",
@@ -405,11 +405,11 @@ def _finite_corpus(plan: _Plan) -> Iterator[_Doubt]:
 def _no_generalisation(plan: _Plan) -> Iterator[_Doubt]:
     if not plan.procedure.decides_fixed_rate:
         asked = plan.procedure.name.lower()
-        yield _refused(
+        yield _refuse(
             f"a {asked} decision is about a rate beyond the run, and a no-generalisation claim "
             "makes none: give at_least with trials, or claim fixed-inputs",
         )
-    yield _caveat(
+    yield _warn(
         "This describes the trials of the run and nothing else: it is no evidence of compliance, "
         "and none to release on.",
     )

@@ -283,11 +283,8 @@ def _conclude(plan: CriterionPlan, counts: Counts) -> Conclusion:
         caution = Caution.FEASIBILITY_REFUSED
     else:
         observed = observed_status(tally, required)
-        met = observed is not ObservedRate.BELOW_THRESHOLD
-        short = Caution.STRANDS_DISAGREE if met else Caution.FAIL_CLEAR
-        passed = tally.passed >= design.cutoff
-        decision = Decision.PASS if passed else Decision.FAIL
-        caution = Caution.ADEQUATE_POWER if passed else short
+        decision = Decision.PASS if tally.passed >= design.cutoff else Decision.FAIL
+        caution = Caution.for_decision(decision, observed)
     return Conclusion(
         decision=decision,
         tally=tally,
@@ -310,10 +307,7 @@ def _weigh(tally: Tally, design: ComplianceCutoff, plan: CriterionPlan) -> Cutof
 
 def observed_status(tally: Tally, required_rate: float) -> ObservedRate:
     """Where the observed rate stands, compared in rationals: 49/50 is at 0.98, not beside it."""
-    gap = tally.passed - as_written(required_rate) * tally.trials
-    if gap == 0:
-        return ObservedRate.AT_THRESHOLD
-    return ObservedRate.ABOVE_THRESHOLD if gap > 0 else ObservedRate.BELOW_THRESHOLD
+    return ObservedRate.from_gap(tally.passed - as_written(required_rate) * tally.trials)
 
 
 def lower_bound(tally: Tally, alpha: float, rule: Rule) -> float:

@@ -139,7 +139,7 @@ class Corpus(Compliance):
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""
-        from trialwise.procedures.explaining.corpus_samples import explain_corpus
+        from trialwise.procedures.explaining.fixed_samples import explain_corpus
 
         return explain_corpus(finding)
 
@@ -213,7 +213,7 @@ def decide_claimed(
             plan, decision_rule=_WHOLE if whole else _PART, alpha=None if whole else alpha
         )
         return _conclude_corpus(case, alpha).to_finding(plan)
-    level = _needed("alpha", alpha)
+    level = _require_given("alpha", alpha)
     if claim.estimator is None:
         return decide_compliance(
             criterion, case.tally, required_rate, alpha=level, rule=rule, intent=intent
@@ -231,14 +231,14 @@ def decide_claimed(
 def _conclude_corpus(
     case: ClaimedCounts, alpha: float | None, planned: object = None
 ) -> Conclusion:
-    k, n, N = case.tally.passed, case.tally.trials, _needed("corpus_size", case.inputs)
+    k, n, N = case.tally.passed, case.tally.trials, _require_given("corpus_size", case.inputs)
     if any(trials > 1 for _, trials in case.counts.values()) or n > N:
         raise InvalidArgument(
             "outcomes", f"{n} trials", f"take each of the corpus's {N} inputs at most once"
         )
     if n == N:
         return _conclude_whole(case, N)
-    level = _needed("alpha", alpha)
+    level = _require_given("alpha", alpha)
     if n == 0:
         return case.conclude_nothing("")
     design = finite_corpus_cutoff(case.required_rate, n, N, alpha=level)
@@ -318,7 +318,7 @@ def _describe(case: ClaimedCounts) -> Conclusion:
     )
 
 
-def _needed(argument: str, value: T | None) -> T:
+def _require_given(argument: str, value: T | None) -> T:
     if value is None:
         raise InvalidArgument(argument, None, "be given for this claim")
     return value

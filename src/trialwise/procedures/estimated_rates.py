@@ -99,9 +99,7 @@ class ClaimedCounts:
             statement: The decision with its reason.
             given: Further fields.
         """
-        met = observed is not ObservedRate.BELOW_THRESHOLD
-        short = Caution.STRANDS_DISAGREE if met else Caution.FAIL_CLEAR
-        fields = {"caution": Caution.ADEQUATE_POWER if decision is Decision.PASS else short}
+        fields = {"caution": Caution.for_decision(decision, observed)}
         return Conclusion(
             decision=decision,
             tally=self.tally,
@@ -213,7 +211,7 @@ def estimate_claim(case: ClaimedCounts, alpha: float) -> Conclusion:
     """
     estimator, estimand = case.claim.estimator, case.claim.estimand
     assert estimator is not None
-    untried = _untried(case, estimator)
+    untried = _find_untried(case, estimator)
     if case.tally.trials == 0 or untried:
         return case.conclude_nothing(untried)
     match = partial(
@@ -239,11 +237,11 @@ def estimate_claim(case: ClaimedCounts, alpha: float) -> Conclusion:
         ),
         null=f"the {estimand} rate is at most {case.target}",
         alternative=f"the {estimand} rate is above {case.target}",
-        confidence_statement=_assumed(case.claim, estimator, alpha),
+        confidence_statement=_state_assumptions(case.claim, estimator, alpha),
     )
 
 
-def _untried(case: ClaimedCounts, estimator: Estimator) -> str:
+def _find_untried(case: ClaimedCounts, estimator: Estimator) -> str:
     """Which part of a weighted rate has no trial to stand for it; empty where each has."""
     if estimator is not Estimator.STRATIFIED:
         return ""
@@ -271,12 +269,10 @@ def _weighted_observed(
     gap = sum(w * rate for w, rate in parts) - as_written(case.required_rate) * sum(
         w for w, _ in parts
     )
-    if gap == 0:
-        return ObservedRate.AT_THRESHOLD
-    return ObservedRate.ABOVE_THRESHOLD if gap > 0 else ObservedRate.BELOW_THRESHOLD
+    return ObservedRate.from_gap(gap)
 
 
-def _assumed(claim: Claim, estimator: Estimator, alpha: float) -> str:
+def _state_assumptions(claim: Claim, estimator: Estimator, alpha: float) -> str:
     """What the level belongs to, and what it takes for granted."""
     if estimator is Estimator.STRATIFIED:
         given = (

@@ -180,22 +180,22 @@ def _criteria(baseline: Baseline, scopes: Mapping[str, CriterionScope]) -> Itera
                 severity=Severity.HARD,
                 criterion=name,
                 message=f"Baseline {baseline.identifier} was measured with another definition of "
-                f"this criterion: {_redefined(found, scope)}. {_MEASURE.capitalize()}, or restore "
-                "the definition.",
+                f"this criterion: {_find_change(found, scope)}. {_MEASURE.capitalize()}, or "
+                "restore the definition.",
             )
 
 
-def _redefined(old: CriterionBaseline, new: CriterionScope) -> str:
+def _find_change(old: CriterionBaseline, new: CriterionScope) -> str:
     then = [one for one in old.postconditions if one not in new.postconditions]
     now = [one for one in new.postconditions if one not in old.postconditions]
     if then or now:
-        return f"{_listed(then)} then, {_listed(now)} now"
+        return f"{_join_parts(then)} then, {_join_parts(now)} now"
     if old.sampling != new.sampling:
         return f"over the sampling {old.sampling!r} then, {new.sampling!r} now"
     return f"structure {old.structure} then, {new.structure} now"
 
 
-def _listed(parts: Sequence[str]) -> str:
+def _join_parts(parts: Sequence[str]) -> str:
     return " and ".join(_short(part) for part in parts) or "nothing else"
 
 
@@ -336,7 +336,7 @@ def _age(baseline: Baseline, now: datetime) -> Iterator[Guard]:
     if expires is None or grace_ends is None:
         return
     if now >= expires:
-        yield _expired(baseline, now, expires, grace_ends)
+        yield _note_expiry(baseline, now, expires, grace_ends)
         return
     left = expires - now
     for share, words in _BANDS:
@@ -350,7 +350,9 @@ def _age(baseline: Baseline, now: datetime) -> Iterator[Guard]:
             return
 
 
-def _expired(baseline: Baseline, now: datetime, expires: datetime, grace_ends: datetime) -> Guard:
+def _note_expiry(
+    baseline: Baseline, now: datetime, expires: datetime, grace_ends: datetime
+) -> Guard:
     past = f"BASELINE EXPIRED: {baseline.identifier} was valid until {_date(expires)}"
     advice = f"The service may have changed since; {_MEASURE}."
     if now < grace_ends:

@@ -104,10 +104,14 @@ class Observational(Procedure):
             yield Chance(rate=1 - failure, meaning=meaning, passes=passes, fails=1 - passes)
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
-        """Explain a finding; the words are loaded for those who ask."""
-        from trialwise.procedures.explaining.observations import explain_observation
+        """Explain what was asked of the trials, and that nothing is claimed."""
+        from trialwise.procedures.explaining.analysis_sections import make_section
 
-        return explain_observation(finding)
+        rows = [
+            ("Mode", "observational: no threshold, no α, no inferential claim"),
+            ("Question", f"was any failure of {finding.criterion} observed in the run?"),
+        ]
+        return (make_section("HYPOTHESIS TEST", rows),)
 
 
 PROCEDURE = Observational()

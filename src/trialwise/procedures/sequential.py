@@ -297,12 +297,8 @@ def _interval(tally: Tally, design: SequentialDesign, *, is_stop: bool) -> Inter
 def _caution(decision: Decision, tally: Tally, observed: ObservedRate) -> Caution | None:
     if tally.trials == 0:
         return Caution.ZERO_EVALUABLE
-    if decision is Decision.INCONCLUSIVE:
-        return None
-    if decision is Decision.PASS:
-        return Caution.ADEQUATE_POWER
-    met = observed is not ObservedRate.BELOW_THRESHOLD
-    return Caution.STRANDS_DISAGREE if met else Caution.FAIL_CLEAR
+    is_open = decision is Decision.INCONCLUSIVE
+    return None if is_open else Caution.for_decision(decision, observed)
 
 
 def _statement(

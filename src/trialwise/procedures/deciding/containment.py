@@ -60,7 +60,7 @@ def contain(
     role = SamplingRole(experiment.role)
     if role not in CHALLENGES:
         return conclusion
-    unsupported = _unsupported(role, plan, stop)
+    unsupported = _explain_unsupported(role, plan, stop)
     if unsupported:
         note = Note(kind=NoteKind.GUARDRAIL, text=unsupported)
         return replace(conclusion, notes=(*conclusion.notes, note))
@@ -83,7 +83,7 @@ def contain(
     return replace(conclusion, evidence=contained)
 
 
-def _unsupported(role: SamplingRole, plan: Plan, stop: StopReason) -> str:
+def _explain_unsupported(role: SamplingRole, plan: Plan, stop: StopReason) -> str:
     """Why no bound on the guardrail follows, or nothing."""
     if role is SamplingRole.RED_TEAM:
         return _RED_TEAM

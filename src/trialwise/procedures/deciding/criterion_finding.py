@@ -77,18 +77,18 @@ def decide_criterion(
     place = [one.criterion for one in plan.criteria_of(experiment.name)].index(criterion.criterion)
     rows = [Row(trial, trial.outcomes[place]) for trial in trials]
     if not criterion.each_input:
-        return _pooled(criterion, plan, experiment, rows, stop)
+        return _decide_rows(criterion, plan, experiment, rows, stop)
     by_input: dict[str, list[Row]] = {name: [] for name in experiment.input_ids}
     for row in rows:
         by_input[row.trial.input_id].append(row)
     parts = tuple(
-        _pooled(criterion, plan, experiment, mine, stop, inputs=len(by_input), input_id=name)
+        _decide_rows(criterion, plan, experiment, mine, stop, inputs=len(by_input), input_id=name)
         for name, mine in by_input.items()
     )
     return _over_inputs(criterion, rows, parts)
 
 
-def _pooled(
+def _decide_rows(
     criterion: CriterionPlan,
     plan: Plan,
     experiment: ExperimentPlan,

@@ -32,6 +32,7 @@ def conclude_certain(plan: CriterionPlan, counts: Counts) -> Conclusion:
     """
     tally, decision = counts.tally, counts.decision
     assert plan.cutoff is not None
+    assert decision is not None
     missing = plan.trials - tally.trials
     left = "the trial left" if missing == 1 else f"the {missing} trials left"
     needed = f"{plan.cutoff} of {plan.trials} needed"
@@ -40,15 +41,12 @@ def conclude_certain(plan: CriterionPlan, counts: Counts) -> Conclusion:
         why = f"{tally.passed} successes are in, {needed}: {left} cannot undo that"
     else:
         why = f"{failures}, {needed}: {left} cannot make up for them"
-    observed = _observed(plan, tally)
-    short = (
-        Caution.FAIL_CLEAR if observed is ObservedRate.BELOW_THRESHOLD else Caution.STRANDS_DISAGREE
-    )
+    observed = _place_rate(plan, tally)
     return Conclusion(
         decision=decision,
         tally=tally,
         observed_rate=observed,
-        caution=Caution.ADEQUATE_POWER if decision is Decision.PASS else short,
+        caution=Caution.for_decision(decision, observed),
         statement=f"Certain after {tally.trials} of {plan.trials} trials: {why}.",
     )
 
@@ -65,7 +63,7 @@ def conclude_short(plan: CriterionPlan, counts: Counts) -> Conclusion:
     return Conclusion(
         decision=Decision.INCONCLUSIVE,
         tally=tally,
-        observed_rate=_observed(plan, tally),
+        observed_rate=_place_rate(plan, tally),
         caution=None if tally.trials else Caution.ZERO_EVALUABLE,
         statement=statement,
     )
@@ -108,7 +106,7 @@ def conclude_measured(tally: Tally) -> Conclusion:
     )
 
 
-def _observed(criterion: CriterionPlan, tally: Tally) -> ObservedRate:
+def _place_rate(criterion: CriterionPlan, tally: Tally) -> ObservedRate:
     """Where the rate so far stands against the threshold, compared in rationals."""
     required = criterion.threshold.required_rate
     if not tally.trials or (required is None and criterion.cutoff is None):
@@ -118,6 +116,4 @@ def _observed(criterion: CriterionPlan, tally: Tally) -> ObservedRate:
     else:
         assert criterion.cutoff is not None
         gap = tally.passed * criterion.trials - as_written(criterion.cutoff) * tally.trials
-    if gap == 0:
-        return ObservedRate.AT_THRESHOLD
-    return ObservedRate.ABOVE_THRESHOLD if gap > 0 else ObservedRate.BELOW_THRESHOLD
+    return ObservedRate.from_gap(gap)

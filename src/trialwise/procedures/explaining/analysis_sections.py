@@ -56,7 +56,8 @@ def explain_hypotheses(
         passes: When the rule says PASS.
         test: What kind of test the rule is.
     """
-    null, alternative = (finding.null, finding.alternative) if finding.null else usual
+    words = finding.words
+    null, alternative = (words.null, words.alternative) if words.null else usual
     origin = finding.threshold.origin if finding.threshold is not None else None
     rows = [
         ("Procedure", str(finding.procedure)),
@@ -110,7 +111,7 @@ def list_p_value(finding: Finding, usual_null: str) -> Rows:
     return [
         ("p-value", as_computed(p.value)),
         ("  method", p.method),
-        ("  null", f"{finding.null or usual_null}; small values speak against it"),
+        ("  null", f"{finding.words.null or usual_null}; small values speak against it"),
         ("  tail", p.tail),
     ]
 

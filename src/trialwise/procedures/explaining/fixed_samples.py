@@ -1,4 +1,8 @@
-"""Fixed numbers of trials explained: the integer cutoff, its exact error rates, the baseline."""
+"""Fixed numbers of trials explained: the integer cutoff, its exact error rates, its reference.
+
+The reference is a required rate, a baseline, or an enumerated corpus that was sampled without
+replacement or is known whole (§8.4.6).
+"""
 
 from __future__ import annotations
 
@@ -20,9 +24,11 @@ from trialwise.procedures.explaining.analysis_sections import (
 )
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff
+from trialwise.stats.finite import ExactCorpusRate, FiniteCorpusCutoff
 from trialwise.stats.regression_cutoffs import RegressionCutoff
+from trialwise.stats.result_types import Undefined
 
-__all__ = ["explain_compliance", "explain_regression"]
+__all__ = ["explain_compliance", "explain_corpus", "explain_regression"]
 
 #: What kind of test each versioned rule is.
 _TESTS = {
@@ -30,28 +36,21 @@ _TESTS = {
     "compliance/exact-binomial": "exact binomial, upper tail",
     "regression/wilson-cutoff": "one-sided Wilson lower bound, score-test inversion",
     "regression/fisher": "one-sided Fisher exact test, two samples",
+    "finite-corpus/hypergeometric": "exact hypergeometric, without replacement",
+    "finite-corpus/exact-rate": "none: every input of the corpus was evaluated",
+    "no-generalisation/observed-rate": "none: the observed rate is the claim",
 }
 
 
 def explain_compliance(finding: Finding) -> tuple[Section, ...]:
     """The test of a required rate, where the rate comes from, and the numbers of the cutoff."""
     design = finding.design if isinstance(finding.design, ComplianceCutoff) else None
-    required = None if finding.threshold is None else finding.threshold.required_rate
-    if required is None and design is not None:
-        required = design.required_rate
-    reference = describe_threshold(finding)
-    usual = ("", "")
-    if required is not None:
-        usual = (f"p ≤ {required:g}", f"p > {required:g}")
-        reference.append(("Normative threshold", f"p* = {required:g} (given, not estimated)"))
-    sections = [_hypotheses(finding, design, usual)]
-    if reference:
-        sections.append(make_section("THRESHOLD REFERENCE", reference))
+    usual, reference = _state_requirement(finding, design)
+    rows: Rows = []
     if design is not None and design.cutoff is not None:
-        rows = _infer(finding, design, _compliance_size(design), design.required_rate)
-        rows += list_p_value(finding, "the required rate is not exceeded")[: _limit_rows(finding)]
-        sections.append(make_section("STATISTICAL INFERENCE", [*rows, *list_power(finding)]))
-    return tuple(sections)
+        null, required = "the required rate is not exceeded", design.required_rate
+        rows = _infer(finding, design, _compliance_size(design), null, required)
+    return _lay_out(finding, design, usual, reference, rows)
 
 
 def explain_regression(finding: Finding) -> tuple[Section, ...]:
@@ -61,51 +60,92 @@ def explain_regression(finding: Finding) -> tuple[Section, ...]:
         "K follows the reference model; no degradation signal",
         "lower-tail degradation signal under the reference",
     )
-    reference = describe_threshold(finding)
+    reference, rows = describe_threshold(finding), []
     if design is not None:
         measured = finding.threshold.baseline if finding.threshold is not None else None
         reference += _describe_baseline(design, measured)
-    sections = [_hypotheses(finding, design, usual)]
-    if reference:
-        sections.append(make_section("THRESHOLD REFERENCE", reference))
-    if design is not None and design.cutoff is not None:
-        rows = _infer(finding, design, _regression_size(design), design.threshold)
-        rows += list_p_value(finding, "no degradation from the baseline")[: _limit_rows(finding)]
-        sections.append(make_section("STATISTICAL INFERENCE", [*rows, *list_power(finding)]))
-    return tuple(sections)
+        if design.cutoff is not None:
+            null = "no degradation from the baseline"
+            rows = _infer(finding, design, _regression_size(design), null, design.threshold)
+    return _lay_out(finding, design, usual, reference, rows)
 
 
-def _limit_rows(finding: Finding) -> int | None:
-    """No rows where nothing was counted, or where pooled counts decide nothing; else all."""
-    return None if finding.tally.trials and not finding.by_input else 0
+def explain_corpus(finding: Finding) -> tuple[Section, ...]:
+    """The test, what share of the corpus was tried, and the exact numbers."""
+    design = finding.design
+    sampled = design if isinstance(design, FiniteCorpusCutoff) else None
+    usual, reference = _state_requirement(finding, sampled)
+    rows: Rows = []
+    if isinstance(design, ExactCorpusRate):
+        reference.append(("Corpus", f"all {design.corpus_size} inputs evaluated"))
+        known = f"{design.successes} of {design.corpus_size} = {design.rate:.6f}, known"
+        rows = [("Corpus rate", known), ("Interval", f"none: {design.interval.reason}")]
+    if sampled is not None:
+        share = f"{sampled.trials} of {sampled.corpus_size} inputs, {sampled.sample_fraction:.4f}"
+        needed = f"{sampled.required_successes} of {sampled.corpus_size} would have to succeed"
+        reference += [("Sample fraction", share), ("Whole corpus", needed)]
+        if sampled.cutoff is not None:
+            null = "the required rate is not exceeded"
+            rows = _infer(finding, sampled, _corpus_size(sampled), null)
+    return _lay_out(finding, sampled, usual, reference, rows)
 
 
-def _hypotheses(
-    finding: Finding, design: ComplianceCutoff | RegressionCutoff | None, usual: tuple[str, str]
-) -> Section:
+def _state_requirement(
+    finding: Finding, design: ComplianceCutoff | FiniteCorpusCutoff | None
+) -> tuple[tuple[str, str], Rows]:
+    """The two hypotheses about a required rate, and where the rate comes from."""
+    required = None if finding.threshold is None else finding.threshold.required_rate
+    if required is None and design is not None:
+        required = design.required_rate
+    reference = describe_threshold(finding)
+    if required is None:
+        return ("", ""), reference
+    reference.append(("Normative threshold", f"p* = {required:g} (given, not estimated)"))
+    return (f"p ≤ {required:g}", f"p > {required:g}"), reference
+
+
+def _lay_out(
+    finding: Finding,
+    design: ComplianceCutoff | RegressionCutoff | FiniteCorpusCutoff | None,
+    usual: tuple[str, str],
+    reference: Rows,
+    inference: Rows,
+) -> tuple[Section, ...]:
     passes = ""
     if finding.estimator is not None:
         passes = "the estimator's one-sided lower bound reaches the required rate"
     elif design is not None and finding.cutoff is not None:
         passes = f"K ≥ {finding.cutoff} of {design.trials}"
+        if isinstance(design, FiniteCorpusCutoff):
+            passes += f" drawn of the corpus's {design.corpus_size}"
     test = _TESTS.get(finding.decision_rule or "", "")
-    return explain_hypotheses(finding, usual=usual, passes=passes, test=test)
+    sections = [explain_hypotheses(finding, usual=usual, passes=passes, test=test)]
+    if reference:
+        sections.append(make_section("THRESHOLD REFERENCE", reference))
+    if inference:
+        sections.append(make_section("STATISTICAL INFERENCE", inference))
+    return tuple(sections)
 
 
 def _infer(
     finding: Finding,
-    design: ComplianceCutoff | RegressionCutoff,
+    design: ComplianceCutoff | RegressionCutoff | FiniteCorpusCutoff,
     size: Rows,
-    threshold: float | None,
+    null: str,
+    threshold: float | None = None,
 ) -> Rows:
     assert design.cutoff is not None
     share = design.cutoff / design.trials
     rows = [("Integer cutoff", f"c = {design.cutoff}, displayed as c/n = {share:.6f}")]
     # Inputs that are decided one by one have numbers of their own; pooled ones decide nothing.
     if not finding.tally.trials or finding.by_input:
-        return rows + size
-    rows += list_precision(finding, "Wilson" if finding.rule == "wilson" else "Clopper–Pearson")
-    return rows + size + _diagnostic_z(finding, design, threshold)
+        return rows + size + list_power(finding)
+    if isinstance(design, FiniteCorpusCutoff):
+        rows += list_precision(finding, "hypergeometric") + size
+    else:
+        bound = "Wilson" if finding.rule == "wilson" else "Clopper–Pearson"
+        rows += list_precision(finding, bound) + size + _diagnostic_z(finding, design, threshold)
+    return rows + list_p_value(finding, null) + list_power(finding)
 
 
 def _compliance_size(design: ComplianceCutoff) -> Rows:
@@ -140,6 +180,18 @@ def _regression_size(design: RegressionCutoff) -> Rows:
             ratio = alarm / design.alpha
             rows.append(("", f"{ratio:.1f} × the configured α; the exact rule stays within α"))
     return rows
+
+
+def _corpus_size(design: FiniteCorpusCutoff) -> Rows:
+    if isinstance(design.size, Undefined):
+        return [("Achieved size", f"undefined: {design.size.reason}")]
+    short = f"{design.required_successes - 1} of {design.corpus_size}"
+    return [
+        ("Achieved size", f"{as_computed(design.size)} = P(K ≥ {design.cutoff})"),
+        ("  method", "exact-hypergeometric-upper-tail"),
+        ("  reference", f"a corpus one success short, {short}"),
+        ("  interpretation", "probability of a PASS although the corpus falls short"),
+    ]
 
 
 def _diagnostic_z(

@@ -79,7 +79,7 @@ def mapped_interval(
         rate = clopper_pearson(passed, trials, confidence=each)
         ends = [figure(end) for end in rate]
         parts.append((min(ends), 1.0 if 0.5 in rate else max(ends)))
-    return _averaged(parts, confidence, f"{name} of clopper-pearson")
+    return _average_ends(parts, confidence, f"{name} of clopper-pearson")
 
 
 def position_weighted_interval(
@@ -118,7 +118,7 @@ def variance_interval(
         if isinstance(part, Undefined):
             return part
         parts.append(part)
-    return _averaged(parts, confidence, "bounded variance")
+    return _average_ends(parts, confidence, "bounded variance")
 
 
 def _sample_variance_interval(
@@ -136,7 +136,7 @@ def _sample_variance_interval(
     return replace(found, low=most * found.low, high=min(0.25, most * found.high))
 
 
-def _averaged(parts: Sequence[Iterable[float]], confidence: float, method: str) -> Interval:
+def _average_ends(parts: Sequence[Iterable[float]], confidence: float, method: str) -> Interval:
     lows, highs = zip(*parts, strict=True)
     several = ", each input at its share" if len(parts) > 1 else ""
     return Interval(

@@ -58,7 +58,7 @@ def measure_scores(
     asked: dict[str, int | None] = dict.fromkeys(filter(basis_of, targets_of(gate.name)))
     asked |= {one.target: one.k for one in gate.expect}
     return evidence, {
-        target: _measured(target, k, gate, evidence, reach) for target, k in asked.items()
+        target: _measure_target(target, k, gate, evidence, reach) for target, k in asked.items()
     }
 
 
@@ -141,7 +141,7 @@ def _table(
     return tuple(pass_k_of(tasks, k, confidence=confidence, reach=reach) for k in ks)
 
 
-def _measured(
+def _measure_target(
     target: str, k: int | None, gate: Metrics, evidence: MetricsEvidence, reach: Reach
 ) -> Measured:
     inputs = evidence.inputs

@@ -67,7 +67,7 @@ def plan_run(
         raise InvalidArgument("inputs", None, "be given: a contract is tried on inputs")
     plans: list[CriterionPlan] = []
     experiments: list[ExperimentPlan] = []
-    refusals = [*_unargued(contract, options)]
+    refusals = [*_list_unargued(contract, options)]
     for name, sampling in contract.samplings.items():
         situation = Situation(
             experiment=name,
@@ -90,10 +90,10 @@ def plan_run(
         if not mine:
             continue
         experiment = _experiment(sampling, mine, options, contract, fingerprints[name])
-        mine, unsupported = _claimed(mine, experiment, contract, options, measuring=measuring)
+        mine, unsupported = _check_claims(mine, experiment, contract, options, measuring=measuring)
         refusals += unsupported
         if contract.gates and not measuring:
-            mine, unsupported = _gated(contract, experiment, mine)
+            mine, unsupported = _give_gates_runs(contract, experiment, mine)
             refusals += unsupported
         plans += mine
         experiments.append(experiment)
@@ -127,7 +127,7 @@ def plan_run(
     )
 
 
-def _unargued(contract: Contract, options: RunOptions) -> Iterator[str]:
+def _list_unargued(contract: Contract, options: RunOptions) -> Iterator[str]:
     """Probes are chosen to be hard: without an argument they represent nothing (§8.4.6)."""
     claim = contract.claim
     wide = claim.population is PopulationClaim.SUPERPOPULATION and not claim.representativeness
@@ -195,7 +195,7 @@ def _mode(
     return SamplingMode.WITH_REPLACEMENT
 
 
-def _gated(
+def _give_gates_runs(
     contract: Contract, experiment: ExperimentPlan, criteria: list[CriterionPlan]
 ) -> tuple[list[CriterionPlan], list[str]]:
     """Give gates their runs: all that are planned, however soon the criteria are certain."""
@@ -216,7 +216,7 @@ def _gates(contract: Contract) -> tuple[Gate, ...]:
     return tuple(replace(one, sampling=contract.gate_experiment(one)) for one in contract.gates)
 
 
-def _claimed(
+def _check_claims(
     criteria: list[CriterionPlan],
     experiment: ExperimentPlan,
     contract: Contract,

@@ -205,7 +205,7 @@ def unpaired_size(
     def power_at(n: int) -> float:
         return design_power(better, worse, n, n, alpha=alpha, rule="exact")
 
-    trials = _held(power_at, power, normal)
+    trials = _find_kept_size(power_at, power, normal)
     return UnpairedSize(
         trials_each=trials,
         power=None if trials is None else power_at(trials),
@@ -230,7 +230,7 @@ def _paired_size(question: CompareQuestion, kind: Discordance, discordance: floa
     normal = _normal_paired(question, discordance)
 
     power_at = _paired_power(only_a, only_b, question.level)
-    pairs = _held(power_at, question.power, normal)
+    pairs = _find_kept_size(power_at, question.power, normal)
     given = question.pairs
     least = minimum_discordant(question.level, alternative="one-sided")
     return PairedSize(
@@ -247,7 +247,7 @@ def _paired_size(question: CompareQuestion, kind: Discordance, discordance: floa
     )
 
 
-def _held(power_at: Callable[[int], float], target: float, guess: int) -> int | None:
+def _find_kept_size(power_at: Callable[[int], float], target: float, guess: int) -> int | None:
     """The fewest trials from which the power stays, as far as a tenth more trials tell.
 
     Power rises with the trials but for a small sawtooth, so a crossing is found by halving and

@@ -197,7 +197,7 @@ def plan_sequential(
         rates=rates,
         methods=methods,
         omissions=tuple(_omissions(designs)),
-        bounds=tuple(_bound(question, rate) for rate in rates),
+        bounds=tuple(_find_bound(question, rate) for rate in rates),
         shortfall=designs[Method.OPTIMAL].shortfall,
         recommended=min(kept, key=lambda plan: plan.mean_cost).method,
     )
@@ -272,12 +272,12 @@ def _method_plan(
         inconclusive_required=good.inconclusive,
         inconclusive_alternative=bad.inconclusive,
         expectations=tuple(_expectation(question, design, rate, start) for rate in rates),
-        broken=tuple(_broken(question, design.method, good, bad)),
+        broken=tuple(_list_broken(question, design.method, good, bad)),
         curve=tuple(_curve(design)),
     )
 
 
-def _broken(
+def _list_broken(
     question: SequentialQuestion,
     method: Method,
     good: OperatingCharacteristic,
@@ -355,7 +355,7 @@ def _curve(design: SequentialDesign) -> Iterator[CurvePoint]:
         )
 
 
-def _bound(question: SequentialQuestion, rate: float) -> LowerBound:
+def _find_bound(question: SequentialQuestion, rate: float) -> LowerBound:
     if question.fixed_trials > LARGEST_EXACT_BOUND:
         return LowerBound(rate=rate, trials=information_bound(question, rate), kind="information")
     rates = question.required_rate, question.alternative_rate
