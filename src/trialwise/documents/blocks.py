@@ -319,6 +319,7 @@ def build_table(
     words: tuple[int, ...] = (0,),
     notes: tuple[str, ...] = (),
     is_headed: bool = True,
+    tone: Callable[[Subject], Tone] = lambda _: "plain",
 ) -> Table:
     """A table with a row for each subject.
 
@@ -332,11 +333,14 @@ def build_table(
         words: Columns that hold words rather than numbers.
         notes: What a reader needs below it.
         is_headed: Whether the heading is seen.
+        tone: How the row of a subject stands out.
     """
     return Table(
         heading=heading,
         columns=tuple(title for title, _ in columns),
-        rows=tuple(Row(cells=tuple(write(one) for _, write in columns)) for one in subjects),
+        rows=tuple(
+            Row(cells=tuple(write(one) for _, write in columns), tone=tone(one)) for one in subjects
+        ),
         words=words,
         notes=notes,
         is_headed=is_headed,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["REFUSED", "STOPS", "StopPhrases"]
+__all__ = ["REFUSED", "STOPS", "StopPhrases", "join_few"]
 
 REFUSED = "REFUSED"
 """What is shown instead of a decision where a design was refused."""
+#: Names in a sentence; the others are counted.
+_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,3 +66,13 @@ STOPS: Mapping[str, StopPhrases] = {
         clause="the service became unusable",
     ),
 }
+
+
+def join_few(names: Sequence[str]) -> str:
+    """The first names of a list, and how many more there are.
+
+    >>> join_few(["a", "b"]), join_few(["a", "b", "c", "d", "e"])
+    ('a, b', 'a, b, c and 2 more')
+    """
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

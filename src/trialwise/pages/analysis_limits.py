@@ -237,8 +237,7 @@ def _list_limit(evidence: LatencyLimitDecision) -> Rows:
 
 
 def _list_bound(evidence: OrderStatisticBound) -> Rows:
-    baseline = f"Q = {as_seconds(evidence.baseline_percentile)} of {evidence.trials} latencies"
-    rows = [("  baseline", baseline)]
+    rows = _list_baseline(evidence.baseline_percentile, evidence.trials)
     if evidence.saturated:
         rows.append(("  saturated", "no rank of this baseline bounds the percentile (§12.5.2.1)"))
         return rows
@@ -250,8 +249,7 @@ def _list_bound(evidence: OrderStatisticBound) -> Rows:
 
 
 def _list_precedence(evidence: PrecedenceThreshold) -> Rows:
-    latencies = f"{evidence.baseline_trials} latencies"
-    rows = [("  baseline", f"Q = {as_seconds(evidence.baseline_percentile)} of {latencies}")]
+    rows = _list_baseline(evidence.baseline_percentile, evidence.baseline_trials)
     if evidence.saturated:
         rows.append(("  saturated", "no rank of this baseline keeps α"))
     if evidence.rank is not None:
@@ -260,3 +258,7 @@ def _list_precedence(evidence: PrecedenceThreshold) -> Rows:
         value = as_computed(evidence.breach_probability)
         rows.append(("  achieved size", f"{value} = P(breach) if nothing changed, exact"))
     return rows
+
+
+def _list_baseline(percentile: float, trials: int) -> Rows:
+    return [("  baseline", f"Q = {as_seconds(percentile)} of {trials} latencies")]

@@ -19,7 +19,6 @@ from trialwise.documents.blocks import (
 from trialwise.documents.charts import Strip
 from trialwise.documents.numbers import (
     as_count,
-    as_duration,
     as_money,
     as_observed,
     as_points,
@@ -27,6 +26,7 @@ from trialwise.documents.numbers import (
 )
 from trialwise.documents.results import Status
 from trialwise.model.tally import Tally
+from trialwise.pages.suite_totals import write_amounts
 from trialwise.procedures.comparing.comparison_findings import (
     AmountDifference,
     ComparisonFinding,
@@ -165,11 +165,8 @@ def _describe_setup(verdict: ComparisonVerdict) -> Iterator[str]:
     """What preparing the trials took, which is no part of the amounts above."""
     for side in (verdict.reference, verdict.candidate):
         spent = side.spending
-        parts = [as_duration(spent.setup_s)] if spent.setup_s else []
-        parts += [f"{spent.setup_tokens:,} tokens"] if spent.setup_tokens else []
-        parts += [as_money(spent.setup_usd)] if spent.setup_usd else []
-        if parts:
-            yield f"setup of {side.label}, kept apart: {', '.join(parts)}"
+        if took := write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd or None):
+            yield f"setup of {side.label}, kept apart: {took}"
 
 
 def _list_notes(verdict: ComparisonVerdict) -> tuple[str, ...]:

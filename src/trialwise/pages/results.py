@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from trialwise.documents.numbers import as_count, as_duration, as_money, as_observed, as_probability
-from trialwise.documents.phrases import STOPS
+from trialwise.documents.phrases import STOPS, join_few
 from trialwise.documents.results import Fact, LineKind, RunResults, Status, SuiteResults
 from trialwise.model.evidence import Guard
 from trialwise.model.run import RunRecord
@@ -213,10 +213,6 @@ def _list_spending(verdicts: Sequence[Verdict]) -> Iterator[str]:
         yield f"{as_money(spent.judging_usd)} judges"
 
 
-#: Criteria named before one note; the others are counted.
-_NAMED = 3
-
-
 def list_attention(verdict: Verdict) -> list[str]:
     """Sentences about what stopped a run, what did not pass and why, and what qualifies the rest.
 
@@ -228,7 +224,7 @@ def list_attention(verdict: Verdict) -> list[str]:
         if name and name not in names:
             names.append(name)
     return [
-        f"{_join_names(names)}: {note}" if names else note for note, names in named.items() if note
+        f"{join_few(names)}: {note}" if names else note for note, names in named.items() if note
     ]
 
 
@@ -315,8 +311,3 @@ def _compare_denominators(finding: Finding) -> Iterator[str]:
         f"({every.passed:,} of {every.trials:,}): {as_count(every.trials - fair.trials, 'trial')} "
         "never had a fair chance"
     )
-
-
-def _join_names(names: list[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialwise.documents.blocks import Block, Document, Row, Table
+from trialwise.documents.blocks import Block, Document, Row, Table, build_table
 from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines
 from trialwise.documents.numbers import as_mean_trials, as_percent, as_points, as_probability
 from trialwise.pages.sizing_words import REFUSALS, format_cost, make_prose
@@ -86,19 +86,20 @@ def _regression_blocks(plan: RegressionPlan) -> Iterator[Block]:
     question = plan.question
     lower = as_percent(round(max(0.0, question.alternative_rate), 4))
     yield make_prose("Sizes", tuple(_regression_sizes(plan)))
-    yield Table(
-        heading="Fewest successes that PASS, true false alarm, power",
-        columns=(
-            "trials",
-            "wilson\nPASS from",
-            "false\nalarm",
-            f"power\nat {lower}",
-            "exact\nPASS from",
-            "false\nalarm",
-            f"power\nat {lower}",
-        ),
-        rows=tuple(_regression_row(plan, row) for row in plan.rows),
+    yield build_table(
+        "Fewest successes that PASS, true false alarm, power",
+        plan.rows,
+        ("trials", lambda one: f"{one.trials}{' !' if _is_alarming(plan, one) else ''}"),
+        ("wilson\nPASS from", lambda one: _or_refused(one.wilson.cutoff)),
+        ("false\nalarm", lambda one: _or_blank(one.wilson.design_false_alarm)),
+        (f"power\nat {lower}", lambda one: _or_blank(one.wilson_power)),
+        ("exact\nPASS from", lambda one: _or_refused(one.exact.cutoff)),
+        ("false\nalarm", lambda one: _or_blank(one.exact.design_false_alarm)),
+        (f"power\nat {lower}", lambda one: _or_blank(one.exact_power)),
         notes=tuple(_regression_notes(plan)),
+        tone=lambda one: (
+            "chosen" if one is plan.drawn else "broken" if _is_alarming(plan, one) else "plain"
+        ),
     )
     if plan.drawn is not None and plan.curve:
         yield _regression_chart(plan, plan.drawn)
@@ -127,22 +128,10 @@ def _regression_sizes(plan: RegressionPlan) -> Iterator[str]:
         )
 
 
-def _regression_row(plan: RegressionPlan, row: RegressionRow) -> Row:
+def _is_alarming(plan: RegressionPlan, row: RegressionRow) -> bool:
+    """Whether the wilson rule raises far more false alarms than its level allows."""
     alarm = row.wilson.design_false_alarm
-    high = alarm is not None and alarm > FALSE_ALARM_EXCESS * plan.question.alpha
-    chosen = row is plan.drawn
-    return Row(
-        cells=(
-            str(row.trials) + (" !" if high else ""),
-            _or_refused(row.wilson.cutoff),
-            _or_blank(alarm),
-            _or_blank(row.wilson_power),
-            _or_refused(row.exact.cutoff),
-            _or_blank(row.exact.design_false_alarm),
-            _or_blank(row.exact_power),
-        ),
-        tone="chosen" if chosen else "broken" if high else "plain",
-    )
+    return alarm is not None and alarm > FALSE_ALARM_EXCESS * plan.question.alpha
 
 
 def _or_refused(cutoff: int | None) -> str:
@@ -158,8 +147,7 @@ def _regression_notes(plan: RegressionPlan) -> Iterator[str]:
         "A false alarm is a FAIL when nothing changed, the baseline's own sampling error included. "
         "Power is P(FAIL) after the drop, against this baseline."
     )
-    alarms = [row.wilson.design_false_alarm or 0.0 for row in plan.rows]
-    if max(alarms) > FALSE_ALARM_EXCESS * plan.question.alpha:
+    if any(_is_alarming(plan, row) for row in plan.rows):
         yield (
             f"! Here the wilson rule raises more than {FALSE_ALARM_EXCESS:g} × "
             f"{as_percent(plan.question.alpha)} false alarms; the exact rule keeps its level."
@@ -245,39 +233,30 @@ def _compare_recommendation(plan: ComparePlan) -> str:
 
 def _compare_tables(plan: ComparePlan) -> Iterator[Table]:
     question = plan.question
-    yield Table(
-        heading="Pairs: the same inputs for both (exact McNemar)",
-        columns=(
-            "how they disagree",
-            "discordant",
-            "pairs",
-            "discordant\npairs",
-            "power",
-            "normal\nsize",
-        ),
-        rows=tuple(_paired_row(size) for size in plan.paired),
+    yield build_table(
+        "Pairs: the same inputs for both (exact McNemar)",
+        plan.paired,
+        ("how they disagree", lambda one: _KINDS[one.kind]),
+        ("discordant", lambda one: as_percent(one.discordance)),
+        ("pairs", lambda one: _write_size(one.pairs)),
+        ("discordant\npairs", _write_discordant),
+        ("power", lambda one: "" if one.power is None else as_probability(one.power)),
+        ("normal\nsize", lambda one: str(one.normal_pairs)),
         notes=(
             f"Fewer than {plan.minimum_discordant} discordant pairs can never reject, {_SWEEP}.",
             "The normal size is Connor's formula.",
         ),
     )
     if question.pairs is not None:
-        yield Table(
-            heading=f"With {question.pairs} pairs",
-            columns=("how they disagree", "power", "enough\ndiscordant"),
-            rows=tuple(
-                Row(
-                    cells=(
-                        _KINDS[size.kind],
-                        as_probability(size.given_power or 0.0),
-                        as_probability(size.given_enough or 0.0),
-                    )
-                )
-                for size in plan.paired
-            ),
+        yield build_table(
+            f"With {question.pairs} pairs",
+            plan.paired,
+            ("how they disagree", lambda one: _KINDS[one.kind]),
+            ("power", lambda one: as_probability(one.given_power or 0.0)),
+            ("enough\ndiscordant", lambda one: as_probability(one.given_enough or 0.0)),
         )
     unpaired = plan.unpaired
-    each = "over 50000" if unpaired.trials_each is None else str(unpaired.trials_each)
+    each = _write_size(unpaired.trials_each)
     power = "" if unpaired.power is None else as_probability(unpaired.power)
     yield Table(
         heading="Separate inputs (exact Fisher)",
@@ -286,17 +265,13 @@ def _compare_tables(plan: ComparePlan) -> Iterator[Table]:
     )
 
 
-def _paired_row(size: PairedSize) -> Row:
-    return Row(
-        cells=(
-            _KINDS[size.kind],
-            as_percent(size.discordance),
-            "over 50000" if size.pairs is None else str(size.pairs),
-            "" if size.expected_discordant is None else as_mean_trials(size.expected_discordant),
-            "" if size.power is None else as_probability(size.power),
-            str(size.normal_pairs),
-        )
-    )
+def _write_size(trials: int | None) -> str:
+    return "over 50000" if trials is None else str(trials)
+
+
+def _write_discordant(size: PairedSize) -> str:
+    expected = size.expected_discordant
+    return "" if expected is None else as_mean_trials(expected)
 
 
 def _compare_chart(plan: ComparePlan) -> Chart:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from trialwise.documents.blocks import Block, Document, Row, Table
+from trialwise.documents.blocks import Block, Document, Row, Table, build_table
 from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines
 from trialwise.documents.numbers import as_percent, as_probability, is_within
 from trialwise.pages.sizing_words import REFUSALS, format_cost
@@ -201,23 +201,9 @@ def build_precision_page(plan: PrecisionPlan) -> Document:
             f"! The textbook interval holds the true rate in "
             f"{as_probability(plan.normal.coverage)} of runs, not in {level}."
         )
-    columns = ("interval", "trials", "mean\nhalf-width", "holds the\ntrue rate")
-    blocks: list[Block] = [
-        Table(
-            heading=f"Trials for ± {margin} on average",
-            columns=columns,
-            rows=tuple(_precision_row(plan, row) for row in rows),
-            notes=tuple(notes),
-        )
-    ]
+    tables = [_tabulate_precision(plan, f"Trials for ± {margin} on average", rows, tuple(notes))]
     if plan.given:
-        blocks.append(
-            Table(
-                heading=f"With {question.trials} trials",
-                columns=columns,
-                rows=tuple(_precision_row(plan, row) for row in plan.given),
-            )
-        )
+        tables.append(_tabulate_precision(plan, f"With {question.trials} trials", plan.given))
     return Document(
         kind="Plan",
         title=f"Plan: estimate a rate of about {as_percent(question.rate)} to ± {margin}",
@@ -231,20 +217,25 @@ def build_precision_page(plan: PrecisionPlan) -> Document:
             f"± {as_probability(chosen.half_width)} wide on average and holds the true rate in "
             f"{as_probability(chosen.coverage)} of runs."
         ),
-        blocks=(*blocks, _precision_chart(plan)),
+        blocks=(*tables, _precision_chart(plan)),
     )
 
 
-def _precision_row(plan: PrecisionPlan, row: PrecisionRow) -> Row:
-    low = not is_within(plan.question.confidence, row.coverage)
-    return Row(
-        cells=(
-            _INTERVAL_NAMES[row.method] + (" !" if low else ""),
-            str(row.trials),
-            f"± {as_probability(row.half_width)}",
-            as_probability(row.coverage),
-        ),
-        tone="broken" if low else "chosen" if row is plan.wilson else "plain",
+def _tabulate_precision(
+    plan: PrecisionPlan, heading: str, rows: Sequence[PrecisionRow], notes: tuple[str, ...] = ()
+) -> Table:
+    def is_low(row: PrecisionRow) -> bool:
+        return not is_within(plan.question.confidence, row.coverage)
+
+    return build_table(
+        heading,
+        rows,
+        ("interval", lambda one: _INTERVAL_NAMES[one.method] + (" !" if is_low(one) else "")),
+        ("trials", lambda one: str(one.trials)),
+        ("mean\nhalf-width", lambda one: f"± {as_probability(one.half_width)}"),
+        ("holds the\ntrue rate", lambda one: as_probability(one.coverage)),
+        notes=notes,
+        tone=lambda one: "broken" if is_low(one) else "chosen" if one is plan.wilson else "plain",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trialwise.documents.blocks import Block, Document, Row, Table
+from trialwise.documents.blocks import Block, Column, Document, Row, Table, build_table
 from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines
 from trialwise.documents.numbers import as_duration, as_percent, as_probability
 from trialwise.pages.sizing_words import format_cost
@@ -101,30 +101,17 @@ def _latency_sentence(plan: LatencyPlan, row: LatencyRow) -> str:
 
 def _latency_blocks(plan: LatencyPlan) -> Iterator[Block]:
     question = plan.question
-    planned = question.success_rate < 1
-    yield Table(
-        heading="Fewest successful trials",
-        columns=(
-            "percentile",
-            "to show it",
-            "to bound it",
-            *(("planned\nto show it", "planned\nto bound it") if planned else ()),
-        ),
-        rows=tuple(
-            Row(
-                cells=(
-                    _level(row.percentile),
-                    str(row.emission_minimum),
-                    str(row.existence_minimum),
-                    *(
-                        (str(row.planned_for_emission), str(row.planned_for_existence))
-                        if planned
-                        else ()
-                    ),
-                )
-            )
-            for row in plan.rows
-        ),
+    planned: tuple[Column[LatencyRow], ...] = (
+        ("planned\nto show it", lambda one: str(one.planned_for_emission)),
+        ("planned\nto bound it", lambda one: str(one.planned_for_existence)),
+    )
+    yield build_table(
+        "Fewest successful trials",
+        plan.rows,
+        ("percentile", lambda one: _level(one.percentile)),
+        ("to show it", lambda one: str(one.emission_minimum)),
+        ("to bound it", lambda one: str(one.existence_minimum)),
+        *(planned if question.success_rate < 1 else ()),
         notes=(f"{_SHOW_NOTE} {as_percent(question.confidence)} of runs.",),
     )
     if question.baseline_trials is not None:
@@ -176,18 +163,20 @@ def _baseline_table(plan: LatencyPlan) -> Table:
 
 def _limit_table(plan: LatencyPlan) -> Table:
     expected = plan.question.expected_trials
-    rows = []
-    for row in plan.rows:
-        limit = row.limit
-        assert limit is not None
-        cutoff = "refused" if limit.cutoff is None else f"{limit.cutoff} of {expected}"
-        size = "" if limit.cutoff is None else as_probability(limit.achieved_size)
-        cells = (_level(row.percentile), str(limit.minimum_trials), cutoff, size)
-        rows.append(Row(cells=cells))
-    return Table(
-        heading="An explicit limit (exact rule)",
-        columns=("percentile", "fewest that\ncould PASS", "within the\nlimit", "false\nPASS"),
-        rows=tuple(rows),
+    limits = [(row.percentile, row.limit) for row in plan.rows if row.limit is not None]
+    return build_table(
+        "An explicit limit (exact rule)",
+        limits,
+        ("percentile", lambda one: _level(one[0])),
+        ("fewest that\ncould PASS", lambda one: str(one[1].minimum_trials)),
+        (
+            "within the\nlimit",
+            lambda one: "refused" if one[1].cutoff is None else f"{one[1].cutoff} of {expected}",
+        ),
+        (
+            "false\nPASS",
+            lambda one: "" if one[1].cutoff is None else as_probability(one[1].achieved_size),
+        ),
     )
 
 

@@ -313,9 +313,7 @@ def _word_broken(promise: BrokenPromise) -> str:
 
 
 def _trials(plan: SequentialPlan) -> Table:
-    rows = _rows(plan, lambda at: _trial_spread(at.trials))
     who = "any test, at least" if plan.shortfall is None else "to decide, at least"
-    limit = (who, *(as_mean_trials(bound.trials) for bound in plan.bounds))
     exact = plan.bounds[0].kind == "exact"
     note = (
         "No test that always decides with these errors, sequential or not, averages fewer."
@@ -325,40 +323,32 @@ def _trials(plan: SequentialPlan) -> Table:
     if plan.shortfall is not None:
         note += " A design that may end INCONCLUSIVE can need fewer."
     one = " of one criterion" if plan.question.criteria > 1 else ""
-    return Table(
-        heading=f"Trials{one}, mean (95th percentile), by true rate",
-        columns=("method", *(f"at {as_percent(rate)}" for rate in plan.rates)),
-        rows=(*rows, Row(cells=limit, tone="limit")),
-        notes=(note,),
+    return _tabulate(
+        plan,
+        f"Trials{one}, mean (95th percentile), by true rate",
+        lambda at: _trial_spread(at.trials),
+        note,
+        limit=(who, *(as_mean_trials(bound.trials) for bound in plan.bounds)),
     )
 
 
 def _run(plan: SequentialPlan) -> Iterator[Table]:
     question = plan.question
-    columns = ("method", *(f"at {as_percent(rate)}" for rate in plan.rates))
     if question.criteria > 1:
-        most = (
-            f"at most, {NAMES[plan.recommended]}",
-            *(as_mean_trials(at.run_mean_at_most) for at in plan.recommendation.expectations),
-        )
-        yield Table(
-            heading=f"Trials of a run of {question.criteria} criteria, mean (95th percentile)",
-            columns=columns,
-            rows=(
-                *_rows(plan, lambda at: _trial_spread(at.run_trials)),
-                Row(cells=most, tone="limit"),
-            ),
-            notes=(_SHARED,),
+        most = (as_mean_trials(at.run_mean_at_most) for at in plan.recommendation.expectations)
+        yield _tabulate(
+            plan,
+            f"Trials of a run of {question.criteria} criteria, mean (95th percentile)",
+            lambda at: _trial_spread(at.run_trials),
+            _SHARED,
+            limit=(f"at most, {NAMES[plan.recommended]}", *most),
         )
     if question.concurrency > 1:
-        yield Table(
-            heading=f"Rounds of up to {question.concurrency} trials, and trials started, mean",
-            columns=columns,
-            rows=_rows(
-                plan,
-                lambda at: f"{as_mean_trials(at.rounds.mean)} / {as_mean_trials(at.started.mean)}",
-            ),
-            notes=(_rounds_note(plan),),
+        yield _tabulate(
+            plan,
+            f"Rounds of up to {question.concurrency} trials, and trials started, mean",
+            lambda at: f"{as_mean_trials(at.rounds.mean)} / {as_mean_trials(at.started.mean)}",
+            _rounds_note(plan),
         )
 
 
@@ -370,22 +360,21 @@ def _rounds_note(plan: SequentialPlan) -> str:
 
 def _costs(plan: SequentialPlan) -> Iterator[Table]:
     prices, question = plan.question.prices, plan.question
-    columns = ("method", *(f"at {as_percent(rate)}" for rate in plan.rates))
     whole = " of a run" if question.criteria > 1 else ""
     if prices.trial_usd is not None:
-        yield Table(
-            heading=f"Money{whole}, mean (95th percentile), by true rate",
-            columns=columns,
-            rows=_rows(plan, lambda at: _money_spread(at.cost_usd)),
-            notes=(f"At {as_money(prices.trial_usd)} a trial, and at most {_most_usd(plan)}.",),
+        yield _tabulate(
+            plan,
+            f"Money{whole}, mean (95th percentile), by true rate",
+            lambda at: _money_spread(at.cost_usd),
+            f"At {as_money(prices.trial_usd)} a trial, and at most {_most_usd(plan)}.",
         )
     if prices.trial_s is not None:
         side = f", {question.concurrency} at once" if question.concurrency > 1 else ""
-        yield Table(
-            heading=f"Time{whole}, mean (95th percentile), by true rate",
-            columns=columns,
-            rows=_rows(plan, lambda at: _time_spread(at.duration_s)),
-            notes=(f"At {as_duration(prices.trial_s)} a trial{side}.",),
+        yield _tabulate(
+            plan,
+            f"Time{whole}, mean (95th percentile), by true rate",
+            lambda at: _time_spread(at.duration_s),
+            f"At {as_duration(prices.trial_s)} a trial{side}.",
         )
 
 
@@ -394,11 +383,22 @@ def _most_usd(plan: SequentialPlan) -> str:
     return f"{as_money(most)} for {plan.max_trials} trials"
 
 
-def _rows(plan: SequentialPlan, cell: Callable[[Expectation], str]) -> tuple[Row, ...]:
-    return tuple(
-        Row(cells=(_name(method), *map(cell, method.expectations)), tone=_tone(plan, method))
+def _tabulate(
+    plan: SequentialPlan,
+    heading: str,
+    write: Callable[[Expectation], str],
+    note: str,
+    *,
+    limit: tuple[str, ...] = (),
+) -> Table:
+    """A row for each method and a column for each rate, with the least or the most below them."""
+    rows = [
+        Row(cells=(_name(method), *map(write, method.expectations)), tone=_tone(plan, method))
         for method in plan.methods
-    )
+    ]
+    rows += [Row(cells=limit, tone="limit")] if limit else []
+    columns = ("method", *(f"at {as_percent(rate)}" for rate in plan.rates))
+    return Table(heading=heading, columns=columns, rows=tuple(rows), notes=(note,))
 
 
 def _trial_spread(value: Spread) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 from trialwise.documents.numbers import as_count, as_duration, as_money
 from trialwise.documents.results import Status
@@ -147,21 +147,13 @@ def bound_suite_errors(verdicts: Iterable[Verdict]) -> tuple[SuiteEnvelope, ...]
 def sum_spending(verdicts: Sequence[Verdict]) -> Spending:
     """What all runs took together; money is known only where some run knows it."""
     spent = [verdict.spending for verdict in verdicts]
-    return Spending(
-        trials=sum(one.trials for one in spent),
-        attempts=sum(one.attempts for one in spent),
-        seconds=math.fsum(one.seconds for one in spent),
-        tokens=sum(one.tokens for one in spent),
-        usd=_sum_known(one.usd for one in spent),
-        setup_s=math.fsum(one.setup_s for one in spent),
-        setup_tokens=sum(one.setup_tokens for one in spent),
-        setup_usd=_sum_known(one.setup_usd for one in spent),
-        judging_tokens=sum(one.judging_tokens for one in spent),
-        judging_usd=_sum_known(one.judging_usd for one in spent),
-        abandoned=sum(one.abandoned for one in spent),
-        abandoned_tokens=sum(one.abandoned_tokens for one in spent),
-        abandoned_usd=_sum_known(one.abandoned_usd for one in spent),
-    )
+    sums: dict[str, Any] = {}
+    for one in fields(Spending):
+        known = [value for each in spent if (value := getattr(each, one.name)) is not None]
+        # Seconds and money are added exactly; counts stay whole numbers.
+        add = math.fsum if any(isinstance(value, float) for value in known) else sum
+        sums[one.name] = add(known) if known else one.default
+    return Spending(**sums)
 
 
 def write_amounts(
@@ -178,8 +170,3 @@ def write_abandoned(spent: Spending) -> str:
     """What trials cost that were given up, as the rest of a sentence."""
     took = write_amounts(tokens=spent.abandoned_tokens, usd=spent.abandoned_usd)
     return f", at least {took}" if took else ", at an unknown cost"
-
-
-def _sum_known(amounts: Iterable[float | None]) -> float | None:
-    given = [amount for amount in amounts if amount is not None]
-    return math.fsum(given) if given else None

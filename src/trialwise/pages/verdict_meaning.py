@@ -31,6 +31,7 @@ from trialwise.documents.numbers import (
     as_probability,
     is_within,
 )
+from trialwise.documents.phrases import join_few
 from trialwise.model.options import Analysis
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
@@ -49,10 +50,6 @@ __all__ = [
     "make_run_badge",
     "make_summary_badge",
 ]
-
-
-#: Criteria named in a sentence; the others are counted.
-NAMED = 3
 
 
 #: Notes that stand open; the others take a click.
@@ -210,18 +207,13 @@ def _name_triggers(verdict: Verdict) -> str:
         else one.name + _name_inputs(inputs.get(one.name, ()), verdict.decision)
         for one in verdict.triggers
     ]
-    return _list_few(names)
+    return join_few(names)
 
 
 def _name_inputs(parts: Sequence[Finding], decision: Decision | None) -> str:
     """Which inputs decided, where each is decided on its own."""
     worst = [part.input_id or "" for part in parts if part.decision is decision]
-    return f" on {_list_few(worst)}" if worst else ""
-
-
-def _list_few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+    return f" on {join_few(worst)}" if worst else ""
 
 
 def _drop_advisory(record: RunRecord) -> RunRecord:
