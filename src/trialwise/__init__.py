@@ -47,7 +47,7 @@ _MODULES = {
     "model.trace": "ToolCall Trace Turn",
     "model.trial": "CheckResult ErrorClass FailReason Outcome Trial",
     "model.verdict": "Decision Finding Intent Verdict",
-    "outcomes.outcome_problems": "OutcomesUnreadable",
+    "outcomes.bounded_files": "OutcomesUnreadable",
     "outcomes.outcome_reading": "read_outcomes",
     "outcomes.outcome_rows": "OutcomeRow Outcomes",
     "procedures.base": "Procedure",

@@ -97,7 +97,7 @@ from trialwise.model.verdict import Decision as Decision
 from trialwise.model.verdict import Finding as Finding
 from trialwise.model.verdict import Intent as Intent
 from trialwise.model.verdict import Verdict as Verdict
-from trialwise.outcomes.outcome_problems import OutcomesUnreadable as OutcomesUnreadable
+from trialwise.outcomes.bounded_files import OutcomesUnreadable as OutcomesUnreadable
 from trialwise.outcomes.outcome_reading import read_outcomes as read_outcomes
 from trialwise.outcomes.outcome_rows import OutcomeRow as OutcomeRow
 from trialwise.outcomes.outcome_rows import Outcomes as Outcomes

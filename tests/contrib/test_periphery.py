@@ -16,7 +16,7 @@ from trialwise.outcomes.outcome_reading import read_outcomes
 
 READER = """
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes
-from trialwise.outcomes.result_formats import ResultFormat
+from trialwise.outcomes.outcome_reading import ResultFormat
 
 def read(path, *, name, layout, problems):
     rows = [
@@ -64,7 +64,7 @@ def test_the_help_page_lists_other_tools_last() -> None:
     "code",
     [
         "from trialwise.cli.main import cli; cli.main(['--help'], standalone_mode=False)",
-        "import trialwise.runtime.outcome_scoring, trialwise.outcomes.result_formats",
+        "import trialwise.runtime.outcome_scoring, trialwise.outcomes.outcome_reading",
         "from trialwise.outcomes.outcome_reading import read_outcomes; read_outcomes('runs.csv')",
     ],
 )

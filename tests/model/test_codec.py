@@ -58,7 +58,7 @@ from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
-from trialwise.stats.cluster_stratified import Stratum, stratified
+from trialwise.stats.cluster_estimators import Stratum, stratified
 from trialwise.stats.finite import exact_corpus_rate
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.sequential import SequentialDesign

@@ -9,10 +9,16 @@ import pytest
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.trial import ErrorClass, FailReason, Trial
-from trialwise.outcomes.outcome_order import Order, in_order, is_sorted_by_input
-from trialwise.outcomes.outcome_problems import OutcomesUnreadable
+from trialwise.outcomes.bounded_files import OutcomesUnreadable
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, input_id_of
-from trialwise.outcomes.outcome_trials import Experiment, TrialRows, gather
+from trialwise.outcomes.outcome_trials import (
+    Experiment,
+    Order,
+    TrialRows,
+    gather,
+    in_order,
+    is_sorted_by_input,
+)
 
 
 def row(

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.trial import ErrorClass
-from trialwise.outcomes.field_layout import Layout, Mark, Unread, error_class_of
-from trialwise.outcomes.scalar_fields import amount, count, moment, number
+from trialwise.outcomes.bounded_files import amount, count, moment, number
+from trialwise.outcomes.field_records import Layout, Mark, Unread, error_class_of
 
 PLAIN = Layout()
 

@@ -12,10 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.outcomes.bounded_files import read_whole
-from trialwise.outcomes.outcome_problems import OutcomesUnreadable
-from trialwise.outcomes.outcome_reading import read_outcomes
-from trialwise.outcomes.result_formats import FORMATS
+from trialwise.outcomes.bounded_files import OutcomesUnreadable, read_whole
+from trialwise.outcomes.outcome_reading import FORMATS, read_outcomes
 
 LINES = '{"id": "a", "passed": true}\n{"id": "a", "passed": false}\n'
 REPORT = '<testsuite><testcase classname="t" name="a"/></testsuite>'

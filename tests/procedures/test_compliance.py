@@ -17,8 +17,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
 from trialwise.procedures.compliance import DECISION_RULES, decide_compliance
-from trialwise.stats.refusal import Refusal
-from trialwise.stats.result_types import RULES, Rule
+from trialwise.stats.result_types import RULES, Refusal, Rule
 
 
 def tally(passed: int, trials: int) -> Tally:

@@ -25,7 +25,7 @@ from trialwise.procedures.composite import combine, compose
 from trialwise.procedures.latency import decide_latency_limit
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
-from trialwise.stats.refusal import Refusal
+from trialwise.stats.result_types import Refusal
 
 decisions = st.sampled_from(list(Decision))
 alphas = st.sampled_from([0.001, 0.01, 0.05, 0.3])

@@ -19,8 +19,7 @@ from trialwise.procedures.latency import (
     decide_latency_baseline,
     decide_latency_limit,
 )
-from trialwise.stats.refusal import Refusal
-from trialwise.stats.result_types import RULES, Rule
+from trialwise.stats.result_types import RULES, Refusal, Rule
 
 
 def split(within: int, beyond: int) -> list[float]:

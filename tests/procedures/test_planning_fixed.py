@@ -33,8 +33,7 @@ from trialwise.procedures.sizing.sizing_plans import (
     plan_precision,
     plan_regression,
 )
-from trialwise.stats.refusal import Refusal
-from trialwise.stats.result_types import Undefined
+from trialwise.stats.result_types import Refusal, Undefined
 
 # --- Compliance -------------------------------------------------------------------------------
 

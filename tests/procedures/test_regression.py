@@ -17,9 +17,8 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
 from trialwise.procedures.regression import DECISION_RULES, decide_regression
-from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression_cutoffs import RegressionCutoff
-from trialwise.stats.result_types import RULES, Rule
+from trialwise.stats.result_types import RULES, Refusal, Rule
 
 
 def tally(passed: int, trials: int) -> Tally:

@@ -86,7 +86,7 @@ OTHERS = (
     *("trialwise.model.baseline", "trialwise.procedures.corpus", "trialwise.stats.c*sequences"),
     *("trialwise.procedures.latency", "trialwise.stats.latency*"),
     *("trialwise.procedures.regression", "trialwise.stats.regression*"),
-    *("trialwise.stats.cluster*", "trialwise.stats.guardrail*", "trialwise.stats.residual_harm"),
+    *("trialwise.stats.cluster*", "trialwise.stats.guardrail*", "trialwise.stats.guardrail_bounds"),
     *("trialwise.stats.finite*", "trialwise.stats.risk_sizing", "trialwise.stats.toolbox.*"),
 )
 SEQUENTIAL = ("trialwise.procedures.*sequential", "trialwise.stats.sequential.[!t]*")
@@ -126,7 +126,7 @@ def test_a_sequential_run_loads_its_procedure_and_no_other(tmp_path: Path) -> No
     modules = modules_of(tmp_path, "run", "--quiet")
 
     assert "trialwise.stats.sequential.design" in modules
-    assert set() == among(modules, (*OTHERS, "trialwise.stats.sequential.optimal"))
+    assert set() == among(modules, (*OTHERS, "trialwise.stats.sequential.design_methods"))
 
 
 def test_a_check_loads_no_event_loop(tmp_path: Path) -> None:

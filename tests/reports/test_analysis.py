@@ -43,16 +43,15 @@ from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.regression import decide_regression
 from trialwise.procedures.sequential import decide_sequential
-from trialwise.stats.cluster_estimators import call_weighted
-from trialwise.stats.cluster_stratified import Stratum, stratified
+from trialwise.stats.cluster_estimators import Stratum, call_weighted, stratified
 from trialwise.stats.finite import exact_corpus_rate, finite_corpus_cutoff
 from trialwise.stats.guardrail_bounds import (
     ChallengeStratum,
     guardrail_sensitivity,
+    residual_harm_bound,
     stratified_containment,
 )
 from trialwise.stats.regression_cutoffs import RegressionCutoff
-from trialwise.stats.residual_harm import residual_harm_bound
 from trialwise.stats.result_types import RULES, Rule
 from trialwise.stats.sequential.design import SequentialDesign
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import trialwise as tw
+from trialwise.stats.guardrail_bounds import residual_harm_bound
 from trialwise.stats.regression_cutoffs import RegressionCutoff
-from trialwise.stats.residual_harm import residual_harm_bound
 
 PROD, PROBE, COMPLEXITY = "V_prod", "V_probe", "V_complexity"
 

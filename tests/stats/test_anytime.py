@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.anytime import EProcess, anytime_p_value
+from trialwise.stats.confidence_sequences import EProcess, anytime_p_value
 from trialwise.stats.toolbox.e_values import e_process, e_value
 
 PFFPFFF = [True, False, False, True, False, False, False]

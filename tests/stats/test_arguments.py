@@ -27,9 +27,8 @@ from trialwise.stats.rate_intervals import (
     wilson_lower,
     wilson_upper,
 )
-from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression_cutoffs import design_false_alarm, design_power, regression_cutoff
-from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.result_types import Interval, Refusal, Undefined
 from trialwise.stats.toolbox.binomial_weights import binomial_pmfs
 from trialwise.stats.toolbox.other_intervals import jeffreys, wilson_lower_rate
 from trialwise.stats.toolbox.precedence_law import precedence_cdf, precedence_rank

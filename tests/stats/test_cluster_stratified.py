@@ -12,7 +12,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import xlog1py, xlogy
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.cluster_stratified import Stratum, stratified
+from trialwise.stats.cluster_estimators import Stratum, stratified
 from trialwise.stats.rate_intervals import wilson_interval
 
 Groups = list[tuple[int, int]]

@@ -17,8 +17,7 @@ from scipy.stats import binom
 
 from trialwise.stats.compliance_cutoffs import compliance_cutoff, minimum_trials
 from trialwise.stats.rate_intervals import clopper_pearson, wilson_lower
-from trialwise.stats.refusal import Refusal
-from trialwise.stats.result_types import RULES, Rule
+from trialwise.stats.result_types import RULES, Refusal, Rule
 
 RATES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.6, 0.75, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 LEVELS = (0.001, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4)

@@ -17,9 +17,9 @@ from trialwise.stats.guardrail_bounds import (
     ChallengeStratum,
     guardrail_sensitivity,
     guardrail_specificity,
+    residual_harm_bound,
     stratified_containment,
 )
-from trialwise.stats.residual_harm import residual_harm_bound
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.toolbox.boundary_stacks import combine_boundaries
 

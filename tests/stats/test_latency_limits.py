@@ -14,7 +14,7 @@ from scipy.stats import beta, binom
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.latency_limits import evaluate_latency_limit, latency_limit_cutoff
-from trialwise.stats.refusal import Refusal
+from trialwise.stats.result_types import Refusal
 
 LATENCIES = st.lists(st.integers(0, 50), min_size=1, max_size=80)
 LEVELS = (0.5, 0.9, 0.95, 0.99)

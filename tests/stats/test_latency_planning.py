@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats.latency_baseline import precedence_existence
 from trialwise.stats.latency_planning import (
     planned_trials_needed,
     precedence_planning,
     verification_gate,
 )
-from trialwise.stats.latency_precedence import precedence_existence
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.toolbox.nondegeneracy import nondegeneracy_planning
 

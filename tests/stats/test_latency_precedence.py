@@ -16,13 +16,13 @@ from scipy.integrate import quad
 from scipy.stats import beta, betabinom, binom
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.latency_percentiles import nearest_rank_percentile
-from trialwise.stats.latency_precedence import (
+from trialwise.stats.latency_baseline import (
     exceedance_cutoff,
     precedence_existence,
     precedence_threshold,
 )
-from trialwise.stats.refusal import Refusal
+from trialwise.stats.latency_percentiles import nearest_rank_percentile
+from trialwise.stats.result_types import Refusal
 from trialwise.stats.toolbox.precedence_law import count_exceedances
 
 SIZES = [(nb, nt) for nb in range(1, 8) for nt in range(1, 6)]

@@ -20,19 +20,17 @@ from statsmodels.stats.proportion import proportion_confint
 from trialwise.errors import InvalidArgument
 from trialwise.stats.paired import (
     ALTERNATIVES,
+    INTERVAL_METHODS,
     METHODS,
     Alternative,
+    IntervalMethod,
     Method,
     PairCounts,
     mcnemar,
     minimum_discordant,
+    paired_difference_interval,
     pairs_from_outcomes,
     sign_test,
-)
-from trialwise.stats.paired_interval import (
-    INTERVAL_METHODS,
-    IntervalMethod,
-    paired_difference_interval,
 )
 
 counts = st.integers(0, 60)

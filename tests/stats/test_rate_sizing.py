@@ -15,8 +15,12 @@ from scipy.stats import binom, norm
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats import rate_sizing as power_module
-from trialwise.stats.power_sawtooth import compliance_powers
-from trialwise.stats.rate_sizing import compliance_sizing, normal_sizing, precision_trials
+from trialwise.stats.rate_sizing import (
+    compliance_powers,
+    compliance_sizing,
+    normal_sizing,
+    precision_trials,
+)
 from trialwise.stats.regression_cutoffs import design_false_alarm, design_power
 from trialwise.stats.result_types import RULES, Rule
 from trialwise.stats.toolbox.detectable_drops import (

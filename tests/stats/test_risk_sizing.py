@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.refusal import Refusal
+from trialwise.stats.result_types import Refusal
 from trialwise.stats.risk_sizing import (
     Sizing,
     find_held_trials,

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from trialwise.stats.beta_functions import (
+from trialwise.stats.binomial import (
     beta_cdf,
     beta_quantile,
     beta_sf,

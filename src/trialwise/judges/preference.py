@@ -29,8 +29,7 @@ from trialwise.judges.jurors import (
 )
 from trialwise.judges.prompts import comparison_messages, shown_text
 from trialwise.judges.votes import Choice, read_choice
-from trialwise.stats.paired import sign_test
-from trialwise.stats.paired_interval import paired_difference_interval
+from trialwise.stats.paired import paired_difference_interval, sign_test
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import require_open_rate, require_text
 

@@ -29,8 +29,7 @@ from trialwise.model.evidence import (
     TrialCounts,
 )
 from trialwise.model.tally import Tally
-from trialwise.stats.refusal import Refusal
-from trialwise.stats.result_types import Decision, Interval, Rule
+from trialwise.stats.result_types import Decision, Interval, Refusal, Rule
 
 if TYPE_CHECKING:
     from fractions import Fraction

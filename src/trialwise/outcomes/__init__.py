@@ -11,13 +11,12 @@
 `trialwise.contrib.results` reads `junit`, `inspect` and `promptfoo`. Each reader describes its
 format with an example.
 
-- `outcome_reading`: reads files; `result_formats`: finds the reader of each
-- `csv_tables`, `json_lines`: the readers of this package; `field_records`: what both share
-- `field_layout`: which field means what; `scalar_fields`: single values
-- `bounded_files`: files within bounds on their size
-- `outcome_rows`: the rows of a file; `outcome_trials`: the trials they belong to
-- `outcome_order`: what is known of the order of the trials
+- `outcome_reading`: reads files, and finds the reader of each
+- `csv_tables`, `json_lines`: the readers of this package; `field_records`: what both share, and
+  which field means what
+- `bounded_files`: files within bounds on their size, single values, and the error that lists what
+  is wrong with a file
+- `outcome_rows`: the rows of a file; `outcome_trials`: the trials they belong to, and their order
 - `outcome_questions`: what a user asks; `outcome_plans`: the plan for it
 - `used_trials`: the trials that decide; `outcome_metrics`: numbers beside the verdict
-- `outcome_problems`: the error that lists what is wrong with a file
 """

@@ -16,12 +16,10 @@ import io
 from pathlib import Path
 from typing import Any
 
-from trialwise.outcomes.bounded_files import decode_text, read_content
-from trialwise.outcomes.field_layout import Layout
-from trialwise.outcomes.field_records import Record, read_records
-from trialwise.outcomes.outcome_problems import Problems
+from trialwise.outcomes.bounded_files import Problems, decode_text, read_content
+from trialwise.outcomes.field_records import Layout, Record, read_records
+from trialwise.outcomes.outcome_reading import ResultFormat
 from trialwise.outcomes.outcome_rows import MOST_ROWS, Outcomes
-from trialwise.outcomes.result_formats import ResultFormat
 
 __all__ = ["FORMAT", "read_csv"]
 

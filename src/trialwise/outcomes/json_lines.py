@@ -14,12 +14,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from trialwise.outcomes.bounded_files import decode_text, parse_json, read_content
-from trialwise.outcomes.field_layout import Layout
-from trialwise.outcomes.field_records import Record, read_records
-from trialwise.outcomes.outcome_problems import Problems
+from trialwise.outcomes.bounded_files import Problems, decode_text, parse_json, read_content
+from trialwise.outcomes.field_records import Layout, Record, read_records
+from trialwise.outcomes.outcome_reading import ResultFormat, json_formats
 from trialwise.outcomes.outcome_rows import MOST_ROWS, Outcomes
-from trialwise.outcomes.result_formats import ResultFormat, json_formats
 
 __all__ = ["FORMAT", "parse_document", "parse_lines", "read_json_records", "read_jsonl"]
 

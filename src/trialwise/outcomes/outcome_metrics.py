@@ -12,9 +12,8 @@ from typing import Any
 
 from trialwise.model.metrics import PassK
 from trialwise.model.trial import ErrorClass
-from trialwise.outcomes.outcome_order import Order
 from trialwise.outcomes.outcome_rows import OutcomeRow
-from trialwise.outcomes.outcome_trials import Experiment
+from trialwise.outcomes.outcome_trials import Experiment, Order
 from trialwise.procedures.metrics import Reach, pass_k_of, usual_ks
 from trialwise.stats.latency_percentiles import LatencySummary, latency_summary
 from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval

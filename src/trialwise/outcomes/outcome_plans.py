@@ -24,9 +24,8 @@ from trialwise.model.fingerprint import fingerprint, sampling_fingerprint
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.sampling import Input, Sampling
 from trialwise.model.verdict import Intent
-from trialwise.outcomes.outcome_order import Order, is_sorted_by_input
 from trialwise.outcomes.outcome_questions import Asked
-from trialwise.outcomes.outcome_trials import Experiment
+from trialwise.outcomes.outcome_trials import Experiment, Order, is_sorted_by_input
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.sequential.shipped_designs import DesignCache

@@ -14,9 +14,8 @@ from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason
-from trialwise.outcomes.outcome_order import Order, in_order
 from trialwise.outcomes.outcome_rows import Outcomes
-from trialwise.outcomes.outcome_trials import Experiment, gather
+from trialwise.outcomes.outcome_trials import Experiment, Order, gather, in_order
 
 __all__ = ["Asked", "Supplied", "ask", "question_all"]
 

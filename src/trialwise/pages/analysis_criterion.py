@@ -26,10 +26,8 @@ from trialwise.procedures.explaining.analysis_sections import (
     word_long_run,
 )
 from trialwise.procedures.registry import procedure_of
-from trialwise.stats.cluster_estimators import ClusterEstimate
-from trialwise.stats.cluster_stratified import StratifiedEstimate
-from trialwise.stats.guardrail_bounds import GuardrailBound, StratifiedContainment
-from trialwise.stats.residual_harm import ResidualHarm
+from trialwise.stats.cluster_estimators import ClusterEstimate, StratifiedEstimate
+from trialwise.stats.guardrail_bounds import GuardrailBound, ResidualHarm, StratifiedContainment
 from trialwise.stats.result_types import Undefined
 
 __all__ = ["list_criterion_sections"]

@@ -23,10 +23,9 @@ from trialwise.model.verdict import LatencyFinding, Verdict
 from trialwise.pages.finding_facts import list_latency_marks, pick_badge
 from trialwise.pages.gate_facts import HELD, as_outward, count_runs, list_unlimited
 from trialwise.procedures.explaining.analysis_sections import Rows, make_section
-from trialwise.stats.latency_baseline import OrderStatisticBound
+from trialwise.stats.latency_baseline import OrderStatisticBound, PrecedenceThreshold
 from trialwise.stats.latency_limits import LatencyLimitDecision
 from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
-from trialwise.stats.latency_precedence import PrecedenceThreshold
 from trialwise.stats.result_types import Interval, Undefined
 
 __all__ = ["build_latency_section", "list_gate_sections"]

@@ -27,10 +27,9 @@ from trialwise.model.verdict import LatencyFinding
 from trialwise.pages.finding_facts import list_latency_marks
 from trialwise.pages.path_chart import INKS
 from trialwise.pages.verdict_meaning import make_badge
-from trialwise.stats.latency_baseline import OrderStatisticBound
+from trialwise.stats.latency_baseline import OrderStatisticBound, PrecedenceThreshold
 from trialwise.stats.latency_limits import LatencyLimitDecision
 from trialwise.stats.latency_percentiles import latency_summary
-from trialwise.stats.latency_precedence import PrecedenceThreshold
 from trialwise.stats.result_types import Undefined
 
 __all__ = ["build_latency_section", "find_band", "trace_steps"]

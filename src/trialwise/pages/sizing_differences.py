@@ -15,8 +15,7 @@ from trialwise.pages.sizing_words import REFUSALS, format_cost, make_prose
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
 from trialwise.procedures.sizing.comparison_sizing import ComparePlan, PairedSize
 from trialwise.procedures.sizing.regression_sizing import RegressionPlan, RegressionRow
-from trialwise.stats.refusal import Refusal
-from trialwise.stats.result_types import Undefined
+from trialwise.stats.result_types import Refusal, Undefined
 
 __all__ = ["build_comparison_page", "build_regression_page"]
 

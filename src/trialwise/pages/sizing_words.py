@@ -5,7 +5,7 @@ from __future__ import annotations
 from trialwise.documents.blocks import Block, Details, Prose, Section
 from trialwise.documents.numbers import as_duration, as_money
 from trialwise.procedures.sizing.trial_costs import Prices
-from trialwise.stats.refusal import Refusal
+from trialwise.stats.result_types import Refusal
 
 __all__ = ["REFUSALS", "format_cost", "make_prose"]
 

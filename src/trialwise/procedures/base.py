@@ -27,7 +27,7 @@ from trialwise.model.verdict import (
     ObservedRate,
     Wording,
 )
-from trialwise.stats.refusal import Refusal
+from trialwise.stats.result_types import Refusal
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section

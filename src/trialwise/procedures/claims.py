@@ -89,7 +89,7 @@ class _Plan(NamedTuple):
     @property
     def is_clustered(self) -> bool:
         """Whether trials repeat their inputs too much to pass as draws of their own: n > 2J."""
-        from trialwise.stats.clusters import MATERIAL_REPETITION
+        from trialwise.stats.cluster_estimators import MATERIAL_REPETITION
 
         return self.trials > MATERIAL_REPETITION * self.effective_inputs
 
@@ -326,7 +326,7 @@ def _superpopulation(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
 
 
 def _too_few_inputs(claim: Claim, plan: _Plan) -> str:
-    from trialwise.stats.clusters import MATERIAL_REPETITION
+    from trialwise.stats.cluster_estimators import MATERIAL_REPETITION
 
     n, worth = plan.trials, plan.effective_inputs
     unequal = "" if plan.is_even else f", worth {worth:.1f} of equal repetition"

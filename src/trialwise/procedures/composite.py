@@ -22,7 +22,7 @@ from trialwise.stats.error_envelopes import (
     envelope,
     type_one_envelopes,
 )
-from trialwise.stats.refusal import Refusal
+from trialwise.stats.result_types import Refusal
 
 if TYPE_CHECKING:
     from trialwise.model.metrics import GateFinding

@@ -21,8 +21,14 @@ from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Intent, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.compliance import observed_status
-from trialwise.stats.cluster_estimators import ClusterEstimate, call_weighted, prompt_weighted
-from trialwise.stats.cluster_stratified import StratifiedEstimate, Stratum, stratified
+from trialwise.stats.cluster_estimators import (
+    ClusterEstimate,
+    StratifiedEstimate,
+    Stratum,
+    call_weighted,
+    prompt_weighted,
+    stratified,
+)
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_open_rate
 

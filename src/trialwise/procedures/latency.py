@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trialwise.model.verdict import Decision, Intent, LatencyFinding
-from trialwise.stats.latency_baseline import OrderStatisticBound, order_statistic_bound
+from trialwise.stats.latency_baseline import (
+    OrderStatisticBound,
+    PrecedenceThreshold,
+    order_statistic_bound,
+    precedence_threshold,
+)
 from trialwise.stats.latency_limits import evaluate_latency_limit
-from trialwise.stats.latency_minimums import nondegeneracy_decision
 from trialwise.stats.latency_percentiles import nearest_rank_percentile
-from trialwise.stats.latency_precedence import PrecedenceThreshold, precedence_threshold
-from trialwise.stats.refusal import Refusal
-from trialwise.stats.result_types import Rule
+from trialwise.stats.latency_planning import nondegeneracy_decision
+from trialwise.stats.result_types import Refusal, Rule
 
 __all__ = ["BASELINE_RULES", "LIMIT_RULES", "decide_latency_baseline", "decide_latency_limit"]
 

@@ -27,10 +27,10 @@ from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Intent
 from trialwise.outcomes.outcome_metrics import Metrics, metrics_of
-from trialwise.outcomes.outcome_order import Order
 from trialwise.outcomes.outcome_plans import plan_outcomes, scopes_of_outcomes
 from trialwise.outcomes.outcome_questions import Asked, Supplied, ask, question_all
 from trialwise.outcomes.outcome_rows import Outcomes
+from trialwise.outcomes.outcome_trials import Order
 from trialwise.outcomes.used_trials import use_trials
 from trialwise.runtime.deciding import decide_and_keep
 from trialwise.runtime.measuring import Measurement, write_baseline

@@ -6,18 +6,16 @@ such as "companion §5.3" are named in `docs/bibliography.md`.
 - rates: `rate_intervals`, `compliance_cutoffs`, `finite` (part of a corpus), `rate_sizing`
 - against a baseline: `regression_cutoffs`, `fisher`, `unconditional`, `precedence`,
   `score_difference`, `risk_sizing`
-- two conditions on the same inputs: `paired`, `paired_interval`
-- `sequential`: designs that stop early; `anytime`, `confidence_sequences`: evidence that needs no
-  plan
-- latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_precedence`,
-  `latency_minimums`, `latency_planning`
-- repeated inputs: `clusters`, `cluster_estimators`, `cluster_stratified`, `autocorrelation`
+- two conditions on the same inputs: `paired`
+- `sequential`: designs that stop early; `confidence_sequences`: evidence that needs no plan
+- latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`
+- repeated inputs: `cluster_estimators`, `autocorrelation`
 - judges: `agreement`, `judge_correction`, `judged_decision`, `bounded_means`
-- guardrails: `guardrail_bounds`, `residual_harm`
+- guardrails: `guardrail_bounds`
 - agents: `passk`, `skill_scores`, `run_reliability`, `trace_shape`, `trace_stability`
 - several tests: `multiplicity`, `error_envelopes`
-- distributions: `binomial`, `normal`, `beta_functions`, `finite_hypergeometric`, `power_sawtooth`
-- `result_types`, `refusal`: what answers are made of
+- distributions: `binomial`, `normal`, `finite_hypergeometric`
+- `result_types`: what answers are made of
 - `toolbox`: what no verdict uses
 
 A name loads its module on first use, so importing this package imports none of them. Type checkers
@@ -36,17 +34,17 @@ _MODULES = {
         "Certification Confusion MeasurementLevel certify_judge cohen_kappa cohen_kappa_interval "
         "confusion_of krippendorff_alpha krippendorff_alpha_interval"
     ),
-    "anytime": "EProcess anytime_p_value",
     "autocorrelation": (
         "Alternative AutocorrelationTest autocorrelation_test lag_one_autocorrelation"
     ),
     "binomial": "binomial_cdf binomial_pmf binomial_tail",
     "bounded_means": "bounded_mean_interval bounded_variance_interval weighted_mean_interval",
-    "cluster_estimators": "ClusterEstimate ClusterMethod Estimand call_weighted prompt_weighted",
-    "cluster_stratified": "StratifiedEstimate Stratum stratified",
-    "clusters": "Groups",
+    "cluster_estimators": (
+        "ClusterEstimate ClusterMethod Estimand Groups StratifiedEstimate Stratum call_weighted "
+        "prompt_weighted stratified"
+    ),
     "compliance_cutoffs": "ComplianceCutoff compliance_cutoff minimum_trials",
-    "confidence_sequences": "BoundedSequence anytime_interval",
+    "confidence_sequences": "BoundedSequence EProcess anytime_interval anytime_p_value",
     "error_envelopes": (
         "Envelope Envelopes HorizonFalseAlarm envelope horizon_false_alarm type_one_envelopes"
     ),
@@ -56,8 +54,9 @@ _MODULES = {
     ),
     "fisher": "fisher_one_sided",
     "guardrail_bounds": (
-        "ChallengeStratum GuardrailBound GuardrailQuantity StratifiedContainment "
-        "guardrail_sensitivity guardrail_specificity stratified_containment"
+        "ChallengeStratum GuardrailBound GuardrailQuantity PrevalenceSource ResidualHarm "
+        "StratifiedContainment guardrail_sensitivity guardrail_specificity residual_harm_bound "
+        "stratified_containment"
     ),
     "judge_correction": (
         "CorrectedRate CorrectionMethod JudgeAccuracy Rectifier judge_accuracy labels_needed "
@@ -65,32 +64,27 @@ _MODULES = {
     ),
     "judged_decision": "Correction JudgedDecision JudgedSequence OpenBecause decide_judged",
     "latency_baseline": (
-        "OrderStatisticBound TIE_POLICY order_statistic_bound order_statistic_false_alarm"
+        "ExceedanceCutoff OrderStatisticBound PrecedenceExistence PrecedenceThreshold TIE_POLICY "
+        "exceedance_cutoff order_statistic_bound order_statistic_false_alarm precedence_existence "
+        "precedence_threshold"
     ),
     "latency_limits": (
         "LatencyLimitDecision LimitVerdict evaluate_latency_limit latency_limit_cutoff"
-    ),
-    "latency_minimums": (
-        "GateOutcome Intent NondegeneracyDecision ThresholdSource existence_minimum "
-        "nondegeneracy_decision"
     ),
     "latency_percentiles": (
         "LatencySummary SUPPORTED_PERCENTILES emission_minimum latency_summary "
         "nearest_rank_percentile"
     ),
     "latency_planning": (
-        "PrecedencePlan VerificationGate planned_trials_needed precedence_planning "
+        "GateOutcome Intent NondegeneracyDecision PrecedencePlan ThresholdSource VerificationGate "
+        "existence_minimum nondegeneracy_decision planned_trials_needed precedence_planning "
         "verification_gate"
-    ),
-    "latency_precedence": (
-        "ExceedanceCutoff PrecedenceExistence PrecedenceThreshold exceedance_cutoff "
-        "precedence_existence precedence_threshold"
     ),
     "multiplicity": "Adjustment adjust",
     "paired": (
-        "McNemar PairCounts SignTest mcnemar minimum_discordant pairs_from_outcomes sign_test"
+        "McNemar PairCounts SignTest mcnemar minimum_discordant paired_difference_interval "
+        "pairs_from_outcomes sign_test"
     ),
-    "paired_interval": "paired_difference_interval",
     "passk": (
         "pass_at_k pass_at_k_interval pass_at_k_naive pass_hat_k pass_hat_k_interval "
         "pass_hat_k_plugin"
@@ -99,10 +93,8 @@ _MODULES = {
         "clopper_pearson rule_of_three wald wilson_interval wilson_lower wilson_upper"
     ),
     "rate_sizing": "ComplianceSizing NormalSizing compliance_sizing normal_sizing precision_trials",
-    "refusal": "Refusal",
     "regression_cutoffs": "RegressionCutoff design_false_alarm design_power regression_cutoff",
-    "residual_harm": "PrevalenceSource ResidualHarm residual_harm_bound",
-    "result_types": "Decision Interval Rule Undefined",
+    "result_types": "Decision Interval Refusal Rule Undefined",
     "risk_sizing": "Sizing floor_required_trials resolved_required_trials",
     "run_reliability": (
         "ReliabilitySummary confidence_band graceful_degradation recommend_runs "

@@ -17,8 +17,7 @@ from trialwise.decimals import RELATIVE_BAND, as_written, at_most
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import exact_tail, raw_tail
 from trialwise.stats.normal import upper_z
-from trialwise.stats.refusal import Refusal
-from trialwise.stats.result_types import RULES, Rule
+from trialwise.stats.result_types import RULES, Refusal, Rule
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.normal import upper_z
-from trialwise.stats.paired_interval import paired_difference_interval
+from trialwise.stats.paired import paired_difference_interval
 from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
 from trialwise.stats.result_types import RULES, Interval, Rule, Undefined
 from trialwise.validation import require_choice, require_open_rate, require_successes

@@ -1,33 +1,50 @@
-"""A latency threshold from a baseline alone: the order-statistic bound of rule "wilson" (§12.4).
+"""Latency thresholds from a baseline, by rule set "wilson" and by rule set "exact" (§12.4).
 
+Rule set "wilson" looks at the baseline alone and takes its order-statistic bound.
 The number of baseline latencies at or below the true percentile Q(p) is Binomial(n, p) whatever
 the distribution, so the k-th smallest of them is an upper confidence bound on Q(p) as soon as
 P(B ≥ k) ≤ alpha. It bounds where the baseline's percentile *is*; it does not predict where a
 test's will fall. A test's percentile exceeds it far more often than alpha even if nothing changed
 (§12.4.3), and `order_statistic_false_alarm` says how often.
+
+Rule set "exact" counts both sides, for a test of known size (§12.4.3). Under no change every
+interleaving of baseline and test latencies is equally likely, so the chance that the test's
+percentile lies above the k-th baseline latency is a beta-binomial tail (`precedence`), exact
+whatever the distribution and conservative where latencies tie. The threshold rule takes the
+smallest rank whose chance is at most alpha. The exceedance rule fixes the rank at the baseline's
+own percentile and asks how many test latencies may exceed it: as exact, often more powerful, and
+able to decide with smaller baselines.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import SupportsIndex
 
 from trialwise.decimals import ceil_product, complement
+from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import raw_cdf
 from trialwise.stats.compliance_cutoffs import exact_cutoff
 from trialwise.stats.latency_percentiles import check_latencies, check_percentile, nearest_rank
-from trialwise.stats.precedence import lower_tail
-from trialwise.stats.result_types import Undefined
+from trialwise.stats.precedence import lower_tail, smallest_count
+from trialwise.stats.result_types import Refusal, Undefined
 from trialwise.validation import require_count, require_open_rate, require_real
 
 __all__ = [
     "TIE_POLICY",
+    "ExceedanceCutoff",
     "OrderStatisticBound",
+    "PrecedenceExistence",
+    "PrecedenceThreshold",
+    "exceedance_cutoff",
     "order_statistic_bound",
     "order_statistic_false_alarm",
+    "precedence_existence",
+    "precedence_threshold",
 ]
+
 
 TIE_POLICY = "largest-tied-position-for-upper-bound-ranks"
 """How a bound's rank reads a run of equal latencies (§12.8): by its last position."""
@@ -160,3 +177,256 @@ def raw_bound_rank(n: int, percentile: float, confidence: float) -> int:
     """qbinom(1 − alpha, n, p) + 1 = min{k : P(B ≥ k) ≤ alpha}, inclusive and exact at equality."""
     rank = exact_cutoff(percentile, n, complement(confidence))
     return n + 1 if rank is None else rank
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrecedenceExistence:
+    """Whether a baseline can judge a test of a given size, and by which of its latencies."""
+
+    baseline_trials: int
+    test_trials: int
+    percentile: float
+    alpha: float
+    test_rank: int | None
+    """r = ⌈p·n_t⌉, the test latency that is compared; None without test latencies."""
+    rank: int | None
+    """The smallest baseline rank whose breach probability is at most alpha; None if saturated."""
+    saturated: bool
+    """Whether no rank qualifies: the test is INCONCLUSIVE whatever it shows (§12.5.2.1)."""
+    breach_probability: float | None
+    """P(breach) at that rank when nothing has changed: the rule's exact size, at most alpha."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrecedenceThreshold:
+    """A latency threshold that keeps the false-alarm probability of one test at or below alpha."""
+
+    baseline_trials: int
+    """How many baseline latencies there are (n_b, the reference data's `n`)."""
+    test_trials: int | None
+    """How many successful trials the test has (n_t); None where it was refused unrun."""
+    percentile: float
+    alpha: float
+    baseline_percentile: float
+    """The baseline's own nearest-rank percentile."""
+    baseline_run_trials: int | None
+    """All trials of the baseline run (the reference data's `baseline_samples`), if given."""
+    planned_trials: int | None
+    """All trials planned for the test (the reference data's `planned_samples`), if given."""
+    refusal: Refusal | None
+    test_rank: int | None = None
+    """r = ⌈p·n_t⌉, the test latency that is compared."""
+    rank: int | None = None
+    threshold: float | None = None
+    """The baseline latency at `rank`; a test percentile above it is a breach."""
+    saturated: bool | None = None
+    """Whether no rank qualifies; None where the design was refused."""
+    breach_probability: float | None = None
+    """P(breach) when nothing has changed: at most alpha."""
+
+    def breached_by(self, test_percentile: float) -> bool | None:
+        """Whether a test's percentile is above the threshold; equality is not. None without one."""
+        observed = require_real("test_percentile", test_percentile)
+        return None if self.threshold is None else observed > self.threshold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExceedanceCutoff:
+    """How many test latencies above the baseline's percentile signal a degradation."""
+
+    baseline_trials: int
+    test_trials: int
+    percentile: float
+    alpha: float
+    baseline_rank: int
+    """⌈p·n_b⌉, the baseline latency that the test's are counted against."""
+    cutoff: int | None
+    """FAIL iff at least this many test latencies exceed it; None where not even all would do."""
+    size: float
+    """P(FAIL) when nothing has changed: at most alpha, 0 without a cutoff."""
+
+
+def precedence_existence(
+    baseline_trials: SupportsIndex,
+    test_trials: SupportsIndex,
+    percentile: float,
+    *,
+    alpha: float = 0.05,
+) -> PrecedenceExistence:
+    """The precedence rank from the two counts alone: known before a latency is (§12.5.2.1).
+
+    With r = ⌈p·n_t⌉, the smallest k with P(BetaBinomial(n_t; k, n_b − k + 1) ≤ r − 1) ≤ alpha.
+    A rank exists iff it does at k = n_b. Without a latency on both sides there is none.
+
+    Parameters
+    ----------
+    baseline_trials, test_trials : int
+        How many successful trials each side has, at least 0; either may be the larger.
+    percentile, alpha : float
+        Strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> precedence_existence(554, 160, 0.99).rank
+    554
+    >>> precedence_existence(554, 161, 0.99).saturated
+    True
+    """
+    nb = require_count("baseline_trials", baseline_trials)
+    nt = require_count("test_trials", test_trials)
+    return _existence(nb, nt, check_percentile(percentile), require_open_rate("alpha", alpha))
+
+
+def precedence_threshold(
+    baseline_latencies: Iterable[float],
+    test_trials: SupportsIndex | None,
+    percentile: float,
+    *,
+    alpha: float = 0.05,
+    baseline_run_trials: SupportsIndex | None = None,
+    planned_trials: SupportsIndex | None = None,
+) -> PrecedenceThreshold:
+    """The baseline latency that a test's percentile exceeds with probability at most alpha.
+
+    It is the baseline's order statistic at the rank of `precedence_existence`. A test planned
+    larger than its baseline run is refused before it runs, as for pass rates; that compares the
+    two runs' sizes, successful or not, and never the numbers of latencies.
+
+    Parameters
+    ----------
+    baseline_latencies : iterable of float
+        Of successful trials: at least one, finite, not negative.
+    test_trials : int or None
+        How many successful trials the test has; None only where the plan is refused.
+    percentile, alpha : float
+        Strictly between 0 and 1.
+    baseline_run_trials, planned_trials : int, optional
+        All trials of the baseline run and of the planned test; give both or neither.
+
+    Examples
+    --------
+    >>> design = precedence_threshold(range(1, 936), 192, 0.95)
+    >>> design.rank, design.threshold, round(design.breach_probability, 6)
+    (911, 911.0, 0.049547)
+    >>> design.breached_by(911.0)
+    False
+    """
+    ordered = check_latencies("baseline_latencies", baseline_latencies)
+    p = check_percentile(percentile)
+    level = require_open_rate("alpha", alpha)
+    baseline_run, planned = _run_sizes(baseline_run_trials, planned_trials)
+    refused = baseline_run is not None and planned is not None and planned > baseline_run
+    nt = None if test_trials is None else require_count("test_trials", test_trials)
+    unresolved = PrecedenceThreshold(
+        baseline_trials=len(ordered),
+        test_trials=nt,
+        percentile=p,
+        alpha=level,
+        baseline_percentile=nearest_rank(ordered, p),
+        baseline_run_trials=baseline_run,
+        planned_trials=planned,
+        refusal=Refusal.TEST_LARGER_THAN_BASELINE if refused else None,
+    )
+    if refused:
+        return unresolved
+    if nt is None:
+        raise InvalidArgument("test_trials", test_trials, "be given unless the plan is refused")
+    design = _existence(len(ordered), nt, p, level)
+    return replace(
+        unresolved,
+        test_rank=design.test_rank,
+        rank=design.rank,
+        threshold=None if design.rank is None else ordered[design.rank - 1],
+        saturated=design.saturated,
+        breach_probability=design.breach_probability,
+    )
+
+
+def exceedance_cutoff(
+    baseline_trials: SupportsIndex,
+    test_trials: SupportsIndex,
+    percentile: float,
+    *,
+    alpha: float = 0.05,
+) -> ExceedanceCutoff:
+    """How many test latencies above the baseline's own percentile no chance would explain.
+
+    With k = ⌈p·n_b⌉ and E the number of test latencies above the k-th smallest of the baseline,
+    the smallest m with P(E ≥ m) = P(BetaBinomial(n_t; k, n_b − k + 1) ≤ n_t − m) ≤ alpha.
+
+    Parameters
+    ----------
+    baseline_trials, test_trials : int
+        How many latencies each side has, at least 1.
+    percentile, alpha : float
+        Strictly between 0 and 1.
+
+    References
+    ----------
+    Gumbel & von Schelling (1950), "The distribution of the number of exceedances".
+
+    Examples
+    --------
+    >>> design = exceedance_cutoff(200, 500, 0.95)
+    >>> design.cutoff, round(design.size, 4)
+    (45, 0.0485)
+    """
+    nb = require_count("baseline_trials", baseline_trials, minimum=1)
+    nt = require_count("test_trials", test_trials, minimum=1)
+    p = check_percentile(percentile)
+    level = require_open_rate("alpha", alpha)
+    rank = ceil_product(p, nb)
+    most_below = smallest_count(rank, nb, nt, level) - 1
+    return ExceedanceCutoff(
+        baseline_trials=nb,
+        test_trials=nt,
+        percentile=p,
+        alpha=level,
+        baseline_rank=rank,
+        cutoff=nt - most_below if most_below >= 0 else None,
+        size=lower_tail(rank, most_below, nb, nt),
+    )
+
+
+def _existence(nb: int, nt: int, percentile: float, alpha: float) -> PrecedenceExistence:
+    test_rank = ceil_product(percentile, nt) if nt else None
+    rank = breach = None
+    if test_rank is not None and nb:
+        rank = first_rank(test_rank - 1, nb, nt, alpha)
+    if test_rank is not None and rank is not None:
+        breach = lower_tail(rank, test_rank - 1, nb, nt)
+    return PrecedenceExistence(
+        baseline_trials=nb,
+        test_trials=nt,
+        percentile=percentile,
+        alpha=alpha,
+        test_rank=test_rank,
+        rank=rank,
+        saturated=rank is None,
+        breach_probability=breach,
+    )
+
+
+def first_rank(below: int, nb: int, nt: int, alpha: float) -> int | None:
+    """min{k : F(k, below) ≤ alpha}, from F(k, x; n_b, n_t) = F(n_t − x, n_b − k; n_t, n_b).
+
+    Counted from the top, the rank is Fisher's cutoff with the two samples exchanged. That walk
+    starts near the mean; single sums at ranks far from it underflow for large tests.
+    """
+    rank = nb + 1 - smallest_count(nt - below, nt, nb, alpha)
+    return rank if rank <= nb else None
+
+
+def _run_sizes(
+    baseline_run: SupportsIndex | None, planned: SupportsIndex | None
+) -> tuple[int | None, int | None]:
+    if baseline_run is None and planned is None:
+        return None, None
+    if baseline_run is None:
+        raise InvalidArgument("baseline_run_trials", None, "be given with planned_trials")
+    if planned is None:
+        raise InvalidArgument("planned_trials", None, "be given with baseline_run_trials")
+    return (
+        require_count("baseline_run_trials", baseline_run, minimum=1),
+        require_count("planned_trials", planned, minimum=1),
+    )

@@ -20,10 +20,10 @@ from trialwise.stats.compliance_cutoffs import (
     exact_cutoff,
     minimum_trials,
 )
-from trialwise.stats.latency_minimums import INTENTS, Intent
 from trialwise.stats.latency_percentiles import check_latencies, check_percentile, nearest_rank
+from trialwise.stats.latency_planning import INTENTS, Intent
 from trialwise.stats.rate_intervals import clopper_pearson_low
-from trialwise.stats.refusal import Refusal
+from trialwise.stats.result_types import Refusal
 from trialwise.validation import require_choice, require_count, require_open_rate, require_positive
 
 __all__ = [

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from trialwise.stats.beta_functions import beta_quantile
+from trialwise.stats.binomial import beta_quantile
 from trialwise.stats.normal import normal_quantile, upper_z
 from trialwise.stats.result_types import Interval
 from trialwise.validation import (

@@ -18,13 +18,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, SupportsIndex
 
-from trialwise.stats.beta_functions import binomial_weight
-from trialwise.stats.binomial import raw_cdf
+from trialwise.stats.binomial import binomial_weight, raw_cdf
 from trialwise.stats.normal import upper_z
 from trialwise.stats.precedence import fisher_cutoffs, smallest_count
 from trialwise.stats.rate_intervals import wilson_low
-from trialwise.stats.refusal import Refusal
-from trialwise.stats.result_types import RULES, Rule
+from trialwise.stats.result_types import RULES, Refusal, Rule
 from trialwise.validation import (
     require_choice,
     require_count,

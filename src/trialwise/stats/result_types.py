@@ -11,10 +11,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-__all__ = ["Decision", "Interval", "Rule", "Undefined"]
+__all__ = [
+    "Decision",
+    "Interval",
+    "Refusal",
+    "Rule",
+    "Undefined",
+]
+
 
 Rule: TypeAlias = "Literal['wilson', 'exact']"
 """A rule set: the companion's Wilson constructions, or the later exact ones. Never mixed."""
+
 
 RULES: tuple[Rule, ...] = ("wilson", "exact")
 
@@ -78,3 +86,20 @@ class Undefined:
 
     def __bool__(self) -> bool:
         return False
+
+
+class Refusal(StrEnum):
+    """Why a design cannot support its claim, whatever the trials would have shown."""
+
+    TEST_LARGER_THAN_BASELINE = "TEST_LARGER_THAN_BASELINE"
+    """More test trials than the baseline they are compared with."""
+    COMPLIANCE_INFEASIBLE = "COMPLIANCE_INFEASIBLE"
+    """Too few trials: even without a failure the requirement would not be shown."""
+    ZERO_BASELINE = "ZERO_BASELINE"
+    """A baseline without a success: there is nothing to degrade from."""
+    ALTERNATIVE_NOT_BELOW_BASELINE = "ALTERNATIVE_NOT_BELOW_BASELINE"
+    """The rate to detect is not below the baseline's."""
+    EMPTY_TOLERANCE_INTERVAL = "EMPTY_TOLERANCE_INTERVAL"
+    """The lowest acceptable rate is not below the baseline's."""
+    BASELINE_TOO_SMALL = "BASELINE_TOO_SMALL"
+    """No test up to the baseline's size reaches the wanted power and keeps it."""

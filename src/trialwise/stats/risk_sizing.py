@@ -19,7 +19,7 @@ from trialwise.stats.normal import normal_cdf, upper_z
 from trialwise.stats.precedence import smallest_count
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.rate_sizing import reaches_target
-from trialwise.stats.refusal import Refusal
+from trialwise.stats.result_types import Refusal
 from trialwise.validation import require_open_rate, require_rate, require_successes
 
 __all__ = ["Sizing", "floor_required_trials", "resolved_required_trials"]

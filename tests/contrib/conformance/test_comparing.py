@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from trialwise.contrib.conformance.field_comparison import Difference, compare, largest_deviation
 from trialwise.model.verdict import Decision
-from trialwise.stats.refusal import Refusal
+from trialwise.stats.result_types import Refusal
 
 
 def differences(expected: Any, got: Any, tolerance: float = 0.0) -> list[Difference]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from trialwise.model.trial import ErrorClass, FailReason
-from trialwise.outcomes.outcome_problems import OutcomesUnreadable
+from trialwise.outcomes.bounded_files import OutcomesUnreadable
 from trialwise.outcomes.outcome_reading import read_outcomes
 from trialwise.outcomes.outcome_rows import Outcomes
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from trialwise.model.reply import Usage
 from trialwise.model.trial import ErrorClass, FailReason
-from trialwise.outcomes.outcome_problems import OutcomesUnreadable
+from trialwise.outcomes.bounded_files import OutcomesUnreadable
 from trialwise.outcomes.outcome_reading import read_outcomes
 
 

@@ -13,8 +13,8 @@ from tools.designs import list_catalogue
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.sequential import DesignCache, SequentialDesign, design_key
+from trialwise.stats.sequential.design_methods import find_optimal
 from trialwise.stats.sequential.hypotheses import Hypotheses, even_mix
-from trialwise.stats.sequential.optimal import find_optimal
 from trialwise.stats.sequential.shipped_designs import shipped_design
 
 SHIPPED = list(list_catalogue())

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.anytime import EProcess
+from trialwise.stats.confidence_sequences import EProcess
 from trialwise.stats.toolbox.criterion_streams import (
     STREAM_CORRECTIONS,
     CriterionStream,

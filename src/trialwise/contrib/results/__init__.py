@@ -5,5 +5,5 @@
 - `promptfoo_results`: results of promptfoo, `.json` and `.jsonl`
 - `zip_archives`: archives within bounds, for `.eval` logs
 
-Each of the first three declares its `FORMAT`; `trialwise.outcomes.result_formats` finds it.
+Each of the first three declares its `FORMAT`; `trialwise.outcomes.outcome_reading` finds it.
 """

@@ -32,13 +32,20 @@ from trialwise.contrib.results.zip_archives import Archive
 from trialwise.documents.numbers import as_count
 from trialwise.model.reply import Usage
 from trialwise.model.trial import ErrorClass, FailReason
-from trialwise.outcomes.bounded_files import decode_text, read_content, read_head
-from trialwise.outcomes.field_layout import Layout, Unread, error_class_of
+from trialwise.outcomes.bounded_files import (
+    Problems,
+    amount,
+    count,
+    decode_text,
+    moment,
+    read_content,
+    read_head,
+    text_of,
+)
+from trialwise.outcomes.field_records import Layout, Unread, error_class_of
 from trialwise.outcomes.json_lines import parse_document
-from trialwise.outcomes.outcome_problems import Problems
+from trialwise.outcomes.outcome_reading import ResultFormat
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, input_id_of
-from trialwise.outcomes.result_formats import ResultFormat
-from trialwise.outcomes.scalar_fields import amount, count, moment, text_of
 
 __all__ = ["FORMAT", "is_inspect_log", "read_inspect_archive", "read_inspect_log"]
 

@@ -35,11 +35,10 @@ from xml.parsers import expat
 
 from trialwise.documents.numbers import as_count
 from trialwise.model.trial import ErrorClass, FailReason
-from trialwise.outcomes.bounded_files import read_content
-from trialwise.outcomes.field_layout import Layout, error_class_of
-from trialwise.outcomes.outcome_problems import Problems
+from trialwise.outcomes.bounded_files import Problems, read_content
+from trialwise.outcomes.field_records import Layout, error_class_of
+from trialwise.outcomes.outcome_reading import ResultFormat
 from trialwise.outcomes.outcome_rows import MOST_ROWS, OutcomeRow, Outcomes, input_id_of
-from trialwise.outcomes.result_formats import ResultFormat
 
 __all__ = ["FORMAT", "read_junit"]
 

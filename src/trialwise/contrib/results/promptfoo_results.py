@@ -29,13 +29,18 @@ from typing import Any
 from trialwise.documents.numbers import as_count
 from trialwise.model.reply import Usage
 from trialwise.model.trial import FailReason
-from trialwise.outcomes.bounded_files import decode_text, read_content
-from trialwise.outcomes.field_layout import Layout, error_class_of
+from trialwise.outcomes.bounded_files import (
+    Problems,
+    amount,
+    count,
+    decode_text,
+    read_content,
+    text_of,
+)
+from trialwise.outcomes.field_records import Layout, error_class_of
 from trialwise.outcomes.json_lines import parse_document
-from trialwise.outcomes.outcome_problems import Problems
+from trialwise.outcomes.outcome_reading import ResultFormat
 from trialwise.outcomes.outcome_rows import MOST_ROWS, OutcomeRow, Outcomes, input_id_of
-from trialwise.outcomes.result_formats import ResultFormat
-from trialwise.outcomes.scalar_fields import amount, count, text_of
 
 __all__ = ["FORMAT", "is_promptfoo_results", "read_promptfoo"]
 

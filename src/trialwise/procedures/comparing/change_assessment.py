@@ -30,9 +30,14 @@ from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion
 from trialwise.procedures.comparing.trial_pairing import Pair, Pairing, pair_trials
-from trialwise.stats.anytime import anytime_p_value
-from trialwise.stats.paired import PairCounts, mcnemar, pairs_from_outcomes, sign_test
-from trialwise.stats.paired_interval import paired_difference_interval
+from trialwise.stats.confidence_sequences import anytime_p_value
+from trialwise.stats.paired import (
+    PairCounts,
+    mcnemar,
+    paired_difference_interval,
+    pairs_from_outcomes,
+    sign_test,
+)
 from trialwise.stats.result_types import Interval
 from trialwise.stats.score_difference import difference_interval
 from trialwise.stats.unconditional import boschloo

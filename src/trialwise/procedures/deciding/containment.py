@@ -113,7 +113,7 @@ def _strata(
 
 
 def _residual(plan: Plan, bound: GuardrailBound) -> ResidualHarm:
-    from trialwise.stats.residual_harm import residual_harm_bound
+    from trialwise.stats.guardrail_bounds import residual_harm_bound
 
     prevalence = plan.prevalence
     if prevalence is None:

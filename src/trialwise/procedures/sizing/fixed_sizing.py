@@ -27,9 +27,8 @@ from trialwise.stats.rate_sizing import (
     normal_sizing,
     precision_trials,
 )
-from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression_cutoffs import likely_counts
-from trialwise.stats.result_types import RULES, Interval, Rule, Undefined
+from trialwise.stats.result_types import RULES, Interval, Refusal, Rule, Undefined
 from trialwise.validation import require_count, require_open_rate
 
 __all__ = [

@@ -13,20 +13,21 @@ from trialwise.decimals import complement, floor_product
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff
-from trialwise.stats.latency_baseline import order_statistic_bound, order_statistic_false_alarm
-from trialwise.stats.latency_limits import latency_limit_cutoff
-from trialwise.stats.latency_minimums import existence_minimum
-from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
-from trialwise.stats.latency_planning import (
-    PrecedencePlan,
-    planned_trials_needed,
-    precedence_planning,
-)
-from trialwise.stats.latency_precedence import (
+from trialwise.stats.latency_baseline import (
     ExceedanceCutoff,
     PrecedenceExistence,
     exceedance_cutoff,
+    order_statistic_bound,
+    order_statistic_false_alarm,
     precedence_existence,
+)
+from trialwise.stats.latency_limits import latency_limit_cutoff
+from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
+from trialwise.stats.latency_planning import (
+    PrecedencePlan,
+    existence_minimum,
+    planned_trials_needed,
+    precedence_planning,
 )
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_count, require_open_rate, require_positive, require_rate

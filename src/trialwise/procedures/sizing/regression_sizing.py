@@ -15,9 +15,8 @@ from trialwise.errors import InvalidArgument
 from trialwise.procedures.sizing.comparison_sizing import UnpairedSize, unpaired_size
 from trialwise.procedures.sizing.operating_curves import even_rates
 from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
-from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
-from trialwise.stats.result_types import Undefined
+from trialwise.stats.result_types import Refusal, Undefined
 from trialwise.stats.risk_sizing import (
     Sizing,
     floor_required_trials,

@@ -2,7 +2,7 @@
 
 - `design`: `SequentialDesign`, the way in
 - `hypotheses`: the two rates to tell apart and the errors
-- `optimal`, `calibrated`, `wald`, `fixed_sample`: the methods that find a design
+- `design_methods`: the methods that find a design
 - `shipped_designs`, `designs.json`: designs that are shipped or kept
 - `characteristic`: error rates and expected trials of a design
 - `bound`: what no design can beat

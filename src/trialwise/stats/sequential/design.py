@@ -170,7 +170,7 @@ class SequentialDesign:
         >>> design.p1, design.decide(14, 0), design.decide(4, 4)
         (0.8, <Decision.PASS: 'PASS'>, <Decision.FAIL: 'FAIL'>)
         """
-        from trialwise.stats.sequential.wald import find_wald
+        from trialwise.stats.sequential.design_methods import find_wald
 
         hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
         size = require_count("batch", batch, minimum=1)
@@ -198,7 +198,7 @@ class SequentialDesign:
         >>> 0.049 < curve.fails <= 0.05, curve.inconclusive
         (True, 0.0)
         """
-        from trialwise.stats.sequential.calibrated import find_calibrated
+        from trialwise.stats.sequential.design_methods import find_calibrated
 
         hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
         size = require_count("batch", batch, minimum=1)
@@ -229,7 +229,7 @@ class SequentialDesign:
         >>> design.cap, design.accept[-1], design.reject[-1]
         (78, 12, 13)
         """
-        from trialwise.stats.sequential.fixed_sample import find_fixed
+        from trialwise.stats.sequential.design_methods import find_fixed
 
         hypotheses = Hypotheses.from_numbers(p0, p1, alpha, beta)
         size = require_count("batch", batch, minimum=1)

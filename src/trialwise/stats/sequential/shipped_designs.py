@@ -145,7 +145,7 @@ def shipped_design(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDe
 
 
 def search_design(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> SequentialDesign:
-    from trialwise.stats.sequential.optimal import find_optimal
+    from trialwise.stats.sequential.design_methods import find_optimal
 
     found = find_optimal(hypotheses, cap, batch, mix)
     return SequentialDesign.from_rule(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import fsum, lgamma, log
 from typing import Literal, TypeAlias
 
-from trialwise.stats.clusters import Groups, check_groups
+from trialwise.stats.cluster_estimators import Groups, check_groups
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.toolbox.cluster_correlation import unfit_for_correlation
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.residual_harm import check_optional_confidence, joint_confidence
+from trialwise.stats.guardrail_bounds import check_optional_confidence, joint_confidence
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_choice, require_rate
 

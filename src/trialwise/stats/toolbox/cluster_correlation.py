@@ -8,7 +8,7 @@ from math import fsum
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.clusters import MATERIAL_REPETITION, Groups, check_groups
+from trialwise.stats.cluster_estimators import MATERIAL_REPETITION, Groups, check_groups
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import (
     require_choice,

@@ -11,8 +11,13 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.cluster_estimators import ESTIMANDS, POPULATIONS, Estimand
-from trialwise.stats.clusters import Groups, check_groups
+from trialwise.stats.cluster_estimators import (
+    ESTIMANDS,
+    POPULATIONS,
+    Estimand,
+    Groups,
+    check_groups,
+)
 from trialwise.stats.normal import normal_cdf, normal_quantile
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import require_choice, require_count, require_open_rate

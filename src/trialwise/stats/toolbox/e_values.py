@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     pass
 from typing import SupportsIndex
 
-from trialwise.stats.anytime import Direction, EProcess, bounded_exp, check_outcomes, log_evidence
+from trialwise.stats.confidence_sequences import (
+    Direction,
+    EProcess,
+    bounded_exp,
+    check_outcomes,
+    log_evidence,
+)
 from trialwise.stats.multiplicity import Controls, adjust_ranked, check_family, restore_order
 from trialwise.validation import require_successes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import SupportsIndex
 
-from trialwise.stats.beta_functions import beta_quantile
+from trialwise.stats.binomial import beta_quantile
 from trialwise.stats.normal import normal_quantile
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.result_types import Interval

@@ -11,8 +11,8 @@ from typing import SupportsIndex
 from trialwise.stats.binomial import raw_cdf
 from trialwise.stats.precedence import smallest_count
 from trialwise.stats.rate_intervals import wilson_low
-from trialwise.stats.refusal import Refusal
 from trialwise.stats.regression_cutoffs import rejection_probability
+from trialwise.stats.result_types import Refusal
 from trialwise.stats.risk_sizing import (
     Sizing,
     approximate_floor_power,

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.latency_precedence import first_rank
+from trialwise.stats.latency_baseline import first_rank
 from trialwise.validation import require_count, require_open_rate
 
 if TYPE_CHECKING:

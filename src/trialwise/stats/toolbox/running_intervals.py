@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.anytime import check_outcome, check_outcomes
 from trialwise.stats.confidence_sequences import (
     UNIFORM_PRIOR,
     BoundedSequence,
     check_options,
+    check_outcome,
+    check_outcomes,
     check_prior,
     mixture_ends,
     running_interval,

@@ -9,16 +9,22 @@ from trialwise.contrib.conformance.adapters.sizing_cases import unknown_approach
 from trialwise.contrib.conformance.reference_cases import Case
 from trialwise.model.verdict import Intent
 from trialwise.procedures.latency import decide_latency_limit
-from trialwise.stats.latency_baseline import order_statistic_bound
+from trialwise.stats.latency_baseline import (
+    order_statistic_bound,
+    precedence_existence,
+    precedence_threshold,
+)
 from trialwise.stats.latency_limits import LatencyLimitDecision
-from trialwise.stats.latency_minimums import existence_minimum, nondegeneracy_decision
 from trialwise.stats.latency_percentiles import (
     emission_minimum,
     latency_summary,
     nearest_rank_percentile,
 )
-from trialwise.stats.latency_planning import precedence_planning
-from trialwise.stats.latency_precedence import precedence_existence, precedence_threshold
+from trialwise.stats.latency_planning import (
+    existence_minimum,
+    nondegeneracy_decision,
+    precedence_planning,
+)
 from trialwise.stats.toolbox.nondegeneracy import nondegeneracy_planning
 
 

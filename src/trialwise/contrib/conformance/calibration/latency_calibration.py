@@ -13,9 +13,12 @@ from collections.abc import Iterator
 from trialwise.contrib.conformance.calibration.calibration_row import Row
 from trialwise.procedures.latency import BASELINE_RULES, LIMIT_RULES
 from trialwise.stats.binomial import binomial_cdf, binomial_tail
-from trialwise.stats.latency_baseline import order_statistic_bound, order_statistic_false_alarm
+from trialwise.stats.latency_baseline import (
+    order_statistic_bound,
+    order_statistic_false_alarm,
+    precedence_existence,
+)
 from trialwise.stats.latency_limits import latency_limit_cutoff
-from trialwise.stats.latency_precedence import precedence_existence
 
 _ALPHA = 0.05
 _PERCENTILES = (0.50, 0.90, 0.95, 0.99)
