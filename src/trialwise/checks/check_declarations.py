@@ -36,6 +36,7 @@ __all__ = [
 
 #: Checks that hold other checks; the reader of a suite builds their parts first.
 COMBINING = ("all_of", "any_of", "named", "not")
+_MAX_NESTING = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +149,6 @@ def suggest(name: object, known: Sequence[str], otherwise: str) -> str:
 
     close = get_close_matches(str(name), known, n=1)
     return f"be a known name (did you mean {close[0]!r}?)" if close else otherwise
-
-
-_MAX_NESTING = 50
 
 
 def spellings() -> tuple[str, ...]:

@@ -6,6 +6,11 @@ the confidence and their origin belong to the test and are no part of it.
 
 Of a function counts what it says: its source, its defaults, what it closed over, the constants it
 reads and the functions of its own module that it calls. What other modules do does not count.
+
+The source is a text that comments, formatting and Python's version leave alone: `ast.dump` and
+`ast.unparse` write the same tree differently from one Python to the next, and a baseline is to
+outlive an upgrade, so the tree is written here. It comes from the whole file, since the lines of a
+lambda seldom stand on their own.
 """
 
 from __future__ import annotations
@@ -45,6 +50,9 @@ __all__ = [
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, tuple, frozenset, re.Pattern, Enum)
 _CONTAINERS = (list, dict, set)
 _FUNCTIONS = FunctionType | MethodType | BuiltinFunctionType
+_DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+#: What says nothing about the meaning: a comment's type, the u of u"text".
+_SILENT = frozenset({"type_comment", "kind"})
 
 
 def scopes_of(contract: Contract) -> dict[str, CriterionScope]:
@@ -275,11 +283,6 @@ def _script() -> str:
     from pathlib import Path
 
     return Path(getattr(sys.modules["__main__"], "__file__", None) or "__main__").stem
-
-
-_DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-#: What says nothing about the meaning: a comment's type, the u of u"text".
-_SILENT = frozenset({"type_comment", "kind"})
 
 
 def source_of(code: CodeType) -> str:

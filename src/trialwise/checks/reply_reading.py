@@ -1,6 +1,8 @@
 """How a check reads a reply: as text, as JSON, or as one number.
 
 A reply that cannot be read so raises `Unreadable`, which the check turns into its failure.
+
+The trace that a reply carries is read strictly where its calls are concerned.
 """
 
 from __future__ import annotations
@@ -30,6 +32,9 @@ __all__ = [
     "text_of",
     "trace_of",
 ]
+
+#: How many names of a trace a failure shows.
+_SHOWN = 8
 
 
 def text_of(reply: Reply) -> str:
@@ -134,10 +139,6 @@ def _key(key: object) -> str:
     if not isinstance(key, str):
         raise _NotJson(f"a key of type {type(key).__name__}")
     return key
-
-
-#: How many names of a trace a failure shows.
-_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)

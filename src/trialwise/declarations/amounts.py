@@ -2,6 +2,9 @@
 
 Nothing here knows where a text was written, so that suite files and the command line can share it.
 A text that is none of these is None; the caller says where and what would have been one.
+
+Options of a command line and of an ini file know their kind by name alone: they are offered before
+anything heavy is loaded.
 """
 
 from __future__ import annotations
@@ -34,6 +37,15 @@ MONEY_PATTERN = rf"\$? ?{_NUMBER}"
 _UNITS = {"ms": (1, -3), "s": (1, 0), "m": (60, 0), "min": (60, 0), "h": (3600, 0)}
 #: Longer than any amount that somebody means.
 _LONGEST = 40
+_EXPECTED = {
+    "count": "a whole number of at least 1",
+    "count from 0": "a whole number of at least 0",
+    "integer": "a whole number",
+    "money": "an amount in US dollars above 0, such as $2 or 0.05",
+    "pace": "a pace such as 5/s or 300/min",
+    "rate": "a rate such as 0.9 or 90%",
+    "time": "a time above 0, such as 30s, 500ms, 2m or a number of seconds",
+}
 
 
 def number(text: str) -> float | None:
@@ -108,17 +120,6 @@ def _scale_digits(digits: str, factor: int, power: int) -> float | None:
     whole, _, part = mantissa.partition(".")
     value = float(f"{int(whole + part) * factor}e{int(exponent or 0) - len(part) + power}")
     return value if value < float("inf") else None
-
-
-_EXPECTED = {
-    "count": "a whole number of at least 1",
-    "count from 0": "a whole number of at least 0",
-    "integer": "a whole number",
-    "money": "an amount in US dollars above 0, such as $2 or 0.05",
-    "pace": "a pace such as 5/s or 300/min",
-    "rate": "a rate such as 0.9 or 90%",
-    "time": "a time above 0, such as 30s, 500ms, 2m or a number of seconds",
-}
 
 
 def describe_option(kind: str) -> str:

@@ -8,6 +8,11 @@ In YAML or JSON::
 
 or as JSON lines, `{"provenance": …}` on one of them and an entry on each other. Where the judge
 sees what a right output says, each entry says it as `expected`.
+
+Outputs to be labelled can be drawn from the trials of a run. Labels correct a judged rate by the
+rectifier only if the labelled outputs were drawn as the judged ones were: here every trial with a
+reply is as likely as any other. What the judge said of it stays out of sight, so that people label
+the output and not the judge.
 """
 
 from __future__ import annotations
@@ -42,6 +47,8 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 _FORM = "such as `{output: Just stop paying., label: fail}`"
 #: A file that is wrong in one entry is usually wrong in many.
 _SHOWN = 5
+#: How the record of a run ends a reply that it does not hold in full.
+_CUT = "…"
 
 
 class GoldSetError(TrialwiseError):
@@ -237,10 +244,6 @@ def _describe_provenance(provenance: Any) -> str:
                 raise InvalidArgument(f"provenance.{key}", value, "say something, or be left out")
         return "; ".join(f"{key}: {value}" for key, value in provenance.items())
     return str(provenance).strip()
-
-
-#: How the record of a run ends a reply that it does not hold in full.
-_CUT = "…"
 
 
 def draw_unlabelled(

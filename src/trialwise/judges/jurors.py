@@ -2,6 +2,10 @@
 
 A juror that is late, unreachable or does not answer in the form asked for is asked again and then
 counts as missing. That is trouble of ours: never the fault of what is judged, and never a pass.
+
+Answers are kept on disk by what was asked, so that the same question is paid for once, and only in
+a folder that the user names. An answer is found by a hash of everything that bears on it: rubric,
+input, reference, output, prompt, juror. Failures are not kept.
 """
 
 from __future__ import annotations
@@ -40,6 +44,7 @@ RETRIES = 1
 #: The most characters of an output that a juror is shown.
 OUTPUT_LIMIT = 10_000
 _EXCERPTS = Excerpts(reply_limit=0, redact=None)
+_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +236,6 @@ class _Call:
 
     async def aclose(self) -> None:
         """Do nothing: the caller that gave the service closes it."""
-
-
-_FORMAT = 1
 
 
 class CacheUnusable(ServiceError):

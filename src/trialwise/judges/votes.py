@@ -38,6 +38,8 @@ _LONGEST_REASONING = 2_000
 Preferred: TypeAlias = Literal["first", "second", "equal"]
 T = TypeVar("T")
 PREFERRED: tuple[Preferred, ...] = ("first", "second", "equal")
+#: More than half: with an even number of votes a tie fails.
+MAJORITY = "majority"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,10 +164,6 @@ def _is_share(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return math.isfinite(value) and 0 <= value <= 1
-
-
-#: More than half: with an even number of votes a tie fails.
-MAJORITY = "majority"
 
 
 def quorum_of(given: str | float | Fraction) -> Fraction | None:

@@ -32,6 +32,10 @@ __all__ = [
     "Toolbox",
 ]
 
+#: What an endpoint takes for the name of a tool.
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_LONGEST_NAME = 64
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
@@ -293,11 +297,6 @@ def _cut_result(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return f"{text[:limit]}\n[{len(text) - limit:,} further characters were left out]"
-
-
-#: What an endpoint takes for the name of a tool.
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_LONGEST_NAME = 64
 
 
 class Tool(Protocol):

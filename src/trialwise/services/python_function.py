@@ -45,6 +45,9 @@ _PARTS: dict[str, Callable[[TrialContext], Any]] = {
 #: Of what nobody awaits.
 _PLAIN = frozenset({str, dict, list, bool, int, float, type(None), Reply})
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+T = TypeVar("T")
+#: A thread without work for this long ends.
+_IDLE_S = 10.0
 
 
 class CallableService:
@@ -220,11 +223,6 @@ def _known(parameter: inspect.Parameter) -> str | None:
     if is_context or parameter.name == "trial":
         return "trial"
     return parameter.name if parameter.name in _FIELDS else None
-
-
-T = TypeVar("T")
-#: A thread without work for this long ends.
-_IDLE_S = 10.0
 
 
 class DaemonThreads:

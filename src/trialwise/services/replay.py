@@ -27,6 +27,10 @@ __all__ = [
     "ReplayService",
 ]
 
+Left = dict[str, dict[int, list[dict[str, Any]]]]
+#: How every line begins; also the version of the form.
+PREFIX = '{"recording":1,'
+
 
 class RecordingService:
     """A service that also writes down what another one says.
@@ -184,9 +188,6 @@ def _so_far(trial: TrialContext) -> dict[str, Any]:
     return {} if partial is None else {"partial": encode_reply(partial)}
 
 
-Left = dict[str, dict[int, list[dict[str, Any]]]]
-
-
 def _by_input(records: Iterable[dict[str, Any]]) -> Left:
     """What is left to play: input to index to attempts, indices and attempts in order."""
     left: Left = {}
@@ -239,10 +240,6 @@ def _drop_cut_line(path: Path) -> None:
     if content and not content.endswith(b"\n"):
         with open(path, "r+b") as file:
             file.truncate(content.rfind(b"\n") + 1)
-
-
-#: How every line begins; also the version of the form.
-PREFIX = '{"recording":1,'
 
 
 def input_hash(value: Any) -> str:

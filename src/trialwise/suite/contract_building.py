@@ -1,4 +1,7 @@
-"""One contract of a suite: its own keys over those at the top, made into the model's nouns."""
+"""One contract of a suite: its own keys over those at the top, made into the model's nouns.
+
+A contract that names several models becomes one contract for each of them.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,9 @@ _INSTEAD = {
 }
 #: What one contract is called says nothing about the others.
 _NOT_SHARED = ("name", "description")
+PLACEHOLDER = "{model}"
+#: They would be filled in themselves; blanks, as bad, would make two arguments of one.
+_UNFIT = frozenset("{}")
 
 
 class Built(NamedTuple):
@@ -179,11 +185,6 @@ def _service(fields: Fields, model: str | None, top: Top) -> tuple[Any, str]:
 def _activity(fields: Fields, context: Context) -> Any:
     where = fields.get("activity")
     return None if where is None else import_function(fields.at("activity"), where, context)
-
-
-PLACEHOLDER = "{model}"
-#: They would be filled in themselves; blanks, as bad, would make two arguments of one.
-_UNFIT = frozenset("{}")
 
 
 def models_of(fields: Fields, context: Context) -> Sequence[str | None]:

@@ -2,6 +2,9 @@
 
 Whatever comes from there may be a secret. The text that carries it prints as what was written, so
 that no message shows it, and the suite remembers it, so that records and reports can leave it out.
+
+`Redaction` takes them out of what is written down, together with the patterns of the suite. A value
+of the environment is shown as `${NAME}`, so that a reader sees what stood there.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ __all__ = [
 
 #: A reference, its characters meant as such (`$${`), or the beginning of something malformed.
 _PART = r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})?"
+#: Shorter values are no secrets, and replacing every `1` would leave no report to read.
+_SHORTEST = 4
 
 
 class EnvironmentText(str):
@@ -135,10 +140,6 @@ def _not_set(name: str, default: str | None) -> str:
         f"the environment variable {name} is not set: set it, or give a default "
         f"as in ${{{name}:-value}}"
     )
-
-
-#: Shorter values are no secrets, and replacing every `1` would leave no report to read.
-_SHORTEST = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,8 @@
-"""What reading a suite needs beside the node at hand: problems, environment, other files."""
+"""What reading a suite needs beside the node at hand: problems, environment, other files.
+
+Functions of the user's own modules are imported because the suite names them, and what the model
+refuses is reported where it stands.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +41,21 @@ __all__ = [
 #: Files that a suite may be made of, each counted as often as it is included.
 _MAX_FILES = 100
 _MAX_TOTAL_BYTES = 4 * MAX_BYTES
+T = TypeVar("T")
+#: What the model calls a field, where the suite's key is another word.
+_KEYS = {
+    "contract_ref": "ref",
+    "category": "class",
+    "rate_per_s": "rate",
+    "timeout_s": "timeout",
+    "population_name": "name",
+    "seconds": "time",
+    "usd": "money",
+    "to_fail": "to",
+    "window_hours": "window",
+}
+#: Where a field stands that is none of the contract's own.
+_WITHIN = {"expected": ("inputs", "samplings")}
 
 
 class Context:
@@ -291,23 +310,6 @@ def _describe_error(error: BaseException) -> str:
         where = f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})"
     kind = type(error).__name__
     return f"{kind}: {text[:300]}{where}" if text else f"{kind}{where}"
-
-
-T = TypeVar("T")
-#: What the model calls a field, where the suite's key is another word.
-_KEYS = {
-    "contract_ref": "ref",
-    "category": "class",
-    "rate_per_s": "rate",
-    "timeout_s": "timeout",
-    "population_name": "name",
-    "seconds": "time",
-    "usd": "money",
-    "to_fail": "to",
-    "window_hours": "window",
-}
-#: Where a field stands that is none of the contract's own.
-_WITHIN = {"expected": ("inputs", "samplings")}
 
 
 def make_model(build: Callable[[], T], fields: Fields, context: Reader) -> T | Invalid:

@@ -22,6 +22,7 @@ __all__ = [
 
 _SHARE = r"majority|[0-9]{1,6}\s*/\s*[0-9]{1,6}|[0-9]{1,9}(?:\.[0-9]{1,17})?%?"
 _PATH = Text("a path", environment="read")
+_SAME = ("votes", "quorum", "shows_input", "shows_expected", "output_limit", "retries", "name")
 
 
 class _Quorum(Scalar):
@@ -104,7 +105,6 @@ JUDGE_KEYS = (
     Key("retries", Count(0), "Number of further attempts after a failed one.", default="1"),
     Key("name", Text(), "The name in reports."),
 )
-_SAME = ("votes", "quorum", "shows_input", "shows_expected", "output_limit", "retries", "name")
 
 
 def build_judge(fields: Fields, context: Context) -> Any:

@@ -45,6 +45,9 @@ HOSTILE_REPLIES: tuple[Any, ...] = (
     object(),
     [],
 )
+#: Longer than any service takes to notice that it is cancelled.
+_PATIENCE_S = 5.0
+_DOWN = ServiceError("the service is down", ErrorClass.INFRASTRUCTURE)
 
 
 def assert_check_conforms(
@@ -110,10 +113,6 @@ def _assert_answers(check: Check, reply: Reply) -> None:
     ):
         short = len(text) <= longest and text.isprintable()
         assert short, f"{check.name} of {shown} explains too much: {text[:longest]!r}"
-
-
-#: Longer than any service takes to notice that it is cancelled.
-_PATIENCE_S = 5.0
 
 
 def assert_service_conforms(
@@ -192,9 +191,6 @@ async def _assert_cancels(service: Service, trial: TrialContext) -> None:
         await _ask(service, trial)
     took = anyio.current_time() - started
     assert took < _PATIENCE_S, f"a cancelled call took {took:.1f} s to end"
-
-
-_DOWN = ServiceError("the service is down", ErrorClass.INFRASTRUCTURE)
 
 
 @cache
