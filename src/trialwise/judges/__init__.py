@@ -1,6 +1,11 @@
 """Judges: models that say whether a reply meets a rubric, and how often they are wrong.
 
 A name loads its module on first use; type checkers read `__init__.pyi`.
+
+    rubric, preference       a judge of one reply, and of which of two is better
+    prompts, jurors, votes   what a juror is asked, how it is asked, and what it answered
+    gold, calibrating, calibration   labelled outputs, and how often a judge agrees with them
+    similarity               how alike two texts are, without a judge
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """What tests of checks, services and report formats need, for their authors.
 
-    scripted_service     a service that says what a test tells it to
-    virtual_clock        a clock whose time passes only when somebody waits
-    check_conformance    what every check has to satisfy
-    service_conformance  what every service has to satisfy
-    report_conformance   what every format of a report has to satisfy
+    doubles                 a service that says what a test tells it to, and a clock that moves only
+                            while somebody waits
+    extension_conformance   what every check, service and format of a report has to satisfy
 
 The `assert_…` functions raise `AssertionError` with what is wrong, so that they work under pytest
 and without it. A name loads its module on first use.
