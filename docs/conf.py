@@ -4,7 +4,7 @@ from sphinx.ext.napoleon import GoogleDocstring
 
 project = "trialwise"
 author = "The trialwise developers"
-release = "0.1.0"
+release = "0.2.0.dev0"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
