@@ -18,7 +18,7 @@ A procedure is one object that plans, decides, forecasts and explains one kind o
     forecast         a plan in counts, before the first trial (`rule_in_counts`: of boundaries)
     claims           whether a design supports what a verdict claims
 
-    latency          percentiles: limits, and the baseline's
+    latency          percentiles: limits, and the baseline's, planned and decided
     gates            limits on numbers of repeated runs (`metrics`: pass@k and pass^k)
     comparing        two runs, pair by pair
     selection        which baseline a run is compared with (`guardrails`: and whether it may be)

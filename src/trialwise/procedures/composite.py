@@ -140,10 +140,6 @@ def _envelopes(findings: Iterable[Finding]) -> Envelopes:
     )
 
 
-def _family(finding: Finding) -> str | None:
-    return procedure_of(finding).error_family
-
-
 def _counts(finding: Finding, direction: Direction) -> bool:
     """A rate that is known, or claimed of the run alone, carries no error rate."""
     return finding.alpha is not None or direction == "observational"

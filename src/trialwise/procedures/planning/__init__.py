@@ -2,5 +2,4 @@
 
 run_plan          the whole run: experiments, criteria, latency and gates
 criterion_plans   which procedure plans a criterion, and what a judge among its checks changes
-latency_plans     the latency limits of a plan
 """

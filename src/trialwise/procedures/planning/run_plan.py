@@ -99,7 +99,7 @@ def plan_run(
         experiments.append(experiment)
     latency: tuple[LatencyPlan, ...] = ()
     if contract.latency is not None and not measuring:
-        from trialwise.procedures.planning.latency_plans import plan_latency
+        from trialwise.procedures.latency import plan_latency
 
         latency, unsupported = plan_latency(contract, options, experiments, plans, baseline)
         refusals += unsupported

@@ -7,6 +7,5 @@ fixed_sizing          a required rate, or an interval of a width, by a fixed num
 regression_sizing     a drop from a baseline
 latency_sizing        percentiles
 comparison_sizing     two runs, pair by pair
-trial_costs           trials in money and time
-operating_curves      the rates at which curves are drawn
+trial_costs           trials in money and time, and the rates at which curves are drawn
 """

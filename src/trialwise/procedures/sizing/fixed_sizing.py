@@ -12,8 +12,7 @@ from typing import Literal
 
 from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.sizing.operating_curves import even_rates
-from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
+from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices, even_rates
 from trialwise.stats.compliance_cutoffs import (
     ComplianceCutoff,
     check_required_rate,

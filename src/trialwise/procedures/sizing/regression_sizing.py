@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.sizing.comparison_sizing import UnpairedSize, unpaired_size
-from trialwise.procedures.sizing.operating_curves import even_rates
-from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
+from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices, even_rates
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.result_types import Refusal, Undefined
 from trialwise.stats.risk_sizing import (

@@ -13,11 +13,11 @@ from functools import cache as remembered
 from typing import Literal
 
 from trialwise.decimals import as_written
-from trialwise.procedures.sizing.operating_curves import even_rates
 from trialwise.procedures.sizing.sizing_questions import SequentialQuestion, resolved_max_trials
 from trialwise.procedures.sizing.trial_costs import (
     Spread,
     any_dependence_mean,
+    even_rates,
     largest_of,
     sparing_rounds,
     spread,

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from trialwise.validation import require_positive
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from trialwise.stats.sequential.concurrency import Boundaries
 
 __all__ = [
@@ -21,11 +23,13 @@ __all__ = [
     "Prices",
     "Spread",
     "any_dependence_mean",
+    "even_rates",
     "largest_of",
     "sparing_rounds",
     "spread",
     "whole_rounds",
 ]
+
 
 #: States rarer than this cannot move a mean that is read to a hundredth of a trial.
 _NEGLIGIBLE = 1e-14
@@ -143,3 +147,16 @@ def _advance(design: Boundaries, n: int, f: int, size: int, rate: float) -> dict
                     following[j] = following.get(j, 0.0) + weight * chance
         states = following
     return states
+
+
+def even_rates(low: Fraction, high: Fraction, points: int) -> list[float]:
+    """Evenly spaced rates from low to high, cut to what a rate can be.
+
+    Rational, so that a rate of the plan that lies on the grid is that rate and not a neighbour.
+
+    >>> from fractions import Fraction
+    >>> even_rates(Fraction(8, 10), Fraction(11, 10), 3)
+    [0.8, 0.9, 1.0]
+    """
+    first, last = max(low, low * 0), min(high, high * 0 + 1)
+    return [float(first + (last - first) * i / (points - 1)) for i in range(points)]
