@@ -1,0 +1,62 @@
+"""The code keeps its shape: limits on size, names and reach, recomputed by `make shape`."""
+
+from __future__ import annotations
+
+import pytest
+from tools.shape import Shape
+
+
+@pytest.fixture(scope="module")
+def shape() -> Shape:
+    return Shape()
+
+
+def test_the_core_has_at_most_46_000_code_lines(shape: Shape) -> None:
+    """
+    Docstrings, comments and blank lines do not count; `contrib` stands apart.
+    """
+    assert sum(file.code_lines for file in shape.core) <= 46_000
+
+
+def test_no_file_has_grown_two_jobs(shape: Shape) -> None:
+    """
+    A file of more than 450 lines holds more than one thing.
+    """
+    assert [] == [file.path.name for file in shape.files if file.lines > 450]
+
+
+def test_functions_are_named_by_verbs(shape: Shape) -> None:
+    """
+    At most 2 % of the functions are named by a bare participle, such as `made` or `told`.
+    """
+    found = shape.participles()
+    share = len(found) / len(shape.functions)
+
+    assert share <= 0.02, sorted({one.name for one in found})
+
+
+def test_no_package_reaches_into_the_private_parts_of_another(shape: Shape) -> None:
+    """
+    A name with an underscore belongs to its package.
+    """
+    assert [] == [f"{path.name}: {name}" for path, name in shape.private_imports()]
+
+
+def test_the_core_does_not_import_contrib(shape: Shape) -> None:
+    """
+    Bridges to other tools are found by name, and only when somebody asks for them.
+    """
+    assert [] == [f"{path.name}: {name}" for path, name in shape.contrib_imports()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"),
+    [("check", 1), ("service", 1), ("report format", 2), ("run setting", 1), ("procedure", 3)],
+)
+def test_a_new_one_touches_few_files(shape: Shape, kind: str, most: int) -> None:
+    """
+    The hand-written files that name a built-in are those that a new one would touch.
+    """
+    named = [path.name for path in shape.files_naming(kind)]
+
+    assert len(named) <= most, named
