@@ -411,6 +411,16 @@ def test_a_design_for_another_rate_is_found() -> None:
     assert "plan.criteria[right].design.p0" in [one.path for one in checked.differences]
 
 
+def test_a_level_that_was_moved_by_less_than_rounding_is_found() -> None:
+    """Plan and design hold one number, so the comparison is exact: a level may be tiny."""
+    kept = record("sequential")
+    alpha = kept.plan.criteria[0].alpha
+    assert alpha is not None
+    checked = verify(with_criterion(kept, alpha=alpha * (1 + 1e-12)))
+
+    assert "plan.criteria[right].design.alpha" in [one.path for one in checked.differences]
+
+
 def test_a_plan_that_cannot_be_decided_is_a_difference() -> None:
     """And no traceback: here nobody requires a rate."""
     checked = verify(with_criterion(record("no claim"), threshold=Threshold()))
