@@ -13,7 +13,6 @@ from trialwise.cli.exits import ExitCode
 if TYPE_CHECKING:
     from trialwise.stores.baselines import BaselineStore
 
-__all__ = ["command"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

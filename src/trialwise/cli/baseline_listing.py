@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from trialwise.renderers.capabilities import Capabilities
     from trialwise.stores.baselines import BaselineStore
 
-__all__ = ["Entry", "Shelf", "render_baseline", "render_shelf"]
 
 SCHEMA = "trialwise.baselines/1"
 #: The widest last: an identifier alone may take half of a terminal.

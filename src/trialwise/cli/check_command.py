@@ -18,8 +18,6 @@ from trialwise.cli.selecting import (
     size_options,
 )
 
-__all__ = ["command"]
-
 
 @click.command("check")
 @selection

@@ -6,8 +6,6 @@ import click
 
 from trialwise.cli.exits import ExitCode
 
-__all__ = ["command"]
-
 #: Where each shell looks, in a line that can be pasted.
 _INSTALL = {
     "bash": "echo 'eval \"$(trialwise completion bash)\"' >> ~/.bashrc",

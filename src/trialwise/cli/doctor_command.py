@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from trialwise.documents.blocks import Document, Tone
     from trialwise.suite import Suite
 
-__all__ = ["Check", "Status", "command"]
-
 
 @click.command("doctor")
 @suite_option

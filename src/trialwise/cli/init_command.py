@@ -10,8 +10,6 @@ import click
 from trialwise.cli.exits import ExitCode
 from trialwise.errors import TrialwiseError
 
-__all__ = ["command"]
-
 SUITE, SCHEMA = "trialwise.yaml", ".trialwise/trialwise.schema.json"
 #: Another name of a suite: with both in one folder nobody knows which is meant.
 _OTHER_SUITE = "trialwise.yml"

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from trialwise.judges import Calibration, Judge
     from trialwise.suite import SuiteContract
 
-__all__ = ["command"]
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 

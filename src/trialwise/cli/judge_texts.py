@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from trialwise.judges import Calibration, Judge
     from trialwise.stats import CorrectedRate, Interval, JudgedDecision, Undefined
 
-__all__ = ["calibration_facts", "calibration_lines", "correction_facts", "correction_lines"]
 
 _SHOWN_UNITS = 10
 #: The labels and the trials differ in what the judge says of them by more than chance would.

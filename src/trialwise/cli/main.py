@@ -11,8 +11,6 @@ import click
 from trialwise.cli.exits import ExitCode
 from trialwise.errors import TrialwiseError
 
-__all__ = ["cli", "main"]
-
 #: Where each command lives and what it does in a line: a help page must not import them all.
 _COMMANDS = {
     "baseline": (

@@ -13,8 +13,6 @@ import click
 if TYPE_CHECKING:
     from trialwise.renderers.capabilities import Capabilities
 
-__all__ = ["near", "output_of", "say", "say_json"]
-
 
 def output_of(*, ascii_only: bool = False) -> Capabilities:
     """What standard output can do, or less where somebody asks for less."""

@@ -18,8 +18,6 @@ from trialwise.reports.formats import (
     match_format,
 )
 
-__all__ = ["command"]
-
 
 def _choose_format(_: click.Context, __: click.Parameter, name: str | None) -> ReportFormat | None:
     try:

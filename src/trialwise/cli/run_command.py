@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from trialwise.suite import Suite
 from trialwise.reports.formats import list_endings
 
-__all__ = ["command"]
-
 
 @click.command("run")
 @selection

@@ -8,8 +8,6 @@ import click
 
 from trialwise.cli.exits import ExitCode
 
-__all__ = ["command"]
-
 
 @click.command("schema")
 @click.option(

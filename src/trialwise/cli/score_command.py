@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from trialwise.outcomes.outcome_rows import Outcomes
     from trialwise.runtime.outcome_scoring import Scored
 
-__all__ = ["command"]
 
 _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at", "delimiter")
 

@@ -17,15 +17,6 @@ if TYPE_CHECKING:
     from trialwise.model.options import RunOptions
     from trialwise.suite import Suite, SuiteContract
 
-__all__ = [
-    "choose",
-    "load",
-    "option_changes",
-    "selection",
-    "size_changes",
-    "size_options",
-    "suite_option",
-]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

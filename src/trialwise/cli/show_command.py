@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from trialwise.runtime.verifying import Verification
     from trialwise.stores.runs import StoredRun
 
-__all__ = ["Checked", "check_runs", "command"]
-
 
 @click.command("show")
 @run_choice

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from trialwise.stores.runs import RunStore, StoredRun
 
-__all__ = ["Places", "chosen_runs", "find_places", "run_choice"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FOLDER = click.Path(path_type=Path, file_okay=False)

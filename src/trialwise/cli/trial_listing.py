@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from trialwise.model.trial import Trial
     from trialwise.renderers.capabilities import Capabilities
 
-__all__ = ["chosen_trials", "render_trials", "trials_data"]
 
 SCHEMA = "trialwise.trials/1"
 #: How a session ends that needs no word about it.

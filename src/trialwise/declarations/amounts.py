@@ -13,21 +13,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-__all__ = [
-    "DURATION_PATTERN",
-    "MONEY_PATTERN",
-    "PACE_PATTERN",
-    "RATE_PATTERN",
-    "describe_option",
-    "duration",
-    "money",
-    "number",
-    "pace",
-    "rate",
-    "read_option",
-]
-
-
 _NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?"
 RATE_PATTERN = rf"{_NUMBER} ?%?"
 DURATION_PATTERN = rf"{_NUMBER} ?(?:ms|s|m|min|h)"

@@ -7,8 +7,6 @@ from typing import Any
 from trialwise.declarations import amounts
 from trialwise.declarations.scalars import Scalar, Schema, is_number
 
-__all__ = ["Duration", "Money", "Pace", "Rate"]
-
 #: A double holds cents up to here, and nobody spends it.
 _MOST_MONEY = 10**12
 

@@ -13,8 +13,6 @@ from trialwise.declarations.scalars import Kind, PythonPath, Schema, Text
 from trialwise.declarations.structures import Either, Listing
 from trialwise.declarations.written import INVALID, Invalid, Reader, Written, show_value
 
-__all__ = ["CommandLine", "File", "Folder", "PythonFunction", "SecretName", "Url"]
-
 
 class Url(Text):
     """Where to: a variable may hold its beginning, or else its host."""

@@ -18,26 +18,6 @@ from trialwise.declarations.written import (
     show_value,
 )
 
-__all__ = [
-    "MISSING",
-    "Choice",
-    "Count",
-    "Data",
-    "Document",
-    "Flag",
-    "Kind",
-    "Label",
-    "Mode",
-    "Number",
-    "Object",
-    "PythonPath",
-    "Scalar",
-    "Schema",
-    "Text",
-    "Whole",
-    "is_number",
-]
-
 Schema: TypeAlias = dict[str, Any]
 Mode: TypeAlias = Literal["refused", "read", "template", "kept"]
 """What `${NAME}` means in a text: an error, since it is written into records; a value of the

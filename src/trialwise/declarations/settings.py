@@ -18,18 +18,6 @@ from trialwise.declarations.quantities import Duration
 from trialwise.declarations.scalars import Choice, Count, Kind, Scalar, Text, Whole
 from trialwise.declarations.structures import Either, Key, Listing
 
-__all__ = [
-    "Names",
-    "OptionRow",
-    "Setting",
-    "convert_python",
-    "option_rows",
-    "setting",
-    "setting_keys",
-    "settings_of",
-    "show_default",
-]
-
 _METADATA = "trialwise"
 
 

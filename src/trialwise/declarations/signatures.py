@@ -40,22 +40,6 @@ from trialwise.declarations.structures import Either, Fields, Key, Listing, MapO
 from trialwise.declarations.written import INVALID, Reader, Written
 from trialwise.errors import InvalidArgument
 
-__all__ = [
-    "Arg",
-    "Dollars",
-    "Made",
-    "Natural",
-    "Positive",
-    "Seconds",
-    "Share",
-    "build_declared",
-    "derive_keys",
-    "find_refused",
-    "read_arguments",
-    "summarise",
-]
-
-
 #: Shorter words that stand for an argument wherever it occurs.
 _ALIASES = {"minimum": ("min",), "maximum": ("max",)}
 #: Arguments that the program passes in, and nobody writes.

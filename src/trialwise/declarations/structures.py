@@ -9,19 +9,6 @@ from trialwise.declarations.scalars import MISSING, Kind, Schema
 from trialwise.declarations.written import INVALID, Invalid, Reader, Written, find_nearest
 from trialwise.errors import TrialwiseError
 
-__all__ = [
-    "OTHERS",
-    "Definitions",
-    "Either",
-    "Fields",
-    "Key",
-    "Listing",
-    "MapOf",
-    "More",
-    "Record",
-    "Short",
-]
-
 _INCLUDE: Schema = {"$ref": "#/$defs/includes"}
 _INCLUDES: Schema = {
     "description": "YAML files whose keys are taken in; those written here go before them.",

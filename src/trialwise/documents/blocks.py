@@ -12,36 +12,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from trialwise.documents.charts import Bars, Chart, Strip, Strips
 
-__all__ = [
-    "Badge",
-    "Block",
-    "Call",
-    "Card",
-    "Cards",
-    "Cell",
-    "Choice",
-    "Column",
-    "Columns",
-    "Depth",
-    "Details",
-    "Document",
-    "Excerpt",
-    "Facts",
-    "Items",
-    "Link",
-    "Name",
-    "Pairs",
-    "Prose",
-    "Row",
-    "Section",
-    "Table",
-    "Timeline",
-    "Tone",
-    "Value",
-    "Verbatim",
-    "build_table",
-]
-
 
 Tone: TypeAlias = Literal["plain", "pass", "fail", "open", "quiet", "chosen", "broken", "limit"]
 """How a part stands out; a renderer gives each tone a colour and a shape."""

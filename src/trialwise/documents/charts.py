@@ -25,32 +25,6 @@ from trialwise.documents.numbers import (
     as_seconds,
 )
 
-__all__ = [
-    "Area",
-    "Axis",
-    "Bar",
-    "Bars",
-    "Chart",
-    "Guide",
-    "Hit",
-    "Ink",
-    "Line",
-    "Mark",
-    "Place",
-    "Strip",
-    "StripRow",
-    "Strips",
-    "Unit",
-    "chart_lines",
-    "chart_shares",
-    "find_share",
-    "list_round_steps",
-    "round_up",
-    "spread_hits",
-    "thin_out",
-]
-
-
 Ink: TypeAlias = Literal["one", "two", "three", "four", "bound", "quiet", "pass", "fail", "open"]
 """What a shape stands for; a renderer gives each ink a colour and a mark."""
 

@@ -8,23 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-__all__ = [
-    "as_computed",
-    "as_count",
-    "as_duration",
-    "as_duration_spread",
-    "as_ends",
-    "as_level",
-    "as_mean_trials",
-    "as_money",
-    "as_observed",
-    "as_percent",
-    "as_points",
-    "as_probability",
-    "as_seconds",
-    "is_within",
-]
-
 _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["REFUSED", "STOPS", "StopPhrases", "join_few"]
-
 REFUSED = "REFUSED"
 """What is shown instead of a decision where a design was refused."""
 #: Names in a sentence; the others are counted.

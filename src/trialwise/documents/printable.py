@@ -11,19 +11,6 @@ from dataclasses import fields, is_dataclass
 from html import escape
 from unicodedata import category, east_asian_width
 
-__all__ = [
-    "clip",
-    "count_cells",
-    "cut_middle",
-    "estimate_size",
-    "make_visible",
-    "pad",
-    "shorten",
-    "spell",
-    "wrap_text",
-]
-
-
 #: Symbols of the reports with the fallbacks of companion §10.4.
 _FALLBACKS = str.maketrans(
     {"α": "alpha", "β": "beta", "π": "pi", "₀": "0", "₁": "1", "√": "sqrt", "Σ": "sum ", "ₓ": "x"}

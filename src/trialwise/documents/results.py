@@ -15,18 +15,6 @@ from typing import TypeAlias
 from trialwise.documents.blocks import Tone
 from trialwise.documents.numbers import as_count
 
-__all__ = [
-    "MOST_GROUPS",
-    "Fact",
-    "FailureGroup",
-    "Figures",
-    "LineKind",
-    "ResultLine",
-    "RunResults",
-    "Status",
-    "SuiteResults",
-]
-
 #: Groups of failures that a report names; it counts the others.
 MOST_GROUPS = 5
 

@@ -6,9 +6,6 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-__all__ = ["gather", "is_unasked"]
-
-
 T = TypeVar("T")
 
 

@@ -18,8 +18,6 @@ from trialwise.engine.ports import Service, ServiceError, Timer, TrialContext
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 
-__all__ = ["LONGEST_WAIT_S", "Caller", "Response", "call_in_time", "fresh_copy", "innermost_error"]
-
 #: The first wait; each further one is twice as long.
 _FIRST_WAIT_S = 0.5
 _LONGEST_BACKOFF_S = 30.0

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from trialwise.engine.run_events import CriterionStanding
     from trialwise.stats.sequential import SequentialDesign
 
-__all__ = ["Horizon", "Progress"]
-
 
 class Progress:
     """A criterion's streams and what they say together.

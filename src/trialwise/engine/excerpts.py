@@ -15,9 +15,6 @@ from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
 from trialwise.validation import require_count
 
-__all__ = ["Excerpts", "error_text"]
-
-
 #: Upper limit on the characters of a message, an explanation, or a text in a tool call.
 _LONGEST_TEXT = 4000
 

@@ -16,8 +16,6 @@ from trialwise.model.options import AbortRule, Analysis
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.trial import ErrorClass, Trial
 
-__all__ = ["ExperimentState"]
-
 _NONE: Sequence[Progress] = ()
 
 

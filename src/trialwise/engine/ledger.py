@@ -10,8 +10,6 @@ from trialwise.engine.run_state import RunState
 from trialwise.model.evidence import StopReason
 from trialwise.model.trial import Trial
 
-__all__ = ["Ledger"]
-
 #: At most so much of a run is lost to a power cut; waiting for the disk after every trial would
 #: cost more than most trials do.
 _SYNC_EVERY_S = 0.02

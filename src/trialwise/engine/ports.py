@@ -12,17 +12,6 @@ from trialwise.errors import TrialwiseError
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
 
-__all__ = [
-    "Clock",
-    "Interrupt",
-    "Service",
-    "ServiceError",
-    "SystemClock",
-    "Timer",
-    "TrialContext",
-    "TrialLog",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialContext:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from trialwise.model.sampling import Input
     from trialwise.stats import TraceShape
 
-__all__ = ["Examined", "ReplyChecker"]
 
 Activity = Callable[[Reply], bool]
 

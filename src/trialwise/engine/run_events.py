@@ -13,17 +13,6 @@ from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Verdict
 
-__all__ = [
-    "CriterionDecided",
-    "CriterionStanding",
-    "Event",
-    "Listener",
-    "RunEnded",
-    "RunStarted",
-    "TrialDone",
-    "VerdictReached",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionStanding:

@@ -22,8 +22,6 @@ from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply
 from trialwise.model.trial import Trial
 
-__all__ = ["Pause", "RunOutcome", "RunState", "TrialStart", "combine_stops"]
-
 StartLimit: TypeAlias = Callable[[], tuple[StopReason, str] | None]
 """Asked before every start; a reason and a message forbid it and end the run."""
 

@@ -11,9 +11,6 @@ from trialwise.model.options import Budget
 from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.model.trial import Trial
 
-__all__ = ["Meter", "known_sum", "known_usage", "with_expenses", "with_setup"]
-
-
 #: Ten trials of $0.10 use up $1, although their sum in binary falls a little short of it.
 _NEARLY = 1 - 1e-9
 

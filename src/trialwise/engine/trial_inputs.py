@@ -17,9 +17,6 @@ from trialwise.model.claim import SamplingMode
 from trialwise.model.plan import ExperimentPlan
 from trialwise.stats.sequential.trial_order import issue_order
 
-__all__ = ["derive_seed", "issue_places", "trial_seeds"]
-
-
 _AT_MOST_ONCE = frozenset({SamplingMode.WITHOUT_REPLACEMENT, SamplingMode.EXHAUSTIVE})
 
 

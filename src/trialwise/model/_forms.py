@@ -19,18 +19,6 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.lines import LARGEST, unplain
 from trialwise.stats.result_types import Undefined
 
-__all__ = [
-    "SINGLE",
-    "UNDEFINED",
-    "Form",
-    "Misfit",
-    "choice",
-    "excerpt",
-    "fixed_list",
-    "list_of",
-    "mapping",
-]
-
 #: The key under which an undefined quantity gives its reason.
 UNDEFINED = "undefined"
 

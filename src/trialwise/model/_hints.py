@@ -12,8 +12,6 @@ from trialwise import stats
 from trialwise.model.verdict import ProcedureDesign
 from trialwise.stats import sequential
 
-__all__ = ["LATER", "read_hints"]
-
 #: Dataclasses that a module may name for the type checker alone, and what each is imported from.
 LATER = {
     **dict.fromkeys(dir(stats), stats.__name__),

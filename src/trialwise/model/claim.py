@@ -12,8 +12,6 @@ from enum import StrEnum
 from trialwise.errors import InvalidArgument
 from trialwise.validation import require_choice
 
-__all__ = ["Claim", "Estimator", "PopulationClaim", "SamplingMode", "TargetEstimand"]
-
 
 class PopulationClaim(StrEnum):
     """Which population the verdict is about."""

@@ -32,8 +32,6 @@ from trialwise.model._hints import LATER, read_hints
 from trialwise.model.plan import Plan
 from trialwise.stats.result_types import Undefined
 
-__all__ = ["from_plain", "to_plain"]
-
 T = TypeVar("T")
 
 #: The key that tells the classes of a union apart.

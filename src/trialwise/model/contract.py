@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     # Few contracts have gates, and every run makes a contract.
     from trialwise.model.gate import Gate, Metrics, Reliability, Stability
 
-__all__ = ["Contract", "Latency", "LatencyConstraint", "Prevalence"]
 
 PERCENTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
 #: What a contract says beside its service, its inputs, its criteria and how it is run; a suite and

@@ -10,8 +10,6 @@ from enum import StrEnum
 from trialwise.errors import InvalidArgument
 from trialwise.validation import require_choice, require_count, require_text
 
-__all__ = ["Covariate", "CovariateKind", "differing_covariates", "resolve_covariates"]
-
 _HOURS = 24
 _SATURDAY = 5
 

@@ -14,8 +14,6 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.postcondition import Postcondition
 from trialwise.validation import require_choice, require_count, require_open_rate, require_text
 
-__all__ = ["Check", "Criterion", "CriterionScope", "Origin"]
-
 Check: TypeAlias = Postcondition | Callable[..., object]
 """A postcondition, or a plain function that the engine wraps into one."""
 

@@ -30,26 +30,6 @@ if TYPE_CHECKING:
         StratifiedEstimate,
     )
 
-__all__ = [
-    "Breakdown",
-    "CutoffEvidence",
-    "Diagnostics",
-    "EstimatedEvidence",
-    "Evidence",
-    "ExperimentSummary",
-    "Guard",
-    "Note",
-    "NoteKind",
-    "PValue",
-    "Reproducibility",
-    "SequentialEvidence",
-    "Severity",
-    "Spending",
-    "StopReason",
-    "Threshold",
-    "TrialCounts",
-]
-
 
 class StopReason(StrEnum):
     """Why no further trial was counted."""

@@ -18,8 +18,6 @@ from typing import Any, TypeAlias
 
 from trialwise.model.sampling import Input, Sampling
 
-__all__ = ["canonical", "fingerprint", "sampling_fingerprint"]
-
 #: 64 bits: two of a project's contents never meet by chance, and a person can compare them.
 _LENGTH = 16
 #: Deeper parts are told apart by their `repr` only; JSON documents are not nested so far.

@@ -27,18 +27,6 @@ from trialwise.validation import (
     require_rate,
 )
 
-__all__ = [
-    "Basis",
-    "Expectation",
-    "Gate",
-    "Metrics",
-    "Reliability",
-    "Stability",
-    "basis_of",
-    "targets_of",
-]
-
-
 # --- Targets ----------------------------------------------------------------------------------
 
 

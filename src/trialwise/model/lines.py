@@ -14,18 +14,6 @@ from zlib import crc32
 
 from trialwise.errors import InvalidArgument
 
-__all__ = [
-    "CHECKSUM",
-    "LARGEST",
-    "Scan",
-    "encode_line",
-    "is_whole",
-    "parse_lines",
-    "scan",
-    "seal",
-    "unplain",
-]
-
 #: The last key of every line; a record may not use it.
 CHECKSUM = "checksum"
 _SEAL = b'"checksum":"%08x"}'

@@ -14,8 +14,6 @@ from typing import TypeAlias
 from trialwise.errors import InvalidArgument
 from trialwise.validation import require_real
 
-__all__ = ["AllOf", "AnyOf", "Exact", "Matcher", "Not", "NumberSchema", "may_hold"]
-
 _TIE = 1e-9
 
 

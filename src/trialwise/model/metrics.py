@@ -11,22 +11,6 @@ from trialwise.model.matcher import Matcher
 from trialwise.stats.result_types import Decision, Interval, Undefined
 from trialwise.stats.run_reliability import ReliabilitySummary
 
-__all__ = [
-    "CriterionPassK",
-    "GateCheck",
-    "GateEvidence",
-    "GateFinding",
-    "GateNumber",
-    "InputReliability",
-    "InputScore",
-    "MetricsEvidence",
-    "PassK",
-    "ReliabilityEvidence",
-    "RunCount",
-    "RunStability",
-    "StabilityEvidence",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassK:

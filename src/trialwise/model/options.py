@@ -23,8 +23,6 @@ from trialwise.stats.result_types import RULES, Rule
 from trialwise.stats.sequential.trial_order import DRAWS, Draw
 from trialwise.validation import require_choice, require_count, require_positive, require_rate
 
-__all__ = ["AbortRule", "Analysis", "Budget", "RunOptions"]
-
 
 class Analysis(StrEnum):
     """Whose trials decide."""

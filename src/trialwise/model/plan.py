@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from trialwise.stats import Confusion
     from trialwise.stats.sequential import SequentialDesign
 
-__all__ = ["CriterionPlan", "ExperimentPlan", "LatencyPlan", "Limits", "Plan"]
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:

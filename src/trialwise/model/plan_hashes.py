@@ -10,8 +10,6 @@ from trialwise.model.codec import to_plain
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.plan import Plan
 
-__all__ = ["hash_plain_plan", "plan_differences", "plan_hash"]
-
 #: What of the options is not resolved elsewhere in the plan and can change an outcome.
 _DECISIVE_OPTIONS = ("abort", "retries", "timeout_s")
 #: Words for people, and the place of a file.

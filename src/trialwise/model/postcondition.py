@@ -17,14 +17,6 @@ from trialwise.model.trial import CheckResult, ErrorClass
 if TYPE_CHECKING:
     from trialwise.stats import Confusion
 
-__all__ = [
-    "Appraisal",
-    "AskingPostcondition",
-    "Postcondition",
-    "advisory_reasons",
-    "measured_errors",
-]
-
 
 @runtime_checkable
 class Postcondition(Protocol):

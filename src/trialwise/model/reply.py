@@ -11,8 +11,6 @@ from typing import Any
 from trialwise.errors import InvalidArgument
 from trialwise.validation import require_count, require_real
 
-__all__ = ["Reply", "Setup", "Usage"]
-
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 

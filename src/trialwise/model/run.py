@@ -10,8 +10,6 @@ from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Verdict
 
-__all__ = ["RunRecord", "RunSummary"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:

@@ -13,8 +13,6 @@ from trialwise.model.verdict import Intent
 from trialwise.stats.result_types import Rule
 from trialwise.stats.sequential.trial_order import Draw
 
-__all__ = ["RunSettings"]
-
 
 class RunSettings(TypedDict, total=False):
     """Every field of `RunOptions`, for callers who would rather not build one."""

@@ -11,8 +11,6 @@ from typing import Any
 from trialwise.errors import InvalidArgument
 from trialwise.validation import require_choice, require_count, require_positive, require_text
 
-__all__ = ["Input", "Sampling", "SamplingRole"]
-
 
 class SamplingRole(StrEnum):
     """What a sampling is evidence of; the three challenge samplings must not be confused (§1.4.5b).

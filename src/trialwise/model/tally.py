@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from trialwise.errors import InvalidArgument
 from trialwise.validation import require_count
 
-__all__ = ["Tally"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:

@@ -19,8 +19,6 @@ from trialwise.model.fingerprint import fingerprint
 from trialwise.model.reply import Reply, Usage
 from trialwise.validation import require_count, require_real
 
-__all__ = ["ToolCall", "Trace", "Turn"]
-
 #: Turns and calls that are kept; no agent that is worth testing takes as many.
 MAX_TURNS = MAX_CALLS = 1_000
 #: Characters of a turn, and of the final answer.

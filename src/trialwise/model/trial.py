@@ -17,8 +17,6 @@ from trialwise.model.reply import Usage
 if TYPE_CHECKING:
     from trialwise.stats import TraceShape
 
-__all__ = ["EXCUSED", "CheckResult", "ErrorClass", "FailReason", "Outcome", "Trial"]
-
 
 class FailReason(StrEnum):
     """Why a trial failed a criterion: diagnostic only, the arithmetic is the same."""

@@ -14,8 +14,6 @@ from trialwise.model.codec import from_plain
 from trialwise.model.plan import Plan
 from trialwise.model.plan_hashes import hash_plain_plan, plan_hash
 
-__all__ = ["upgrade_plan_record", "upgrade_run_record"]
-
 #: What a verdict of format 1 repeated from its plan.
 _REPEATED = (
     *("contract", "intent", "analysis", "claim", "guards", "covariates", "factors"),

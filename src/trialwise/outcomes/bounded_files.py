@@ -15,24 +15,6 @@ from typing import Any
 
 from trialwise.errors import TrialwiseError
 
-__all__ = [
-    "MOST_BYTES",
-    "OutcomesUnreadable",
-    "Problems",
-    "amount",
-    "count",
-    "decode_text",
-    "moment",
-    "number",
-    "parse_json",
-    "read_content",
-    "read_head",
-    "read_whole",
-    "refuse_file",
-    "text_of",
-]
-
-
 #: Limit on the size of a file, and on what one member of an archive unpacks to.
 MOST_BYTES = 256_000_000
 

@@ -21,8 +21,6 @@ from trialwise.outcomes.field_records import Layout, Record, read_records
 from trialwise.outcomes.outcome_reading import ResultFormat
 from trialwise.outcomes.outcome_rows import MOST_ROWS, Outcomes
 
-__all__ = ["FORMAT", "read_csv"]
-
 _DELIMITERS = (",", ";", "\t")
 
 

@@ -25,17 +25,6 @@ from trialwise.outcomes.bounded_files import Problems, amount, count, moment
 from trialwise.outcomes.outcome_rows import MOST_ROWS, OutcomeRow, Outcomes, input_id_of
 from trialwise.validation import require_choice, require_real
 
-__all__ = [
-    "FIELDS",
-    "Layout",
-    "Mark",
-    "Record",
-    "Unread",
-    "error_class_of",
-    "read_records",
-]
-
-
 Record: TypeAlias = tuple[str, Mapping[str, Any]]
 """The place of a record in its file, and its fields."""
 

@@ -19,8 +19,6 @@ from trialwise.outcomes.field_records import Layout, Record, read_records
 from trialwise.outcomes.outcome_reading import ResultFormat, json_formats
 from trialwise.outcomes.outcome_rows import MOST_ROWS, Outcomes
 
-__all__ = ["FORMAT", "parse_document", "parse_lines", "read_json_records", "read_jsonl"]
-
 _LINES = (".jsonl", ".ndjson")
 
 

@@ -30,8 +30,6 @@ from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.sequential.shipped_designs import DesignCache
 
-__all__ = ["plan_outcomes", "scopes_of_outcomes"]
-
 #: Claims about a rate beyond the trials themselves.
 _INFERRED = (PopulationClaim.FIXED_INPUTS, PopulationClaim.SUPERPOPULATION)
 _STOPPED = (

@@ -17,8 +17,6 @@ from trialwise.model.trial import CheckResult, FailReason
 from trialwise.outcomes.outcome_rows import Outcomes
 from trialwise.outcomes.outcome_trials import Experiment, Order, gather, in_order
 
-__all__ = ["Asked", "Supplied", "ask", "question_all"]
-
 
 @dataclass(frozen=True, slots=True)
 class Supplied:

@@ -24,16 +24,6 @@ from trialwise.outcomes.bounded_files import Problems, read_head
 from trialwise.outcomes.field_records import Layout
 from trialwise.outcomes.outcome_rows import Outcomes
 
-__all__ = [
-    "FORMATS",
-    "ResultFormat",
-    "detect_format",
-    "find_format",
-    "json_formats",
-    "read_outcomes",
-]
-
-
 _Path: TypeAlias = "str | PathLike[str]"
 
 #: The group of entry points in which other distributions declare formats.

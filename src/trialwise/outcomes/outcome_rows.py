@@ -14,8 +14,6 @@ from trialwise.model.reply import Usage
 from trialwise.model.trial import ErrorClass, FailReason
 from trialwise.validation import require_text
 
-__all__ = ["MOST_ROWS", "OutcomeRow", "Outcomes", "input_id_of"]
-
 #: A file with more is a dump, not a test.
 MOST_ROWS = 1_000_000
 #: Longer identifiers are shortened: a report shows their beginning and a fingerprint.

@@ -22,16 +22,6 @@ from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, 
 from trialwise.outcomes.bounded_files import Problems
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes
 
-__all__ = [
-    "Experiment",
-    "Order",
-    "TrialRows",
-    "gather",
-    "in_order",
-    "is_sorted_by_input",
-]
-
-
 _OK = CheckResult.ok()
 
 

@@ -14,8 +14,6 @@ from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.trial import Trial
 from trialwise.procedures.streams import Stream
 
-__all__ = ["Used", "use_trials"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:

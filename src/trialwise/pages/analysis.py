@@ -20,8 +20,6 @@ from trialwise.procedures.explaining.analysis_sections import Rows, make_section
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.error_envelopes import horizon_false_alarm
 
-__all__ = ["build_analysis", "list_sampling_facts", "render_analysis"]
-
 
 def build_analysis(verdict: Verdict, *, title: str) -> Document:
     """The full statistical analysis of a verdict.

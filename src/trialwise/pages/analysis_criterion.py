@@ -30,9 +30,6 @@ from trialwise.stats.cluster_estimators import ClusterEstimate, StratifiedEstima
 from trialwise.stats.guardrail_bounds import GuardrailBound, ResidualHarm, StratifiedContainment
 from trialwise.stats.result_types import Undefined
 
-__all__ = ["list_criterion_sections"]
-
-
 _NO_CLAIM = (
     "A claim about the population needs an inferential criterion of adequate size, or "
     "architectural discharge (§1.4.5b)."

@@ -28,9 +28,6 @@ from trialwise.stats.latency_limits import LatencyLimitDecision
 from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
 from trialwise.stats.result_types import Interval, Undefined
 
-__all__ = ["build_latency_section", "list_gate_sections"]
-
-
 #: Inputs and runs listed; the rest is in the JSON report.
 _MOST = 10
 

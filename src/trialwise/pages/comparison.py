@@ -34,8 +34,6 @@ from trialwise.procedures.comparing.comparison_findings import (
     Contrast,
 )
 
-__all__ = ["build_comparison_page"]
-
 #: Rows and notes that the page shows; the others are counted.
 _MOST_ROWS, _MOST_NOTES = 40, 15
 _CONTRASTS: dict[Contrast, Literal["pass", "fail", "open"]] = {

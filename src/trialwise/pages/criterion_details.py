@@ -31,8 +31,6 @@ from trialwise.pages.path_chart import chart_path, find_bounds, list_outcomes
 from trialwise.pages.verdict_meaning import make_finding_badge
 from trialwise.procedures.registry import procedure_of
 
-__all__ = ["REASONS", "list_criteria_sections"]
-
 
 def list_criteria_sections(record: RunRecord, charted: int) -> Iterator[Section]:
     """The overview of all criteria, then each in detail.

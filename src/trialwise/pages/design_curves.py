@@ -15,8 +15,6 @@ from trialwise.pages.finding_facts import find_alternative, find_required
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.binomial import binomial_tail
 
-__all__ = ["chart_trials", "chart_verdicts", "find_behaviour", "list_behaviours"]
-
 #: Rates on a curve, and the most arithmetic that all of them may take together.
 POINTS, FEWEST_POINTS = 41, 13
 STEPS = 2_500_000

@@ -11,8 +11,6 @@ from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Finding
 
-__all__ = ["TrialIndex", "group_failures"]
-
 #: What varies between two reports of the same failure: quoted pieces and numbers.
 _VARIABLE = re.compile(r"(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"|\d+")
 

@@ -11,8 +11,6 @@ from trialwise.model.run import RunRecord
 from trialwise.pages.criterion_details import REASONS
 from trialwise.pages.result_lines import describe_lines
 
-__all__ = ["build_failures_section"]
-
 #: Groups of one criterion that are drawn; the rest is counted.
 MOST = 8
 _EXPLANATION = 160

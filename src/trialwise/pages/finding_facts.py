@@ -12,21 +12,6 @@ from trialwise.procedures.registry import procedure_of
 from trialwise.stats.rate_intervals import wilson_interval
 from trialwise.stats.result_types import Interval
 
-__all__ = [
-    "claims_rate",
-    "find_alternative",
-    "find_required",
-    "list_latency_marks",
-    "name_mode",
-    "pick_badge",
-    "pick_interval",
-    "pick_rate",
-    "write_interval",
-    "write_need",
-    "write_rate",
-    "write_stop",
-]
-
 
 def claims_rate(finding: Finding) -> bool:
     """Whether the criterion makes a claim about a rate, and not only about the observed trials."""

@@ -42,9 +42,6 @@ from trialwise.stats.passk import pass_hat_k, pass_hat_k_interval
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.trace_stability import SUB_SCORES
 
-__all__ = ["POINTS", "build_gates_section", "list_decay_steps"]
-
-
 #: Inputs listed; the rest is counted.
 MOST = 20
 

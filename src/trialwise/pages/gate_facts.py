@@ -12,15 +12,6 @@ if TYPE_CHECKING:
     # Few runs have gates, and every report comes by here.
     from trialwise.model.metrics import GateFinding, GateNumber
 
-__all__ = [
-    "HELD",
-    "as_outward",
-    "collect_gate_facts",
-    "count_runs",
-    "list_gate_notes",
-    "list_unlimited",
-    "sum_up_gate",
-]
 
 HELD = {True: "holds", False: "does not hold", None: "undecided"}
 """What became of an expectation, in words."""

@@ -14,8 +14,6 @@ from trialwise.model.plan import ExperimentPlan
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 
-__all__ = ["build_inputs_section"]
-
 #: Inputs shown at once; further ones take a click, and what is left is counted.
 FIRST, MOST = 20, 120
 _NAME = 80

@@ -17,8 +17,6 @@ from trialwise.pages.verdict_meaning import make_finding_badge
 from trialwise.stats.judged_decision import JudgedDecision
 from trialwise.stats.result_types import Undefined
 
-__all__ = ["build_strips", "find_scale_start", "make_strip"]
-
 #: Inputs of one criterion that are drawn, the worst first; the heat map holds the others.
 MOST_INPUTS = 16
 _ORDER = (Decision.FAIL, None, Decision.INCONCLUSIVE, Decision.PASS)

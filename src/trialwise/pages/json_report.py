@@ -23,8 +23,6 @@ from trialwise.pages.suite_totals import (
     sum_spending,
 )
 
-__all__ = ["SCHEMA", "describe_report", "read_report_schema"]
-
 #: Its number grows when a reader of the earlier form would misread the later one.
 SCHEMA = "trialwise.report/2"
 

@@ -18,19 +18,6 @@ if TYPE_CHECKING:
     from trialwise.stats.agreement import Confusion
     from trialwise.stats.judged_decision import JudgedDecision
 
-__all__ = [
-    "CORRECTION_NAMES",
-    "build_correction",
-    "collect_judge_facts",
-    "describe_corrections",
-    "describe_labels",
-    "explain_advisory_run",
-    "find_labels",
-    "list_corrections",
-    "name_missing",
-    "only_advises",
-]
-
 
 CORRECTION_NAMES = {"rectifier": "rectifier", "rogan-gladen": "Rogan–Gladen"}
 """How reports call the two corrections."""

@@ -32,8 +32,6 @@ from trialwise.stats.latency_limits import LatencyLimitDecision
 from trialwise.stats.latency_percentiles import latency_summary
 from trialwise.stats.result_types import Undefined
 
-__all__ = ["build_latency_section", "find_band", "trace_steps"]
-
 #: Fewer latencies are a list, not a distribution.
 FEWEST = 5
 STEPS, COLUMNS = 200, 60

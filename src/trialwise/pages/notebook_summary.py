@@ -31,8 +31,6 @@ from trialwise.pages.verdict_meaning import (
     make_summary_badge,
 )
 
-__all__ = ["summarize_run", "summarize_suite"]
-
 #: Rows of a table and notes of a list; a notebook is no report.
 _MOST_ROWS, _MOST_NOTES = 40, 12
 

@@ -26,9 +26,6 @@ from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures.registry import procedure_of
 
-__all__ = ["INKS", "chart_path", "find_bounds", "list_outcomes", "list_trials"]
-
-
 INKS: dict[Decision | None, Ink] = {
     Decision.PASS: "pass",
     Decision.FAIL: "fail",

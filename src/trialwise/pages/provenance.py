@@ -23,8 +23,6 @@ from trialwise.model.run import RunRecord
 from trialwise.pages.analysis import list_sampling_facts
 from trialwise.pages.suite_totals import write_amounts
 
-__all__ = ["build_provenance", "build_qualifications", "build_reproducibility"]
-
 
 def build_qualifications(record: RunRecord) -> Section | None:
     """Guards, caveats and diagnostics; None where there are none of them."""

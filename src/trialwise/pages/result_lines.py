@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     # Few runs have gates, and every report comes through here.
     from trialwise.model.metrics import GateFinding
 
-__all__ = ["describe_lines"]
 
 #: Inputs named on a line; the others are counted.
 _NAMED_INPUTS = 3

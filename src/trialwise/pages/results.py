@@ -20,14 +20,6 @@ from trialwise.pages.suite_totals import (
     sum_spending,
 )
 
-__all__ = [
-    "describe_run",
-    "describe_suite",
-    "describe_verdicts",
-    "list_attention",
-    "list_run_notes",
-]
-
 
 def describe_suite(
     records: Sequence[RunRecord],

@@ -12,8 +12,6 @@ from trialwise.documents.numbers import as_count, as_duration, as_money, as_prob
 from trialwise.model.run import RunRecord
 from trialwise.pages.suite_totals import write_abandoned, write_amounts
 
-__all__ = ["build_costs_section"]
-
 #: Fewer trials make no curve worth a look.
 FEWEST = 5
 CORNERS, COLUMNS, ROWS = 200, 60, 10

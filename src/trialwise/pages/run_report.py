@@ -36,8 +36,6 @@ from trialwise.pages.verdict_meaning import (
     make_summary_badge,
 )
 
-__all__ = ["build_report", "render_html"]
-
 
 def render_html(record: RunRecord | Sequence[RunRecord], *, title: str | None = None) -> str:
     """The report of a run or of a suite as a complete HTML document.

@@ -10,8 +10,6 @@ from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.procedures.base import Chance
 from trialwise.procedures.forecast import Forecast, forecast
 
-__all__ = ["Expense", "render_rules"]
-
 _WIDTH = 80
 
 

@@ -19,8 +19,6 @@ from trialwise.procedures.sizing.sizing_plans import (
     SequentialPlan,
 )
 
-__all__ = ["build_sizing_page"]
-
 
 def build_sizing_page(plan: Plan) -> Document:
     """The answer to a sizing question as a page of words, tables and charts."""

@@ -17,8 +17,6 @@ from trialwise.procedures.sizing.comparison_sizing import ComparePlan, PairedSiz
 from trialwise.procedures.sizing.regression_sizing import RegressionPlan, RegressionRow
 from trialwise.stats.result_types import Refusal, Undefined
 
-__all__ = ["build_comparison_page", "build_regression_page"]
-
 
 def build_regression_page(plan: RegressionPlan) -> Document:
     """The regression plan as a page."""

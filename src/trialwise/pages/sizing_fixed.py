@@ -17,8 +17,6 @@ from trialwise.procedures.sizing.fixed_sizing import (
 )
 from trialwise.stats.result_types import Undefined
 
-__all__ = ["build_compliance_page", "build_precision_page"]
-
 _INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
 
 # --- Compliance -------------------------------------------------------------------------------

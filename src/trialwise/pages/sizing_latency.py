@@ -11,8 +11,6 @@ from trialwise.pages.sizing_words import format_cost
 from trialwise.procedures.sizing.latency_sizing import LatencyPlan, LatencyQuestion, LatencyRow
 from trialwise.stats.result_types import Undefined
 
-__all__ = ["build_latency_page"]
-
 _INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
 _SHOW_NOTE = (
     "To show: more than an extreme of the run. To bound: some observed latency lies above the true "

@@ -34,9 +34,6 @@ from trialwise.procedures.sizing.sizing_questions import Correction, SequentialQ
 from trialwise.procedures.sizing.trial_costs import Spread
 from trialwise.stats.sequential.design import Method, SequentialDesign
 
-__all__ = ["build_sequential_page"]
-
-
 _INKS: dict[Method, Ink] = {Method.OPTIMAL: "one", Method.WALD: "two", Method.FIXED: "three"}
 
 

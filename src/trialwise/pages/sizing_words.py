@@ -7,8 +7,6 @@ from trialwise.documents.numbers import as_duration, as_money
 from trialwise.procedures.sizing.trial_costs import Prices
 from trialwise.stats.result_types import Refusal
 
-__all__ = ["REFUSALS", "format_cost", "make_prose"]
-
 #: Why a design is refused, as the rest of a sentence.
 REFUSALS = {
     Refusal.TEST_LARGER_THAN_BASELINE: "the test is larger than its baseline",

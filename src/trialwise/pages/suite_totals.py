@@ -16,19 +16,6 @@ from trialwise.procedures.composite import combine
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.error_envelopes import Envelope, envelope
 
-__all__ = [
-    "SuiteEnvelope",
-    "bound_suite_errors",
-    "decide_suite",
-    "pick_exit_code",
-    "pick_status",
-    "pick_suite_status",
-    "require_runs",
-    "sum_spending",
-    "write_abandoned",
-    "write_amounts",
-]
-
 T = TypeVar("T")
 
 

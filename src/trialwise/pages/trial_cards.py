@@ -30,19 +30,6 @@ from trialwise.model.trace import ToolCall
 from trialwise.model.trial import ErrorClass, Outcome, Trial
 from trialwise.pages.criterion_details import REASONS
 
-__all__ = [
-    "FULL",
-    "NAME",
-    "SHORT",
-    "WORST",
-    "Extent",
-    "build_timeline",
-    "build_trial_card",
-    "build_worst_card",
-    "find_worst_trace",
-]
-
-
 #: How much of each text is kept, and of a name.
 _REPLY, _EVIDENCE, _EXPLANATION, NAME = 1200, 500, 400, 80
 

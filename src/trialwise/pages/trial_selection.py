@@ -26,8 +26,6 @@ from trialwise.pages.trial_cards import (
     find_worst_trace,
 )
 
-__all__ = ["build_trials_section"]
-
 #: Passing trials shown beside the failing ones, spread over the run, and their part of the room.
 PASSING, _THEIR_PART = 6, 1 / 8
 

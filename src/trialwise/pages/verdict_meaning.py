@@ -39,19 +39,6 @@ from trialwise.pages.suite_totals import bound_suite_errors
 from trialwise.procedures.base import RuleError
 from trialwise.procedures.registry import procedure_of
 
-__all__ = [
-    "build_opening",
-    "explain_meaning",
-    "explain_verdict",
-    "is_measured",
-    "list_figures",
-    "make_badge",
-    "make_finding_badge",
-    "make_run_badge",
-    "make_summary_badge",
-]
-
-
 #: Notes that stand open; the others take a click.
 MOST_NOTES = 4
 

@@ -32,8 +32,6 @@ from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns
 if TYPE_CHECKING:
     from datetime import datetime
 
-__all__ = ["CASE", "Case", "Earlier", "admit"]
-
 
 #: Fixtures that change or catch what belongs to the whole process.
 _PROCESS_WIDE = frozenset(

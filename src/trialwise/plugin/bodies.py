@@ -22,8 +22,6 @@ import pytest
 from trialwise.plugin.one_by_one import info_of
 from trialwise.plugin.trial_items import TrialItem
 
-__all__ = ["Bodies", "Done", "TaskBodies", "ThreadBodies", "bodies_for"]
-
 # No frame of this module belongs into the traceback of a body or a fixture.
 __tracebackhide__ = True
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from trialwise.plugin.reasons import Reasons
     from trialwise.plugin.workbench import Workbench
 
-__all__ = ["TrialwisePlugin"]
-
 
 class TrialwisePlugin:
     """The session's part of trialwise.

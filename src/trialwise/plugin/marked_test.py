@@ -31,8 +31,6 @@ from trialwise.plugin.trial_fixture import TrialHandle, UnknownCriterion
 from trialwise.plugin.trial_items import TrialItem, copy_item
 from trialwise.runtime.deciding import decide_and_keep
 
-__all__ = ["RESULTS", "CheckFailed", "MarkedTest", "note_result", "raise_verdict", "shown_path"]
-
 T = TypeVar("T")
 
 RESULTS = pytest.StashKey[list[dict[str, Any]]]()

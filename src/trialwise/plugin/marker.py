@@ -22,8 +22,6 @@ from trialwise.model.options import Budget, RunOptions
 from trialwise.model.sampling import Input, Sampling
 from trialwise.plugin.settings import Settings
 
-__all__ = ["BODY", "Asked", "MarkerError", "read_marker"]
-
 #: The criterion of a body without a name of its own: that it ends without an exception.
 BODY = "passes"
 

@@ -21,7 +21,6 @@ from trialwise.plugin.trial_items import TrialItem, forget_item
 if TYPE_CHECKING:
     from trialwise.plugin.reasons import Reasons
 
-__all__ = ["OneByOne", "call_trial", "end_trial", "info_of", "note_call", "note_setup"]
 
 # No frame of this module belongs into the traceback of a body or a fixture.
 __tracebackhide__ = True

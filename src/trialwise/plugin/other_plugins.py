@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["held_back", "interrupts_of", "reruns_of", "reseeding_of", "stop_timer", "timeout_of"]
-
 
 def reseeding_of(config: pytest.Config) -> Callable[[int], None] | None:
     """How to seed the random numbers of a trial, where pytest-randomly seeds those of a test.

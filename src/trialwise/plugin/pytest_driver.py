@@ -25,8 +25,6 @@ from trialwise.plugin.session_budget import SessionBudget
 from trialwise.plugin.trial_items import TrialItem
 from trialwise.stores.runs import RunStore, StoredRun
 
-__all__ = ["TestRun"]
-
 #: How much of what a body recorded as its reply is kept.
 _REPLY_LIMIT = 4000
 _UNREACHED = "never reached their body's end (skipped, a fixture that failed, or infrastructure)"

@@ -22,8 +22,6 @@ from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["PASSED", "Ending", "Reason", "Reasons", "ending_of"]
-
 
 #: Kinds of failure whose first traceback is written out as it comes.
 _MOST_KEPT = 12

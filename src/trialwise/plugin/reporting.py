@@ -31,8 +31,6 @@ from trialwise.plugin.marker import BODY
 from trialwise.plugin.reasons import Reason, Reasons
 from trialwise.procedures.forecast import forecast
 
-__all__ = ["Judged", "headline", "outcome_text", "properties_of", "verdict_repr"]
-
 #: Reasons that a failure shows; the rest is counted.
 _SHOWN = 3
 _WIDTH = 88

@@ -18,8 +18,6 @@ from pathlib import Path
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import Budget
 
-__all__ = ["SessionBudget"]
-
 #: Ten trials of $0.10 use up $1, although their sum in binary falls a little short of it.
 _NEARLY = 1 - 1e-9
 

@@ -19,8 +19,6 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.options import Budget
 from trialwise.run_options import OPTIONS
 
-__all__ = ["Settings", "settings_of"]
-
 #: The kind of every setting, and the settings that a marker may say differently for its test.
 _KINDS = {name.replace("-", "_"): kind for name, kind, _ in (*SETTINGS, *SESSION)}
 _PER_TEST = tuple(name.replace("-", "_") for name, _, _ in SETTINGS)

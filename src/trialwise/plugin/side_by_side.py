@@ -25,9 +25,6 @@ from trialwise.plugin.other_plugins import held_back
 from trialwise.plugin.reasons import Reasons
 from trialwise.plugin.trial_items import TrialItem, forget_item, scope_in
 
-__all__ = ["SideBySide", "call_captured"]
-
-
 # No frame of this module belongs into the traceback of a body or a fixture.
 __tracebackhide__ = True
 

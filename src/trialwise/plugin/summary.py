@@ -28,7 +28,6 @@ from trialwise.renderers.capabilities import Capabilities, pick_style
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
-__all__ = ["write_plans", "write_summary"]
 
 _GAP = "  "
 #: What has a line: a criterion speaks for its inputs.

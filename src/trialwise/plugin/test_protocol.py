@@ -15,8 +15,6 @@ from _pytest.runner import check_interactive_exception
 from trialwise.plugin.other_plugins import interrupts_of
 from trialwise.plugin.trial_items import shared_fixtures
 
-__all__ = ["report_phases"]
-
 When = Literal["setup", "call", "teardown"]
 
 

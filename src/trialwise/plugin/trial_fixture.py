@@ -14,8 +14,6 @@ from trialwise.plugin.marker import BODY
 from trialwise.plugin.reasons import Ending
 from trialwise.validation import require_count, require_real
 
-__all__ = ["TrialHandle", "UnknownCriterion"]
-
 # No frame of this module belongs into the traceback of a body or a fixture.
 __tracebackhide__ = True
 

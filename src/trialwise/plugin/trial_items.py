@@ -22,7 +22,6 @@ from trialwise.plugin.reasons import PASSED, Ending
 if TYPE_CHECKING:
     from trialwise.plugin.trial_fixture import TrialHandle
 
-__all__ = ["Course", "TrialItem", "copy_item", "forget_item", "scope_in", "shared_fixtures"]
 
 # No frame of this module belongs into the traceback of a body or a fixture.
 __tracebackhide__ = True

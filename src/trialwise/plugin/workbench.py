@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from trialwise.plugin.settings import Settings
     from trialwise.runtime.result import Result
 
-__all__ = ["Workbench"]
 
 #: Settings of a session that are a run's own too.
 _OF_A_RUN = ("trials", "max_trials", "intent", "rule", "seed")

@@ -36,16 +36,6 @@ if TYPE_CHECKING:
     from trialwise.procedures.deciding.trial_rows import Row
     from trialwise.stats.sequential import DesignCache
 
-__all__ = [
-    "Chance",
-    "Conclusion",
-    "Counts",
-    "Procedure",
-    "Refused",
-    "RuleError",
-    "Situation",
-    "rate_below",
-]
 
 #: The two hypotheses by who set the threshold (companion §7.4).
 HYPOTHESES: dict[Origin, tuple[str, str]] = {

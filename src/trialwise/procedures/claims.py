@@ -27,8 +27,6 @@ from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.trial_order import Draw
 from trialwise.validation import require_count
 
-__all__ = ["ClaimCheck", "check_claim", "default_draw"]
-
 #: Up to this share of a corpus the binomial law stands in for the hypergeometric one: it makes the
 #: standard error at most 2.6 % too large (the usual 5 % rule of survey sampling).
 SMALL_FRACTION = 0.05

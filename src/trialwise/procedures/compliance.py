@@ -38,16 +38,6 @@ from trialwise.validation import require_count
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
 
-__all__ = [
-    "DECISION_RULES",
-    "PROCEDURE",
-    "Compliance",
-    "decide_compliance",
-    "decide_rate",
-    "lower_bound",
-    "observed_status",
-    "rate_interval",
-]
 
 #: The versioned name of the rule each rule set uses.
 DECISION_RULES: dict[Rule, str] = {

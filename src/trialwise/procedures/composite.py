@@ -27,7 +27,6 @@ from trialwise.stats.result_types import Refusal
 if TYPE_CHECKING:
     from trialwise.model.metrics import GateFinding
 
-__all__ = ["combine", "compose"]
 
 #: The Type-I envelopes, by the error family of procedures; others have sums of their own.
 _DIRECTIONS: dict[str | None, Direction] = {

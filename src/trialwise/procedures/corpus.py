@@ -48,7 +48,6 @@ from trialwise.validation import require_open_rate
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
 
-__all__ = ["PROCEDURE", "Corpus", "decide_claimed"]
 
 T = TypeVar("T")
 

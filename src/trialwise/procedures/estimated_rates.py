@@ -32,16 +32,6 @@ from trialwise.stats.cluster_estimators import (
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_open_rate
 
-__all__ = [
-    "NOT_POSTERIOR",
-    "ClaimedCounts",
-    "CountsByInput",
-    "conclude_estimated",
-    "estimate_claim",
-    "matched_estimate",
-    "tally_of",
-]
-
 CountsByInput: TypeAlias = Mapping[str, tuple[int, int]]
 """Successes and trials of each input, by its identifier."""
 

@@ -11,8 +11,6 @@ from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.procedures.base import Chance
 from trialwise.procedures.registry import find_procedure
 
-__all__ = ["Forecast", "forecast"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:

@@ -19,8 +19,6 @@ from trialwise.model.evidence import Guard, Severity
 from trialwise.model.options import Analysis
 from trialwise.model.verdict import Intent
 
-__all__ = ["admit", "assess_baseline", "covariate_severity"]
-
 #: Another model is another service, under whatever name it is recorded.
 _MODEL = frozenset({"model", "model_id"})
 #: Where a service is reached and what serves it: rates move with these although the model stays.

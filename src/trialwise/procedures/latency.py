@@ -24,15 +24,6 @@ from trialwise.stats.latency_percentiles import nearest_rank_percentile
 from trialwise.stats.latency_planning import nondegeneracy_decision, verification_gate
 from trialwise.stats.result_types import Refusal, Rule
 
-__all__ = [
-    "BASELINE_RULES",
-    "LIMIT_RULES",
-    "decide_latency_baseline",
-    "decide_latency_limit",
-    "plan_latency",
-]
-
-
 #: The versioned names of the rules for an explicit limit.
 LIMIT_RULES: dict[Rule, str] = {
     "wilson": "latency/raw-percentile",

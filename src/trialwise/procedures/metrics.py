@@ -23,17 +23,6 @@ from trialwise.stats.passk import (
 )
 from trialwise.stats.result_types import Interval, Undefined
 
-__all__ = [
-    "UNREACHED",
-    "UNTRIED",
-    "Reach",
-    "mean_interval",
-    "mean_of",
-    "pass_interval",
-    "pass_k_of",
-    "usual_ks",
-]
-
 UNREACHED = Undefined("the claim reaches no further than these trials")
 UNTRIED = Undefined("no input was tried")
 

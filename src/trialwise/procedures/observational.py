@@ -17,15 +17,6 @@ from trialwise.stats.rate_intervals import rule_of_three
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
 
-__all__ = [
-    "NO_FAILURE_OBSERVED",
-    "PROCEDURE",
-    "USUAL_PROBES",
-    "USUAL_REPEATS",
-    "Observational",
-    "decide_observational",
-    "plan_measurement",
-]
 
 NO_FAILURE_OBSERVED = "NO FAILURE OBSERVED"
 

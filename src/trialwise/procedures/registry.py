@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from trialwise.model.plan import CriterionPlan
     from trialwise.model.verdict import Finding
 
-__all__ = ["find_procedure", "load_procedures", "procedure_of"]
 
 #: Each built-in procedure and the module whose `PROCEDURE` it is.
 _BUILT_IN = {

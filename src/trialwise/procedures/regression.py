@@ -33,7 +33,6 @@ from trialwise.validation import require_count
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
 
-__all__ = ["DECISION_RULES", "FALSE_ALARM_EXCESS", "PROCEDURE", "Regression", "decide_regression"]
 
 #: The versioned name of the rule each rule set uses.
 DECISION_RULES: dict[Rule, str] = {

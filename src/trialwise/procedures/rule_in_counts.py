@@ -10,8 +10,6 @@ from collections.abc import Iterator
 
 from trialwise.stats.sequential.design import SequentialDesign
 
-__all__ = ["MOST_STEPS", "describe_rule", "join_steps", "list_failing_steps", "list_passing_steps"]
-
 #: A rule with more steps than this is shown by its beginning and its end.
 MOST_STEPS, FIRST_STEPS, LAST_STEPS = 12, 7, 2
 

@@ -14,8 +14,6 @@ from trialwise.model.covariate import Covariate, differing_covariates
 from trialwise.model.evidence import Guard, Severity
 from trialwise.procedures.guardrails import covariate_severity
 
-__all__ = ["Selected", "reference_of", "select_baseline"]
-
 #: More than a person reads in an error message.
 _MOST_LISTED = 8
 

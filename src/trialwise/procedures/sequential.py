@@ -36,8 +36,6 @@ from trialwise.stats.sequential.design import SequentialDesign
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
 
-__all__ = ["PROCEDURE", "Sequential", "decide_sequential"]
-
 
 class Sequential(Procedure):
     """A required rate or a rate lower by the margin, decided as soon as the evidence is enough."""

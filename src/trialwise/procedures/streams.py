@@ -9,8 +9,6 @@ from __future__ import annotations
 from trialwise.model.plan import Limits
 from trialwise.model.verdict import Decision
 
-__all__ = ["Stream"]
-
 
 class Stream:
     """Counts outcomes by their place in the issue order until its limits decide.

@@ -14,8 +14,6 @@ from typing import TextIO
 from trialwise.documents.blocks import Tone
 from trialwise.documents.printable import shorten, spell
 
-__all__ = ["Capabilities", "Style", "pick_style", "read_capabilities", "read_size"]
-
 #: What a stream without a size of its own is taken for: a log, or an old terminal.
 COLUMNS, ROWS = 80, 24
 #: One of every kind of sign the reports are drawn with.

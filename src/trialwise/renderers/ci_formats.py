@@ -21,9 +21,6 @@ from trialwise.documents.results import (
     SuiteResults,
 )
 
-__all__ = ["Level", "render_github", "render_gitlab", "render_tap"]
-
-
 #: GitHub shows so many annotations of a level in a step and drops the others without a word.
 MOST_ANNOTATIONS = 10
 

@@ -31,15 +31,6 @@ from trialwise.documents.charts import Area, Axis, Chart, Ink, Place, find_share
 from trialwise.documents.printable import count_cells, pad, wrap_text
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
 
-__all__ = [
-    "INDENT",
-    "flatten_cell",
-    "render_chart_characters",
-    "render_document_text",
-    "write_table",
-]
-
-
 _GAP = "  "
 
 

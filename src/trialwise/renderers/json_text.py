@@ -6,8 +6,6 @@ import json
 import re
 from typing import Any
 
-__all__ = ["render_json"]
-
 _BEYOND_ASCII = re.compile(r"[^ -~\n]")
 
 

@@ -14,8 +14,6 @@ from xml.etree import ElementTree as ET
 from trialwise.documents.printable import make_visible
 from trialwise.documents.results import LineKind, ResultLine, RunResults, Status, SuiteResults
 
-__all__ = ["render_junit"]
-
 
 def render_junit(suite: SuiteResults) -> str:
     """The results of a suite as JUnit XML.

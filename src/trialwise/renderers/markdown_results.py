@@ -22,8 +22,6 @@ from trialwise.documents.results import (
     SuiteResults,
 )
 
-__all__ = ["MOST_BYTES", "escape", "marker", "render_markdown"]
-
 #: GitHub refuses a comment of more than 65,536 characters, and a summary of more than 1 MiB.
 MOST_BYTES = 60_000
 #: Bytes that one table, one list or one block of details may take of them.

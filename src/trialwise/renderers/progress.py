@@ -33,8 +33,6 @@ from trialwise.procedures.registry import procedure_of
 from trialwise.renderers.capabilities import Capabilities, read_capabilities, read_size
 from trialwise.renderers.progress_status import Snapshot, headline, status_block
 
-__all__ = ["LineProgress", "Progress", "TerminalProgress", "open_progress"]
-
 #: Between two frames: faster is not seen, only paid for.
 FRAME_S = 0.1
 #: A frame without news, so that the clock on it does not seem to have stopped.

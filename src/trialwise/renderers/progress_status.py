@@ -26,8 +26,6 @@ from trialwise.model.verdict import Decision
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
 from trialwise.stats.rate_intervals import wilson_interval
 
-__all__ = ["Snapshot", "headline", "open_end", "status_block"]
-
 _INDENT, _GAP = "  ", "  "
 #: With more criteria than this only those still open are shown.
 _FEW = 8

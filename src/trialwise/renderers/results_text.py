@@ -13,8 +13,6 @@ from trialwise.documents.printable import count_cells, pad, wrap_text
 from trialwise.documents.results import LineKind, ResultLine, RunResults, SuiteResults
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
 
-__all__ = ["render_results"]
-
 _INDENT, _GAP = "  ", "  "
 #: A terminal narrower than this wraps by itself.
 _NARROWEST = 40

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from trialwise.documents.results import SuiteResults
     from trialwise.model.run import RunRecord
 
-__all__ = [
-    "BUILT_IN",
-    "ReportFormat",
-    "ReportSource",
-    "find_format",
-    "find_other_format",
-    "list_endings",
-    "match_format",
-    "report_format",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReportSource:

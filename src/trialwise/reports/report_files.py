@@ -10,8 +10,6 @@ from trialwise.errors import TrialwiseError
 from trialwise.model.run import RunRecord
 from trialwise.reports.formats import ReportSource, find_format, match_format
 
-__all__ = ["ReportNotWritten", "render_report", "write_report"]
-
 
 class ReportNotWritten(TrialwiseError):
     """A report could not be written where it was asked for.

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from trialwise.runtime.frames import ComparisonFrame, Library
     from trialwise.stores.runs import StoredRun
 
-__all__ = ["Comparison", "Run", "compare", "compare_runs"]
 
 Run: TypeAlias = RunRecord | Result | str | Path
 """A run, or where it is kept."""

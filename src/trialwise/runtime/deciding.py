@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from trialwise.model.plan import Plan
     from trialwise.stores.runs import StoredRun
 
-__all__ = ["decide_and_keep"]
-
 
 def decide_and_keep(
     plan: Plan,

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from trialwise.model.run import RunRecord, RunSummary
     from trialwise.stores.runs import StoredRun
 
-__all__ = ["EarlierRun", "EarlierRuns", "expense_of"]
-
 
 MakePlan: TypeAlias = Callable[[datetime | None, int | None], Plan]
 """Plans a contract as of a date and with a seed; None for now and a new seed."""

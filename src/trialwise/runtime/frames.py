@@ -19,16 +19,6 @@ from trialwise.validation import require_choice
 if TYPE_CHECKING:
     from trialwise.runtime.comparing import Comparison
 
-__all__ = [
-    "LIBRARIES",
-    "ComparisonFrame",
-    "FrameLibraryMissing",
-    "Library",
-    "RunFrame",
-    "comparison_frame",
-    "run_frame",
-]
-
 
 RunFrame: TypeAlias = Literal["trials", "outcomes", "findings", "inputs"]
 

@@ -12,8 +12,6 @@ from trialwise.model.criterion import Check, Criterion
 from trialwise.model.postcondition import Postcondition
 from trialwise.model.sampling import Sampling, SamplingRole
 
-__all__ = ["guardrail_contract"]
-
 
 def guardrail_contract(
     name: str,

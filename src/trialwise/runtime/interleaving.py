@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from trialwise.engine.run_state import RunOutcome
 
-__all__ = ["SidePlan", "drive_in_turn"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SidePlan:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from trialwise.engine.ports import Interrupt
 
-__all__ = ["run_to_end"]
 
 T = TypeVar("T")
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from trialwise.model.baseline import CriterionScope
     from trialwise.stores.runs import StoredRun
 
-__all__ = ["Measurement", "check_complete", "measure", "write_baseline"]
-
 
 @dataclass(frozen=True, slots=True)
 class Measurement:

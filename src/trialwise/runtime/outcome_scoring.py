@@ -42,7 +42,6 @@ from trialwise.validation import require_choice
 if TYPE_CHECKING:
     from trialwise.outcomes.used_trials import Used
 
-__all__ = ["Scored", "measure_outcomes", "score"]
 
 Source: TypeAlias = "Outcomes | str | PathLike[str] | Sequence[str | PathLike[str]]"
 """Outcomes, or the files that hold them."""

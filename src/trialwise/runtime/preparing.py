@@ -33,19 +33,6 @@ if TYPE_CHECKING:
     from trialwise.stats.sequential.shipped_designs import DesignCache
     from trialwise.stores.runs import StoredRun
 
-__all__ = [
-    "Baselines",
-    "PreparedRun",
-    "check",
-    "choose_baseline",
-    "design_cache",
-    "needs_baseline",
-    "options_of",
-    "prepare",
-    "prepare_run",
-    "prepare_runs",
-]
-
 
 def check(
     contract: Contract,

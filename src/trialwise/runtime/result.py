@@ -16,8 +16,6 @@ from trialwise.procedures.composite import combine
 if TYPE_CHECKING:
     from trialwise.runtime.frames import Library, RunFrame
 
-__all__ = ["Result", "SuiteResult"]
-
 
 @dataclass(frozen=True, slots=True)
 class Result:

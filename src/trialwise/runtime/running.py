@@ -19,8 +19,6 @@ from trialwise.runtime.workspace import Workspace, open_service
 if TYPE_CHECKING:
     from trialwise.engine.run_events import Listener
 
-__all__ = ["record_replies", "replay_replies", "run", "run_all", "run_prepared"]
-
 
 def run(
     contract: Contract,

@@ -20,15 +20,6 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 if TYPE_CHECKING:
     from trialwise.procedures.sizing.sizing_plans import Plan, Prices
 
-__all__ = [
-    "SizingAnswer",
-    "plan",
-    "plan_compare",
-    "plan_compliance",
-    "plan_latency",
-    "plan_precision",
-    "plan_regression",
-]
 
 Format: TypeAlias = Literal["text", "json", "html", "svg"]
 

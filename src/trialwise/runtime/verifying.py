@@ -28,7 +28,6 @@ from trialwise.stats.sequential.design import Method
 if TYPE_CHECKING:
     from trialwise.engine.run_state import RunOutcome
 
-__all__ = ["Difference", "Verification", "verify"]
 
 #: Two machines may round a sum or a logarithm differently; no decision hangs on the ninth digit.
 _NEARLY = 1e-9

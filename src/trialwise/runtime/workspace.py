@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from trialwise.runtime.preparing import PreparedRun
     from trialwise.stores.runs import StoredRun
 
-__all__ = ["Workspace", "open_service"]
-
 
 class Execution(NamedTuple):
     """A plan that was run."""

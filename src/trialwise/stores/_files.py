@@ -17,17 +17,6 @@ from typing import Any
 
 from trialwise.errors import TrialwiseError
 
-__all__ = [
-    "StoreUnusable",
-    "disk_trouble",
-    "read_json",
-    "replace_file",
-    "safe_name",
-    "sync_folder",
-    "write_json",
-]
-
-
 _FULL = "Free some space and go on: whatever was kept before is still there."
 
 

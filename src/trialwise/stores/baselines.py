@@ -21,8 +21,6 @@ from trialwise.model.claim import Claim
 from trialwise.stores._files import replace_file, safe_name
 from trialwise.validation import require_count
 
-__all__ = ["BaselineStore"]
-
 _FORMAT = "trialwise.baseline/1"
 _PER_LINE = 10
 _RESTORE = "Restore it from version control, or delete it and measure a new one"

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FileDesignCache"]
-
 
 class FileDesignCache:
     """A folder with one small JSON file per design.

@@ -20,8 +20,6 @@ from trialwise.errors import JournalDamaged, JournalInUse
 from trialwise.model.lines import Scan, encode_line, parse_lines, scan
 from trialwise.stores._files import StoreUnusable, disk_trouble, sync_folder
 
-__all__ = ["Journal", "count_journal", "read_journal"]
-
 
 class Journal:
     """A journal open for appending; only one process may hold it.

@@ -32,15 +32,6 @@ from trialwise.extensions import CHECKS, extension_names
 from trialwise.suite.reading_context import Context
 from trialwise.suite.suite_judges import JUDGE_KEYS
 
-__all__ = [
-    "CHECK_KINDS",
-    "MORE_CHECKS",
-    "POSTCONDITIONS",
-    "CheckSpec",
-    "DeclaredCheck",
-    "check_keys",
-]
-
 _ALONE = "turned round or mixed it is not the one whose errors were measured; put it beside it"
 
 

@@ -21,9 +21,6 @@ from trialwise.suite.reading_context import Context, import_function, make_model
 from trialwise.suite.suite_services import build_service, service_label
 from trialwise.suite.yaml_reading import Node
 
-__all__ = ["PLACEHOLDER", "Built", "Top", "build_contract", "models_of", "name_cell", "with_model"]
-
-
 #: A key of one's own takes the place of the other, too, that the top may hold.
 _INSTEAD = {
     "trials": "max_trials",

@@ -28,17 +28,6 @@ from trialwise.model.options import RunOptions
 from trialwise.suite.gate_building import build_gates
 from trialwise.suite.reading_context import make_model, make_part
 
-__all__ = [
-    "build_claim",
-    "build_covariates",
-    "build_factors",
-    "build_latency",
-    "build_options",
-    "build_parts",
-    "names_of",
-    "read_parts",
-]
-
 
 def build_parts(
     fields: Fields, criteria: Sequence[Criterion], samplings: list[str] | None, reader: Reader

@@ -13,8 +13,6 @@ from trialwise.suite.check_keys import CheckSpec
 from trialwise.suite.input_building import build_inputs
 from trialwise.suite.reading_context import Context, make_model
 
-__all__ = ["build_criteria", "build_samplings", "check_sampling"]
-
 _QUESTIONS = ("at_least", "no_worse_than", "never_fails")
 
 

@@ -18,13 +18,6 @@ from warnings import catch_warnings, simplefilter
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import Node
 
-__all__ = [
-    "Environment",
-    "EnvironmentText",
-    "Redaction",
-]
-
-
 #: A reference, its characters meant as such (`$${`), or the beginning of something malformed.
 _PART = r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})?"
 #: Shorter values are no secrets, and replacing every `1` would leave no report to read.

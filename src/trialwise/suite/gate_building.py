@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from trialwise.model.matcher import Matcher
     from trialwise.model.options import RunOptions
 
-__all__ = ["build_gates", "check_runs"]
 
 _NAMES = ("reliability", "stability", "metrics")
 #: The fields of the model, by the keywords of JSON Schema.

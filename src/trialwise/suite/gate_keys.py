@@ -9,8 +9,6 @@ from trialwise.declarations.scalars import Choice, Count, Kind, Number, Schema, 
 from trialwise.declarations.structures import Either, Fields, Key, Listing, MapOf, Record
 from trialwise.declarations.written import Invalid, Reader, Written
 
-__all__ = ["METRICS", "RELIABILITY", "STABILITY"]
-
 #: Of `trialwise.stats.trace_stability`, which a suite without gates does not load.
 _SUB_SCORES = (
     "tool_usage_stability",

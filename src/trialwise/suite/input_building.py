@@ -15,8 +15,6 @@ from trialwise.suite.reading_context import Context
 from trialwise.suite.suite_files import FileUnreadable, read_text
 from trialwise.suite.yaml_reading import Node, Source
 
-__all__ = ["build_inputs", "read_json_file"]
-
 #: Of one file of inputs, and of all the files that a pattern finds.
 _MAX_BYTES = 100_000_000
 _MAX_INPUTS = 1_000_000

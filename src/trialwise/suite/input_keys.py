@@ -7,8 +7,6 @@ from trialwise.declarations.structures import Either, Fields, Key, Listing, Reco
 from trialwise.declarations.written import Invalid, Reader, Written
 from trialwise.model.sampling import SamplingRole
 
-__all__ = ["INPUTS", "INPUT_LIST", "SAMPLING"]
-
 _PATH = Text("a path", environment="read")
 _PATHS = Either(
     "a path or a list of paths", scalar=_PATH, listing=Listing(_PATH, "a list of paths")

@@ -30,8 +30,6 @@ from trialwise.suite.gate_keys import METRICS, RELIABILITY, STABILITY
 from trialwise.suite.input_keys import INPUT_LIST, INPUTS, SAMPLING
 from trialwise.suite.suite_services import SERVICE, DeclaredService
 
-__all__ = ["CONTRACT", "CRITERION", "SUITE", "homes", "records"]
-
 #: The clock gives their values, so that their kind says all.
 _BY_CLOCK = (CovariateKind.WEEKDAY, CovariateKind.TIME_OF_DAY)
 _PATH = Text("a path", environment="read")

@@ -9,8 +9,6 @@ from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
 from trialwise.suite.environment import Redaction
 
-__all__ = ["Report", "Suite", "SuiteContract"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteContract:

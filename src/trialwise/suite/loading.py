@@ -14,8 +14,6 @@ from trialwise.suite.loaded_suite import Report, Suite, SuiteContract
 from trialwise.suite.reading_context import Context
 from trialwise.suite.yaml_reading import Source
 
-__all__ = ["load_suite"]
-
 
 def load_suite(
     path: Path, *, environment: Mapping[str, str], without_services: bool = False

@@ -30,14 +30,6 @@ from trialwise.suite.yaml_reading import (
     shown_path,
 )
 
-__all__ = [
-    "Context",
-    "import_function",
-    "make_model",
-    "make_part",
-]
-
-
 #: Files that a suite may be made of, each counted as often as it is included.
 _MAX_FILES = 100
 _MAX_TOTAL_BYTES = 4 * MAX_BYTES

@@ -19,8 +19,6 @@ from trialwise.suite.check_keys import CHECK_KINDS, MORE_CHECKS, DeclaredCheck
 from trialwise.suite.keys import records
 from trialwise.suite.suite_services import DeclaredService
 
-__all__ = ["suite_reference"]
-
 _HEAD = """# The suite file
 
 `trialwise.yaml` says which service is under test, which inputs it gets and what is promised of it.

@@ -14,8 +14,6 @@ from trialwise.declarations.scalars import Schema
 from trialwise.declarations.structures import Definitions
 from trialwise.suite.keys import SUITE
 
-__all__ = ["suite_schema", "written_schema"]
-
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 

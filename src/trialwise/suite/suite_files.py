@@ -11,9 +11,6 @@ from pathlib import Path
 
 from trialwise.suite.suite_problems import SuiteNotFound
 
-__all__ = ["SUITE_NAMES", "FileUnreadable", "find_suite", "read_bytes", "read_text"]
-
-
 SUITE_NAMES = ("trialwise.yaml", "trialwise.yml")
 
 

@@ -14,12 +14,6 @@ from trialwise.suite.reading_context import Context
 from trialwise.suite.suite_services import SERVICE, build_service, service_label
 from trialwise.suite.yaml_reading import plain
 
-__all__ = [
-    "JUDGE_KEYS",
-    "build_judge",
-]
-
-
 _SHARE = r"majority|[0-9]{1,6}\s*/\s*[0-9]{1,6}|[0-9]{1,9}(?:\.[0-9]{1,17})?%?"
 _PATH = Text("a path", environment="read")
 _SAME = ("votes", "quorum", "shows_input", "shows_expected", "output_limit", "retries", "name")

@@ -25,8 +25,6 @@ from trialwise.services.service_declarations import (
 from trialwise.suite.reading_context import Context
 from trialwise.suite.yaml_reading import Node
 
-__all__ = ["SERVICE", "DeclaredService", "build_service", "service_label"]
-
 
 class DeclaredService(Kind):
     """The keys of a declared service, or its main one alone."""

@@ -15,14 +15,6 @@ from trialwise.cli.plan.option_types import DURATION, RATE, TRIALS, USD, option_
 if TYPE_CHECKING:
     from trialwise.runtime.trial_sizing import Format, SizingAnswer
 
-__all__ = [
-    "answer",
-    "confidence_option",
-    "power_option",
-    "priced",
-    "trials_option",
-    "written",
-]
 
 F = TypeVar("F", bound=Callable[..., Any])
 

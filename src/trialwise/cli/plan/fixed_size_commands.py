@@ -23,8 +23,6 @@ from trialwise.cli.plan.option_types import (
     UNNAMED_LIMIT,
 )
 
-__all__ = ["FORMS"]
-
 
 @click.command("compliance", short_help="Show that a required rate is met, with fixed trials.")
 @click.argument("rate", type=RATE, metavar="RATE")

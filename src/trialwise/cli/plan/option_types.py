@@ -10,19 +10,6 @@ import click
 
 from trialwise.declarations.amounts import duration, money, number, rate
 
-__all__ = [
-    "DURATION",
-    "LIMIT",
-    "PERCENTILE",
-    "RATE",
-    "SUCCESSES",
-    "TRIALS",
-    "UNNAMED_LIMIT",
-    "USD",
-    "option_name",
-    "refusal",
-]
-
 
 def refusal(name: str, value: object, allowed: str) -> click.ClickException:
     """The error for a value: which option, what is allowed, what was given."""

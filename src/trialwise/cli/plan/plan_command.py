@@ -17,8 +17,6 @@ from trialwise.cli.plan.answer import (
 from trialwise.cli.plan.fixed_size_commands import FORMS
 from trialwise.cli.plan.option_types import RATE, TRIALS, refusal
 
-__all__ = ["command"]
-
 #: A search for a longer design takes long enough to say so.
 _LONG = 1_000
 

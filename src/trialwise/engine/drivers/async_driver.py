@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from trialwise.engine.run_events import Event as RunEvent
     from trialwise.engine.run_events import Listener
 
-__all__ = ["run_plan"]
 
 #: A service that never waits would keep everything else from running, even an interrupt.
 _TURN_EVERY_S = 0.01

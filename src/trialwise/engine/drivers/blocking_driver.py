@@ -13,8 +13,6 @@ from typing import Protocol, TypeVar
 from trialwise.engine.run_state import RunState, TrialStart
 from trialwise.model.evidence import StopReason
 
-__all__ = ["Executor", "drive"]
-
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 

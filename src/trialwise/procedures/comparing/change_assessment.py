@@ -42,16 +42,6 @@ from trialwise.stats.result_types import Interval
 from trialwise.stats.score_difference import difference_interval
 from trialwise.stats.unconditional import boschloo
 
-__all__ = [
-    "Assessed",
-    "Evidence",
-    "anytime_evidence",
-    "assess_criterion",
-    "exact_evidence",
-    "input_evidence",
-    "unpaired_evidence",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessed:

@@ -20,16 +20,6 @@ from trialwise.stats.paired import PairCounts
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_choice, require_open_rate
 
-__all__ = [
-    "AmountDifference",
-    "ComparedSide",
-    "ComparisonFinding",
-    "ComparisonQuestion",
-    "ComparisonVerdict",
-    "Contrast",
-    "PairingSummary",
-]
-
 
 class Contrast(StrEnum):
     """Where the candidate stands, as far as the evidence goes."""

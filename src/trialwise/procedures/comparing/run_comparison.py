@@ -22,15 +22,6 @@ from trialwise.procedures.composite import combine
 from trialwise.stats.multiplicity import Adjustment, Correction, adjust
 from trialwise.stats.paired import minimum_discordant
 
-__all__ = [
-    "DEFAULT_LABELS",
-    "compare_records",
-    "conclude_criterion",
-    "fewest_discordant",
-    "is_side_by_side",
-]
-
-
 DEFAULT_LABELS = ("reference", "candidate")
 
 

@@ -26,14 +26,6 @@ from trialwise.procedures.comparing.comparison_findings import AmountDifference,
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.result_types import Interval
 
-__all__ = [
-    "Pair",
-    "Pairing",
-    "amount_differences",
-    "median_interval",
-    "pair_trials",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Pair:

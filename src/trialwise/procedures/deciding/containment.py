@@ -22,7 +22,6 @@ from trialwise.stats.result_types import Rule
 if TYPE_CHECKING:
     from trialwise.stats import GuardrailBound, ResidualHarm, StratifiedContainment
 
-__all__ = ["contain"]
 
 _RED_TEAM = (
     "Red-team inputs show what reached the user under adversarial prompting; they do not isolate "

@@ -36,8 +36,6 @@ from trialwise.procedures.deciding.trial_rows import (
 from trialwise.procedures.registry import find_procedure
 from trialwise.procedures.streams import Stream
 
-__all__ = ["decide_criterion"]
-
 
 class Counted(NamedTuple):
     """The part of a stream that counts, and how it ended."""

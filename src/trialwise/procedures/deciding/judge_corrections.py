@@ -34,8 +34,6 @@ from trialwise.stats.judged_decision import (
 from trialwise.stats.rate_intervals import clopper_pearson
 from trialwise.stats.result_types import Undefined
 
-__all__ = ["conclude_corrected", "correct"]
-
 #: Of the error that is allowed, what goes to the share of trials that had a reply.
 _OF_SHARE = 0.2
 _NAMES = {"rectifier": "the rectifier", "rogan-gladen": "Rogan and Gladen"}

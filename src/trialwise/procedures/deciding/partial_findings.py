@@ -11,15 +11,6 @@ from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts
 
-__all__ = [
-    "MEASURED",
-    "conclude_certain",
-    "conclude_measured",
-    "conclude_short",
-    "conclude_silenced",
-    "conclude_unreached",
-]
-
 #: What to call a run that was not to decide anything.
 MEASURED = "MEASURED"
 

@@ -32,7 +32,6 @@ from trialwise.stats.error_envelopes import horizon_false_alarm
 if TYPE_CHECKING:
     from trialwise.model.metrics import GateFinding
 
-__all__ = ["decide_run"]
 
 #: Errors that a monitor makes although nothing has changed.
 _ALARMS = ("false-degradation", "false-rejection")

@@ -22,18 +22,6 @@ from trialwise.stats.fisher import fisher_one_sided
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_count
 
-__all__ = [
-    "NOTABLE",
-    "UNTESTABLE_SHARE",
-    "Row",
-    "count_trials",
-    "diagnose",
-    "diagnose_rows",
-    "disclose_counts",
-    "tally_of",
-]
-
-
 _UNTESTABLE = frozenset({FailReason.TRANSFORM, FailReason.NO_VALUE})
 
 

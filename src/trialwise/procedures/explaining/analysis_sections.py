@@ -13,19 +13,6 @@ from trialwise.model.verdict import Finding
 from trialwise.stats.rate_intervals import wilson_interval
 from trialwise.stats.result_types import Interval
 
-__all__ = [
-    "Rows",
-    "as_brackets",
-    "describe_threshold",
-    "explain_hypotheses",
-    "list_p_value",
-    "list_power",
-    "list_precision",
-    "make_section",
-    "name_interval",
-    "word_long_run",
-]
-
 Rows: TypeAlias = list[tuple[str, str]]
 """Terms and values; an empty term continues the one before."""
 

@@ -28,8 +28,6 @@ from trialwise.stats.finite import ExactCorpusRate, FiniteCorpusCutoff
 from trialwise.stats.regression_cutoffs import RegressionCutoff
 from trialwise.stats.result_types import Undefined
 
-__all__ = ["explain_compliance", "explain_corpus", "explain_regression"]
-
 #: What kind of test each versioned rule is.
 _TESTS = {
     "compliance/wilson-lower-bound": "one-sided Wilson lower bound, score-test inversion",

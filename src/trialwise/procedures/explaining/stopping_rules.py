@@ -17,8 +17,6 @@ from trialwise.procedures.rule_in_counts import describe_rule
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.design import SequentialDesign
 
-__all__ = ["explain_sequential"]
-
 
 def explain_sequential(finding: Finding) -> tuple[Section, ...]:
     """The two rates, the design, what it does at them, the stop, and the inference after it."""

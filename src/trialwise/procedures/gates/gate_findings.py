@@ -39,11 +39,6 @@ from trialwise.procedures.gates.gate_intervals import Measured, Runs, early
 from trialwise.procedures.metrics import Reach
 from trialwise.stats.result_types import Decision, Undefined
 
-__all__ = [
-    "Grading",
-    "decide_gates",
-]
-
 
 def decide_gates(
     plan: Plan, trials: Mapping[str, Sequence[Trial]], stops: Mapping[str, StopReason]

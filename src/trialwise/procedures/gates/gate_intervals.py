@@ -16,19 +16,6 @@ from trialwise.stats.bounded_means import bounded_variance_interval, weighted_me
 from trialwise.stats.rate_intervals import clopper_pearson
 from trialwise.stats.result_types import Interval, Undefined
 
-__all__ = [
-    "COUNTED",
-    "Measured",
-    "Runs",
-    "early",
-    "mapped_interval",
-    "outcomes_of",
-    "percent",
-    "position_weighted_interval",
-    "variance_interval",
-]
-
-
 _BIASED = Undefined(
     "the figure of a few runs is biased, so that its mean over inputs is not the population's"
 )

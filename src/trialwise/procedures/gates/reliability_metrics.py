@@ -28,8 +28,6 @@ from trialwise.stats.run_reliability import (
     summarize,
 )
 
-__all__ = ["measure_reliability"]
-
 _MEANS = ("pass_at_k", "passhat_k", "variance_amplification", "graceful_degradation")
 
 

@@ -18,8 +18,6 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.model.sampling import Sampling
 from trialwise.stats.sequential.trial_order import Draw
 
-__all__ = ["missing_runs", "needs_runs", "short_of_runs"]
-
 _ONCE = frozenset({SamplingMode.WITHOUT_REPLACEMENT, SamplingMode.EXHAUSTIVE})
 
 

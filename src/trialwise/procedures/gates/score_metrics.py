@@ -30,8 +30,6 @@ from trialwise.stats.rate_intervals import clopper_pearson
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.skill_scores import GraderResult, StimulusScore, skill_score, stimulus_score
 
-__all__ = ["measure_scores"]
-
 #: Where each path of the grammar stands in a row of the table; a rate is pass^k at k = 1.
 _ROW = {
     "pass_rate": ("pass_hat_k", "pass_hat_k_interval"),

@@ -24,8 +24,6 @@ from trialwise.stats.trace_stability import (
     stability_of_shape,
 )
 
-__all__ = ["measure_stability"]
-
 _UNSEEN = Undefined("no run told of its session")
 _MINIMUM = Undefined(
     "the worst of these runs is no quantity of a population: further runs may be worse"

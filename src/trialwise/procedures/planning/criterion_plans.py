@@ -17,13 +17,6 @@ from trialwise.model.postcondition import advisory_reasons, measured_errors
 from trialwise.procedures.base import Procedure, Refused, Situation
 from trialwise.procedures.registry import find_procedure
 
-__all__ = [
-    "CORRECTED_RATE",
-    "plan_criterion",
-    "with_judge",
-]
-
-
 _COUNTED_CLAIMS = (PopulationClaim.FINITE_CORPUS, PopulationClaim.NO_GENERALISATION)
 
 

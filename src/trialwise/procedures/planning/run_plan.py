@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from trialwise.model.gate import Gate
     from trialwise.stats.sequential import DesignCache
 
-__all__ = ["plan_run"]
-
 
 def plan_run(
     contract: Contract,

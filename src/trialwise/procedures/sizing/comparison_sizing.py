@@ -23,18 +23,6 @@ from trialwise.stats.paired import minimum_discordant
 from trialwise.stats.regression_cutoffs import design_power, likely_counts
 from trialwise.validation import require_count, require_open_rate
 
-__all__ = [
-    "ComparePlan",
-    "ComparePoint",
-    "CompareQuestion",
-    "Discordance",
-    "PairedSize",
-    "UnpairedSize",
-    "exact_paired_power",
-    "plan_compare",
-    "unpaired_size",
-]
-
 #: Beyond this many pairs a test suite is not the instrument.
 MOST_PAIRS = 50_000
 CURVE_POINTS = 31

@@ -30,21 +30,6 @@ from trialwise.stats.regression_cutoffs import likely_counts
 from trialwise.stats.result_types import RULES, Interval, Refusal, Rule, Undefined
 from trialwise.validation import require_count, require_open_rate
 
-__all__ = [
-    "CompliancePlan",
-    "CompliancePoint",
-    "ComplianceQuestion",
-    "IntervalMethod",
-    "PrecisionPlan",
-    "PrecisionPoint",
-    "PrecisionQuestion",
-    "PrecisionRow",
-    "RuleAt",
-    "RuleSize",
-    "plan_compliance",
-    "plan_precision",
-]
-
 CURVE_POINTS = 61
 #: An exact interval takes a tenth of a millisecond, and sizing by it takes thousands.
 LARGEST_EXACT_PRECISION = 20_000

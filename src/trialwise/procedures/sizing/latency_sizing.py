@@ -32,15 +32,6 @@ from trialwise.stats.latency_planning import (
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_count, require_open_rate, require_positive, require_rate
 
-__all__ = [
-    "BaselineRank",
-    "LatencyPlan",
-    "LatencyPoint",
-    "LatencyQuestion",
-    "LatencyRow",
-    "plan_latency",
-]
-
 CURVE_POINTS = 61
 LARGEST_BASELINE = 1_000_000
 

@@ -23,14 +23,6 @@ from trialwise.stats.risk_sizing import (
 )
 from trialwise.validation import require_count, require_open_rate, require_successes
 
-__all__ = [
-    "RegressionPlan",
-    "RegressionPoint",
-    "RegressionQuestion",
-    "RegressionRow",
-    "plan_regression",
-]
-
 CURVE_POINTS = 61
 #: Every size up to the baseline's is looked at, so that one this large takes seconds.
 LARGEST_BASELINE = 100_000

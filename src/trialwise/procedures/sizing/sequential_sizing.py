@@ -30,18 +30,6 @@ from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.hypotheses import SLACK
 from trialwise.stats.sequential.shipped_designs import DesignCache
 
-__all__ = [
-    "BrokenPromise",
-    "CurvePoint",
-    "Expectation",
-    "LowerBound",
-    "MethodPlan",
-    "Omission",
-    "SequentialPlan",
-    "information_bound",
-    "plan_sequential",
-]
-
 #: Above this many trials the lines of `calibrated` take longer to place than the optimum to find.
 LONGEST_CALIBRATED = 1_000
 #: Up to this fixed sample the exact bound takes a second or so a rate; above, another is used.

@@ -13,8 +13,6 @@ from trialwise.stats.sequential.bound import fixed_size
 from trialwise.stats.sequential.hypotheses import default_alternative
 from trialwise.validation import require_choice, require_count, require_open_rate
 
-__all__ = ["LONGEST", "Correction", "SequentialQuestion", "resolved_max_trials"]
-
 #: The longest design planned for: a search takes seconds at a thousand trials, a minute here.
 LONGEST = 20_000
 

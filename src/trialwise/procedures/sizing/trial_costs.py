@@ -18,18 +18,6 @@ if TYPE_CHECKING:
 
     from trialwise.stats.sequential.concurrency import Boundaries
 
-__all__ = [
-    "NO_PRICES",
-    "Prices",
-    "Spread",
-    "any_dependence_mean",
-    "even_rates",
-    "largest_of",
-    "sparing_rounds",
-    "spread",
-    "whole_rounds",
-]
-
 
 #: States rarer than this cannot move a mean that is read to a hundredth of a trial.
 _NEGLIGIBLE = 1e-14

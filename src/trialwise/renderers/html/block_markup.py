@@ -34,8 +34,6 @@ from trialwise.renderers.html.figures import draw_strip, render_bars, render_str
 from trialwise.renderers.html.markup import Markup, Outline, element, join_markup, make_safe, quote
 from trialwise.renderers.html.shapes import draw_glyph, pick_shade, render_badge, render_chart
 
-__all__ = ["render_block", "render_blocks", "render_cell", "render_facts", "render_under"]
-
 #: Shares of failures at which a shade grows darker.
 _STEPS = (0.0, 0.02, 0.10, 0.25, 0.50, 0.75)
 #: Facts whose values are no longer than this stand in two columns.

@@ -13,8 +13,6 @@ from trialwise.renderers.html.markup import Markup, element, join_markup, read_a
 from trialwise.renderers.html.palette import palette_css
 from trialwise.renderers.html.shapes import draw_shapes, list_key, stagger_labels
 
-__all__ = ["render_chart_file"]
-
 WIDTH, HEIGHT = 680, 320
 LEFT, RIGHT, TOP, BOTTOM = 60, 28, 60, 46
 #: Room for the heading above a chart.

@@ -9,8 +9,6 @@ from trialwise.documents.charts import Bar, Bars, Strip, StripRow, Strips, find_
 from trialwise.renderers.html.markup import Markup, Outline, element, join_markup, quote
 from trialwise.renderers.html.shapes import draw_glyph, draw_shape, pick_shade
 
-__all__ = ["draw_strip", "render_bars", "render_strips", "render_timeline"]
-
 HEIGHT, _MIDDLE = 30, 15
 
 

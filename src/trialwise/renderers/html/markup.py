@@ -15,18 +15,6 @@ from dataclasses import dataclass, field, replace
 from html import escape as escape_markup
 from importlib.resources import files
 
-__all__ = [
-    "Markup",
-    "Outline",
-    "element",
-    "escape",
-    "join_markup",
-    "make_safe",
-    "make_visible",
-    "quote",
-    "read_asset",
-]
-
 #: Controls, soft hyphen, bidirectional and zero-width marks, line separators, lone surrogates,
 #: noncharacters and the invisible tag characters. Joiners stay: scripts and emoji need them.
 _HIDDEN = re.compile(

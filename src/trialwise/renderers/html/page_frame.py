@@ -22,9 +22,6 @@ from trialwise.renderers.html.markup import Markup, Outline, element, join_marku
 from trialwise.renderers.html.palette import DARK, LIGHT, declare_colours, palette_css
 from trialwise.renderers.html.shapes import draw_glyph, pick_shade, write_badge_class
 
-__all__ = ["render_document", "render_fragment"]
-
-
 #: Facts whose values are all as short as this are shown as large figures.
 _FIGURE = 16
 

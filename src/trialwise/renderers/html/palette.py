@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["DARK", "LIGHT", "PAPER", "declare_colours", "palette_css"]
-
 LIGHT: Mapping[str, str] = {
     "page": "#faf9f6",
     "card": "#ffffff",

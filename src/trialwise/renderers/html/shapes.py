@@ -12,20 +12,6 @@ from trialwise.documents.blocks import Badge, Tone
 from trialwise.documents.charts import Chart, Guide, Hit, Line, Place
 from trialwise.renderers.html.markup import Markup, Outline, element, join_markup
 
-__all__ = [
-    "Shade",
-    "draw_glyph",
-    "draw_shape",
-    "draw_shapes",
-    "list_key",
-    "pick_shade",
-    "render_badge",
-    "render_chart",
-    "stagger_labels",
-    "write_badge_class",
-]
-
-
 #: The side of the square that shapes are drawn in.
 SIDE = 1000
 
