@@ -2,6 +2,9 @@
 
 from sphinx.ext.napoleon import GoogleDocstring
 
+from trialwise import stats
+from trialwise.stats import sequential
+
 project = "trialwise"
 author = "The trialwise developers"
 release = "0.2.0.dev0"
@@ -25,3 +28,16 @@ def _whole(self):
 
 
 GoogleDocstring._consume_inline_attribute = _whole
+
+
+def _skip_shared(_app, what, name, value, skip, _options):
+    """Leave out what the modules of `trialwise.stats` share: only exported names are public."""
+    home = getattr(value, "__module__", None) or ""
+    if what == "module" and home.startswith("trialwise.stats."):
+        return skip or not (name in stats.__all__ or name in sequential.__all__)
+    return None
+
+
+def setup(app):
+    """Connect the rule above."""
+    app.connect("autodoc-skip-member", _skip_shared)

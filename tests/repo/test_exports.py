@@ -35,15 +35,45 @@ MODULES = [
 ]
 
 
-def test_every_public_name_of_every_module_is_exported() -> None:
-    """The package exports exactly what its modules declare public."""
-    declared = {
-        (name, module)
+def test_every_exported_name_is_defined_in_the_module_that_the_table_names() -> None:
+    """The table in `__init__` is the one list of public names."""
+    defined = {(name, module) for module in MODULES for name in defined_in(module)}
+
+    assert set() == set(EXPORTS.items()) - defined
+
+
+def test_every_public_function_and_class_of_every_module_is_exported_or_shared() -> None:
+    """What neither users nor another module nor a test imports has a leading underscore."""
+    folders = SOURCE.parent, Path(__file__).parents[1]
+    imported = {
+        alias.name
+        for folder in folders
+        for path in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("trialwise.stats.")
+        for alias in node.names
+    }
+    public = {
+        name
         for module in MODULES
-        for name in importlib.import_module(f"trialwise.stats.{module}").__all__
+        for name, value in defined_in(module).items()
+        if isinstance(value, ast.FunctionDef | ast.ClassDef) and not name.startswith("_")
     }
 
-    assert declared == set(EXPORTS.items())
+    assert set() == public - set(EXPORTS) - imported
+
+
+def defined_in(module: str) -> dict[str, ast.stmt]:
+    """The statements at the top of a module that define a name."""
+    path = SOURCE.joinpath(*module.split(".")).with_suffix(".py")
+    found: dict[str, ast.stmt] = {}
+    for one in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(one, ast.FunctionDef | ast.ClassDef):
+            found[one.name] = one
+        elif isinstance(one, ast.Assign | ast.AnnAssign):
+            targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+            found |= {ast.unparse(target): one for target in targets}
+    return found
 
 
 def test_the_toolbox_lists_its_own_names() -> None:

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from trialwise.stats import run_reliability
+from trialwise import stats
 from trialwise.stats.passk import pass_at_k, pass_at_k_naive, pass_hat_k, pass_hat_k_plugin
 from trialwise.stats.rate_intervals import rule_of_three, wald, wilson_interval
 from trialwise.stats.result_types import Interval
@@ -191,7 +191,7 @@ def test_the_surface_of_the_reliability_report() -> None:
     """The names that the document lists, and a summary that resolves its targets."""
     names = {"recommend_runs", "confidence_band", "summarize", "ReliabilitySummary"}
 
-    assert names <= set(run_reliability.__all__)
+    assert names <= set(dir(stats))
     assert 87 == summarize(runs("PPPF")).resolve_target("reliability.variance_amplification")
     assert {"decay_curve": [100, 25, 29, 31]}.items() <= (
         summarize(runs("PFPP")).metrics_object().items()

@@ -26,18 +26,6 @@ from trialwise.validation import (
     require_real,
 )
 
-__all__ = [
-    "Certification",
-    "Confusion",
-    "MeasurementLevel",
-    "certify_judge",
-    "cohen_kappa",
-    "cohen_kappa_interval",
-    "confusion_of",
-    "krippendorff_alpha",
-    "krippendorff_alpha_interval",
-]
-
 MeasurementLevel: TypeAlias = Literal["nominal", "ordinal", "interval"]
 """What two different ratings differ by: that they do, by ranks, or by their distance squared."""
 

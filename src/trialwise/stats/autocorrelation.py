@@ -15,13 +15,6 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_choice
 
-__all__ = [
-    "Alternative",
-    "AutocorrelationTest",
-    "autocorrelation_test",
-    "lag_one_autocorrelation",
-]
-
 Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
 """The sign of the autocorrelation looked for: neighbours alike, neighbours unlike, or either."""
 

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from typing import SupportsIndex
 
-__all__ = [
-    "binomial_cdf",
-    "binomial_pmf",
-    "binomial_tail",
-]
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -85,16 +80,19 @@ def binomial_tail(k: int, n: SupportsIndex, p: float) -> float:
 
 
 def raw_pmf(k: int, n: int, p: float) -> float:
+    """Return P(K = k) without checking the arguments."""
     return binomial_weight(k, n, p, 1 - p) if 0 <= k <= n else 0.0
 
 
 def raw_cdf(k: int, n: int, p: float) -> float:
+    """Return P(K ≤ k) without checking the arguments."""
     if k < 0:
         return 0.0
     return beta_sf(p, k + 1, n - k) if k < n else 1.0
 
 
 def raw_tail(k: int, n: int, p: float) -> float:
+    """Return P(K ≥ k) without checking the arguments."""
     if k > n:
         return 0.0
     return beta_cdf(p, k, n - k + 1) if k > 0 else 1.0

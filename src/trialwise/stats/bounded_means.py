@@ -15,8 +15,6 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import require_count, require_open_rate, require_positive, require_rate
 
-__all__ = ["bounded_mean_interval", "bounded_variance_interval", "weighted_mean_interval"]
-
 
 def bounded_mean_interval(
     mean: float, count: SupportsIndex, *, confidence: float = 0.95

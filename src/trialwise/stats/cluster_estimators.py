@@ -38,19 +38,6 @@ from trialwise.validation import (
     require_successes,
 )
 
-__all__ = [
-    "ClusterEstimate",
-    "ClusterMethod",
-    "Estimand",
-    "Groups",
-    "StratifiedEstimate",
-    "Stratum",
-    "call_weighted",
-    "prompt_weighted",
-    "stratified",
-]
-
-
 Estimand: TypeAlias = Literal["call-weighted", "prompt-weighted"]
 """Which mean of the prompts' rates is estimated."""
 

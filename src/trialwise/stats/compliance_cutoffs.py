@@ -23,7 +23,6 @@ from trialwise.validation import require_choice, require_count, require_open_rat
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["ComplianceCutoff", "compliance_cutoff", "minimum_trials"]
 
 #: From here on p^n is compared by logarithms to 60 digits: as a rational it would fill the memory.
 _LONG_POWER = 1000
@@ -127,9 +126,9 @@ def minimum_trials(required_rate: float, *, alpha: float = 0.05, rule: Rule = "w
         return _longest_run(p, level)
     n = max(1, math.ceil(math.log(level) / math.log(p)))
     # The quotient of two logarithms may land one trial off where it is a whole number.
-    while n > 1 and admits(n - 1, n - 1, p, level):
+    while n > 1 and _admits(n - 1, n - 1, p, level):
         n -= 1
-    while not admits(n, n, p, level):
+    while not _admits(n, n, p, level):
         n += 1
     return n
 
@@ -148,20 +147,20 @@ def check_required_rate(value: float) -> float:
 
 def exact_cutoff(p: float, n: int, alpha: float) -> int | None:
     """min{k : P(K ≥ k) ≤ alpha}, or None where even k = n is too likely."""
-    if not admits(n, n, p, alpha):
+    if not _admits(n, n, p, alpha):
         return None
     low, high = 0, n  # P(K ≥ 0) = 1 never qualifies, high always does.
     guess = round(n * p + upper_z(alpha) * math.sqrt(n * p * (1 - p)))
     for probe in (guess - 2, guess + 2):
         if low < probe < high:
-            low, high = (low, probe) if admits(probe, n, p, alpha) else (probe, high)
+            low, high = (low, probe) if _admits(probe, n, p, alpha) else (probe, high)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if admits(middle, n, p, alpha) else (middle, high)
+        low, high = (low, middle) if _admits(middle, n, p, alpha) else (middle, high)
     return high
 
 
-def admits(k: int, n: int, p: float, alpha: float) -> bool:
+def _admits(k: int, n: int, p: float, alpha: float) -> bool:
     """Whether P(K ≥ k) ≤ alpha, by the exact-boundary convention."""
     value = raw_tail(k, n, p)
     close = abs(value - alpha) <= RELATIVE_BAND * alpha

@@ -36,14 +36,6 @@ from trialwise.validation import (
     require_successes,
 )
 
-__all__ = [
-    "BoundedSequence",
-    "EProcess",
-    "anytime_interval",
-    "anytime_p_value",
-]
-
-
 UNIFORM_PRIOR = (1.0, 1.0)
 
 
@@ -180,8 +172,8 @@ def mixture_ends(
     # Written as an average over (0, 1), the one-sided mixture is ((1−u) + u/p)^s (1−u)^f: it falls
     # as the threshold p rises, so what it rules out is one interval.
     if side == "lower":
-        return _end(0.0, 1.0, lambda p: log_mixture(s, n, p, "above") - reach) if s else 0.0, 1.0
-    return 0.0, _end(1.0, 0.0, lambda p: log_mixture(s, n, p, "below") - reach) if s < n else 1.0
+        return _end(0.0, 1.0, lambda p: _log_mixture(s, n, p, "above") - reach) if s else 0.0, 1.0
+    return 0.0, _end(1.0, 0.0, lambda p: _log_mixture(s, n, p, "below") - reach) if s < n else 1.0
 
 
 def _end(outside: float, inside: float, excess: Callable[[float], float]) -> float:
@@ -201,12 +193,14 @@ def _log_beta(a: float, b: float) -> float:
 def running_interval(
     low: float, high: float, confidence: float, method: str
 ) -> Interval | Undefined:
+    """Return the interval, or why there is none: the running bounds may cross."""
     if low > high:
         return _EMPTY
     return Interval(low, high, confidence=confidence, method=method)
 
 
 def check_prior(prior: tuple[float, float]) -> tuple[float, float]:
+    """Return the two parameters of a beta prior, which must be above 0."""
     try:
         a, b = prior
     except (TypeError, ValueError):
@@ -215,6 +209,7 @@ def check_prior(prior: tuple[float, float]) -> tuple[float, float]:
 
 
 def check_options(confidence: float, side: Side, prior: tuple[float, float]) -> None:
+    """Check the confidence, the side and the prior of a sequence."""
     require_open_rate("confidence", confidence)
     require_choice("side", side, SIDES)
     if check_prior(prior) != UNIFORM_PRIOR and side != "two-sided":
@@ -315,7 +310,7 @@ def anytime_p_value(
     return state.p_value
 
 
-def log_mixture(successes: int, trials: int, p0: float, direction: Direction) -> float:
+def _log_mixture(successes: int, trials: int, p0: float, direction: Direction) -> float:
     """log of the likelihood ratio against p0, averaged over the rates beyond it."""
     s, f = successes, trials - successes
     return _log_below(s, f, p0, 1 - p0) if direction == "below" else _log_below(f, s, 1 - p0, p0)
@@ -324,8 +319,9 @@ def log_mixture(successes: int, trials: int, p0: float, direction: Direction) ->
 def log_evidence(
     successes: int, trials: int, p0: float, p1: float | None, direction: Direction
 ) -> float:
+    """Return the logarithm of the evidence against p0: a likelihood ratio, or the mixture."""
     if p1 is None:
-        return log_mixture(successes, trials, p0, direction)
+        return _log_mixture(successes, trials, p0, direction)
     failures = trials - successes
     return successes * math.log(p1 / p0) + failures * math.log((1 - p1) / (1 - p0))
 
@@ -351,6 +347,7 @@ def _log_weight(k: int, n: int, p: float, q: float) -> float:
 
 
 def bounded_exp(log_value: float) -> float:
+    """Return exp, or infinity where it would overflow."""
     return math.exp(log_value) if log_value < _MAX_LOG else math.inf
 
 
@@ -368,6 +365,7 @@ def _check_alternative(p0: float, p1: float, direction: Direction) -> None:
 
 
 def check_outcomes(outcomes: Iterable[bool | int]) -> list[int]:
+    """Return the outcomes as a list of 0 and 1 with at least one member."""
     allowed = "be a sequence of at least one outcome, each 0 or 1 (or a bool)"
     if isinstance(outcomes, (str, bytes)) or not isinstance(outcomes, Iterable):
         raise InvalidArgument("outcomes", outcomes, allowed)
@@ -378,6 +376,7 @@ def check_outcomes(outcomes: Iterable[bool | int]) -> list[int]:
 
 
 def check_outcome(outcome: bool | int) -> int:
+    """Return the outcome as 0 or 1."""
     # A rate such as 1.0 is not an outcome, although it equals one.
     if isinstance(outcome, (float, complex)) or outcome not in (0, 1):
         raise InvalidArgument("outcome", outcome, "be 0 or 1 (or a bool)")

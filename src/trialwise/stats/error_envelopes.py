@@ -17,15 +17,6 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_choice, require_count, require_open_rate
 
-__all__ = [
-    "Envelope",
-    "Envelopes",
-    "HorizonFalseAlarm",
-    "envelope",
-    "horizon_false_alarm",
-    "type_one_envelopes",
-]
-
 T = TypeVar("T")
 
 Direction: TypeAlias = Literal["compliance", "regression", "observational"]
@@ -184,6 +175,7 @@ def horizon_false_alarm(alpha: float, horizon: SupportsIndex) -> HorizonFalseAla
 def envelopes_by_direction(
     compliance: tuple[float, ...], regression: tuple[float, ...], observational: int
 ) -> Envelopes:
+    """Return the sums of the levels in either direction, each at most 1."""
     return Envelopes(
         false_compliance=_capped_sum(compliance),
         false_degradation_signal=_capped_sum(regression),
@@ -199,17 +191,20 @@ def _capped_sum(levels: tuple[float, ...]) -> float | None:
 
 
 def check_alphas(alphas: Iterable[float]) -> tuple[float, ...]:
+    """Return the levels, each of which must lie between 0 and 1."""
     members = check_members("alphas", alphas)
     return tuple(require_open_rate(f"alphas[{i}]", alpha) for i, alpha in enumerate(members))
 
 
 def check_members(argument: str, values: Iterable[T]) -> tuple[T, ...]:
+    """Return the values as a tuple; a text is not a sequence of members."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InvalidArgument(argument, values, "be a sequence of its members")
     return tuple(values)
 
 
 def check_horizon(horizon: SupportsIndex) -> int:
+    """Return the number of runs, at least 1 and at most `MAX_HORIZON`."""
     runs = require_count("horizon", horizon, minimum=1)
     if runs > MAX_HORIZON:
         raise InvalidArgument("horizon", horizon, f"be at most {MAX_HORIZON}")

@@ -25,16 +25,6 @@ from trialwise.validation import (
     require_successes,
 )
 
-__all__ = [
-    "ExactCorpusRate",
-    "FiniteCorpusCutoff",
-    "FiniteCorpusInterval",
-    "exact_corpus_rate",
-    "finite_corpus_cutoff",
-    "finite_corpus_interval",
-    "finite_corpus_minimum_trials",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactCorpusRate:

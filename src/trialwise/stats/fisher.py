@@ -18,7 +18,6 @@ from trialwise.validation import require_successes
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["fisher_one_sided"]
 
 #: A walk adds rounding at every step; a fresh sum this often keeps it below 1e-13.
 _REFRESH = 128

@@ -20,20 +20,6 @@ from trialwise.stats.rate_intervals import clopper_pearson, wilson_lower, wilson
 from trialwise.stats.result_types import RULES, Rule, Undefined
 from trialwise.validation import require_choice, require_open_rate, require_rate, require_successes
 
-__all__ = [
-    "ChallengeStratum",
-    "GuardrailBound",
-    "GuardrailQuantity",
-    "PrevalenceSource",
-    "ResidualHarm",
-    "StratifiedContainment",
-    "guardrail_sensitivity",
-    "guardrail_specificity",
-    "residual_harm_bound",
-    "stratified_containment",
-]
-
-
 GuardrailQuantity: TypeAlias = Literal["sensitivity", "specificity"]
 """Blocking what is harmful, or letting through what is not."""
 
@@ -400,6 +386,7 @@ def _check_source(source: object) -> None:
 
 
 def check_optional_confidence(argument: str, value: float | None) -> None:
+    """Check a confidence that may be left out."""
     if value is not None:
         require_open_rate(argument, value)
 

@@ -27,18 +27,6 @@ from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
 from trialwise.stats.result_types import RULES, Interval, Rule, Undefined
 from trialwise.validation import require_choice, require_open_rate, require_successes
 
-__all__ = [
-    "CorrectedRate",
-    "CorrectionMethod",
-    "JudgeAccuracy",
-    "Rectifier",
-    "judge_accuracy",
-    "labels_needed",
-    "rectified_rate",
-    "rectifier",
-    "rogan_gladen_rate",
-]
-
 CorrectionMethod: TypeAlias = Literal["exact", "cells", "score"]
 """How an interval is made: guaranteed, by Wilson cells, or by square-and-add."""
 

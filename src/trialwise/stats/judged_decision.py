@@ -26,8 +26,6 @@ from trialwise.stats.judge_correction import (
 from trialwise.stats.result_types import Decision, Interval, Undefined
 from trialwise.validation import require_choice, require_open_rate, require_successes
 
-__all__ = ["Correction", "JudgedDecision", "JudgedSequence", "OpenBecause", "decide_judged"]
-
 Correction: TypeAlias = Literal["rectifier", "rogan-gladen"]
 """How a judged rate is corrected."""
 

@@ -32,20 +32,6 @@ from trialwise.stats.precedence import lower_tail, smallest_count
 from trialwise.stats.result_types import Refusal, Undefined
 from trialwise.validation import require_count, require_open_rate, require_real
 
-__all__ = [
-    "TIE_POLICY",
-    "ExceedanceCutoff",
-    "OrderStatisticBound",
-    "PrecedenceExistence",
-    "PrecedenceThreshold",
-    "exceedance_cutoff",
-    "order_statistic_bound",
-    "order_statistic_false_alarm",
-    "precedence_existence",
-    "precedence_threshold",
-]
-
-
 TIE_POLICY = "largest-tied-position-for-upper-bound-ranks"
 """How a bound's rank reads a run of equal latencies (§12.8): by its last position."""
 
@@ -120,7 +106,7 @@ def order_statistic_bound(
     p = check_percentile(percentile)
     level = require_open_rate("confidence", confidence)
     n = len(ordered)
-    raw_rank = raw_bound_rank(n, p, level)
+    raw_rank = _raw_bound_rank(n, p, level)
     saturated = raw_rank > n
     rank = None if saturated else max(raw_rank, ceil_product(p, n))
     value = None if rank is None else ordered[rank - 1]
@@ -167,13 +153,13 @@ def order_statistic_false_alarm(
     nb = require_count("baseline_trials", baseline_trials, minimum=1)
     nt = require_count("test_trials", test_trials, minimum=1)
     p = check_percentile(percentile)
-    raw_rank = raw_bound_rank(nb, p, require_open_rate("confidence", confidence))
+    raw_rank = _raw_bound_rank(nb, p, require_open_rate("confidence", confidence))
     if raw_rank > nb:
         return Undefined(f"{nb} baseline latencies give no bound at this confidence")
     return lower_tail(max(raw_rank, ceil_product(p, nb)), ceil_product(p, nt) - 1, nb, nt)
 
 
-def raw_bound_rank(n: int, percentile: float, confidence: float) -> int:
+def _raw_bound_rank(n: int, percentile: float, confidence: float) -> int:
     """qbinom(1 − alpha, n, p) + 1 = min{k : P(B ≥ k) ≤ alpha}, inclusive and exact at equality."""
     rank = exact_cutoff(percentile, n, complement(confidence))
     return n + 1 if rank is None else rank

@@ -26,13 +26,6 @@ from trialwise.stats.rate_intervals import clopper_pearson_low
 from trialwise.stats.result_types import Refusal
 from trialwise.validation import require_choice, require_count, require_open_rate, require_positive
 
-__all__ = [
-    "LatencyLimitDecision",
-    "LimitVerdict",
-    "evaluate_latency_limit",
-    "latency_limit_cutoff",
-]
-
 LimitVerdict: TypeAlias = Literal["PASS", "FAIL", "INCONCLUSIVE"]
 
 

@@ -17,14 +17,6 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_open_rate, require_rate, require_real
 
-__all__ = [
-    "SUPPORTED_PERCENTILES",
-    "LatencySummary",
-    "emission_minimum",
-    "latency_summary",
-    "nearest_rank_percentile",
-]
-
 #: Fewest successful trials at which each percentile is not merely an extreme of the sample. For
 #: p50 the arithmetic asks for 3 only; 5, two values on either side, is the companion's policy.
 _EMISSION_MINIMUMS = {0.5: 5, 0.9: 10, 0.95: 20, 0.99: 100}

@@ -24,20 +24,6 @@ from trialwise.stats.precedence import reaches
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
-__all__ = [
-    "GateOutcome",
-    "Intent",
-    "NondegeneracyDecision",
-    "PrecedencePlan",
-    "ThresholdSource",
-    "VerificationGate",
-    "existence_minimum",
-    "nondegeneracy_decision",
-    "planned_trials_needed",
-    "precedence_planning",
-    "verification_gate",
-]
-
 Intent: TypeAlias = Literal["VERIFICATION", "SMOKE"]
 
 INTENTS: tuple[Intent, ...] = ("VERIFICATION", "SMOKE")

@@ -22,7 +22,6 @@ from trialwise.validation import require_choice, require_open_rate, require_rate
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["Adjustment", "adjust"]
 
 Correction: TypeAlias = Literal["none", "bonferroni", "holm", "bh", "by"]
 """How a family of p-values is adjusted."""
@@ -190,6 +189,7 @@ def restore_order(order: Sequence[int], ranked: Sequence[float]) -> tuple[float,
 def check_family(
     argument: str, values: Iterable[float], check: Callable[[str, float], float]
 ) -> tuple[float, ...]:
+    """Return the values as a tuple after checking each by its place."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InvalidArgument(argument, values, "be a sequence of numbers")
     return tuple(check(f"{argument}[{i}]", value) for i, value in enumerate(values))

@@ -19,18 +19,6 @@ from trialwise.stats.rate_intervals import wilson_interval
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_choice, require_count, require_open_rate
 
-__all__ = [
-    "McNemar",
-    "PairCounts",
-    "SignTest",
-    "mcnemar",
-    "minimum_discordant",
-    "paired_difference_interval",
-    "pairs_from_outcomes",
-    "sign_test",
-]
-
-
 Method: TypeAlias = Literal["exact", "mid-p", "chi-square", "chi-square-corrected"]
 """A form of McNemar's test."""
 

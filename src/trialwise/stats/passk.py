@@ -24,16 +24,6 @@ from trialwise.validation import (
     require_successes,
 )
 
-__all__ = [
-    "pass_at_k",
-    "pass_at_k_interval",
-    "pass_at_k_naive",
-    "pass_hat_k",
-    "pass_hat_k_interval",
-    "pass_hat_k_plugin",
-]
-
-
 #: C(n−c, k)/C(n, k) ≤ exp(−kc/n). Beyond kc/n = 38 it is below 2⁻⁵⁴ and 1 minus it rounds to 1;
 #: beyond 746 it is below half the smallest double and rounds to 0. Stopping there keeps the
 #: shorter of the two equal products under √(746 n) factors, whatever k and c.
@@ -175,6 +165,7 @@ def _check_counts(
 
 
 def unbiased_pass_at_k(n: int, c: int, k: int) -> float:
+    """Return the unbiased pass@k without checking the arguments."""
     if k * c > _ROUNDS_TO_ONE * n:
         return 1.0
     without, subsets = _subsets(n, n - c, k)
@@ -182,6 +173,7 @@ def unbiased_pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def unbiased_pass_hat_k(n: int, c: int, k: int) -> float:
+    """Return the unbiased pass^k without checking the arguments."""
     if k * (n - c) > _ROUNDS_TO_ZERO * n:
         return 0.0
     inside, subsets = _subsets(n, c, k)

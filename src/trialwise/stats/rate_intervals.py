@@ -25,14 +25,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal, SupportsIndex, TypeAlias
 
-__all__ = [
-    "clopper_pearson",
-    "rule_of_three",
-    "wald",
-    "wilson_interval",
-    "wilson_lower",
-    "wilson_upper",
-]
 
 Side: TypeAlias = "Literal['two-sided', 'lower', 'upper']"
 SIDES: tuple[Side, ...] = ("two-sided", "lower", "upper")
@@ -192,4 +184,5 @@ def wilson_low(k: float, n: int, z: float) -> float:
 
 
 def wilson_high(k: float, n: int, z: float) -> float:
+    """Return Wilson's upper bound without checking the arguments."""
     return 1 - wilson_low(n - k, n, z)

@@ -22,15 +22,6 @@ from trialwise.stats.normal import normal_cdf, normal_quantile, upper_z
 from trialwise.stats.result_types import RULES, Rule
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
-__all__ = [
-    "ComplianceSizing",
-    "NormalSizing",
-    "compliance_sizing",
-    "normal_sizing",
-    "precision_trials",
-]
-
-
 #: The largest number of trials a sizing considers: beyond it a test suite is not the instrument.
 LIMIT = 20_000
 
@@ -185,6 +176,7 @@ def reaches_target(power: float, target: float) -> bool:
 
 
 def approximate_power(p0: float, p1: float, n: int, z: float) -> float:
+    """Return the power of a test of p0 at p1, by the normal approximation."""
     gap = p0 - p1 - z * math.sqrt(p0 * (1 - p0) / n)
     spread = math.sqrt(p1 * (1 - p1) / n)
     if spread == 0:

@@ -34,7 +34,6 @@ from trialwise.validation import (
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["RegressionCutoff", "design_false_alarm", "design_power", "regression_cutoff"]
 
 #: Baseline counts rarer than this, relative to the likeliest, cannot move a sum of doubles.
 _NEGLIGIBLE = 1e-19

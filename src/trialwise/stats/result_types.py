@@ -11,14 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
-__all__ = [
-    "Decision",
-    "Interval",
-    "Refusal",
-    "Rule",
-    "Undefined",
-]
-
 
 Rule: TypeAlias = "Literal['wilson', 'exact']"
 """A rule set: the companion's Wilson constructions, or the later exact ones. Never mixed."""

@@ -22,8 +22,6 @@ from trialwise.stats.rate_sizing import reaches_target
 from trialwise.stats.result_types import Refusal
 from trialwise.validation import require_open_rate, require_rate, require_successes
 
-__all__ = ["Sizing", "floor_required_trials", "resolved_required_trials"]
-
 #: Where the doubling search for the moving floor gives up: counts beyond are not exact doubles.
 _DOUBLING_LIMIT = 2**53
 
@@ -124,27 +122,27 @@ def floor_required_trials(
 def check_baseline(
     baseline_successes: SupportsIndex, baseline_trials: SupportsIndex, alternative_rate: float
 ) -> tuple[int, int, float]:
+    """Return the counts of the baseline and the alternative rate, checked."""
     k, nb = require_successes(
         baseline_successes, baseline_trials, names=("baseline_successes", "baseline_trials")
     )
     return k, nb, require_rate("alternative_rate", alternative_rate)
 
 
-def _acceptable(rate: float) -> float:
-    return require_rate("minimum_acceptable_rate", rate)
-
-
 def critical_value(confidence: float) -> float:
+    """Return the one-sided normal quantile of a confidence."""
     return upper_z(complement(require_open_rate("confidence", confidence)))
 
 
 def refuse_alternative(p0: float, p1: float) -> Refusal | None:
+    """Say why no drop from p0 to p1 can be sized, if so."""
     if p0 == 0:
         return Refusal.ZERO_BASELINE
     return Refusal.ALTERNATIVE_NOT_BELOW_BASELINE if p1 >= p0 else None
 
 
 def refuse_tolerance(p0: float, p1: float) -> Refusal | None:
+    """Say why no tolerated rate p1 below p0 can be sized, if so."""
     if p0 == 0:
         return Refusal.ZERO_BASELINE
     return Refusal.EMPTY_TOLERANCE_INTERVAL if p1 >= p0 else None
@@ -166,6 +164,7 @@ def find_held_trials(
 
 
 def approximate_floor_power(p0: float, p1: float, n: int, z: float) -> float:
+    """Return the power at p1 of Wilson's bound below p0, by the normal approximation."""
     gap = wilson_low(p0 * n, n, z) - p1
     spread = math.sqrt(p1 * (1 - p1) / n)
     if spread == 0:
@@ -174,6 +173,7 @@ def approximate_floor_power(p0: float, p1: float, n: int, z: float) -> float:
 
 
 def size_floor(question: str, p0: float, p1: float, n: int, z: float) -> Sizing:
+    """Answer a sizing question with n trials and Wilson's bound below p0."""
     floor = wilson_low(p0 * n, n, z)
     return Sizing(
         question=question, trials=n, floor=floor, power=approximate_floor_power(p0, p1, n, z)

@@ -23,17 +23,6 @@ from trialwise.validation import (
     require_real,
 )
 
-__all__ = [
-    "ReliabilitySummary",
-    "confidence_band",
-    "graceful_degradation",
-    "recommend_runs",
-    "recommend_runs_wilson",
-    "reliability_decay_curve",
-    "summarize",
-    "variance_amplification",
-]
-
 #: The critical values as the report prints them, rounded to three decimals. They are part of the
 #: published recommendation: exact ones change it at small half-widths (90 % at 0.02: 1691, not
 #: 1692).

@@ -21,9 +21,6 @@ from trialwise.stats.rate_intervals import wilson_high, wilson_low
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_choice, require_open_rate
 
-__all__ = ["difference_interval"]
-
-
 IntervalMethod: TypeAlias = Literal["miettinen-nurminen", "farrington-manning", "newcombe"]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = (
     "miettinen-nurminen",

@@ -24,18 +24,6 @@ from trialwise.validation import require_outcomes, require_positive, require_rat
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = [
-    "Flakiness",
-    "GraderResult",
-    "MultiTrialMetrics",
-    "SkillMetrics",
-    "SkillScore",
-    "StimulusScore",
-    "flakiness",
-    "multi_trial_metrics",
-    "skill_score",
-    "stimulus_score",
-]
 
 #: How close to a threshold a double must be before the comparison is made again in rationals.
 _BAND = 1e-9

@@ -10,8 +10,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["TraceShape"]
-
 #: Parts of one argument bag that are compared; beyond them two bags count as equal. A bound is
 #: needed because a value that contains itself has no end.
 _MAX_PARTS = 100_000
@@ -30,6 +28,7 @@ class TraceShape:
 
 
 def read_trace(envelope: object) -> TraceShape:
+    """Count the calls, answers and tokens in the envelope of a trace."""
     trace = _fields(envelope)
     conversation = _fields(trace.get("conversation"))
     turns = [_fields(turn) for turn in _items(conversation.get("turns"))]

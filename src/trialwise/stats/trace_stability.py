@@ -21,19 +21,6 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.trace_shape import TraceShape, read_trace
 from trialwise.validation import require_choice, require_positive, require_rate
 
-__all__ = [
-    "DEFAULT_GATE",
-    "DEFAULT_MINIMUM",
-    "StabilityAcrossRuns",
-    "StabilityFloors",
-    "StabilityGate",
-    "StabilityReport",
-    "agent_stability",
-    "agent_stability_across",
-    "drift_flags",
-    "stability_of_shape",
-]
-
 #: Below half, a dimension is more degraded than stable: the floor of every sub-score and the
 #: default gate on the weakest one. A convention of the report, not a calibrated threshold.
 DEFAULT_MINIMUM: Final = 0.5

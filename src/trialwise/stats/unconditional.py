@@ -25,8 +25,6 @@ from trialwise.stats.fisher import FisherLevel, check_two_runs, fisher_corners, 
 from trialwise.stats.regression_cutoffs import likely_counts
 from trialwise.stats.result_types import Undefined
 
-__all__ = ["BoschlooTest", "boschloo"]
-
 #: How far, relatively, the reported supremum may lie above the greatest value found.
 _SLACK = 1e-11
 #: The Taylor remainder, relative to the level: far enough below the slack not to use it up.
@@ -117,6 +115,7 @@ class _Region:
 
 
 def rejection_region(level: FisherLevel, nb: int, nt: int) -> _Region:
+    """Return the tables that Fisher's test rejects at a level."""
     corners = list(fisher_corners(level, nb, nt))
     return _Region(
         size=nb + nt,
@@ -124,9 +123,6 @@ def rejection_region(level: FisherLevel, nb: int, nt: int) -> _Region:
         first=corners[0][0] if corners else 0,
         conditional=[tail for _, _, tail in corners],
     )
-
-
-# --- the critical level ------------------------------------------------------------------------
 
 
 # --- the supremum over the common rate ---------------------------------------------------------

@@ -25,10 +25,11 @@ _MODULES = {
     "shipped_designs": "DesignCache design_key",
     "characteristic": "OperatingCharacteristic",
     "concurrency": "trials_to_start",
-    "design": "Decision Method Mix SequentialDesign",
-    "hypotheses": "default_alternative",
+    "design": "Method SequentialDesign",
+    "hypotheses": "Mix default_alternative",
     "stopped_rates": "naive_bias stopped_estimate stopped_interval",
     "trial_order": "Draw issue_order",
+    "trialwise.stats.result_types": "Decision",
     "trialwise.stats.toolbox.concurrent_rounds": (
         "RoundCharacteristic Standing chance_needed round_characteristic standing"
     ),

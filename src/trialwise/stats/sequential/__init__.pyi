@@ -1,3 +1,4 @@
+from trialwise.stats.result_types import Decision as Decision
 from trialwise.stats.sequential.bound import FixedSize as FixedSize
 from trialwise.stats.sequential.bound import Shortfall as Shortfall
 from trialwise.stats.sequential.bound import expected_trials_bound as expected_trials_bound
@@ -7,10 +8,9 @@ from trialwise.stats.sequential.characteristic import (
     OperatingCharacteristic as OperatingCharacteristic,
 )
 from trialwise.stats.sequential.concurrency import trials_to_start as trials_to_start
-from trialwise.stats.sequential.design import Decision as Decision
 from trialwise.stats.sequential.design import Method as Method
-from trialwise.stats.sequential.design import Mix as Mix
 from trialwise.stats.sequential.design import SequentialDesign as SequentialDesign
+from trialwise.stats.sequential.hypotheses import Mix as Mix
 from trialwise.stats.sequential.hypotheses import default_alternative as default_alternative
 from trialwise.stats.sequential.shipped_designs import DesignCache as DesignCache
 from trialwise.stats.sequential.shipped_designs import design_key as design_key

@@ -17,14 +17,6 @@ from trialwise.stats.binomial import binomial_cdf, binomial_pmf, binomial_tail
 from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, list_looks
 from trialwise.validation import require_count, require_rate
 
-__all__ = [
-    "FixedSize",
-    "Shortfall",
-    "expected_trials_bound",
-    "fixed_size",
-    "shortfall",
-]
-
 #: Two rates that a sample this large cannot tell apart are practically the same.
 MOST_SIZED = 10**8
 

@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from trialwise.errors import InvalidArgument
 
-__all__ = ["Rule", "check_boundaries", "monotone", "never", "orderly", "prolong_rule", "reach"]
-
 
 class Rule(NamedTuple):
     """PASS at f ≤ accept[n], FAIL at f ≥ reject[n], n = 0 … the last look."""

@@ -17,8 +17,6 @@ from typing import NamedTuple
 from trialwise.stats.sequential.boundary_rule import Rule
 from trialwise.stats.sequential.induction import Problem
 
-__all__ = ["Change", "Flip", "flips"]
-
 
 class Change(NamedTuple):
     """An objective and two errors, or a difference of them."""

@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from trialwise.validation import require_rate
 
-__all__ = ["OperatingCharacteristic", "Stops", "characteristic", "stopping_probabilities"]
-
 
 class Stops(NamedTuple):
     """Where a rule stops at one true rate: (trials, failures, probability), by verdict."""

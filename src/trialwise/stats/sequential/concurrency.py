@@ -16,8 +16,6 @@ from typing import Protocol, SupportsIndex
 from trialwise.stats.result_types import Decision
 from trialwise.validation import require_count, require_open_rate, require_positive
 
-__all__ = ["trials_to_start"]
-
 #: Start a trial only if it will more likely than not be needed: one wasted trial a run at eight
 #: in flight, where starting all eight wastes three.
 LIKELY_NEEDED = 0.5
@@ -27,11 +25,16 @@ class Boundaries(Protocol):
     """What a design says about when to stop: failures that PASS or FAIL after n trials."""
 
     @property
-    def cap(self) -> int: ...
+    def cap(self) -> int:
+        """The most trials."""
+
     @property
-    def accept(self) -> Sequence[int]: ...
+    def accept(self) -> Sequence[int]:
+        """The most failures that pass after each number of trials."""
+
     @property
-    def reject(self) -> Sequence[int]: ...
+    def reject(self) -> Sequence[int]:
+        """The fewest failures that fail after each number of trials."""
 
 
 def trials_to_start(
@@ -72,6 +75,7 @@ def trials_to_start(
 
 
 def decision_at(design: Boundaries, n: int, f: int) -> Decision | None:
+    """Return the decision after n trials and f failures, or None where sampling goes on."""
     if f <= design.accept[n]:
         return Decision.PASS
     if f >= design.reject[n]:

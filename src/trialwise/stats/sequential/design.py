@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from trialwise.stats.sequential.bound import Shortfall
     from trialwise.stats.sequential.shipped_designs import DesignCache
 
-__all__ = ["Decision", "Method", "Mix", "SequentialDesign"]
 
 NO_CERTIFICATE = Undefined("only an optimal design is compared with the least objective possible")
 

@@ -40,18 +40,6 @@ from trialwise.stats.sequential.induction import EDGE, Problem, log_ratios
 from trialwise.stats.sequential.relaxation import Column, evaluate, relax
 from trialwise.stats.sequential.slack_search import fill_slack
 
-__all__ = [
-    "Found",
-    "find_calibrated",
-    "find_fixed",
-    "find_optimal",
-    "find_wald",
-    "fixed_rule",
-    "line_rule",
-    "mean_cost",
-]
-
-
 #: What an open end costs, in trials, where the cap is too small to decide every run.
 INCONCLUSIVE_COST = 100.0
 

@@ -12,17 +12,6 @@ from typing import TypeAlias
 from trialwise.errors import InvalidArgument
 from trialwise.validation import require_count, require_open_rate, require_positive, require_rate
 
-__all__ = [
-    "Hypotheses",
-    "Mix",
-    "check_cap",
-    "check_mix",
-    "default_alternative",
-    "even_mix",
-    "list_looks",
-    "resolve_cap",
-]
-
 #: An error equal to its level keeps it; this much rounding is forgiven in the comparison.
 SLACK = 1e-12
 

@@ -21,8 +21,6 @@ from typing import NamedTuple
 from trialwise.stats.sequential.boundary_rule import Rule, monotone, never
 from trialwise.stats.sequential.hypotheses import Mix
 
-__all__ = ["EDGE", "Prices", "Problem", "backward", "log_ratios"]
-
 #: Rates are kept this far from 0 and 1, where a likelihood ratio is infinite.
 EDGE = 1e-10
 

@@ -19,8 +19,6 @@ from trialwise.stats.sequential.characteristic import stopping_probabilities
 from trialwise.stats.sequential.hypotheses import Hypotheses
 from trialwise.stats.sequential.induction import Prices, Problem, backward
 
-__all__ = ["Column", "Relaxation", "evaluate", "relax"]
-
 #: Bound and mixture agree to this share of the objective: far below the digits anyone is shown.
 TOLERANCE = 1e-6
 

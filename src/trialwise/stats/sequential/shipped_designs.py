@@ -19,8 +19,6 @@ from trialwise.stats.sequential.boundary_rule import Rule, never
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.hypotheses import Hypotheses, Mix, even_mix, list_looks
 
-__all__ = ["DesignCache", "design_key", "shipped_design"]
-
 #: Part of every key, and changed with the search, so that no older design is taken for a new one.
 EDITION = 1
 
@@ -145,6 +143,7 @@ def shipped_design(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDe
 
 
 def search_design(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> SequentialDesign:
+    """Compute the optimal design, which can take minutes."""
     from trialwise.stats.sequential.design_methods import find_optimal
 
     found = find_optimal(hypotheses, cap, batch, mix)

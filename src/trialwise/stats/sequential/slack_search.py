@@ -23,8 +23,6 @@ from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses
 from trialwise.stats.sequential.induction import Prices, Problem, backward
 from trialwise.stats.sequential.relaxation import Column, Relaxation, evaluate, relax
 
-__all__ = ["fill_slack", "keeps"]
-
 #: How many flips, those that waste least for their size, are combined in pairs and in triples.
 PAIRED, TRIPLED = 80, 24
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from trialwise.stats.rate_intervals import Side
     from trialwise.stats.sequential.design import SequentialDesign
 
-__all__ = ["naive_bias", "stopped_estimate", "stopped_interval"]
 
 #: How finely a limit is found; the end returned is the one on the safe side.
 RESOLUTION = 1e-13
@@ -133,6 +132,7 @@ def naive_bias(design: SequentialDesign, p: float) -> float:
 
 
 def check_stop(design: SequentialDesign, trials: int, failures: int) -> tuple[int, int]:
+    """Return the counts, at which the design must stop."""
     if design.decide(trials, failures) is None:
         value = (trials, failures)
         raise InvalidArgument("trials and failures", value, "be counts at which the design stops")

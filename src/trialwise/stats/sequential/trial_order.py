@@ -10,8 +10,6 @@ from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.validation import require_choice, require_count, require_integer
 
-__all__ = ["Draw", "issue_order"]
-
 Draw: TypeAlias = Literal["balanced", "independent"]
 """Every input as often as any other, or each trial's input drawn anew."""
 

@@ -22,8 +22,6 @@ from trialwise.stats.sequential.bound import fixed_size
 from trialwise.stats.sequential.hypotheses import Hypotheses, resolve_cap
 from trialwise.validation import require_count, require_positive, require_rate
 
-__all__ = ["AdaptiveCharacteristic", "AdaptiveDesign", "adaptive_design"]
-
 _PASS, _FAIL = -1, -2
 #: What an INCONCLUSIVE end counts for, in trials, where the cap is too small to decide.
 _INCONCLUSIVE, _INCONCLUSIVE_COST = -3, 100.0

@@ -16,8 +16,6 @@ from trialwise.stats.cluster_estimators import Groups, check_groups
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.toolbox.cluster_correlation import unfit_for_correlation
 
-__all__ = ["BetaBinomialFit", "FitLocation", "beta_binomial_fit"]
-
 FitLocation: TypeAlias = Literal["interior", "rho=0", "rho=1"]
 """Where the likelihood is largest: inside, at the binomial model, or at all-or-nothing inputs."""
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     pass
 from trialwise.stats.binomial import raw_pmf
 
-__all__ = ["binomial_pmfs"]
-
 
 def binomial_pmfs(n: SupportsIndex, p: float) -> list[float]:
     """P(K = 0), …, P(K = n), by ratios outward from the mode.
@@ -28,6 +26,7 @@ def binomial_pmfs(n: SupportsIndex, p: float) -> list[float]:
 
 
 def raw_pmfs(n: int, p: float) -> list[float]:
+    """Return P(K = k) for every k, by recursion from the mode."""
     weights = [0.0] * (n + 1)
     if p in (0, 1):
         weights[n if p else 0] = 1.0

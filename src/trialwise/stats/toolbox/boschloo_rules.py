@@ -11,9 +11,6 @@ from trialwise.stats.precedence import lattice_weight, smallest_count
 from trialwise.stats.unconditional import find_supremum, rejection_region
 from trialwise.validation import require_count, require_open_rate, require_successes
 
-__all__ = ["boschloo_cutoff", "boschloo_size"]
-
-
 #: The step in which a critical level above alpha is looked for.
 _STRIDE = 1.25
 

@@ -12,9 +12,6 @@ from trialwise.stats.guardrail_bounds import check_optional_confidence, joint_co
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_choice, require_rate
 
-__all__ = ["CombinedBoundaries", "MissCondition", "combine_boundaries"]
-
-
 MissCondition: TypeAlias = Literal["harm", "harm-and-earlier-misses"]
 """What each boundary's miss probability is conditional on."""
 

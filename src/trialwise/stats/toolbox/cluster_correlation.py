@@ -17,18 +17,6 @@ from trialwise.validation import (
     require_real,
 )
 
-__all__ = [
-    "ClusterSummary",
-    "IccMethod",
-    "design_effect",
-    "effective_trials",
-    "intraclass_correlation",
-    "is_materially_clustered",
-    "kish_cluster_size",
-    "summarise_clusters",
-]
-
-
 IccMethod: TypeAlias = Literal["anova", "fleiss-cuzick"]
 """An estimator of the intraclass correlation."""
 

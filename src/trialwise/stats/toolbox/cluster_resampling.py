@@ -22,8 +22,6 @@ from trialwise.stats.normal import normal_cdf, normal_quantile
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import require_choice, require_count, require_open_rate
 
-__all__ = ["BootstrapMethod", "ClusterBootstrap", "cluster_bootstrap"]
-
 BootstrapMethod: TypeAlias = Literal["percentile", "bca"]
 """How the ends are read off the resampled rates."""
 

@@ -17,9 +17,6 @@ from trialwise.stats.sequential.concurrency import (
 )
 from trialwise.validation import require_count, require_positive, require_rate
 
-__all__ = ["RoundCharacteristic", "Standing", "chance_needed", "round_characteristic", "standing"]
-
-
 #: States rarer than this cannot move a mean that is read to a hundredth of a trial.
 _NEGLIGIBLE = 1e-14
 

@@ -23,14 +23,6 @@ from trialwise.stats.multiplicity import CORRECTIONS, Adjustment, Correction, ad
 from trialwise.stats.toolbox.e_values import EvidenceAdjustment, _check_e_value, e_bh
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
-__all__ = [
-    "CriterionStream",
-    "StreamDecision",
-    "StreamStatus",
-    "StreamsDecision",
-    "decide_streams",
-]
-
 StreamCorrection: TypeAlias = Correction | Literal["e-bh"]
 """How the verdicts of one family are corrected."""
 

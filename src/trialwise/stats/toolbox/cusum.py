@@ -25,8 +25,6 @@ from trialwise.stats.toolbox.run_lengths import (
 from trialwise.stats.toolbox.shewhart import USUAL_ARL, check_arl
 from trialwise.validation import require_count, require_open_rate, require_rate, require_successes
 
-__all__ = ["CusumChart", "CusumDesign", "cusum_design"]
-
 Departure: TypeAlias = Literal["below", "above"]
 """Which departure of the rate from p0 a chart accumulates."""
 

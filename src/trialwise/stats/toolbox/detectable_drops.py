@@ -12,8 +12,6 @@ from trialwise.stats.regression_cutoffs import rejection_probability
 from trialwise.stats.result_types import RULES, Rule
 from trialwise.validation import require_choice, require_count, require_open_rate
 
-__all__ = ["minimum_detectable_degradation", "minimum_detectable_effect", "normal_power"]
-
 
 def normal_power(
     reference_rate: float, alternative_rate: float, trials: SupportsIndex, *, alpha: float = 0.05

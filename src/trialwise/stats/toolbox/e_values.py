@@ -25,8 +25,6 @@ from trialwise.stats.confidence_sequences import (
 from trialwise.stats.multiplicity import Controls, adjust_ranked, check_family, restore_order
 from trialwise.validation import require_successes
 
-__all__ = ["EvidenceAdjustment", "e_bh", "e_process", "e_value"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceAdjustment:

@@ -32,8 +32,6 @@ from trialwise.validation import (
     require_successes,
 )
 
-__all__ = ["EwmaChart", "EwmaDesign", "ewma_design"]
-
 #: Grid points in one standard deviation of the average: at least so many, and 5/weight, since each
 #: rounding by half a point is remembered for 1/weight runs.
 _FINEST = 25

@@ -18,9 +18,6 @@ from trialwise.stats.error_envelopes import (
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_choice, require_open_rate
 
-__all__ = ["across_suite_envelope", "family_wise_independent", "per_run_alpha_for_horizon"]
-
-
 Dependence: TypeAlias = Literal["arbitrary", "independent"]
 """What is assumed of repeated runs."""
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     pass
 from trialwise.stats.fisher import check_two_runs, fisher_p_value
 
-__all__ = ["fisher_rejects"]
-
 
 def fisher_rejects(
     baseline_successes: SupportsIndex,

@@ -25,14 +25,6 @@ from trialwise.validation import require_choice, require_count, require_open_rat
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = [
-    "GroupSequentialDesign",
-    "LookCharacteristic",
-    "PeekingError",
-    "group_sequential_boundaries",
-    "peeking_error",
-    "spend",
-]
 
 Spending: TypeAlias = Literal["obrien-fleming", "pocock", "linear"]
 """How fast alpha is spent: late, about evenly in the boundary, or evenly in the trials."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     pass
 from trialwise.stats.finite_hypergeometric import tail
 
-__all__ = ["hypergeometric_cdf", "hypergeometric_tail"]
-
 
 def hypergeometric_tail(
     k: int, *, trials: SupportsIndex, corpus_successes: SupportsIndex, corpus_size: SupportsIndex

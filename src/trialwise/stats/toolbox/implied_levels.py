@@ -20,13 +20,6 @@ from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.result_types import Rule
 from trialwise.validation import require_count, require_open_rate, require_successes
 
-__all__ = [
-    "ImpliedLevel",
-    "implied_alpha_of_cutoff",
-    "implied_confidence_of_observation",
-    "implied_confidence_of_threshold",
-]
-
 #: A declared threshold whose false-alarm level exceeds this is called unsound (companion §6.3).
 SOUND_ALPHA = 0.20
 #: Φ(±9) is 1 or 0 to a double: no confidence lies outside.

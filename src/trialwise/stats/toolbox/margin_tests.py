@@ -19,9 +19,6 @@ from trialwise.stats.regression_cutoffs import cdf_window, likely_counts
 from trialwise.stats.score_difference import restricted_rates, score_statistic, variance_factor
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
-__all__ = ["NonInferiority", "noninferiority", "noninferiority_size"]
-
-
 Method: TypeAlias = Literal["farrington-manning", "miettinen-nurminen"]
 
 

@@ -11,8 +11,6 @@ from trialwise.stats.latency_planning import planned_trials_needed
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_count, require_rate
 
-__all__ = ["NondegeneracyPlan", "nondegeneracy_planning"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NondegeneracyPlan:

@@ -15,8 +15,6 @@ from trialwise.validation import (
     require_successes,
 )
 
-__all__ = ["jeffreys", "wilson_lower_rate"]
-
 
 def jeffreys(
     successes: SupportsIndex, trials: SupportsIndex, *, confidence: float = 0.95

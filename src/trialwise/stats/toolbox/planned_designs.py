@@ -25,15 +25,6 @@ from trialwise.stats.risk_sizing import (
 )
 from trialwise.validation import require_count, require_open_rate, require_rate
 
-__all__ = [
-    "design_detectable_rate",
-    "design_power_at",
-    "design_required_trials",
-    "floor_detectable_rate",
-    "floor_power_at",
-    "resolved_power_at",
-]
-
 
 def design_required_trials(
     baseline_rate: float,

@@ -20,8 +20,6 @@ from collections.abc import Iterable
 from trialwise.stats.latency_percentiles import check_latencies, check_percentile, nearest_rank
 from trialwise.stats.precedence import lower_tail
 
-__all__ = ["count_exceedances", "precedence_cdf", "precedence_rank"]
-
 
 def precedence_cdf(
     rank: SupportsIndex, count: SupportsIndex, *, baseline: SupportsIndex, test: SupportsIndex

@@ -33,15 +33,6 @@ from trialwise.validation import (
     require_successes,
 )
 
-__all__ = [
-    "JEFFREYS",
-    "PosteriorPredictive",
-    "PredictiveCutoff",
-    "posterior_predictive",
-    "predictive_cutoff",
-    "predictive_false_alarm",
-]
-
 Prior: TypeAlias = tuple[float, float]
 
 #: The reference prior for a rate, and the companion's choice.
@@ -112,8 +103,11 @@ class PredictiveCutoff:
 
     @property
     def prior_name(self) -> str:
-        """What the prior is called."""
-        return prior_name(self.prior)
+        """What the prior is called: "Jeffreys", "uniform" or by its parameters."""
+        if self.prior == JEFFREYS:
+            return "Jeffreys"
+        a, b = self.prior
+        return "uniform" if a == b == 1 else f"Beta({a:g}, {b:g})"
 
     @property
     def displayed_rate(self) -> float:
@@ -241,13 +235,6 @@ def predictive_false_alarm(
     return rule.false_alarm(require_rate("rate", rate))
 
 
-def prior_name(prior: Prior) -> str:
-    """What a Beta prior is called: "Jeffreys", "uniform" or by its parameters."""
-    if prior == JEFFREYS:
-        return "Jeffreys"
-    return "uniform" if prior == (1.0, 1.0) else f"Beta({prior[0]:g}, {prior[1]:g})"
-
-
 def _check_runs(
     baseline_successes: SupportsIndex, baseline_trials: SupportsIndex, trials: SupportsIndex
 ) -> tuple[int, int, int]:
@@ -325,7 +312,7 @@ class _Rule:
         pmf = _pmfs(self.trials, *_shape(k, self.baseline_trials, self.prior))
         below = list(accumulate(pmf))
         x = bisect_left(below, self.alpha * (1 - RELATIVE_BAND), hi=self.trials)
-        while x < self.trials and self._admits(below[x], k, x):
+        while x < self.trials and self.admits(below[x], k, x):
             x += 1
         return x, math.fsum(pmf[:x])
 
@@ -345,7 +332,7 @@ class _Rule:
             if (k - first) % _REFRESH == 0 or tail < 10 * alpha < largest / 100:
                 mass, tail = _mass(x, n, a, b), _tail(x, n, a, b)
                 largest = tail
-            while x < n and self._admits(tail, k, x):
+            while x < n and self.admits(tail, k, x):
                 mass *= (n - x) * (a + x) / ((x + 1) * (b + (n - x - 1)))
                 tail += mass
                 x += 1
@@ -365,7 +352,7 @@ class _Rule:
         alarms = (w * below[c - low] for w, c in zip(weights, cutoffs, strict=True))
         return min(1.0, math.fsum(alarms))
 
-    def _admits(self, tail: float, k: int, x: int) -> bool:
+    def admits(self, tail: float, k: int, x: int) -> bool:
         """Whether P(K_t ≤ x), which is about `tail`, is at most alpha (companion §10.6)."""
         if abs(tail - self.alpha) > RELATIVE_BAND * self.alpha:
             return tail <= self.alpha

@@ -24,8 +24,6 @@ from trialwise.validation import (
     require_successes,
 )
 
-__all__ = ["BernoulliSequence", "bernoulli_confidence_sequence", "bounded_confidence_sequence"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BernoulliSequence:

@@ -33,7 +33,6 @@ from trialwise.validation import (
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["ShewhartChart", "ShewhartDesign", "shewhart_design"]
 
 ChartDirection: TypeAlias = Literal["below", "above", "both"]
 """Which departures of the rate from p0 are to be noticed."""

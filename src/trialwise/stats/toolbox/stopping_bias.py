@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.sequential.stopped_rates import check_stop, stopped_estimate
 
-__all__ = ["estimate_bias", "naive_interval"]
-
 
 def naive_interval(
     design: SequentialDesign, trials: int, failures: int, *, confidence: float = 0.95

@@ -19,9 +19,6 @@ from trialwise.validation import (
     require_successes,
 )
 
-__all__ = ["TaskMean", "mean_pass_at_k", "mean_pass_hat_k"]
-
-
 Metric: TypeAlias = Literal["pass@k", "pass^k"]
 
 
