@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import betabinom, binom
+from tests.procedures.decided_counts import decide_claimed
 
 from trialwise.model.claim import Claim
 from trialwise.model.verdict import Decision
 from trialwise.procedures.claims import check_claim
-from trialwise.procedures.corpus import decide_claimed
 from trialwise.stats.cluster_estimators import Stratum, stratified
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.result_types import RULES, Rule

@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import hypergeom, norm
+from tests.procedures.decided_counts import decide_claimed
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
+from trialwise.model.criterion import Criterion
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Intent, ObservedRate
 from trialwise.procedures.claims import ClaimCheck, check_claim, default_draw
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
-from trialwise.procedures.corpus import decide_claimed
 from trialwise.stats.finite import ExactCorpusRate
 
 Z = float(norm.isf(0.05))
@@ -487,10 +488,8 @@ def test_a_part_of_a_corpus_is_decided_by_the_hypergeometric_law(
     )
 
 
-def test_a_corpus_is_given_its_size_and_repeats_nothing() -> None:
+def test_a_corpus_repeats_nothing() -> None:
     """The caller's mistakes are refused."""
-    with pytest.raises(InvalidArgument, match="corpus_size"):
-        decide_claimed("c", {"a": (1, 1)}, CORPUS, 0.9)
     with pytest.raises(InvalidArgument, match="at most once"):
         decide_claimed("c", {"a": (1, 2)}, CORPUS, 0.9, corpus_size=5)
     with pytest.raises(InvalidArgument, match="at most once"):
@@ -553,8 +552,8 @@ def test_the_words_are_softer_under_smoke(intent: Intent) -> None:
 @pytest.mark.parametrize("rate", [0.0, 1.0, 1.5])
 def test_a_required_rate_lies_inside(rate: float) -> None:
     """As for every claim about a rate."""
-    with pytest.raises(InvalidArgument, match="required_rate"):
-        decide_claimed("c", {"a": (1, 1)}, RUN_ONLY, rate)
+    with pytest.raises(InvalidArgument, match="at_least"):
+        Criterion("c", bool, at_least=rate)
 
 
 def test_a_bound_needs_more_than_even_odds() -> None:

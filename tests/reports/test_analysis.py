@@ -12,6 +12,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.procedures.decided_counts import decide_sequential
 from tests.revising import replace
 
 from trialwise.documents.printable import count_cells
@@ -42,7 +43,6 @@ from trialwise.procedures.latency import decide_latency_baseline, decide_latency
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.regression import decide_regression
-from trialwise.procedures.sequential import decide_sequential
 from trialwise.stats.cluster_estimators import Stratum, call_weighted, stratified
 from trialwise.stats.finite import exact_corpus_rate, finite_corpus_cutoff
 from trialwise.stats.guardrail_bounds import (
@@ -384,7 +384,7 @@ def exact_errors(design: SequentialDesign, rate: Fraction) -> dict[str, Fraction
 
 def test_a_sequential_design_tells_its_exact_errors() -> None:
     """At both rates, by path counting in rationals."""
-    finding = decide_sequential("c", Tally(trials=13, passed=13), DESIGN, stopped=True)
+    finding = decide_sequential("c", Tally(trials=13, passed=13), DESIGN)
     report = Report(compose([finding]))
     for symbol, rate in (("p₀", Fraction(9, 10)), ("p₁", Fraction(8, 10))):
         shown = report[f"1/STATISTICAL INFERENCE/At {symbol} = {float(rate):g}"]
@@ -395,7 +395,7 @@ def test_a_sequential_design_tells_its_exact_errors() -> None:
 def test_a_sequential_finding_tells_its_rule_its_stop_and_what_follows() -> None:
     """Boundaries in words, where they were met, and the inference that knows of the stopping."""
     finding = replace(
-        decide_sequential("c", Tally(trials=13, passed=13), DESIGN, stopped=True),
+        decide_sequential("c", Tally(trials=13, passed=13), DESIGN),
         stop=StopReason.DECIDED,
     )
     report = Report(compose([finding]))
@@ -419,9 +419,7 @@ def test_a_sequential_finding_tells_its_rule_its_stop_and_what_follows() -> None
 def test_each_input_has_a_line_of_its_own() -> None:
     """The pooled counts infer nothing: the table does."""
     parts = tuple(
-        replace(
-            decide_sequential("c", Tally(trials=n, passed=k), DESIGN, stopped=True), input_id=name
-        )
+        replace(decide_sequential("c", Tally(trials=n, passed=k), DESIGN), input_id=name)
         for name, k, n in (("case-1", 13, 13), ("case-3", 0, 4))
     )
     whole = replace(
@@ -718,7 +716,7 @@ def verdicts(draw: st.DrawFn) -> Verdict:
         lambda: decide_compliance(word, tally, 0.5, intent=Intent.SMOKE),
         lambda: decide_regression(word, tally, Tally(trials=100, passed=91)),
         lambda: decide_observational(word, tally),
-        lambda: decide_sequential(word, Tally(trials=4, passed=0), DESIGN, stopped=True),
+        lambda: decide_sequential(word, Tally(trials=4, passed=0), DESIGN),
     ]
     finding = replace(
         draw(st.sampled_from(makes))(),

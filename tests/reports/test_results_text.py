@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.procedures.decided_counts import decide_sequential
 from tests.reports.short_reports import render_summary
 from tests.revising import replace
 
@@ -30,7 +31,6 @@ from trialwise.procedures.composite import compose
 from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
-from trialwise.procedures.sequential import decide_sequential
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.stats.finite import exact_corpus_rate
 from trialwise.stats.sequential.design import SequentialDesign
@@ -79,7 +79,7 @@ def test_the_lines_of_a_suite_are_aligned() -> None:
 def test_an_early_decision_says_so_and_prices_its_own_trials() -> None:
     """13 of 100 trials cost 13 times the mean, and the tilde says that it is one."""
     early = replace(
-        decide_sequential("quick", Tally(trials=13, passed=13), DESIGN, stopped=True),
+        decide_sequential("quick", Tally(trials=13, passed=13), DESIGN),
         stop=StopReason.DECIDED,
     )
     line = next(line for line in lines(of(early, compliance())) if "quick" in line)
@@ -260,7 +260,7 @@ def test_a_clean_pass_needs_no_attention() -> None:
 def test_what_did_not_pass_is_explained() -> None:
     """The statement of the finding, and what would decide it."""
     open_end = replace(
-        decide_sequential("grounded", Tally(trials=20, passed=18), DESIGN, stopped=False),
+        decide_sequential("grounded", Tally(trials=20, passed=18), DESIGN),
         advice="Resume the run: up to 30 more trials decide it.",
     )
     found = notes(of(compliance(), open_end))
@@ -356,7 +356,7 @@ def findings(draw: st.DrawFn) -> Finding:
                 lambda: decide_compliance(name, tally, 0.5),
                 lambda: decide_regression(name, tally, Tally(trials=100, passed=91)),
                 lambda: decide_observational(name, tally),
-                lambda: decide_sequential(name, Tally(trials=4, passed=0), DESIGN, stopped=True),
+                lambda: decide_sequential(name, Tally(trials=4, passed=0), DESIGN),
             ]
         )
     )

@@ -65,19 +65,20 @@ class CriterionPlan:
     """How one criterion will be decided."""
 
     criterion: str
-    experiment: str
+    experiment: str = ""
+    """Empty where counts are decided without a run."""
     procedure: str
     """The name of the procedure that decides it."""
-    rule: Rule | None
-    decision_rule: str | None
-    alpha: float | None
+    rule: Rule | None = None
+    decision_rule: str | None = None
+    alpha: float | None = None
     beta: float | None = None
     trials: int
     """N, or the most trials of a sequential decision; of each input with `each_input`."""
     cutoff: int | None = None
     """The fewest successes that PASS, for a fixed design."""
     design: Design | None = None
-    threshold: Threshold
+    threshold: Threshold = field(default_factory=Threshold)
     estimator: Estimator | None = None
     each_input: bool = False
     rides_along: bool = False

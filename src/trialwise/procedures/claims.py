@@ -1,8 +1,8 @@
 """Whether a design can support its claim, and how its inputs are drawn (companion §8.2.1, §8.4.6).
 
 What a verdict is about is declared, never inferred: these inputs, a corpus, a population, or only
-the run. Here a plan is held against that declaration before the first trial; `decide_claimed`
-judges by the estimator that the claim asks for.
+the run. Here a plan is held against that declaration before the first trial; `estimated_rates`
+decides by the estimator that the claim asks for.
 
 The default claim, about exactly these inputs, needs none. Drawn in balance and in random order,
 unlike inputs make the number of successes a sum of independent trials of unlike rates, whatever

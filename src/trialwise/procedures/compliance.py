@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from trialwise.decimals import as_written, complement, settled
 from trialwise.documents.numbers import as_percent
@@ -200,15 +200,26 @@ def decide_compliance(
         alpha: The false-compliance level.
         rule: The rule set, named on the finding.
         intent: Verification refuses what smoke only softens.
-        planned_trials: The size the run was planned with; the tally's own where not given.
+        planned_trials: The size the run was planned with; the tally's own where not given. With 0
+            no plan is refused, and the trials there are decide.
 
     >>> decide_compliance("valid-json", Tally(trials=100, passed=99), 0.95).decision
     <Decision.PASS: 'PASS'>
     """
     planned = tally.trials if planned_trials is None else planned_trials
     size = max(require_count("planned_trials", planned), 1)
-    plan = _plan_rate(criterion, required_rate, size, alpha=alpha, rule=rule)
-    design = cast("ComplianceCutoff", plan.design)
+    design = compliance_cutoff(required_rate, size, alpha=alpha, rule=rule)
+    plan = CriterionPlan(
+        criterion=criterion,
+        procedure=PROCEDURE.name,
+        rule=rule,
+        decision_rule=DECISION_RULES[rule],
+        alpha=alpha,
+        trials=size,
+        cutoff=design.cutoff,
+        design=design,
+        threshold=Threshold(required_rate=required_rate),
+    )
     if intent is Intent.VERIFICATION and planned and design.refusal is not None:
         return Conclusion(
             decision=None,
@@ -219,38 +230,6 @@ def decide_compliance(
             statement=_state(None, tally, design, intent, ObservedRate.NOT_APPLICABLE),
         ).to_finding(plan)
     return _conclude(plan, Counts(tally=tally, intent=intent)).to_finding(plan)
-
-
-def decide_rate(
-    criterion: str,
-    tally: Tally,
-    required_rate: float,
-    *,
-    alpha: float,
-    rule: Rule,
-    intent: Intent = Intent.VERIFICATION,
-) -> Finding:
-    """Decide the trials there are: what came of a plan that was admitted."""
-    plan = _plan_rate(criterion, required_rate, max(tally.trials, 1), alpha=alpha, rule=rule)
-    return _conclude(plan, Counts(tally=tally, intent=intent)).to_finding(plan)
-
-
-def _plan_rate(
-    criterion: str, required_rate: float, trials: int, *, alpha: float, rule: Rule
-) -> CriterionPlan:
-    design = compliance_cutoff(required_rate, trials, alpha=alpha, rule=rule)
-    return CriterionPlan(
-        criterion=criterion,
-        experiment="",
-        procedure=PROCEDURE.name,
-        rule=rule,
-        decision_rule=DECISION_RULES[rule],
-        alpha=alpha,
-        trials=trials,
-        cutoff=design.cutoff,
-        design=design,
-        threshold=Threshold(required_rate=required_rate),
-    )
 
 
 def _conclude(plan: CriterionPlan, counts: Counts) -> Conclusion:

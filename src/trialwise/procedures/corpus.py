@@ -6,34 +6,21 @@ rest may hold. A claim that generalises to nothing is decided by the observed ra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from trialwise.decimals import ceil_product, complement, settled
 from trialwise.errors import InvalidArgument
-from trialwise.model.claim import Claim, PopulationClaim
+from trialwise.model.claim import PopulationClaim
 from trialwise.model.criterion import Criterion
-from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Threshold
+from trialwise.model.evidence import CutoffEvidence, PValue, StopReason
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
-from trialwise.model.verdict import Decision, Finding, Intent
+from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures.base import Chance, Conclusion, Counts, Refused, Situation
-from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE
-from trialwise.procedures.compliance import (
-    Compliance,
-    decide_compliance,
-    observed_status,
-    rate_interval,
-)
-from trialwise.procedures.estimated_rates import (
-    NOT_POSTERIOR,
-    ClaimedCounts,
-    CountsByInput,
-    estimate_claim,
-    tally_of,
-)
+from trialwise.procedures.compliance import Compliance, observed_status, rate_interval
+from trialwise.procedures.estimated_rates import NOT_POSTERIOR, ClaimedCounts
 from trialwise.stats.finite import (
     ExactCorpusRate,
     FiniteCorpusCutoff,
@@ -43,13 +30,9 @@ from trialwise.stats.finite import (
 )
 from trialwise.stats.finite_hypergeometric import exact_tail, tail
 from trialwise.stats.result_types import Interval, Rule
-from trialwise.validation import require_open_rate
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
-
-
-T = TypeVar("T")
 
 _OBSERVED_RATE = "no-generalisation/observed-rate"
 _WHOLE = "finite-corpus/exact-rate"
@@ -68,9 +51,7 @@ class Corpus(Compliance):
             return situation.start_plan(
                 criterion,
                 procedure=self.name,
-                rule=None,
                 decision_rule=_OBSERVED_RATE,
-                alpha=None,
                 trials=situation.fixed_trials(criterion) or situation.sampling.slots,
                 curtailed=False,
             )
@@ -98,7 +79,6 @@ class Corpus(Compliance):
         return situation.start_plan(
             criterion,
             procedure=self.name,
-            rule=None,
             decision_rule=_WHOLE if whole else _PART,
             alpha=None if whole else alpha,
             trials=planned,
@@ -146,108 +126,26 @@ class Corpus(Compliance):
 PROCEDURE = Corpus()
 
 
-def decide_claimed(
-    criterion: str,
-    outcomes: CountsByInput,
-    claim: Claim,
-    required_rate: float,
-    *,
-    alpha: float | None = 0.05,
-    rule: Rule = "wilson",
-    intent: Intent = Intent.VERIFICATION,
-    corpus_size: int | None = None,
-    weights: Mapping[str, float] | None = None,
-    strata: Mapping[str, str | None] | None = None,
-) -> Finding:
-    """Decide a required rate for what the claim is about.
-
-    With an estimator it PASSes where the one-sided lower bound at alpha reaches the required rate.
-    A corpus tried whole PASSes on its own rate, a part of it by the hypergeometric law, a
-    no-generalisation claim on the observed rate alone. Any other claim is plain compliance. What
-    no result could have shown is INCONCLUSIVE under verification and FAILs under smoke.
-
-    Args:
-        criterion: The criterion's name.
-        outcomes: Successes and trials of each input that was tried.
-        claim: What the verdict is about; `check_claim` admitted the design.
-        required_rate: Strictly between 0 and 1.
-        alpha: The false-compliance level; not needed where nothing is inferred.
-        rule: The rule set, for a claim that plain compliance decides.
-        intent: Verification, or a smoke run with its softer wording.
-        corpus_size: Inputs of the sampling, tried or not.
-        weights: Of each input, where the estimand is weighted.
-        strata: Of each input, where it is stratum-weighted.
-
-    >>> claim = Claim(population="finite-corpus")
-    >>> whole = {"a": (1, 1), "b": (1, 1), "c": (0, 1)}
-    >>> decide_claimed("answers", whole, claim, 0.6, corpus_size=3).decision
-    <Decision.PASS: 'PASS'>
-    """
-    counts = {name: pair for name, pair in outcomes.items() if pair[1]}
-    case = ClaimedCounts(
-        counts=counts,
-        tally=tally_of(counts),
-        claim=claim,
-        required_rate=require_open_rate("required_rate", required_rate),
-        intent=intent,
-        inputs=corpus_size,
-        weights=weights or {},
-        strata=strata or {},
-    )
-    plan = CriterionPlan(
-        criterion=criterion,
-        experiment="",
-        procedure=PROCEDURE.name,
-        rule=None,
-        decision_rule=_OBSERVED_RATE,
-        alpha=None,
-        trials=case.tally.trials,
-        threshold=Threshold(required_rate=required_rate),
-    )
-    if claim.population is PopulationClaim.NO_GENERALISATION:
-        return _describe(case).to_finding(plan)
-    if claim.population is PopulationClaim.FINITE_CORPUS:
-        whole = case.tally.trials == corpus_size
-        plan = replace(
-            plan, decision_rule=_WHOLE if whole else _PART, alpha=None if whole else alpha
-        )
-        return _conclude_corpus(case, alpha).to_finding(plan)
-    level = _require_given("alpha", alpha)
-    if claim.estimator is None:
-        return decide_compliance(
-            criterion, case.tally, required_rate, alpha=level, rule=rule, intent=intent
-        )
-    plan = replace(
-        plan,
-        procedure=COMPLIANCE.name,
-        decision_rule=f"compliance/{claim.estimator}/{claim.estimand}",
-        estimator=claim.estimator,
-        alpha=level,
-    )
-    return estimate_claim(case, level).to_finding(plan)
-
-
-def _conclude_corpus(
-    case: ClaimedCounts, alpha: float | None, planned: object = None
-) -> Conclusion:
-    k, n, N = case.tally.passed, case.tally.trials, _require_given("corpus_size", case.inputs)
+def _conclude_corpus(case: ClaimedCounts, alpha: float | None, planned: object) -> Conclusion:
+    k, n, N = case.tally.passed, case.tally.trials, case.inputs
     if any(trials > 1 for _, trials in case.counts.values()) or n > N:
         raise InvalidArgument(
             "outcomes", f"{n} trials", f"take each of the corpus's {N} inputs at most once"
         )
     if n == N:
         return _conclude_whole(case, N)
-    level = _require_given("alpha", alpha)
+    if alpha is None:
+        raise InvalidArgument("alpha", None, "be given for this claim")
     if n == 0:
         return case.conclude_nothing("")
-    design = finite_corpus_cutoff(case.required_rate, n, N, alpha=level)
+    design = finite_corpus_cutoff(case.required_rate, n, N, alpha=alpha)
     if design.cutoff is None:
         return case.conclude_nothing(
             f"at least {design.minimum_trials} of the corpus's {N} are needed"
         )
     observed = observed_status(case.tally, case.required_rate)
     decision = Decision.PASS if k >= design.cutoff else Decision.FAIL
-    limits = partial(finite_corpus_interval, k, n, N, confidence=complement(level))
+    limits = partial(finite_corpus_interval, k, n, N, confidence=complement(alpha))
     fact = f"{k} of {n} successes, {design.cutoff} needed, in {n} of the corpus's {N} inputs"
     return case.conclude(
         decision,
@@ -315,9 +213,3 @@ def _describe(case: ClaimedCounts) -> Conclusion:
         alternative=nothing,
         confidence_statement="No error rate belongs to this: nothing beyond the run is claimed.",
     )
-
-
-def _require_given(argument: str, value: T | None) -> T:
-    if value is None:
-        raise InvalidArgument(argument, None, "be given for this claim")
-    return value

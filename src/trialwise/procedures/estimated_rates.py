@@ -38,14 +38,6 @@ CountsByInput: TypeAlias = Mapping[str, tuple[int, int]]
 NOT_POSTERIOR = "It is not the probability that this verdict is wrong."
 
 
-def tally_of(counts: CountsByInput) -> Tally:
-    """All inputs together."""
-    return Tally(
-        trials=sum(trials for _, trials in counts.values()),
-        passed=sum(passed for passed, _ in counts.values()),
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedCounts:
     """The counts of one criterion by input, with what its claim needs to know of the inputs."""
@@ -55,7 +47,7 @@ class ClaimedCounts:
     claim: Claim
     required_rate: float
     intent: Intent
-    inputs: int | None
+    inputs: int
     """Inputs of the sampling, tried or not."""
     weights: Mapping[str, float]
     strata: Mapping[str, str | None]
@@ -70,7 +62,7 @@ class ClaimedCounts:
         ids = experiment.input_ids
         return cls(
             counts=tried,
-            tally=tally_of(tried),
+            tally=Tally(trials=len(counts.rows), passed=sum(row.passed for row in counts.rows)),
             claim=counts.claim,
             required_rate=required,
             intent=counts.intent,
@@ -193,18 +185,8 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
         plan: With an estimator.
         counts: All planned trials.
     """
-    alpha = plan.alpha
+    case, alpha = ClaimedCounts.of(plan, counts), plan.alpha
     assert alpha is not None
-    return estimate_claim(ClaimedCounts.of(plan, counts), alpha)
-
-
-def estimate_claim(case: ClaimedCounts, alpha: float) -> Conclusion:
-    """Decide a required rate by the estimator of a claim, whatever was planned.
-
-    Args:
-        case: The counts by input, with a claim that names an estimator.
-        alpha: The false-compliance level.
-    """
     estimator, estimand = case.claim.estimator, case.claim.estimand
     assert estimator is not None
     untried = _find_untried(case, estimator)
@@ -245,7 +227,7 @@ def _find_untried(case: ClaimedCounts, estimator: Estimator) -> str:
         if part.trials == 0:
             return f"{part.name} was not tried"
     by_input = case.claim.estimand is not TargetEstimand.STRATUM_WEIGHTED
-    missing = by_input and len(case.counts) < (case.inputs or 0)
+    missing = by_input and len(case.counts) < case.inputs
     return "not every input was tried" if missing else ""
 
 

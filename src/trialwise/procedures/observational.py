@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trialwise.model.criterion import Criterion
-from trialwise.model.evidence import Threshold
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent
@@ -42,9 +41,6 @@ class Observational(Procedure):
         return situation.start_plan(
             criterion,
             procedure=self.name,
-            rule=None,
-            decision_rule=None,
-            alpha=None,
             trials=size,
             cutoff=size,
             # Without a number of its own it is decided on whatever trials the others need.
@@ -117,16 +113,7 @@ def decide_observational(
     >>> finding.decision
     <Decision.PASS: 'PASS'>
     """
-    plan = CriterionPlan(
-        criterion=criterion,
-        experiment="",
-        procedure=PROCEDURE.name,
-        rule=None,
-        decision_rule=None,
-        alpha=None,
-        trials=tally.trials,
-        threshold=Threshold(),
-    )
+    plan = CriterionPlan(criterion=criterion, procedure=PROCEDURE.name, trials=tally.trials)
     return PROCEDURE.conclude(plan, Counts(tally=tally, intent=intent)).to_finding(plan)
 
 
@@ -135,9 +122,6 @@ def plan_measurement(criterion: Criterion, situation: Situation) -> CriterionPla
     return situation.start_plan(
         criterion,
         procedure=PROCEDURE.name,
-        rule=None,
-        decision_rule=None,
-        alpha=None,
         trials=situation.fixed_trials(criterion) or USUAL_PROBES,
         threshold=replace(situation.start_threshold(criterion), required_rate=None),
         each_input=False,

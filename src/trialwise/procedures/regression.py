@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from trialwise.decimals import settled
 from trialwise.model.criterion import Criterion, Origin
-from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Threshold
+from trialwise.model.evidence import CutoffEvidence, PValue, StopReason
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Design, Finding, Intent, ObservedRate
@@ -227,7 +227,6 @@ def decide_regression(
     design = _design(baseline, size, alpha, rule)
     plan = CriterionPlan(
         criterion=criterion,
-        experiment="",
         procedure=PROCEDURE.name,
         rule=rule,
         decision_rule=DECISION_RULES[rule],
@@ -235,7 +234,6 @@ def decide_regression(
         trials=size,
         cutoff=design.cutoff,
         design=design,
-        threshold=Threshold(),
     )
     if design.refusal is not None:
         return _conclude(plan, tally, design, intent).to_finding(plan)

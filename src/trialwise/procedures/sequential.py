@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, cast
 
 from trialwise.decimals import complement
 from trialwise.documents.numbers import as_percent
-from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
-from trialwise.model.evidence import Note, NoteKind, SequentialEvidence, Threshold
+from trialwise.model.evidence import Note, NoteKind, SequentialEvidence
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
@@ -84,7 +83,6 @@ class Sequential(Procedure):
         return situation.start_plan(
             criterion,
             procedure=self.name,
-            rule=None,
             decision_rule=f"sequential/{design.method}",
             alpha=criterion.alpha,
             beta=criterion.beta,
@@ -103,8 +101,7 @@ class Sequential(Procedure):
         errs, so a plan with a judge's errors has none (`planning.criterion_plans`).
         """
         if plan.stops_early:
-            stopped = counts.decision is not None
-            return _conclude(plan, counts.tally, stopped=stopped, intent=counts.intent)
+            return _conclude(plan, counts.tally, counts.intent)
         return super().decide(plan, counts)
 
     def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
@@ -158,55 +155,9 @@ class Sequential(Procedure):
 PROCEDURE = Sequential()
 
 
-def decide_sequential(
-    criterion: str,
-    tally: Tally,
-    design: SequentialDesign,
-    *,
-    stopped: bool,
-    intent: Intent = Intent.VERIFICATION,
-) -> Finding:
-    """Read the verdict of a sequential design off the counts at which its stream ended.
-
-    The boundaries decide. A run that ended before they did is INCONCLUSIVE, and its interval is one
-    that holds whatever ended it; where the design itself stopped, interval and estimate account
-    for the stopping. Both error rates are the design's own, computed and not nominal.
-
-    Args:
-        criterion: The criterion's name.
-        tally: The counts up to the stop, no trial beyond it.
-        design: What the run was planned with.
-        stopped: Whether the design ended the stream, at a boundary or at its cap; False where a
-            budget, an abort or an interrupt came first.
-        intent: Kept on the finding; it softens the wording.
-
-    >>> design = SequentialDesign.optimal(0.90, 0.80, cap=50)
-    >>> finding = decide_sequential("answers", Tally(trials=13, passed=13), design, stopped=True)
-    >>> finding.decision, finding.decision_rule
-    (<Decision.PASS: 'PASS'>, 'sequential/optimal')
-    """
-    plan = CriterionPlan(
-        criterion=criterion,
-        experiment="",
-        procedure=PROCEDURE.name,
-        rule=None,
-        decision_rule=f"sequential/{design.method}",
-        alpha=design.alpha,
-        beta=design.beta,
-        trials=design.cap,
-        design=design,
-        stops_early=True,
-        threshold=Threshold(required_rate=design.p0, alternative_rate=design.p1),
-    )
-    return _conclude(plan, tally, stopped=stopped, intent=intent).to_finding(plan)
-
-
-def _conclude(plan: CriterionPlan, tally: Tally, *, stopped: bool, intent: Intent) -> Conclusion:
+def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> Conclusion:
     design = cast("SequentialDesign", plan.design)
     verdict = design.decide(tally.trials, tally.failed)
-    if stopped and verdict is None:
-        allowed = f"be False: the design has not decided after {tally.trials} trials"
-        raise InvalidArgument("stopped", stopped, allowed)
     decision = verdict or Decision.INCONCLUSIVE
     good = design.operating_characteristic(design.p0)
     bad = design.operating_characteristic(design.p1)

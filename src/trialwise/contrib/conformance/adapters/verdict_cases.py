@@ -10,7 +10,6 @@ from trialwise.contrib.conformance.adapters.latency_cases import sequence
 from trialwise.contrib.conformance.adapters.rate_cases import level
 from trialwise.contrib.conformance.field_comparison import Difference
 from trialwise.contrib.conformance.reference_cases import Case
-from trialwise.model.evidence import Threshold
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import (
@@ -22,7 +21,7 @@ from trialwise.model.verdict import (
     LatencyFinding,
     Verdict,
 )
-from trialwise.procedures.compliance import decide_compliance, decide_rate
+from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
 from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
 from trialwise.procedures.observational import decide_observational
@@ -93,13 +92,9 @@ def composite_verdict(case: Case) -> dict[str, Any]:
         Finding(
             plan=CriterionPlan(
                 criterion=entry["criterion_id"],
-                experiment="",
                 procedure=entry["procedure"] or "OBSERVATIONAL",
-                rule=None,
-                decision_rule=None,
                 alpha=entry["alpha"],
                 trials=0,
-                threshold=Threshold(),
             ),
             decision=Decision(entry["verdict"]),
             tally=Tally(trials=0, passed=0),
@@ -262,7 +257,9 @@ def _inferential(name: str, entry: Mapping[str, Any], rule: Rule) -> tuple[Findi
             planned_trials=entry["n_attempted"],
         )
     else:
-        finding = decide_rate(name, tally, entry["p_req"], alpha=level(entry), rule=rule)
+        finding = decide_compliance(
+            name, tally, entry["p_req"], alpha=level(entry), rule=rule, planned_trials=0
+        )
     fields = {
         "n_c": trials,
         "r_obs": share,

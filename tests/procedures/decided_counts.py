@@ -1,0 +1,124 @@
+"""Findings of counts that no run made, by the same route that a run's counts take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from trialwise.model.claim import Claim, PopulationClaim, SamplingMode
+from trialwise.model.evidence import Threshold
+from trialwise.model.plan import CriterionPlan, ExperimentPlan
+from trialwise.model.tally import Tally
+from trialwise.model.trial import CheckResult, Outcome, Trial
+from trialwise.model.verdict import Decision, Finding, Intent
+from trialwise.procedures.base import Counts
+from trialwise.procedures.compliance import decide_compliance
+from trialwise.procedures.deciding.trial_rows import Row
+from trialwise.procedures.registry import find_procedure
+from trialwise.stats.result_types import Rule
+from trialwise.stats.sequential.design import SequentialDesign
+
+PASSED = Outcome(criterion="c", result=CheckResult.ok())
+FAILED = Outcome(criterion="c", result=CheckResult.fail("no"))
+
+
+def decide_sequential(
+    criterion: str,
+    tally: Tally,
+    design: SequentialDesign,
+    *,
+    claimed: Decision | None = None,
+    intent: Intent = Intent.VERIFICATION,
+) -> Finding:
+    """What a sequential design says of the counts at which its stream ended."""
+    plan = CriterionPlan(
+        criterion=criterion,
+        procedure="SEQUENTIAL",
+        decision_rule=f"sequential/{design.method}",
+        alpha=design.alpha,
+        beta=design.beta,
+        trials=design.cap,
+        design=design,
+        stops_early=True,
+        threshold=Threshold(required_rate=design.p0, alternative_rate=design.p1),
+    )
+    counts = Counts(tally=tally, decision=claimed, intent=intent)
+    return find_procedure(plan.procedure).decide(plan, counts).to_finding(plan)
+
+
+def decide_claimed(
+    criterion: str,
+    outcomes: Mapping[str, tuple[int, int]],
+    claim: Claim,
+    required_rate: float,
+    *,
+    alpha: float | None = 0.05,
+    rule: Rule = "wilson",
+    intent: Intent = Intent.VERIFICATION,
+    corpus_size: int | None = None,
+    weights: Mapping[str, float] | None = None,
+    strata: Mapping[str, str | None] | None = None,
+) -> Finding:
+    """What a claim's own rule says of successes and trials by input."""
+    rows = [
+        Row(Trial(experiment="", index=0, input_id=name, seed=0, outcomes=()), outcome)
+        for name, (passed, trials) in outcomes.items()
+        for outcome in [PASSED] * passed + [FAILED] * (trials - passed)
+    ]
+    tally = Tally(trials=len(rows), passed=sum(row.passed for row in rows))
+    counts = Counts(
+        tally=tally,
+        intent=intent,
+        claim=claim,
+        experiment=_experiment(outcomes, corpus_size, weights or {}, strata or {}),
+        rows=rows,
+    )
+    plan = CriterionPlan(
+        criterion=criterion,
+        procedure="CORPUS",
+        decision_rule="no-generalisation/observed-rate",
+        trials=tally.trials,
+        threshold=Threshold(required_rate=required_rate),
+    )
+    if claim.population is PopulationClaim.FINITE_CORPUS:
+        whole = tally.trials == corpus_size
+        name = "exact-rate" if whole else "hypergeometric"
+        plan = replace(plan, decision_rule=f"finite-corpus/{name}", alpha=None if whole else alpha)
+    elif claim.population is not PopulationClaim.NO_GENERALISATION:
+        assert alpha is not None
+        if claim.estimator is None:
+            return decide_compliance(
+                criterion, tally, required_rate, alpha=alpha, rule=rule, intent=intent
+            )
+        plan = replace(
+            plan,
+            procedure="COMPLIANCE",
+            decision_rule=f"compliance/{claim.estimator}/{claim.estimand}",
+            estimator=claim.estimator,
+            alpha=alpha,
+        )
+    return find_procedure(plan.procedure).conclude(plan, counts).to_finding(plan)
+
+
+def _experiment(
+    outcomes: Mapping[str, tuple[int, int]],
+    size: int | None,
+    weights: Mapping[str, float],
+    strata: Mapping[str, str | None],
+) -> ExperimentPlan:
+    size = len(outcomes) if size is None else size
+    more = [f"untried {place}" for place in range(len(outcomes), size)]
+    ids = dict.fromkeys((*weights, *strata, *outcomes, *more))
+    names = tuple(ids)[: max(size, len(weights), len(strata))]
+    return ExperimentPlan(
+        name="",
+        identifier="",
+        fingerprint="",
+        input_ids=names,
+        repetitions=(1,) * len(names),
+        weights=tuple(weights[name] for name in names) if weights else (),
+        strata=tuple(strata[name] for name in names) if strata else (),
+        trials=len(names),
+        draw="balanced",
+        sampling_mode=SamplingMode.WITHOUT_REPLACEMENT,
+    )
