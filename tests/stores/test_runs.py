@@ -214,7 +214,7 @@ def test_no_contract_leaves_the_folder(name: str) -> None:
         store = RunStore(Path(folder) / "deep" / "store")
         with store.create(replace(PLAN, contract=name), NOW) as run:
             assert Path(folder) / "deep" / "store" / "runs" == run.path.parent
-        assert name == store.latest(name, unfinished=True).plan.contract
+        assert name == store.open(store.list()[0].run_id).plan.contract
 
 
 # --- Several runs -----------------------------------------------------------------------------
@@ -243,8 +243,8 @@ def test_runs_are_listed_newest_first_without_their_journals(store: RunStore) ->
     assert NOW + timedelta(seconds=0.4) == listed[1].started_at
 
 
-def test_the_latest_is_of_a_contract_and_judged_or_unfinished(store: RunStore) -> None:
-    """So that a report shows a verdict and a resumption finds what to resume."""
+def test_the_latest_is_of_a_contract_and_decided(store: RunStore) -> None:
+    """So that a report shows a verdict; the list tells what a resumption finds."""
     first = run_at(store, 0, None)
     second = run_at(store, 1, VERDICT)
     third = run_at(store, 2, INTERRUPTED, contract="other")
@@ -252,8 +252,7 @@ def test_the_latest_is_of_a_contract_and_judged_or_unfinished(store: RunStore) -
 
     assert third == store.latest().run_id
     assert second == store.latest("support-agent").run_id
-    assert fourth == store.latest(unfinished=True).run_id
-    assert first == store.latest("support-agent", unfinished=True).run_id
+    assert [fourth, third, first] == [one.run_id for one in store.list() if one.is_unfinished]
     with pytest.raises(RunNotFound, match="no run with a verdict of 'none' is kept"):
         store.latest("none")
 
@@ -262,8 +261,8 @@ def test_a_missing_run_is_told_what_is_near(store: RunStore) -> None:
     """A slip of the finger, a part of the name, or nothing at all."""
     with pytest.raises(RunNotFound, match="no run is kept here; is this the project's folder"):
         store.open("2026")
-    with pytest.raises(RunNotFound, match="no unfinished run is kept here"):
-        store.latest(unfinished=True)
+    with pytest.raises(RunNotFound, match="no run with a verdict is kept here"):
+        store.latest()
     name = run_at(store, 0, VERDICT)
     run_at(store, 9, VERDICT, contract="another")
 
@@ -289,7 +288,8 @@ def test_a_damaged_plan_is_listed_as_such(store: RunStore, killed: StoredRun) ->
         assert store.list()[1].damage
         with pytest.raises(TrialwiseError, match=message):
             _ = store.open(killed.run_id).plan
-        assert store.resumable(PLAN) is None
+        with pytest.raises(TrialwiseError):
+            store.resume(killed.run_id, PLAN)
     content = json.loads((store.latest().path / "plan.json").read_text(encoding="utf-8"))
     content["plan"]["criteria"][1]["alpha"] = "5 %"
     (killed.path / "plan.json").write_text(json.dumps(content), encoding="utf-8")
@@ -303,17 +303,14 @@ def test_a_damaged_plan_is_listed_as_such(store: RunStore, killed: StoredRun) ->
 def test_a_killed_run_goes_on_where_it_stopped(store: RunStore, killed: StoredRun) -> None:
     """With another pace and budget, which the record names."""
     plan = replace(PLAN, options=RunOptions(concurrency=4, budget=Budget(usd=1.0)))
-    run = store.resumable(plan)
 
-    assert run is not None
-    with run:
+    with store.resume(killed.run_id, plan) as run:
         assert (killed.run_id, NOW, 3) == (run.run_id, run.started_at, len(run.trials()))
         add(run, trial(3))
         run.write_record(VERDICT)
     record = store.load(killed.run_id)
     assert [0, 1, 2, 3] == [one.index for one in record.trials]
     assert plan == record.plan
-    assert store.resumable(plan) is None
     with pytest.raises(RunNotFound, match="is finished"):
         store.resume(killed.run_id, plan)
 
@@ -332,12 +329,14 @@ def test_a_killed_run_goes_on_where_it_stopped(store: RunStore, killed: StoredRu
 def test_only_what_is_undecided_goes_on(store: RunStore, verdict: Verdict, goes_on: bool) -> None:
     """A verdict that was reached is not tried again until it suits."""
     name = run_at(store, 0, verdict)
-    found = store.resumable(PLAN)
 
-    assert goes_on is (found is not None)
-    if found is not None:
-        found.close()
-        assert name == found.run_id
+    assert goes_on is store.list()[0].is_unfinished
+    if goes_on:
+        with store.resume(name, PLAN) as found:
+            assert name == found.run_id
+    else:
+        with pytest.raises(RunNotFound, match="is finished"):
+            store.resume(name, PLAN)
 
 
 def test_another_plan_does_not_go_on(store: RunStore, killed: StoredRun) -> None:
@@ -345,7 +344,6 @@ def test_another_plan_does_not_go_on(store: RunStore, killed: StoredRun) -> None
     before = (killed.path / "journal.jsonl").read_bytes()
     other = replace(PLAN, seed=8, experiments=(replace(experiment("inputs"), fingerprint="f2"),))
 
-    assert store.resumable(other) is None
     with pytest.raises(RunNotFound, match=r"What differs: seed \(seed: 7 there, 8 here\); inputs"):
         store.resume(killed.run_id, other)
     assert before == (killed.path / "journal.jsonl").read_bytes()
@@ -353,15 +351,14 @@ def test_another_plan_does_not_go_on(store: RunStore, killed: StoredRun) -> None
 
 
 def test_a_run_that_is_held_is_left_alone(store: RunStore, killed: StoredRun) -> None:
-    """By name it is refused; otherwise the next older one is taken, or none."""
+    """It is refused, and an older one can be resumed beside it, once."""
     with store.create(PLAN, NOW + timedelta(hours=1)) as running:
         with pytest.raises(JournalInUse, match="another run"):
             store.resume(running.run_id, PLAN)
-        found = store.resumable(PLAN)
-        assert found is not None
-        with found:
+        with store.resume(killed.run_id, PLAN) as found:
             assert killed.run_id == found.run_id
-            assert store.resumable(PLAN) is None
+            with pytest.raises(JournalInUse, match="another run"):
+                store.resume(killed.run_id, PLAN)
 
 
 # --- Damage -----------------------------------------------------------------------------------
@@ -564,7 +561,8 @@ KILLED = """
 from datetime import UTC, datetime
 from trialwise.stores.runs import RunStore
 store = RunStore(Path(sys.argv[1]))
-run = store.resumable(PLAN) or store.create(PLAN, datetime.now(UTC))
+there = store.list()
+run = store.resume(there[0].run_id, PLAN) if there else store.create(PLAN, datetime.now(UTC))
 for index in range(len(run.trials()), 100_000):
     run.journal.append(TRIAL.to_dict() | {"i": index, "x": "inputs"})
     print(index, flush=True)

@@ -9,14 +9,7 @@ from typing import Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import (
-    choose,
-    load,
-    option_changes,
-    selection,
-    size_changes,
-    size_options,
-)
+from trialwise.cli.selecting import choose_sized, load, selection, size_options
 
 
 @click.command("check")
@@ -49,11 +42,7 @@ def command(
 
     suite = load(file)
     space = Workspace(store=suite.runs_folder, baselines=suite.baselines_folder)
-    wanted = [
-        (size_changes(one.contract, given), option_changes(one.options, given))
-        for one in choose(suite, names, tags)
-    ]
-    prepared = prepare_runs(wanted, space)
+    prepared = prepare_runs(choose_sized(suite, names, tags, given), space)
     if as_json:
         plans = [
             {

@@ -9,14 +9,7 @@ from typing import Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import (
-    choose,
-    load,
-    option_changes,
-    selection,
-    size_changes,
-    size_options,
-)
+from trialwise.cli.selecting import choose_sized, load, selection, size_options
 
 
 @click.command("measure")
@@ -40,16 +33,13 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
     from trialwise.runtime.measuring import measure
 
     suite = load(file)
-    chosen = choose(suite, names, tags)
+    chosen = choose_sized(suite, names, tags, given)
     if given["identifier"] and len(chosen) > 1:
         raise click.UsageError("--identifier names one baseline: choose one contract")
-    for one in chosen:
-        options = option_changes(one.options, given)
-        if options.trials is None:
-            options = replace(options, max_trials=None)
+    for contract, options in chosen:
         done = measure(
-            size_changes(one.contract, given),
-            options=options,
+            contract,
+            options=options if options.trials else replace(options, max_trials=None),
             identifier=given["identifier"],
             valid_days=given["valid_days"],
             grace_days=given["grace_days"],
@@ -63,5 +53,5 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
             f"{name} {found.passed} of {found.trials}"
             for name, found in done.baseline.criteria.items()
         )
-        click.echo(f"{one.name}: {rates}; wrote {done.path}")
+        click.echo(f"{contract.name}: {rates}; wrote {done.path}")
     return ExitCode.PASS

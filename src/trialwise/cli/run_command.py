@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,17 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import (
-    choose,
-    load,
-    option_changes,
-    selection,
-    size_changes,
-    size_options,
-)
+from trialwise.cli.selecting import choose_sized, load, selection, size_options
 
 if TYPE_CHECKING:
-    from trialwise.engine.run_events import Listener
     from trialwise.model.run import RunRecord
     from trialwise.runtime.preparing import PreparedRun
     from trialwise.runtime.workspace import Workspace
@@ -71,16 +62,21 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
       trialwise run --resume
     """
     from trialwise.runtime.preparing import prepare_runs
+    from trialwise.runtime.workspace import Workspace
 
     _check_outputs(given["outputs"])
     if given["record"] is not None and given["replay"] is not None:
         raise click.UsageError("--record and --replay exclude each other")
     suite = load(file, without_services=given["replay"] is not None)
-    space = _workspace(suite, given)
-    wanted = [
-        (size_changes(one.contract, given), option_changes(one.options, given))
-        for one in choose(suite, names, tags)
-    ]
+    resume = given["resume"]
+    space = Workspace.open(
+        suite.runs_folder,
+        suite.baselines_folder,
+        resume=False if resume is None else resume or True,
+        progress=not given["quiet"],
+        redact=suite.redaction,
+    )
+    wanted = choose_sized(suite, names, tags, given)
     prepared = _with_recording(prepare_runs(wanted, space), given)
     if not given["quiet"]:
         _announce(suite, prepared)
@@ -100,27 +96,6 @@ def _check_outputs(paths: Sequence[Path]) -> None:
 
         for path in paths:
             match_format(path)
-
-
-def _workspace(suite: Suite, given: dict[str, Any]) -> Workspace:
-    from trialwise.runtime.workspace import Workspace
-
-    resume = given["resume"]
-    return Workspace(
-        store=suite.runs_folder,
-        baselines=suite.baselines_folder,
-        resume=False if resume is None else resume or True,
-        listeners=() if given["quiet"] else _progress(),
-        redact=suite.redaction,
-    )
-
-
-def _progress() -> tuple[Listener, ...]:
-    from trialwise.renderers.capabilities import read_capabilities
-    from trialwise.renderers.progress import open_progress
-
-    shown = open_progress(sys.stderr, capabilities=read_capabilities(sys.stderr))
-    return () if shown is None else (shown,)
 
 
 def _announce(suite: Suite, prepared: Sequence[PreparedRun]) -> None:
@@ -183,8 +158,9 @@ def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code:
     """Write the reports and say the verdict; what could not be written, in words."""
     if not records:
         return []
-    from trialwise.cli.printing import near
+    from trialwise.cli.printing import near, output_of, say
     from trialwise.reports.report_files import ReportNotWritten, render_report, write_report
+    from trialwise.runtime.result import render_summary
 
     locations = {
         record.run_id: near(suite.runs_folder / "runs" / record.run_id) for record in records
@@ -220,21 +196,8 @@ def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code:
     if given["as_json"]:
         click.echo(render_report(records, "json", **known), nl=False)
         return troubles
-    _print_summary(records, written or [*locations.values()], transparent=given["transparent"])
-    return troubles
-
-
-def _print_summary(
-    records: Sequence[RunRecord], reports: Sequence[str], *, transparent: bool
-) -> None:
-    from trialwise.pages.results import describe_verdicts
-    from trialwise.renderers.capabilities import read_capabilities
-    from trialwise.renderers.results_text import render_results
-
-    if transparent:
-        from trialwise.reports.report_files import render_report
-
+    if given["transparent"]:
         click.echo(render_report(records, "transparent"))
-    results = describe_verdicts([record.verdict for record in records])
-    able = read_capabilities(sys.stdout)
-    click.echo(render_results(results, capabilities=able, reports=reports), nl=False)
+    verdicts = [record.verdict for record in records]
+    say(render_summary(verdicts, output_of(), written or [*locations.values()]))
+    return troubles

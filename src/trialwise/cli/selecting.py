@@ -136,7 +136,17 @@ def _by_name(suite: Suite) -> dict[str, set[str]]:
     return shared | own
 
 
-def size_changes(contract: Contract, given: dict[str, Any]) -> Contract:
+def choose_sized(
+    suite: Suite, names: Iterable[str], tags: Iterable[str], given: dict[str, Any]
+) -> list[tuple[Contract, RunOptions]]:
+    """The chosen contracts and their options, with what the command line changes about both."""
+    return [
+        (_change_size(one.contract, given), _change_options(one.options, given))
+        for one in choose(suite, names, tags)
+    ]
+
+
+def _change_size(contract: Contract, given: dict[str, Any]) -> Contract:
     """A contract whose criteria take the size of the command line, not their own."""
     if all(given.get(_parameter(size)) is None for size in ("trials", "max-trials")):
         return contract
@@ -145,7 +155,7 @@ def size_changes(contract: Contract, given: dict[str, Any]) -> Contract:
     )
 
 
-def option_changes(options: RunOptions, given: dict[str, Any]) -> RunOptions:
+def _change_options(options: RunOptions, given: dict[str, Any]) -> RunOptions:
     """A contract's options with what the command line says instead."""
     changes: dict[str, Any] = {}
     limits: dict[str, Any] = {}

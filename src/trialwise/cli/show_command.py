@@ -92,11 +92,9 @@ def _render(
             )
             for record in records
         )
-    from trialwise.pages.results import describe_verdicts
-    from trialwise.renderers.results_text import render_results
+    from trialwise.runtime.result import render_summary
 
-    results = describe_verdicts([record.verdict for record in records])
-    return render_results(results, capabilities=able, reports=folders)
+    return render_summary([record.verdict for record in records], able, folders)
 
 
 def _verify(stored: Sequence[StoredRun], given: dict[str, Any]) -> int:

@@ -155,14 +155,7 @@ def compare(
     question = ComparisonQuestion(confidence=confidence, correction=correction, margin=margin)
     chosen = options_of(options, settings)
     contracts = _alike(contract_a, contract_b, inputs)
-    space = Workspace.open(
-        store=store,
-        baselines="baselines",
-        resume=False,
-        progress=progress,
-        listener=None,
-        redact=redact,
-    )
+    space = Workspace.open(store, progress=progress, redact=redact)
     plans = _plans(contracts, chosen, question)
     with ExitStack() as stack:
         now = space.clock.now()
@@ -339,20 +332,15 @@ def _run(
     ]
 
     def side(place: int) -> SidePlan:
-        stored = kept[place]
-        # The two advance together, so that the progress of one is that of both.
-        heard = space if space.listeners and place == 0 else None
+        arguments = space.driver_arguments(kept[place])
+        if place == 1:
+            # The two advance together, so that the progress of one is that of both.
+            arguments["listener"] = None
         return SidePlan(
             plan=plans[place],
             contract=contracts[place],
             service=services[place],
-            arguments={
-                "log": None if stored is None else stored.journal,
-                "listener": heard,
-                "clock": space.clock,
-                "run_id": "" if stored is None else stored.run_id,
-                "redact": space.redact,
-            },
+            arguments=arguments,
         )
 
     try:

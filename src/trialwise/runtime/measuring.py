@@ -80,12 +80,7 @@ def measure(
 
     whole = contract if inputs is None else contract.with_inputs(inputs)
     space = Workspace.open(
-        store=store,
-        baselines=baselines,
-        resume=resume,
-        progress=progress,
-        listener=listener,
-        redact=redact,
+        store, baselines, resume=resume, progress=progress, listener=listener, redact=redact
     )
     prepared = prepare_run(whole, options_of(options, settings), space, measuring=True)
     # Found out before the trials are paid for.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -14,6 +14,7 @@ from trialwise.pages.suite_totals import SuiteEnvelope, bound_suite_errors
 from trialwise.procedures.composite import combine
 
 if TYPE_CHECKING:
+    from trialwise.renderers.capabilities import Capabilities
     from trialwise.runtime.frames import Library, RunFrame
 
 
@@ -54,12 +55,13 @@ class Result:
     def show(self, *, transparent: bool = False, stream: TextIO | None = None) -> None:
         """Print the summary, or the full statistical analysis."""
         out = sys.stdout if stream is None else stream
-        if transparent:
-            from trialwise.renderers.capabilities import read_capabilities
+        from trialwise.renderers.capabilities import read_capabilities
 
+        if transparent:
             out.write(self.transparent(unicode=read_capabilities(out).unicode))
         else:
-            out.write(_summary([self.verdict], out, self.path))
+            reports = () if self.path is None else (str(self.path),)
+            out.write(render_summary([self.verdict], read_capabilities(out), reports))
 
     def transparent(self, *, unicode: bool = True) -> str:
         """The full statistical analysis as text."""
@@ -118,8 +120,11 @@ class SuiteResult:
 
     def show(self, *, stream: TextIO | None = None) -> None:
         """Print the summary of every contract and of the suite."""
+        from trialwise.renderers.capabilities import read_capabilities
+
         out = sys.stdout if stream is None else stream
-        out.write(_summary([one.verdict for one in self.results.values()], out, None))
+        verdicts = [one.verdict for one in self.results.values()]
+        out.write(render_summary(verdicts, read_capabilities(out)))
 
     def to_dict(self) -> dict[str, Any]:
         """Every contract's verdict as plain values, fit for JSON."""
@@ -139,11 +144,17 @@ class SuiteResult:
         return render_fragment(summarize_suite([one.record for one in self.results.values()]))
 
 
-def _summary(verdicts: list[Verdict], stream: TextIO, path: Path | None) -> str:
+def render_summary(
+    verdicts: Sequence[Verdict], able: Capabilities, reports: Sequence[str] = ()
+) -> str:
+    """The verdicts of a suite as text: a line for each criterion, and what needs attention.
+
+    Args:
+        verdicts: One for each contract.
+        able: What the stream can do.
+        reports: Where more is to be read.
+    """
     from trialwise.pages.results import describe_verdicts
-    from trialwise.renderers.capabilities import read_capabilities
     from trialwise.renderers.results_text import render_results
 
-    reports = () if path is None else (str(path),)
-    results = describe_verdicts(verdicts)
-    return render_results(results, capabilities=read_capabilities(stream), reports=reports)
+    return render_results(describe_verdicts(verdicts), capabilities=able, reports=reports)

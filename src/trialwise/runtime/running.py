@@ -56,12 +56,7 @@ def run(
     """
     whole = contract if inputs is None else contract.with_inputs(inputs)
     space = Workspace.open(
-        store=store,
-        baselines=baselines,
-        resume=resume,
-        progress=progress,
-        listener=listener,
-        redact=redact,
+        store, baselines, resume=resume, progress=progress, listener=listener, redact=redact
     )
     return run_prepared(prepare_run(whole, options_of(options, settings), space), space)
 

@@ -15,13 +15,31 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias, TypedDict, Unpack
 
 if TYPE_CHECKING:
-    from trialwise.procedures.sizing.sizing_plans import Plan, Prices
+    from trialwise.procedures.sizing.sizing_plans import Plan
 
 
 Format: TypeAlias = Literal["text", "json", "html", "svg"]
+
+
+class EstimateSettings(TypedDict, total=False):
+    """What every question may be given."""
+
+    confidence: float
+    """1 − alpha, or the confidence of the interval; 0.95 by default."""
+    trial_usd: float | None
+    """What a trial costs, in US dollars."""
+    trial_s: float | None
+    """How long a trial takes, in seconds."""
+
+
+class TestSettings(EstimateSettings, total=False):
+    """What every question about a test may be given."""
+
+    power: float
+    """1 − beta; 0.80 by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,33 +105,27 @@ def plan(
     rate: float,
     *,
     alternative: float | None = None,
-    confidence: float = 0.95,
-    power: float = 0.80,
     max_trials: int | None = None,
     batch: int = 1,
     criteria: int = 1,
     correction: str = "none",
     concurrency: int = 1,
-    trial_usd: float | None = None,
-    trial_s: float | None = None,
     before_search: Callable[[int], None] | None = None,
+    **settings: Unpack[TestSettings],
 ) -> SizingAnswer:
     """What does it take to show that a rate is met, if the test may stop early?
 
     Args:
         rate: The required rate.
         alternative: The bad rate to tell it from; by default 10 points lower, and at least 1 %.
-        confidence: 1 − alpha.
-        power: 1 − beta.
         max_trials: Upper limit on trials; by default twice the exact fixed sample.
         batch: Decide after every so many trials.
         criteria: How many criteria are decided on the same trials.
         correction: How the criteria share alpha: "none" or "bonferroni".
         concurrency: How many trials may run at once.
-        trial_usd: What a trial costs, in US dollars.
-        trial_s: How long a trial takes, in seconds.
         before_search: Is given the upper limit on trials before designs are searched for. With
             more than a thousand trials the search takes a while.
+        settings: The fields of `TestSettings`.
     """
     from trialwise.procedures.sizing import sizing_plans as sizing
     from trialwise.stores.designs import FileDesignCache
@@ -122,14 +134,12 @@ def plan(
     question = sizing.SequentialQuestion(
         required_rate=rate,
         alternative_rate=usual if alternative is None else alternative,
-        confidence=confidence,
-        power=power,
         max_trials=max_trials,
         batch=batch,
         criteria=criteria,
         correction=sizing.Correction(correction),
         concurrency=concurrency,
-        prices=_prices(trial_usd, trial_s),
+        **_read_settings(settings),
     )
     if before_search is not None:
         before_search(sizing.resolved_max_trials(question))
@@ -141,10 +151,7 @@ def plan_compliance(
     *,
     better: float | None = None,
     trials: int | None = None,
-    confidence: float = 0.95,
-    power: float = 0.80,
-    trial_usd: float | None = None,
-    trial_s: float | None = None,
+    **settings: Unpack[TestSettings],
 ) -> SizingAnswer:
     """How many trials, fixed beforehand, show that a rate is met?
 
@@ -152,10 +159,7 @@ def plan_compliance(
         rate: The required rate.
         better: The true rate that you hope for; by default midway from `rate` to 100 %.
         trials: Says what this many trials would do.
-        confidence: 1 − alpha.
-        power: 1 − beta.
-        trial_usd: What a trial costs, in US dollars.
-        trial_s: How long a trial takes, in seconds.
+        settings: The fields of `TestSettings`.
     """
     from trialwise.procedures.sizing import sizing_plans as sizing
 
@@ -163,10 +167,8 @@ def plan_compliance(
     question = sizing.ComplianceQuestion(
         required_rate=rate,
         better_rate=usual if better is None else better,
-        confidence=confidence,
-        power=power,
         trials=trials,
-        prices=_prices(trial_usd, trial_s),
+        **_read_settings(settings),
     )
     return SizingAnswer(sizing.plan_compliance(question))
 
@@ -176,10 +178,7 @@ def plan_regression(
     *,
     drop: float = 0.05,
     trials: int | None = None,
-    confidence: float = 0.95,
-    power: float = 0.80,
-    trial_usd: float | None = None,
-    trial_s: float | None = None,
+    **settings: Unpack[TestSettings],
 ) -> SizingAnswer:
     """How many trials see a drop from a measured baseline?
 
@@ -187,10 +186,7 @@ def plan_regression(
         baseline: Its successes and its trials, such as (951, 1000).
         drop: The drop to see.
         trials: Says what this many trials would do.
-        confidence: 1 − alpha.
-        power: 1 − beta.
-        trial_usd: What a trial costs, in US dollars.
-        trial_s: How long a trial takes, in seconds.
+        settings: The fields of `TestSettings`.
     """
     from trialwise.procedures.sizing import sizing_plans as sizing
 
@@ -198,10 +194,8 @@ def plan_regression(
         baseline_successes=baseline[0],
         baseline_trials=baseline[1],
         drop=drop,
-        confidence=confidence,
-        power=power,
         trials=trials,
-        prices=_prices(trial_usd, trial_s),
+        **_read_settings(settings),
     )
     return SizingAnswer(sizing.plan_regression(question))
 
@@ -214,9 +208,7 @@ def plan_latency(
     limited: bool = False,
     limit_s: float | None = None,
     success_rate: float = 1.0,
-    confidence: float = 0.95,
-    trial_usd: float | None = None,
-    trial_s: float | None = None,
+    **settings: Unpack[EstimateSettings],
 ) -> SizingAnswer:
     """What does a claim about latency percentiles take?
 
@@ -227,9 +219,7 @@ def plan_latency(
         limited: Whether an explicit limit is to be shown.
         limit_s: That limit in seconds, if it is known; the answer does not depend on it.
         success_rate: The share of trials that will succeed; only those have a latency.
-        confidence: 1 − alpha.
-        trial_usd: What a trial costs, in US dollars.
-        trial_s: How long a trial takes, in seconds.
+        settings: The fields of `EstimateSettings`.
     """
     from trialwise.procedures.sizing import sizing_plans as sizing
 
@@ -240,20 +230,13 @@ def plan_latency(
         limited=limited or limit_s is not None,
         limit_s=limit_s,
         success_rate=success_rate,
-        confidence=confidence,
-        prices=_prices(trial_usd, trial_s),
+        **_read_settings(settings),
     )
     return SizingAnswer(sizing.plan_latency(question))
 
 
 def plan_precision(
-    rate: float,
-    *,
-    margin: float,
-    trials: int | None = None,
-    confidence: float = 0.95,
-    trial_usd: float | None = None,
-    trial_s: float | None = None,
+    rate: float, *, margin: float, trials: int | None = None, **settings: Unpack[EstimateSettings]
 ) -> SizingAnswer:
     """How many trials estimate a rate to within a margin?
 
@@ -261,18 +244,12 @@ def plan_precision(
         rate: The rate that you expect.
         margin: Half the width of the interval.
         trials: Says what this many trials would do.
-        confidence: Of the interval.
-        trial_usd: What a trial costs, in US dollars.
-        trial_s: How long a trial takes, in seconds.
+        settings: The fields of `EstimateSettings`.
     """
     from trialwise.procedures.sizing import sizing_plans as sizing
 
     question = sizing.PrecisionQuestion(
-        rate=rate,
-        margin=margin,
-        confidence=confidence,
-        trials=trials,
-        prices=_prices(trial_usd, trial_s),
+        rate=rate, margin=margin, trials=trials, **_read_settings(settings)
     )
     return SizingAnswer(sizing.plan_precision(question))
 
@@ -284,10 +261,7 @@ def plan_compare(
     pairs: int | None = None,
     discordance: float | None = None,
     two_sided: bool = False,
-    confidence: float = 0.95,
-    power: float = 0.80,
-    trial_usd: float | None = None,
-    trial_s: float | None = None,
+    **settings: Unpack[TestSettings],
 ) -> SizingAnswer:
     """How many inputs tell two variants apart?
 
@@ -297,10 +271,7 @@ def plan_compare(
         pairs: Says what this many pairs would do.
         discordance: The share of inputs on which exactly one passes; by default what is possible.
         two_sided: Whether to look for a difference either way.
-        confidence: 1 − alpha.
-        power: 1 − beta.
-        trial_usd: What a trial costs, in US dollars.
-        trial_s: How long a trial takes, in seconds.
+        settings: The fields of `TestSettings`.
     """
     from trialwise.procedures.sizing import sizing_plans as sizing
 
@@ -308,16 +279,17 @@ def plan_compare(
         rate=rate,
         drop=drop,
         discordance=discordance,
-        confidence=confidence,
-        power=power,
         two_sided=two_sided,
         pairs=pairs,
-        prices=_prices(trial_usd, trial_s),
+        **_read_settings(settings),
     )
     return SizingAnswer(sizing.plan_compare(question))
 
 
-def _prices(trial_usd: float | None, trial_s: float | None) -> Prices:
+def _read_settings(settings: EstimateSettings | TestSettings) -> dict[str, Any]:
+    """The settings as the fields of a question, which holds the prices together."""
     from trialwise.procedures.sizing.sizing_plans import Prices
 
-    return Prices(trial_usd=trial_usd, trial_s=trial_s)
+    given: dict[str, Any] = {**settings}
+    prices = {name: given.pop(name, None) for name in ("trial_usd", "trial_s")}
+    return {**given, "prices": Prices(**prices)}

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trialwise.engine.ports import Service, SystemClock
 from trialwise.errors import InvalidArgument
@@ -30,7 +30,6 @@ class Execution(NamedTuple):
     """A plan that was run."""
 
     outcome: RunOutcome
-    run_id: str
     started_at: datetime
     stored: StoredRun | None
 
@@ -54,13 +53,13 @@ class Workspace:
     @classmethod
     def open(
         cls,
-        *,
         store: str | Path | None,
-        baselines: str | Path,
-        resume: bool | str,
-        progress: bool | None,
-        listener: Listener | None,
-        redact: Callable[[str], str] | None,
+        baselines: str | Path = "baselines",
+        *,
+        resume: bool | str = False,
+        progress: bool | None = None,
+        listener: Listener | None = None,
+        redact: Callable[[str], str] | None = None,
     ) -> Workspace:
         """The workspace that a caller describes."""
         if resume and store is None:
@@ -69,12 +68,9 @@ class Workspace:
         if progress is None:
             progress = sys.stderr is not None and sys.stderr.isatty()
         if progress:
-            from trialwise.renderers.capabilities import read_capabilities
             from trialwise.renderers.progress import open_progress
 
-            able = read_capabilities(sys.stderr)
-            shown = open_progress(sys.stderr, quiet=False, capabilities=able)
-            listeners += [] if shown is None else [shown]
+            listeners.append(open_progress(sys.stderr))
         return cls(
             store=None if store is None else Path(store),
             baselines=Path(baselines),
@@ -112,7 +108,6 @@ class Workspace:
 
     def _run(self, contract: Contract, plan: Plan, stored: StoredRun | None) -> Execution:
         started_at = self.clock.now() if stored is None else stored.started_at
-        run_id = "" if stored is None else stored.run_id
         # Here, outside of the loop: a function's own context must not hold the loop's.
         service = open_service(contract, plan.options)
         done = () if stored is None else stored.trials()
@@ -124,17 +119,26 @@ class Workspace:
                 plan,
                 contract,
                 service,
-                log=None if stored is None else stored.journal,
                 done=done,
-                listener=self if self.listeners else None,
-                clock=self.clock,
-                run_id=run_id,
-                redact=self.redact,
                 interrupted=interrupted,
+                **self.driver_arguments(stored),
             )
 
-        outcome = run_to_end(whole)
-        return Execution(outcome=outcome, run_id=run_id, started_at=started_at, stored=stored)
+        return Execution(run_to_end(whole), started_at, stored)
+
+    def driver_arguments(self, stored: StoredRun | None) -> dict[str, Any]:
+        """What the engine's driver is given of this workspace.
+
+        Args:
+            stored: What the run is kept in, if it is.
+        """
+        return {
+            "log": None if stored is None else stored.journal,
+            "listener": self if self.listeners else None,
+            "clock": self.clock,
+            "run_id": "" if stored is None else stored.run_id,
+            "redact": self.redact,
+        }
 
     def close_listeners(self) -> None:
         """Let a display clean up after itself, whatever ended the run."""
@@ -147,10 +151,6 @@ class Workspace:
         """Tell everybody."""
         for one in self.listeners:
             one.on_event(event)
-
-
-if TYPE_CHECKING:
-    pass
 
 
 def open_service(contract: Contract, options: RunOptions) -> Service:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from trialwise.stores._files import replace_file
 
 
 class FileDesignCache:
@@ -49,16 +52,9 @@ class FileDesignCache:
 
     def save(self, key: str, values: Mapping[str, Any]) -> None:
         """Keep plain values under a key; saving the same key twice is harmless."""
-        import tempfile  # a design is found once, and this loads three compressors
-
-        try:
+        with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self._folder, suffix=".part")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(values, file)
-            os.replace(name, self._file(key))
-        except OSError:
-            return
+            replace_file(self._file(key), json.dumps(values).encode())
 
     def _file(self, key: str) -> Path:
         """A key names a file in the folder and nothing outside it."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from trialwise.errors import InvalidArgument, JournalDamaged, JournalInUse, RunNotFound
+from trialwise.errors import InvalidArgument, JournalDamaged, RunNotFound
 from trialwise.model.codec import from_plain, to_plain
 from trialwise.model.plan import Plan
 from trialwise.model.plan_hashes import plan_differences, plan_hash
@@ -278,34 +278,20 @@ class RunStore:
         """Every run, newest first, without reading a journal."""
         return tuple(self._newest())
 
-    def latest(self, contract: str | None = None, *, unfinished: bool = False) -> StoredRun:
-        """The newest run, for reading.
+    def latest(self, contract: str | None = None) -> StoredRun:
+        """The newest run with a verdict, for reading.
 
         Args:
             contract: Only runs of this one.
-            unfinished: Only runs that can be resumed; else only runs with a verdict.
 
         Raises:
             RunNotFound: There is none.
         """
         for one in self._newest():
-            fits = one.is_unfinished if unfinished else one.is_decided
-            if fits and contract in (None, one.contract):
+            if one.is_decided and contract in (None, one.contract):
                 return self.open(one.run_id)
-        which = "unfinished run" if unfinished else "run with a verdict"
         whose = "" if contract is None else f" of {contract!r}"
-        raise RunNotFound(f"{self._runs}: no {which}{whose} is kept here")
-
-    def resumable(self, plan: Plan) -> StoredRun | None:
-        """The newest unfinished run of a plan that no process holds, with its journal open."""
-        wanted = plan_hash(plan)
-        for one in self._newest():
-            if one.plan_hash == wanted and one.is_unfinished:
-                try:
-                    return self.resume(one.run_id, plan)
-                except (JournalInUse, RunNotFound):  # another process was quicker
-                    continue
-        return None
+        raise RunNotFound(f"{self._runs}: no run with a verdict{whose} is kept here")
 
     def resume(self, run: str | PathLike[str], plan: Plan) -> StoredRun:
         """A run to resume, with its journal open.
