@@ -67,7 +67,8 @@ def test_an_interrupted_run_is_kept_and_gone_on_with(tmp_path: Path, script: str
     assert "RunInterrupted" in errors
     assert "go on with resume" in errors
     store = RunStore(tmp_path / "store")
-    record = store.latest(unfinished=True).record()
+    (unfinished,) = (one for one in store.list() if one.is_unfinished)
+    record = store.load(unfinished.run_id)
     assert record.verdict.stop is tw.StopReason.INTERRUPTED
     assert record.verdict.decision is tw.Decision.INCONCLUSIVE
     kept = {trial.index for trial in record.trials}
@@ -93,5 +94,7 @@ def test_a_second_interrupt_ends_a_function_that_does_not_come_back(tmp_path: Pa
         process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode != 0
-    assert len(RunStore(tmp_path / "store").latest(unfinished=True).trials()) == 5
+    store = RunStore(tmp_path / "store")
+    (unfinished,) = (one for one in store.list() if one.is_unfinished)
+    assert len(store.open(unfinished.run_id).trials()) == 5
     assert os.path.exists(tmp_path / "calls")

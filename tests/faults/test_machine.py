@@ -85,7 +85,8 @@ def test_a_full_disk_keeps_what_fitted_and_the_run_goes_on_later(tmp_path: Path)
         text=True,
         check=False,
     )
-    kept = len(RunStore(store).latest(unfinished=True).trials())
+    unfinished = next(one for one in RunStore(store).list() if one.is_unfinished)
+    kept = len(RunStore(store).open(unfinished.run_id).trials())
     assert 0 < kept < 100, first.stderr
     again = subprocess.run(
         [sys.executable, str(file), str(store), "0"], capture_output=True, text=True, check=False

@@ -70,7 +70,8 @@ class Workspace:
         if progress:
             from trialwise.renderers.progress import open_progress
 
-            listeners.append(open_progress(sys.stderr))
+            shown = open_progress(sys.stderr)
+            listeners += [] if shown is None else [shown]
         return cls(
             store=None if store is None else Path(store),
             baselines=Path(baselines),
