@@ -213,10 +213,11 @@ def _declared(package: Path, name: str, skip: tuple[str, ...] = ()) -> dict[str,
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
+        aliases = {ast.unparse(one.targets[0]) for one in tree.body if isinstance(one, ast.Assign)}
         for spelling, class_name in _spellings(tree):
             function = functions.get(spelling)
             # A constructor of other checks, or of a panel, takes them one by one.
-            if function is not None and function.args.vararg is None:
+            if spelling in aliases or (function is not None and function.args.vararg is None):
                 found[spelling] = f"{name}.{path.stem}:{spelling}"
             elif function is None and name == "services":
                 found[spelling] = f"{name}.{path.stem}:{class_name}"
@@ -226,14 +227,20 @@ def _declared(package: Path, name: str, skip: tuple[str, ...] = ()) -> dict[str,
 def _spellings(tree: ast.Module) -> Iterator[tuple[str, str]]:
     """Yield the `spelling` of each class that has one, with the name of the class."""
     for one in tree.body:
-        for line in one.body if isinstance(one, ast.ClassDef) else ():
-            if (
-                isinstance(line, ast.AnnAssign)
-                and isinstance(line.target, ast.Name)
-                and line.target.id == "spelling"
-                and isinstance(line.value, ast.Constant)
-            ):
-                yield str(line.value.value), one.name  # type: ignore[attr-defined]
+        if not isinstance(one, ast.ClassDef):
+            continue
+        given = [keyword.value for keyword in one.keywords if keyword.arg == "spelling"]
+        given += [
+            line.value
+            for line in one.body
+            if isinstance(line, ast.AnnAssign)
+            and isinstance(line.target, ast.Name)
+            and line.target.id == "spelling"
+            and line.value is not None
+        ]
+        for value in given:
+            if isinstance(value, ast.Constant):
+                yield str(value.value), one.name
 
 
 def _exports(package: Path, name: str) -> dict[str, str]:

@@ -252,7 +252,7 @@ BUILD: Any = checks
         (lambda: BUILD.max_turns(-1), "turns must be a whole number"),
         (lambda: BUILD.max_repeated_failures(0.5), "repeats must be a whole number"),
         (lambda: BUILD.final_answer(equals=""), "equals must be text"),
-        (lambda: BUILD.final_answer(contains=[""]), "text must be text"),
+        (lambda: BUILD.final_answer(contains=[""]), "contains must be text"),
         (lambda: BUILD.final_answer(matches="("), "pattern must be a regular expression"),
         (lambda: BUILD.final_answer(ignore_case="no"), "ignore_case must be true or false"),
         (

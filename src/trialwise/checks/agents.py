@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from trialwise.checks.check_base import Check, Unreadable, check_flags, check_texts
 from trialwise.checks.quoting import failed, label, preview, shown
 from trialwise.checks.reply_reading import Call, calls_of, trace_of
-from trialwise.checks.texts import as_texts
 from trialwise.declarations.signatures import Natural
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason
@@ -31,13 +30,23 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FinalAnswer(Check):
-    """The agent came to an answer, and the answer is as asked."""
+class FinalAnswer(Check, spelling="final_answer"):
+    """The agent ended with an answer, and not because a limit stopped it.
 
-    spelling: ClassVar[str] = "final_answer"
+    Args:
+        equals: The whole answer, white space around it left out.
+        contains: Texts that all occur in it.
+        matches: A regular expression that is found in it.
+        ignore_case: Compare case-folded text.
+
+    >>> from trialwise.model.trace import Trace
+    >>> stopped = Trace(ended="max-turns").to_reply()
+    >>> final_answer().check(stopped).explanation
+    "the agent ended without an answer ('max-turns')"
+    """
 
     equals: str | None = None
-    contains: tuple[str, ...] = ()
+    contains: str | Sequence[str] = ()
     matches: str | None = None
     ignore_case: bool = False
 
@@ -45,6 +54,8 @@ class FinalAnswer(Check):
         check_flags(ignore_case=self.ignore_case)
         if self.equals is not None:
             check_texts("equals", (self.equals,))
+        if self.contains:
+            self._keep(contains=check_texts("contains", self.contains))
         list(self._build_checks())  # each refuses what it cannot use
 
     @property
@@ -94,37 +105,23 @@ class FinalAnswer(Check):
         return CheckResult.ok()
 
 
-def final_answer(
-    *,
-    equals: str | None = None,
-    contains: str | Sequence[str] = (),
-    matches: str | None = None,
-    ignore_case: bool = False,
-) -> FinalAnswer:
-    """The agent ended with an answer, and not because a limit stopped it.
-
-    Args:
-        equals: The whole answer, white space around it left out.
-        contains: Texts that all occur in it.
-        matches: A regular expression that is found in it.
-        ignore_case: Compare case-folded text.
-
-    >>> from trialwise.model.trace import Trace
-    >>> stopped = Trace(ended="max-turns").to_reply()
-    >>> final_answer().check(stopped).explanation
-    "the agent ended without an answer ('max-turns')"
-    """
-    texts = as_texts(contains) if contains else ()
-    return FinalAnswer(equals=equals, contains=texts, matches=matches, ignore_case=ignore_case)
+final_answer = FinalAnswer
 
 
 @dataclass(frozen=True, slots=True)
-class MaxTurns(Check):
-    """The model spoke no more often than this."""
+class MaxTurns(Check, spelling="max_turns"):
+    """The model spoke at most so often; a turn may call several tools.
 
-    spelling: ClassVar[str] = "max_turns"
+    Args:
+        turns: The most turns that are allowed.
 
-    turns: int
+    >>> from trialwise.model.trace import Trace, Turn
+    >>> trace = Trace(turns=(Turn(role="assistant", content="Hm."),) * 3)
+    >>> max_turns(2).check(trace.to_reply()).explanation
+    '3 turns of the model, expected at most 2'
+    """
+
+    turns: Natural
 
     def __post_init__(self) -> None:
         require_count("turns", self.turns)
@@ -147,27 +144,27 @@ class MaxTurns(Check):
         return failed(f"{count} turns of the model, expected at most {self.turns}", last)
 
 
-def max_turns(turns: Natural) -> MaxTurns:
-    """The model spoke at most so often; a turn may call several tools.
-
-    Args:
-        turns: The most turns that are allowed.
-
-    >>> from trialwise.model.trace import Trace, Turn
-    >>> trace = Trace(turns=(Turn(role="assistant", content="Hm."),) * 3)
-    >>> max_turns(2).check(trace.to_reply()).explanation
-    '3 turns of the model, expected at most 2'
-    """
-    return MaxTurns(turns)
+max_turns = MaxTurns
 
 
 @dataclass(frozen=True, slots=True)
-class MaxRepeatedFailures(Check):
-    """No call that had failed was made again, and failed again, more often than this."""
+class MaxRepeatedFailures(Check, spelling="max_repeated_failures"):
+    """A call that fails is repeated, with the same arguments and failing again, at most so often.
 
-    spelling: ClassVar[str] = "max_repeated_failures"
+    Calls are the same by tool, server and arguments, the order of keys left aside. One that is
+    repeated and then succeeds is not held against the agent; one of which the trace does not tell
+    how it ended fails with reason `no-value` where it could matter.
 
-    repeats: int
+    Args:
+        repeats: The most repetitions of the same call; 0 for none.
+
+    >>> call = {"name": "book", "args": {"table": 4}, "error": "taken"}
+    >>> reply = Reply(value="", details={"tool_calls": [call, call]})
+    >>> max_repeated_failures(0).check(reply).explanation
+    "'book' failed 2 times with the same arguments"
+    """
+
+    repeats: Natural
 
     def __post_init__(self) -> None:
         require_count("repeats", self.repeats)
@@ -196,22 +193,7 @@ class MaxRepeatedFailures(Check):
         return CheckResult.ok()
 
 
-def max_repeated_failures(repeats: Natural) -> MaxRepeatedFailures:
-    """A call that fails is repeated, with the same arguments and failing again, at most so often.
-
-    Calls are the same by tool, server and arguments, the order of keys left aside. One that is
-    repeated and then succeeds is not held against the agent; one of which the trace does not tell
-    how it ended fails with reason `no-value` where it could matter.
-
-    Args:
-        repeats: The most repetitions of the same call; 0 for none.
-
-    >>> call = {"name": "book", "args": {"table": 4}, "error": "taken"}
-    >>> reply = Reply(value="", details={"tool_calls": [call, call]})
-    >>> max_repeated_failures(0).check(reply).explanation
-    "'book' failed 2 times with the same arguments"
-    """
-    return MaxRepeatedFailures(repeats)
+max_repeated_failures = MaxRepeatedFailures
 
 
 def _alike(calls: list[Call]) -> list[list[Call]]:

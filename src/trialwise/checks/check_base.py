@@ -72,7 +72,12 @@ class Check(ABC):
     __slots__ = ()
 
     spelling: ClassVar[str]
-    """How suite files spell it."""
+    """How suite files spell it: `class Contains(Check, spelling="contains")`."""
+
+    def __init_subclass__(cls, *, spelling: str = "") -> None:
+        # A dataclass with slots is made a second time, and then has it already.
+        if spelling:
+            cls.spelling = spelling
 
     @property
     @abstractmethod
@@ -102,6 +107,11 @@ class Check(ABC):
             return {self.spelling: given[first]}
         return {self.spelling: given}
 
+    def _keep(self, **values: object) -> None:
+        """Put what was read from arguments in their place: the dataclass is frozen."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
     @abstractmethod
     def _examine(self, reply: Reply) -> CheckResult:
         """What it says of a reply it can read; it may raise `Unreadable`."""
@@ -114,13 +124,15 @@ def check_flags(**flags: object) -> None:
             raise InvalidArgument(argument, value, "be true or false")
 
 
-def check_texts(argument: str, texts: tuple[object, ...]) -> None:
-    """At least one text, none of them empty."""
-    if not texts:
-        raise InvalidArgument(argument, list(texts), "hold at least one text")
-    for text in texts:
+def check_texts(argument: str, texts: object) -> tuple[str, ...]:
+    """One text or several, none of them empty, as a tuple."""
+    several = tuple(texts) if isinstance(texts, (list, tuple)) else (texts,)
+    if not several:
+        raise InvalidArgument(argument, [], "hold at least one text")
+    for text in several:
         if not isinstance(text, str) or not text:
             raise InvalidArgument(argument, text, "be text of at least one character")
+    return several
 
 
 def write_spec(check: object) -> dict[str, Any]:

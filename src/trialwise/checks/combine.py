@@ -46,10 +46,9 @@ class _Several(Check):
 
 
 @dataclass(frozen=True, slots=True)
-class AllOf(_Several):
+class AllOf(_Several, spelling="all_of"):
     """All of the checks hold."""
 
-    spelling: ClassVar[str] = "all_of"
     joined: ClassVar[str] = "and"
 
     def _examine(self, reply: Reply) -> CheckResult:
@@ -72,10 +71,9 @@ def all_of(*checks: Postcondition) -> AllOf:
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf(_Several):
+class AnyOf(_Several, spelling="any_of"):
     """At least one of the checks holds."""
 
-    spelling: ClassVar[str] = "any_of"
     joined: ClassVar[str] = "or"
 
     def _examine(self, reply: Reply) -> CheckResult:
@@ -105,10 +103,8 @@ def any_of(*checks: Postcondition) -> AnyOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Not(Check):
+class Not(Check, spelling="not"):
     """A postcondition does not hold."""
-
-    spelling: ClassVar[str] = "not"
 
     condition: Postcondition
 
@@ -146,10 +142,8 @@ def not_(check: Postcondition) -> Not:
 
 
 @dataclass(frozen=True, slots=True)
-class Named(Check):
+class Named(Check, spelling="named"):
     """A postcondition under a name of one's own."""
-
-    spelling: ClassVar[str] = "named"
 
     title: str
     condition: Postcondition

@@ -7,7 +7,7 @@ the service was sent without it.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
 from trialwise.checks.check_base import Check, Unreadable, check_flags
 from trialwise.checks.quoting import around, failed, label, shown
@@ -29,10 +29,20 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Equals(Check):
-    """The whole reply is one given value."""
+class Equals(Check, spelling="equals"):
+    """The whole reply is `expected`.
 
-    spelling: ClassVar[str] = "equals"
+    Text is compared with the reply's text; any other JSON value with the reply read as JSON, where
+    1 equals 1.0 and no number equals true.
+
+    Args:
+        expected: Text, or a JSON value.
+        ignore_case: Compare case-folded text.
+        trim: Leave out white space at both ends.
+
+    >>> equals(555).check(Reply(value="555.0")).passed
+    True
+    """
 
     # Lists and objects have no hash; equal checks still hash alike without it.
     expected: Any = field(hash=False)
@@ -45,7 +55,7 @@ class Equals(Check):
         if not isinstance(self.expected, str):
             if self.ignore_case or self.trim:
                 raise InvalidArgument("expected", self.expected, "be text for ignore_case or trim")
-            object.__setattr__(self, "expected", check_json("expected", self.expected))
+            self._keep(expected=check_json("expected", self.expected))
 
     @property
     def name(self) -> str:
@@ -77,21 +87,7 @@ class Equals(Check):
         return _difference(actual, expected)
 
 
-def equals(expected: Any, *, ignore_case: bool = False, trim: bool = False) -> Equals:
-    """The whole reply is `expected`.
-
-    Text is compared with the reply's text; any other JSON value with the reply read as JSON, where
-    1 equals 1.0 and no number equals true.
-
-    Args:
-        expected: Text, or a JSON value.
-        ignore_case: Compare case-folded text.
-        trim: Leave out white space at both ends.
-
-    >>> equals(555).check(Reply(value="555.0")).passed
-    True
-    """
-    return Equals(expected, ignore_case=ignore_case, trim=trim)
+equals = Equals
 
 
 def _difference(actual: str, expected: str) -> CheckResult:
@@ -107,10 +103,21 @@ Comparison = Literal["equals", "contains"]
 
 
 @dataclass(frozen=True, slots=True)
-class AsExpected(Check):
-    """The reply is, or contains, what its input expects."""
+class AsExpected(Check, spelling="as_expected"):
+    """The reply is what its input expects (`Input.expected`), or contains it.
 
-    spelling: ClassVar[str] = "as_expected"
+    It compares as `equals` or `contains` do. With `contains`, a number is looked for as it is
+    written, and of several texts each must occur.
+
+    Args:
+        how: Whether the whole reply is the expected answer, or contains it.
+        ignore_case: Compare case-folded text.
+        trim: Leave out white space at both ends, for `equals`.
+
+    >>> reply = Reply(value="It is 555.").with_input("What is 15 * 37?", "555")
+    >>> as_expected("contains").check(reply).passed, as_expected().check(reply).passed
+    (True, False)
+    """
 
     how: Comparison = "equals"
     _: KW_ONLY
@@ -142,24 +149,7 @@ class AsExpected(Check):
         return equals(expected).check(reply)
 
 
-def as_expected(
-    how: Comparison = "equals", *, ignore_case: bool = False, trim: bool = False
-) -> AsExpected:
-    """The reply is what its input expects (`Input.expected`), or contains it.
-
-    It compares as `equals` or `contains` do. With `contains`, a number is looked for as it is
-    written, and of several texts each must occur.
-
-    Args:
-        how: Whether the whole reply is the expected answer, or contains it.
-        ignore_case: Compare case-folded text.
-        trim: Leave out white space at both ends, for `equals`.
-
-    >>> reply = Reply(value="It is 555.").with_input("What is 15 * 37?", "555")
-    >>> as_expected("contains").check(reply).passed, as_expected().check(reply).passed
-    (True, False)
-    """
-    return AsExpected(how, ignore_case=ignore_case, trim=trim)
+as_expected = AsExpected
 
 
 def _texts(expected: Any) -> list[str]:

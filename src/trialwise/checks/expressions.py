@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from trialwise.checks.check_base import Check, Unreadable
 from trialwise.checks.quoting import failed, preview, printable, shown
@@ -53,10 +53,27 @@ class _Program(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Expression(Check):
-    """A CEL expression is true of the reply."""
+class Expression(Check, spelling="expression"):
+    """A CEL expression is true of the reply.
 
-    spelling: ClassVar[str] = "expression"
+    Variables: `output` (the text), `value` (the reply read as JSON, or the object a callable
+    returned), `input` (the trial's, where known), `expected` (what that input expects, where it
+    says), `latency_s`, `tokens`, `cost_usd` and `exit_code`. It is parsed and type-checked at once.
+    A reply that lacks a variable used, and an evaluation that ends in an error, is a failure with
+    reason `transform` or `no-value`.
+
+    Args:
+        source: The expression.
+
+    >>> check = expression("size(output) < 200 && output.contains('ok')")
+    >>> check.check(Reply(value="it is ok")).passed
+    True
+    >>> expression("output.contains(5)")
+    Traceback (most recent call last):
+        ...
+    trialwise.errors.InvalidArgument: source must be a CEL expression (1:16: found no matching
+    overload for 'contains' applied to '(string, int)'), got 'output.contains(5)'
+    """
 
     source: str
 
@@ -82,28 +99,7 @@ class Expression(Check):
         )
 
 
-def expression(source: str) -> Expression:
-    """A CEL expression is true of the reply.
-
-    Variables: `output` (the text), `value` (the reply read as JSON, or the object a callable
-    returned), `input` (the trial's, where known), `expected` (what that input expects, where it
-    says), `latency_s`, `tokens`, `cost_usd` and `exit_code`. It is parsed and type-checked at once.
-    A reply that lacks a variable used, and an evaluation that ends in an error, is a failure with
-    reason `transform` or `no-value`.
-
-    Args:
-        source: The expression.
-
-    >>> check = expression("size(output) < 200 && output.contains('ok')")
-    >>> check.check(Reply(value="it is ok")).passed
-    True
-    >>> expression("output.contains(5)")
-    Traceback (most recent call last):
-        ...
-    trialwise.errors.InvalidArgument: source must be a CEL expression (1:16: found no matching
-    overload for 'contains' applied to '(string, int)'), got 'output.contains(5)'
-    """
-    return Expression(source)
+expression = Expression
 
 
 def _check_source(source: object) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from trialwise.checks.check_base import UNSET, Check, Limits, Unreadable, check_flags
 from trialwise.checks.patterns import check_pattern, compiled
@@ -34,10 +34,29 @@ _MAX_MATCHED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class JsonPath(Check):
-    """What a path selects is there and compares as asked."""
+class JsonPath(Check, spelling="json_path"):
+    """What a JSONPath selects is there and compares as asked.
 
-    spelling: ClassVar[str] = "json_path"
+    Without a comparison the path has to select something. With several, a value has to meet all of
+    them. A comparison with nothing selected fails. Patterns, here and in a filter of the path, may
+    backtrack for ever; `matches` reads no text beyond 100,000 characters.
+
+    Args:
+        path: A JSONPath of RFC 9535.
+        equals: The value itself, compared as JSON.
+        contains: A part of a text, an element of an array or a key of an object.
+        matches: A regular expression, searched in a text.
+        minimum: The least number allowed.
+        maximum: The greatest number allowed.
+        between: Both limits at once.
+        exists: False asks that nothing is selected.
+        count: How many values are selected.
+        require: Whether all values selected must compare so, or any.
+
+    >>> check = json_path("$.items[*].price", minimum=0)
+    >>> check.check(Reply(value='{"items": [{"price": 3}, {"price": -1}]}')).evidence
+    "$['items'][1]['price'] = -1"
+    """
 
     path: str
     _: KW_ONLY
@@ -46,16 +65,19 @@ class JsonPath(Check):
     matches: str | None = None
     minimum: float | None = None
     maximum: float | None = None
+    between: InitVar[tuple[float, float] | None] = None
     exists: bool | None = None
-    count: int | None = None
+    count: Natural | None = None
     require: Require = "all"
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, between: tuple[float, float] | None) -> None:
+        if between is not None:
+            self._take_limits(between)
         check_path("path", self.path)
         require_choice("require", self.require, get_args(Require))
         for argument in ("equals", "contains"):
             if (value := getattr(self, argument)) is not UNSET:
-                object.__setattr__(self, argument, check_json(argument, value))
+                self._keep(**{argument: check_json(argument, value)})
         if self.matches is not None:
             check_pattern("matches", self.matches)
         if self.minimum is not None or self.maximum is not None:
@@ -68,6 +90,14 @@ class JsonPath(Check):
             raise InvalidArgument("count", self.count, "not be given beside exists")
         if self._compares and (self.exists is False or self.count == 0):
             raise InvalidArgument("path", self.path, "select something to be compared")
+
+    def _take_limits(self, between: object) -> None:
+        # Suite files hand over what they hold.
+        if not isinstance(between, (list, tuple)) or len(between) != 2:
+            raise InvalidArgument("between", between, "be two numbers")
+        if self.minimum is not None or self.maximum is not None:
+            raise InvalidArgument("between", between, "not be given beside minimum or maximum")
+        self._keep(minimum=between[0], maximum=between[1])
 
     @property
     def name(self) -> str:
@@ -140,60 +170,7 @@ class JsonPath(Check):
         return ""
 
 
-def json_path(
-    path: str,
-    *,
-    equals: Any = UNSET,
-    contains: Any = UNSET,
-    matches: str | None = None,
-    minimum: float | None = None,
-    maximum: float | None = None,
-    between: tuple[float, float] | None = None,
-    exists: bool | None = None,
-    count: Natural | None = None,
-    require: Require = "all",
-) -> JsonPath:
-    """What a JSONPath selects is there and compares as asked.
-
-    Without a comparison the path has to select something. With several, a value has to meet all of
-    them. A comparison with nothing selected fails. Patterns, here and in a filter of the path, may
-    backtrack for ever; `matches` reads no text beyond 100,000 characters.
-
-    Args:
-        path: A JSONPath of RFC 9535.
-        equals: The value itself, compared as JSON.
-        contains: A part of a text, an element of an array or a key of an object.
-        matches: A regular expression, searched in a text.
-        minimum: The least number allowed.
-        maximum: The greatest number allowed.
-        between: Both limits at once.
-        exists: False asks that nothing is selected.
-        count: How many values are selected.
-        require: Whether all values selected must compare so, or any.
-
-    >>> check = json_path("$.items[*].price", minimum=0)
-    >>> check.check(Reply(value='{"items": [{"price": 3}, {"price": -1}]}')).evidence
-    "$['items'][1]['price'] = -1"
-    """
-    if between is not None:
-        # Suite files hand over what they hold.
-        pair: object = between
-        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise InvalidArgument("between", between, "be two numbers")
-        if minimum is not None or maximum is not None:
-            raise InvalidArgument("between", between, "not be given beside minimum or maximum")
-        minimum, maximum = between
-    return JsonPath(
-        path,
-        equals=equals,
-        contains=contains,
-        matches=matches,
-        minimum=minimum,
-        maximum=maximum,
-        exists=exists,
-        count=count,
-        require=require,
-    )
+json_path = JsonPath
 
 
 def check_path(argument: str, path: object) -> None:

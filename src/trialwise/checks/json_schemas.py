@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from trialwise.checks.check_base import Check
 from trialwise.checks.quoting import failed, label, printable, shown
@@ -30,18 +30,27 @@ SchemaArgument = Annotated[Mapping[str, Any] | bool, Arg(kind=Document("a JSON S
 
 
 @dataclass(frozen=True, slots=True)
-class JsonSchema(Check):
-    """The reply is valid under a schema."""
+class JsonSchema(Check, spelling="json_schema"):
+    """The reply, read as JSON, is valid under a JSON Schema of draft 2020-12.
 
-    spelling: ClassVar[str] = "json_schema"
+    The failure names the most specific place that is wrong. `format` is an annotation, as the draft
+    has it. Patterns are Python's and may backtrack for ever on hostile text.
+
+    Args:
+        schema: The schema; a suite may name the file that holds it.
+
+    >>> check = json_schema({"properties": {"age": {"type": "integer"}}})
+    >>> check.check(Reply(value='{"age": "old"}')).explanation
+    "$.age: 'old' is not of type 'integer'"
+    """
 
     # Objects have no hash; the text below stands for them.
-    schema: Any = field(hash=False)
+    schema: SchemaArgument = field(hash=False)
     _source: str = field(init=False, repr=False, compare=False, hash=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "schema", check_json("schema", self.schema))
-        object.__setattr__(self, "_source", check_schema("schema", self.schema))
+        self._keep(schema=check_json("schema", self.schema))
+        self._keep(_source=check_schema("schema", self.schema))
 
     @property
     def name(self) -> str:
@@ -66,20 +75,7 @@ class JsonSchema(Check):
         return failed(problem, evidence)
 
 
-def json_schema(schema: SchemaArgument) -> JsonSchema:
-    """The reply, read as JSON, is valid under a JSON Schema of draft 2020-12.
-
-    The failure names the most specific place that is wrong. `format` is an annotation, as the draft
-    has it. Patterns are Python's and may backtrack for ever on hostile text.
-
-    Args:
-        schema: The schema; a suite may name the file that holds it.
-
-    >>> check = json_schema({"properties": {"age": {"type": "integer"}}})
-    >>> check.check(Reply(value='{"age": "old"}')).explanation
-    "$.age: 'old' is not of type 'integer'"
-    """
-    return JsonSchema(schema)
+json_schema = JsonSchema
 
 
 def check_schema(argument: str, schema: Any) -> str:

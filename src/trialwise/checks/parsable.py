@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 from trialwise.checks import strict_parsing
 from trialwise.checks.check_base import Check, Limits, Unreadable
@@ -20,10 +20,25 @@ Format = Literal["json", "yaml", "xml", "number"]
 
 
 @dataclass(frozen=True, slots=True)
-class Parses(Check):
-    """The reply is written in a format."""
+class Parses(Check, spelling="parses"):
+    """The reply is one document of a format, and nothing else.
 
-    spelling: ClassVar[str] = "parses"
+    - `json`: RFC 8259, strictly: no NaN, no repeated key, finite numbers.
+    - `yaml`: one YAML 1.2 document of standard types. Most plain sentences are YAML, too.
+    - `xml`: well-formed, namespaces included; a document that declares entities fails.
+    - `number`: one finite decimal number, as `-1.5e3`.
+
+    A reply that is not text is no document, but may be JSON or a number as it is.
+
+    Documents are bounded: 200 levels, a million values (YAML 100,000, as if each alias were a
+    copy), 10 million characters (YAML 100,000; a number 1,000).
+
+    Args:
+        format: The format.
+
+    >>> parses("json").check(Reply(value='{"a": 1, "a": 2}')).explanation
+    "the reply is not JSON with unique keys: 'a' is repeated"
+    """
 
     format: Format
 
@@ -61,33 +76,22 @@ class Parses(Check):
         return CheckResult.ok()
 
 
-def parses(format: Format) -> Parses:  # noqa: A002  (the word users write)
-    """The reply is one document of a format, and nothing else.
-
-    - `json`: RFC 8259, strictly: no NaN, no repeated key, finite numbers.
-    - `yaml`: one YAML 1.2 document of standard types. Most plain sentences are YAML, too.
-    - `xml`: well-formed, namespaces included; a document that declares entities fails.
-    - `number`: one finite decimal number, as `-1.5e3`.
-
-    A reply that is not text is no document, but may be JSON or a number as it is.
-
-    Documents are bounded: 200 levels, a million values (YAML 100,000, as if each alias were a
-    copy), 10 million characters (YAML 100,000; a number 1,000).
-
-    Args:
-        format: The format.
-
-    >>> parses("json").check(Reply(value='{"a": 1, "a": 2}')).explanation
-    "the reply is not JSON with unique keys: 'a' is repeated"
-    """
-    return Parses(format)
+parses = Parses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NumericRange(Check):
-    """A number, or every number at a path, lies within limits."""
+class NumericRange(Check, spelling="numeric_range"):
+    """The reply is a number within limits, both of which belong to the range.
 
-    spelling: ClassVar[str] = "numeric_range"
+    Args:
+        minimum: The least number allowed.
+        maximum: The greatest number allowed.
+        path: A JSONPath (RFC 9535); then every value it selects, and at least one, must be such a
+            number.
+
+    >>> numeric_range(minimum=0, maximum=1).check(Reply(value="1.5")).explanation
+    'expected a number 0 to 1'
+    """
 
     minimum: float | None = None
     maximum: float | None = None
@@ -113,18 +117,4 @@ class NumericRange(Check):
         return failed(f"expected a number {limits}", shown(number))
 
 
-def numeric_range(
-    *, minimum: float | None = None, maximum: float | None = None, path: str | None = None
-) -> NumericRange:
-    """The reply is a number within limits, both of which belong to the range.
-
-    Args:
-        minimum: The least number allowed.
-        maximum: The greatest number allowed.
-        path: A JSONPath (RFC 9535); then every value it selects, and at least one, must be such a
-            number.
-
-    >>> numeric_range(minimum=0, maximum=1).check(Reply(value="1.5")).explanation
-    'expected a number 0 to 1'
-    """
-    return NumericRange(minimum=minimum, maximum=maximum, path=path)
+numeric_range = NumericRange

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 from trialwise.checks.check_base import Check, check_flags
 from trialwise.checks.quoting import failed, label, preview
@@ -20,16 +19,28 @@ __all__ = ["Matches", "matches"]
 
 
 @dataclass(frozen=True, slots=True)
-class Matches(Check):
-    """A regular expression finds something."""
+class Matches(Check, spelling="matches"):
+    r"""The regular expression is found somewhere in the reply.
 
-    spelling: ClassVar[str] = "matches"
+    Python's syntax, with search semantics: anchor with `^` and `$` (or `\A` and `\Z`), or ask for
+    `whole`. Nothing stops a pattern that backtracks for ever, such as `(a+)+$`; use CEL's `matches`
+    in an `expression`, which takes linear time, where replies are hostile.
+
+    Args:
+        pattern: The regular expression.
+        ignore_case: As `re.IGNORECASE`.
+        whole: The whole reply has to match.
+        max_length: A longer reply fails unread, in code points.
+
+    >>> matches(r"\b\d{3}\b").check(Reply(value="It is 555.")).passed
+    True
+    """
 
     pattern: str
     _: KW_ONLY
     ignore_case: bool = False
     whole: bool = False
-    max_length: int = 100_000
+    max_length: Positive = 100_000
 
     def __post_init__(self) -> None:
         check_pattern("pattern", self.pattern)
@@ -53,25 +64,7 @@ class Matches(Check):
         return failed(f"the reply {how} {label(self.pattern)}", preview(text))
 
 
-def matches(
-    pattern: str, *, ignore_case: bool = False, whole: bool = False, max_length: Positive = 100_000
-) -> Matches:
-    r"""The regular expression is found somewhere in the reply.
-
-    Python's syntax, with search semantics: anchor with `^` and `$` (or `\A` and `\Z`), or ask for
-    `whole`. Nothing stops a pattern that backtracks for ever, such as `(a+)+$`; use CEL's `matches`
-    in an `expression`, which takes linear time, where replies are hostile.
-
-    Args:
-        pattern: The regular expression.
-        ignore_case: As `re.IGNORECASE`.
-        whole: The whole reply has to match.
-        max_length: A longer reply fails unread, in code points.
-
-    >>> matches(r"\b\d{3}\b").check(Reply(value="It is 555.")).passed
-    True
-    """
-    return Matches(pattern, ignore_case=ignore_case, whole=whole, max_length=max_length)
+matches = Matches
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from trialwise.checks.check_base import Check, Unreadable, check_texts, error_text
 from trialwise.checks.quoting import failed, preview, shown
@@ -23,10 +23,8 @@ _NAMES = ("reply", "text", "value", "input", "expected")
 
 
 @dataclass(frozen=True, slots=True)
-class Predicate(Check):
+class Predicate(Check, spelling="python"):
     """A function of the user's holds for the reply."""
-
-    spelling: ClassVar[str] = "python"
 
     function: Callable[..., object]
     title: str = ""

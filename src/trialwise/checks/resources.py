@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, cast
 
 from trialwise.checks.check_base import Check, Unreadable
 from trialwise.checks.quoting import failed, preview
@@ -30,12 +30,17 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class MaxTokens(Check):
-    """The reply took no more tokens than this."""
+class MaxTokens(Check, spelling="max_tokens"):
+    """The reply took at most so many tokens, input and output together.
 
-    spelling: ClassVar[str] = "max_tokens"
+    Args:
+        tokens: The most tokens that are allowed.
 
-    tokens: int
+    >>> max_tokens(100).check(Reply(value="")).reason
+    <FailReason.NO_VALUE: 'no-value'>
+    """
+
+    tokens: Natural
 
     def __post_init__(self) -> None:
         require_count("tokens", self.tokens)
@@ -55,25 +60,21 @@ class MaxTokens(Check):
         return failed(f"{total} tokens, expected at most {self.tokens}", both)
 
 
-def max_tokens(tokens: Natural) -> MaxTokens:
-    """The reply took at most so many tokens, input and output together.
-
-    Args:
-        tokens: The most tokens that are allowed.
-
-    >>> max_tokens(100).check(Reply(value="")).reason
-    <FailReason.NO_VALUE: 'no-value'>
-    """
-    return MaxTokens(tokens)
+max_tokens = MaxTokens
 
 
 @dataclass(frozen=True, slots=True)
-class MaxCost(Check):
-    """The reply cost no more than this."""
+class MaxCost(Check, spelling="max_cost"):
+    """The reply cost at most so much, in US dollars.
 
-    spelling: ClassVar[str] = "max_cost"
+    Args:
+        usd: The most money that is allowed.
 
-    usd: float
+    >>> max_cost(0.01).check(Reply(value="", cost_usd=0.02)).evidence
+    '$0.02'
+    """
+
+    usd: Dollars
 
     def __post_init__(self) -> None:
         _check_amount("usd", self.usd)
@@ -91,25 +92,21 @@ class MaxCost(Check):
         return failed(f"expected at most ${self.usd:g}", f"${reply.cost_usd:g}")
 
 
-def max_cost(usd: Dollars) -> MaxCost:
-    """The reply cost at most so much, in US dollars.
-
-    Args:
-        usd: The most money that is allowed.
-
-    >>> max_cost(0.01).check(Reply(value="", cost_usd=0.02)).evidence
-    '$0.02'
-    """
-    return MaxCost(usd)
+max_cost = MaxCost
 
 
 @dataclass(frozen=True, slots=True)
-class MaxLatency(Check):
-    """The reply took no longer than this."""
+class MaxLatency(Check, spelling="max_latency"):
+    """The reply took at most so long.
 
-    spelling: ClassVar[str] = "max_latency"
+    Args:
+        seconds: The longest time that is allowed.
 
-    seconds: float
+    >>> max_latency(2).check(Reply(value="", latency_s=2.5)).evidence
+    '2.5 s'
+    """
+
+    seconds: Seconds
 
     def __post_init__(self) -> None:
         _check_amount("seconds", self.seconds)
@@ -125,16 +122,7 @@ class MaxLatency(Check):
         return failed(f"expected at most {self.seconds:g} s", f"{reply.latency_s:g} s")
 
 
-def max_latency(seconds: Seconds) -> MaxLatency:
-    """The reply took at most so long.
-
-    Args:
-        seconds: The longest time that is allowed.
-
-    >>> max_latency(2).check(Reply(value="", latency_s=2.5)).evidence
-    '2.5 s'
-    """
-    return MaxLatency(seconds)
+max_latency = MaxLatency
 
 
 def _check_amount(argument: str, value: float) -> None:
@@ -143,34 +131,7 @@ def _check_amount(argument: str, value: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ExitCode(Check):
-    """The subprocess ended with one of some codes."""
-
-    spelling: ClassVar[str] = "exit_code"
-
-    code: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        if not self.code:
-            raise InvalidArgument("code", [], "hold at least one exit code")
-        for code in self.code:
-            require_integer("code", code)
-
-    @property
-    def name(self) -> str:
-        """The name in reports."""
-        return f"exit code {' or '.join(map(str, self.code))}"
-
-    def _examine(self, reply: Reply) -> CheckResult:
-        if reply.exit_code is None:
-            raise Unreadable("the reply has no exit code", reason=FailReason.NO_VALUE)
-        if reply.exit_code in self.code:
-            return CheckResult.ok()
-        expected = " or ".join(map(str, self.code))
-        return failed(f"exit code {reply.exit_code}, expected {expected}", _last_error(reply))
-
-
-def exit_code(code: int | Sequence[int] = 0) -> ExitCode:
+class ExitCode(Check, spelling="exit_code"):
     """The subprocess ended with this exit code, or with one of several.
 
     A reply without an exit code fails with reason `no-value`.
@@ -181,7 +142,35 @@ def exit_code(code: int | Sequence[int] = 0) -> ExitCode:
     >>> exit_code(0).check(Reply(value="", exit_code=3)).explanation
     'exit code 3, expected 0'
     """
-    return ExitCode(tuple(code) if isinstance(code, (list, tuple)) else (code,))  # type: ignore[arg-type]
+
+    code: int | Sequence[int] = 0
+
+    def __post_init__(self) -> None:
+        self._keep(code=tuple(self.code) if isinstance(self.code, (list, tuple)) else (self.code,))
+        if not self._codes:
+            raise InvalidArgument("code", [], "hold at least one exit code")
+        for code in self._codes:
+            require_integer("code", code)
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return f"exit code {' or '.join(map(str, self._codes))}"
+
+    @property
+    def _codes(self) -> tuple[int, ...]:
+        return cast("tuple[int, ...]", self.code)
+
+    def _examine(self, reply: Reply) -> CheckResult:
+        if reply.exit_code is None:
+            raise Unreadable("the reply has no exit code", reason=FailReason.NO_VALUE)
+        if reply.exit_code in self._codes:
+            return CheckResult.ok()
+        expected = " or ".join(map(str, self._codes))
+        return failed(f"exit code {reply.exit_code}, expected {expected}", _last_error(reply))
+
+
+exit_code = ExitCode
 
 
 def _last_error(reply: Reply) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 from trialwise.checks.check_base import Check, Limits, check_flags, check_texts
 from trialwise.checks.quoting import around, failed, label, preview
@@ -33,20 +32,28 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Contains(Check):
-    """Every given text occurs, often enough and not too often."""
+class Contains(Check, spelling="contains"):
+    """Each given text occurs in the reply.
 
-    spelling: ClassVar[str] = "contains"
+    Args:
+        text: One text or several; all of them must occur (for one of several use `any_of`).
+        ignore_case: Compare case-folded text.
+        minimum: How often each must occur at least, without overlaps.
+        maximum: How often each may occur at most.
 
-    text: tuple[str, ...]
+    >>> contains("555").check(Reply(value="15 × 37 = 554")).explanation
+    "'555' is not in the reply"
+    """
+
+    text: str | Sequence[str]
     _: KW_ONLY
     ignore_case: bool = False
-    minimum: int = 1
-    maximum: int | None = None
+    minimum: Natural = 1
+    maximum: Natural | None = None
 
     def __post_init__(self) -> None:
         check_flags(ignore_case=self.ignore_case)
-        check_texts("text", self.text)
+        self._keep(text=check_texts("text", self.text))
         require_count("minimum", self.minimum)
         if self.maximum is not None:
             require_count("maximum", self.maximum, minimum=self.minimum)
@@ -77,40 +84,28 @@ class Contains(Check):
         return CheckResult.ok()
 
 
-def contains(
-    text: str | Sequence[str],
-    *,
-    ignore_case: bool = False,
-    minimum: Natural = 1,
-    maximum: Natural | None = None,
-) -> Contains:
-    """Each given text occurs in the reply.
-
-    Args:
-        text: One text or several; all of them must occur (for one of several use `any_of`).
-        ignore_case: Compare case-folded text.
-        minimum: How often each must occur at least, without overlaps.
-        maximum: How often each may occur at most.
-
-    >>> contains("555").check(Reply(value="15 × 37 = 554")).explanation
-    "'555' is not in the reply"
-    """
-    return Contains(as_texts(text), ignore_case=ignore_case, minimum=minimum, maximum=maximum)
+contains = Contains
 
 
 @dataclass(frozen=True, slots=True)
-class NotContains(Check):
-    """None of the given texts occurs."""
+class NotContains(Check, spelling="not_contains"):
+    """No given text occurs in the reply.
 
-    spelling: ClassVar[str] = "not_contains"
+    Args:
+        text: One text or several, none of which may occur.
+        ignore_case: Compare case-folded text.
 
-    text: tuple[str, ...]
+    >>> not_contains("sorry", ignore_case=True).check(Reply(value="So sorry!")).evidence
+    'so sorry!'
+    """
+
+    text: str | Sequence[str]
     _: KW_ONLY
     ignore_case: bool = False
 
     def __post_init__(self) -> None:
         check_flags(ignore_case=self.ignore_case)
-        check_texts("text", self.text)
+        self._keep(text=check_texts("text", self.text))
 
     @property
     def name(self) -> str:
@@ -128,17 +123,7 @@ class NotContains(Check):
         return CheckResult.ok()
 
 
-def not_contains(text: str | Sequence[str], *, ignore_case: bool = False) -> NotContains:
-    """No given text occurs in the reply.
-
-    Args:
-        text: One text or several, none of which may occur.
-        ignore_case: Compare case-folded text.
-
-    >>> not_contains("sorry", ignore_case=True).check(Reply(value="So sorry!")).evidence
-    'so sorry!'
-    """
-    return NotContains(as_texts(text), ignore_case=ignore_case)
+not_contains = NotContains
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +143,16 @@ class _TextAtEnd(Check):
 
 
 @dataclass(frozen=True, slots=True)
-class StartsWith(_TextAtEnd):
-    """The reply begins with a given text."""
+class StartsWith(_TextAtEnd, spelling="starts_with"):
+    """The reply begins with a text, white space included.
 
-    spelling: ClassVar[str] = "starts_with"
+    Args:
+        text: The text.
+        ignore_case: Compare case-folded text.
+
+    >>> starts_with("Yes").check(Reply(value="No.")).passed
+    False
+    """
 
     @property
     def name(self) -> str:
@@ -176,24 +167,20 @@ class StartsWith(_TextAtEnd):
         return failed(f"the reply does not start with {label(self.text)}", preview(begin))
 
 
-def starts_with(text: str, *, ignore_case: bool = False) -> StartsWith:
-    """The reply begins with a text, white space included.
+starts_with = StartsWith
+
+
+@dataclass(frozen=True, slots=True)
+class EndsWith(_TextAtEnd, spelling="ends_with"):
+    """The reply ends with a text, white space included.
 
     Args:
         text: The text.
         ignore_case: Compare case-folded text.
 
-    >>> starts_with("Yes").check(Reply(value="No.")).passed
-    False
+    >>> ends_with("Bye.").check(Reply(value="Bye.")).passed
+    True
     """
-    return StartsWith(text, ignore_case=ignore_case)
-
-
-@dataclass(frozen=True, slots=True)
-class EndsWith(_TextAtEnd):
-    """The reply ends with a given text."""
-
-    spelling: ClassVar[str] = "ends_with"
 
     @property
     def name(self) -> str:
@@ -208,27 +195,23 @@ class EndsWith(_TextAtEnd):
         return failed(f"the reply does not end with {label(self.text)}", preview(end))
 
 
-def ends_with(text: str, *, ignore_case: bool = False) -> EndsWith:
-    """The reply ends with a text, white space included.
-
-    Args:
-        text: The text.
-        ignore_case: Compare case-folded text.
-
-    >>> ends_with("Bye.").check(Reply(value="Bye.")).passed
-    True
-    """
-    return EndsWith(text, ignore_case=ignore_case)
+ends_with = EndsWith
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Length(Check):
-    """The reply's length lies within limits."""
+class Length(Check, spelling="length"):
+    """The reply has at least `minimum` and at most `maximum` code points.
 
-    spelling: ClassVar[str] = "length"
+    Args:
+        minimum: The fewest characters that are allowed.
+        maximum: The most characters that are allowed.
 
-    minimum: int | None = None
-    maximum: int | None = None
+    >>> length(maximum=3).check(Reply(value="four")).explanation
+    'the reply has 4 characters, expected at most 3'
+    """
+
+    minimum: Natural | None = None
+    maximum: Natural | None = None
 
     def __post_init__(self) -> None:
         Limits(self.minimum, self.maximum).check_counts()
@@ -246,21 +229,4 @@ class Length(Check):
         return failed(f"the reply has {len(text)} characters, expected {limits}", preview(text))
 
 
-def length(*, minimum: Natural | None = None, maximum: Natural | None = None) -> Length:
-    """The reply has at least `minimum` and at most `maximum` code points.
-
-    Args:
-        minimum: The fewest characters that are allowed.
-        maximum: The most characters that are allowed.
-
-    >>> length(maximum=3).check(Reply(value="four")).explanation
-    'the reply has 4 characters, expected at most 3'
-    """
-    return Length(minimum=minimum, maximum=maximum)
-
-
-def as_texts(texts: str | Sequence[str]) -> tuple[str, ...]:
-    """One text or several as a tuple; anything else is left for the check to refuse."""
-    if isinstance(texts, (list, tuple)):
-        return tuple(texts)
-    return (texts,)  # type: ignore[return-value]
+length = Length

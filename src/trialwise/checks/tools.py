@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from trialwise.checks.check_base import Check, Limits, Unreadable, check_flags, check_texts
 from trialwise.checks.json_paths import Require
 from trialwise.checks.json_schemas import SchemaArgument, check_schema, describe, worst_error
 from trialwise.checks.quoting import failed, label, printable, shown
 from trialwise.checks.reply_reading import Call, calls_of, check_json, names, same
-from trialwise.checks.texts import as_texts
 from trialwise.declarations.signatures import Arg, Natural
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
@@ -47,15 +46,24 @@ Tool = Annotated[str, Arg(aliases=("name",))]
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCalled(Check):
-    """A tool was called, often enough and not too often."""
+class ToolCalled(Check, spelling="tool_called"):
+    """A tool was called at least `minimum` and at most `maximum` times.
 
-    spelling: ClassVar[str] = "tool_called"
+    Args:
+        tool: The tool's name.
+        minimum: How often at least.
+        maximum: How often at most.
+        server: Count only calls that name this server.
 
-    tool: str
+    >>> trace = {"tool_calls": [{"name": "search", "args": {"q": "x"}}]}
+    >>> tool_called("book").check(Reply(value="", details=trace)).evidence
+    'called: search'
+    """
+
+    tool: Tool
     _: KW_ONLY
-    minimum: int = 1
-    maximum: int | None = None
+    minimum: Natural = 1
+    maximum: Natural | None = None
     server: str | None = None
 
     def __post_init__(self) -> None:
@@ -83,40 +91,28 @@ class ToolCalled(Check):
         return failed(f"{tool} was {found}, expected {limits}", names(calls))
 
 
-def tool_called(
-    tool: Tool,
-    *,
-    minimum: Natural = 1,
-    maximum: Natural | None = None,
-    server: str | None = None,
-) -> ToolCalled:
-    """A tool was called at least `minimum` and at most `maximum` times.
-
-    Args:
-        tool: The tool's name.
-        minimum: How often at least.
-        maximum: How often at most.
-        server: Count only calls that name this server.
-
-    >>> trace = {"tool_calls": [{"name": "search", "args": {"q": "x"}}]}
-    >>> tool_called("book").check(Reply(value="", details=trace)).evidence
-    'called: search'
-    """
-    return ToolCalled(tool, minimum=minimum, maximum=maximum, server=server)
+tool_called = ToolCalled
 
 
 @dataclass(frozen=True, slots=True)
-class ToolNotCalled(Check):
-    """None of some tools was called."""
+class ToolNotCalled(Check, spelling="tool_not_called"):
+    """No call of one tool, or of any of several.
 
-    spelling: ClassVar[str] = "tool_not_called"
+    Args:
+        tool: The name of the tool, or several names.
+        server: Look only at calls that name this server.
 
-    tool: tuple[str, ...]
+    >>> trace = {"tool_calls": [{"name": "delete", "args": {"id": 7}}]}
+    >>> tool_not_called("delete").check(Reply(value="", details=trace)).evidence
+    '{"id": 7}'
+    """
+
+    tool: Annotated[str | Sequence[str], Arg(aliases=("name",))]
     _: KW_ONLY
     server: str | None = None
 
     def __post_init__(self) -> None:
-        check_texts("tool", self.tool)
+        self._keep(tool=check_texts("tool", self.tool))
         _check_tool(self.tool[0], self.server)
 
     @property
@@ -133,35 +129,29 @@ class ToolNotCalled(Check):
         return CheckResult.ok()
 
 
-def tool_not_called(
-    tool: Annotated[str | Sequence[str], Arg(aliases=("name",))], *, server: str | None = None
-) -> ToolNotCalled:
-    """No call of one tool, or of any of several.
-
-    Args:
-        tool: The name of the tool, or several names.
-        server: Look only at calls that name this server.
-
-    >>> trace = {"tool_calls": [{"name": "delete", "args": {"id": 7}}]}
-    >>> tool_not_called("delete").check(Reply(value="", details=trace)).evidence
-    '{"id": 7}'
-    """
-    return ToolNotCalled(as_texts(tool), server=server)
+tool_not_called = ToolNotCalled
 
 
 @dataclass(frozen=True, slots=True)
-class ToolsInOrder(Check):
-    """Some tools were called one after the other."""
+class ToolsInOrder(Check, spelling="tools_in_order"):
+    """Tools were called in this order.
 
-    spelling: ClassVar[str] = "tools_in_order"
+    Args:
+        tools: The names, a name as often as it is to be called.
+        exact: These calls and no others; otherwise others may come before, between and after.
 
-    tools: tuple[str, ...]
+    >>> trace = {"tool_calls": [{"name": "search"}, {"name": "log"}, {"name": "book"}]}
+    >>> tools_in_order(["search", "book"]).check(Reply(value="", details=trace)).passed
+    True
+    """
+
+    tools: Annotated[str | Sequence[str], Arg(aliases=("names",))]
     _: KW_ONLY
     exact: bool = False
 
     def __post_init__(self) -> None:
         check_flags(exact=self.exact)
-        check_texts("tools", self.tools)
+        self._keep(tools=check_texts("tools", self.tools))
 
     @property
     def name(self) -> str:
@@ -185,32 +175,32 @@ class ToolsInOrder(Check):
         return CheckResult.ok()
 
 
-def tools_in_order(
-    tools: Annotated[str | Sequence[str], Arg(aliases=("names",))], *, exact: bool = False
-) -> ToolsInOrder:
-    """Tools were called in this order.
-
-    Args:
-        tools: The names, a name as often as it is to be called.
-        exact: These calls and no others; otherwise others may come before, between and after.
-
-    >>> trace = {"tool_calls": [{"name": "search"}, {"name": "log"}, {"name": "book"}]}
-    >>> tools_in_order(["search", "book"]).check(Reply(value="", details=trace)).passed
-    True
-    """
-    return ToolsInOrder(as_texts(tools), exact=exact)
+tools_in_order = ToolsInOrder
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCalledWith(Check):
-    """A tool was called with arguments that hold what is asked."""
+class ToolCalledWith(Check, spelling="tool_called_with"):
+    """Some call of a tool had such arguments, or every call.
 
-    spelling: ClassVar[str] = "tool_called_with"
+    Args:
+        tool: The tool's name.
+        args: Arguments that must be there with these values; others may be there, too, at any level
+            of objects. Arrays are compared as a whole.
+        schema: Instead, a JSON Schema (2020-12) that the arguments are valid under.
+        expression: Instead, a CEL expression that is true of them: `value` are the arguments,
+            `input` is the trial's input.
+        require: Of `any` call or of `all` of them; a tool that was not called fails either.
+        server: Look only at calls that name this server.
 
-    tool: str
+    >>> trace = {"tool_calls": [{"name": "book", "args": {"seats": 3, "at": "19:00"}}]}
+    >>> tool_called_with("book", {"seats": 2}).check(Reply(value="", details=trace)).explanation
+    "no call of 'book': expected $.seats to be 2"
+    """
+
+    tool: Tool
+    args: Mapping[str, Any] | None = field(default=None, hash=False)
     _: KW_ONLY
-    args: Any = field(default=None, hash=False)
-    schema: Any = field(default=None, hash=False)
+    schema: SchemaArgument | None = field(default=None, hash=False)
     expression: str | None = None
     require: Require = "any"
     server: str | None = None
@@ -225,10 +215,10 @@ class ToolCalledWith(Check):
         if self.args is not None:
             if not isinstance(self.args, Mapping):
                 raise InvalidArgument("args", self.args, "be an object")
-            object.__setattr__(self, "args", check_json("args", self.args))
+            self._keep(args=check_json("args", self.args))
         elif self.schema is not None:
-            object.__setattr__(self, "schema", check_json("schema", self.schema))
-            object.__setattr__(self, "_source", check_schema("schema", self.schema))
+            self._keep(schema=check_json("schema", self.schema))
+            self._keep(_source=check_schema("schema", self.schema))
         else:
             check_texts("expression", (self.expression,))
             _expression(str(self.expression))
@@ -282,44 +272,23 @@ class ToolCalledWith(Check):
         return ("", "") if error is None else describe(error)
 
 
-def tool_called_with(
-    tool: Tool,
-    args: Mapping[str, Any] | None = None,
-    *,
-    schema: SchemaArgument | None = None,
-    expression: str | None = None,
-    require: Require = "any",
-    server: str | None = None,
-) -> ToolCalledWith:
-    """Some call of a tool had such arguments, or every call.
-
-    Args:
-        tool: The tool's name.
-        args: Arguments that must be there with these values; others may be there, too, at any level
-            of objects. Arrays are compared as a whole.
-        schema: Instead, a JSON Schema (2020-12) that the arguments are valid under.
-        expression: Instead, a CEL expression that is true of them: `value` are the arguments,
-            `input` is the trial's input.
-        require: Of `any` call or of `all` of them; a tool that was not called fails either.
-        server: Look only at calls that name this server.
-
-    >>> trace = {"tool_calls": [{"name": "book", "args": {"seats": 3, "at": "19:00"}}]}
-    >>> tool_called_with("book", {"seats": 2}).check(Reply(value="", details=trace)).explanation
-    "no call of 'book': expected $.seats to be 2"
-    """
-    return ToolCalledWith(
-        tool, args=args, schema=schema, expression=expression, require=require, server=server
-    )
+tool_called_with = ToolCalledWith
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallCount(Check):
-    """The number of calls lies within limits."""
+class ToolCallCount(Check, spelling="tool_call_count"):
+    """All calls together are at least `minimum` and at most `maximum`.
 
-    spelling: ClassVar[str] = "tool_call_count"
+    Args:
+        minimum: The fewest calls that are allowed.
+        maximum: The most calls that are allowed.
 
-    minimum: int | None = None
-    maximum: int | None = None
+    >>> tool_call_count(maximum=5).check(Reply(value="", details={"tool_calls": []})).passed
+    True
+    """
+
+    minimum: Natural | None = None
+    maximum: Natural | None = None
 
     def __post_init__(self) -> None:
         Limits(self.minimum, self.maximum).check_counts()
@@ -336,19 +305,7 @@ class ToolCallCount(Check):
         return failed(f"{len(calls)} tool calls, expected {limits}", names(calls))
 
 
-def tool_call_count(
-    *, minimum: Natural | None = None, maximum: Natural | None = None
-) -> ToolCallCount:
-    """All calls together are at least `minimum` and at most `maximum`.
-
-    Args:
-        minimum: The fewest calls that are allowed.
-        maximum: The most calls that are allowed.
-
-    >>> tool_call_count(maximum=5).check(Reply(value="", details={"tool_calls": []})).passed
-    True
-    """
-    return ToolCallCount(minimum=minimum, maximum=maximum)
+tool_call_count = ToolCallCount
 
 
 def _check_tool(tool: object, server: object) -> None:

@@ -1,11 +1,13 @@
 """Keys from a constructor: its signature says which values it takes, its docstring what they mean.
 
-    def max_latency(seconds: Seconds) -> MaxLatency:
+    class MaxLatency(Check, spelling="max_latency"):
         '''The reply took at most so long.
 
         Args:
             seconds: The longest time that is allowed.
         '''
+
+        seconds: Seconds
 
 declares one required key `seconds` that holds a time with its unit. What a type cannot say is
 added with `Annotated[..., Arg(...)]`.
@@ -16,7 +18,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -148,6 +150,8 @@ def _derive_key(parameter: inspect.Parameter, annotation: Any, described: str, t
 def _kind_of(annotation: Any, texts: Mode) -> tuple[Kind, Arg]:
     """Return the kind that an annotation asks for, and what it says beside."""
     arg = Arg()
+    if isinstance(annotation, InitVar):
+        annotation = annotation.type
     if get_origin(annotation) is Annotated:
         annotation, *more = get_args(annotation)
         arg = next((one for one in more if isinstance(one, Arg)), arg)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from trialwise.checks.check_base import Check, Unreadable
 from trialwise.checks.quoting import failed, printable
@@ -48,10 +48,8 @@ _NOT_YET = "the judge was not calibrated yet: run `trialwise judge calibrate`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge(Check):
+class Judge(Check, spelling="judge"):
     """A rubric, put to one or several jurors; made by `judge`."""
-
-    spelling: ClassVar[str] = "judge"
 
     rubric: str
     jurors: tuple[Juror, ...]

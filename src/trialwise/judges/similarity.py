@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import ClassVar
 
 from trialwise.checks.check_base import Check, check_texts
 from trialwise.checks.quoting import failed, label, preview
@@ -23,23 +22,31 @@ from trialwise.validation import require_open_rate
 
 __all__ = ["Similar", "similar"]
 
-_MINIMUM = 0.8
 #: More is not read: a mean over more tokens says less and less.
 _LONGEST = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Similar(Check):
-    """The reply is about the same as one of some texts."""
+class Similar(Check, spelling="similar"):
+    """The reply is about the same as a text, or as one of several (extra `similarity`).
 
-    spelling: ClassVar[str] = "similar"
+    How alike two texts are is the cosine of their mean token vectors.
 
-    text: tuple[str, ...]
+    Args:
+        text: What it should be like; one of several is enough.
+        minimum: The least cosine, strictly between 0 and 1. Look at what right and wrong replies
+            get before choosing it.
+
+    >>> similar("Canberra is the capital of Australia.").name
+    "similar to 'Canberra is the capital of Australia.'"
+    """
+
+    text: str | Sequence[str]
     _: KW_ONLY
-    minimum: float = _MINIMUM
+    minimum: float = 0.8
 
     def __post_init__(self) -> None:
-        check_texts("text", self.text)
+        self._keep(text=check_texts("text", self.text))
         require_open_rate("minimum", self.minimum)
         _check_installed()
 
@@ -58,20 +65,7 @@ class Similar(Check):
         )
 
 
-def similar(text: str | Sequence[str], *, minimum: float = _MINIMUM) -> Similar:
-    """The reply is about the same as a text, or as one of several (extra `similarity`).
-
-    How alike two texts are is the cosine of their mean token vectors.
-
-    Args:
-        text: What it should be like; one of several is enough.
-        minimum: The least cosine, strictly between 0 and 1. Look at what right and wrong replies
-            get before choosing it.
-
-    >>> similar("Canberra is the capital of Australia.").name
-    "similar to 'Canberra is the capital of Australia.'"
-    """
-    return Similar((text,) if isinstance(text, str) else tuple(text), minimum=minimum)
+similar = Similar
 
 
 def cosine(one: str, other: str) -> float:
