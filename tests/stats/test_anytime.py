@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.confidence_sequences import EProcess, anytime_p_value
-from trialwise.stats.toolbox.e_values import e_process, e_value
+from trialwise.stats.confidence_sequences import anytime_p_value
+from trialwise.stats.toolbox.e_values import EProcess, e_process, e_value
 
 PFFPFFF = [True, False, False, True, False, False, False]
 

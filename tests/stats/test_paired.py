@@ -19,18 +19,20 @@ from statsmodels.stats.proportion import proportion_confint
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.paired import (
-    ALTERNATIVES,
     INTERVAL_METHODS,
-    METHODS,
-    Alternative,
     IntervalMethod,
-    Method,
     PairCounts,
-    mcnemar,
     minimum_discordant,
     paired_difference_interval,
     pairs_from_outcomes,
     sign_test,
+)
+from trialwise.stats.toolbox.mcnemar_forms import (
+    ALTERNATIVES,
+    METHODS,
+    Alternative,
+    Method,
+    mcnemar,
 )
 
 counts = st.integers(0, 60)

@@ -44,7 +44,7 @@ _MODULES = {
         "prompt_weighted stratified"
     ),
     "compliance_cutoffs": "ComplianceCutoff compliance_cutoff minimum_trials",
-    "confidence_sequences": "BoundedSequence EProcess anytime_interval anytime_p_value",
+    "confidence_sequences": "BoundedSequence anytime_interval anytime_p_value",
     "error_envelopes": (
         "Envelope Envelopes HorizonFalseAlarm envelope horizon_false_alarm type_one_envelopes"
     ),
@@ -82,7 +82,7 @@ _MODULES = {
     ),
     "multiplicity": "Adjustment adjust",
     "paired": (
-        "McNemar PairCounts SignTest mcnemar minimum_discordant paired_difference_interval "
+        "PairCounts SignTest minimum_discordant paired_difference_interval "
         "pairs_from_outcomes sign_test"
     ),
     "passk": (

@@ -30,7 +30,6 @@ from trialwise.stats.compliance_cutoffs import ComplianceCutoff as ComplianceCut
 from trialwise.stats.compliance_cutoffs import compliance_cutoff as compliance_cutoff
 from trialwise.stats.compliance_cutoffs import minimum_trials as minimum_trials
 from trialwise.stats.confidence_sequences import BoundedSequence as BoundedSequence
-from trialwise.stats.confidence_sequences import EProcess as EProcess
 from trialwise.stats.confidence_sequences import anytime_interval as anytime_interval
 from trialwise.stats.confidence_sequences import anytime_p_value as anytime_p_value
 from trialwise.stats.error_envelopes import Envelope as Envelope
@@ -105,10 +104,8 @@ from trialwise.stats.latency_planning import precedence_planning as precedence_p
 from trialwise.stats.latency_planning import verification_gate as verification_gate
 from trialwise.stats.multiplicity import Adjustment as Adjustment
 from trialwise.stats.multiplicity import adjust as adjust
-from trialwise.stats.paired import McNemar as McNemar
 from trialwise.stats.paired import PairCounts as PairCounts
 from trialwise.stats.paired import SignTest as SignTest
-from trialwise.stats.paired import mcnemar as mcnemar
 from trialwise.stats.paired import minimum_discordant as minimum_discordant
 from trialwise.stats.paired import paired_difference_interval as paired_difference_interval
 from trialwise.stats.paired import pairs_from_outcomes as pairs_from_outcomes
@@ -210,6 +207,7 @@ from trialwise.stats.toolbox.detectable_drops import (
     minimum_detectable_effect as minimum_detectable_effect,
 )
 from trialwise.stats.toolbox.detectable_drops import normal_power as normal_power
+from trialwise.stats.toolbox.e_values import EProcess as EProcess
 from trialwise.stats.toolbox.e_values import EvidenceAdjustment as EvidenceAdjustment
 from trialwise.stats.toolbox.e_values import e_bh as e_bh
 from trialwise.stats.toolbox.e_values import e_process as e_process
@@ -246,6 +244,8 @@ from trialwise.stats.toolbox.implied_levels import (
 from trialwise.stats.toolbox.margin_tests import NonInferiority as NonInferiority
 from trialwise.stats.toolbox.margin_tests import noninferiority as noninferiority
 from trialwise.stats.toolbox.margin_tests import noninferiority_size as noninferiority_size
+from trialwise.stats.toolbox.mcnemar_forms import McNemar as McNemar
+from trialwise.stats.toolbox.mcnemar_forms import mcnemar as mcnemar
 from trialwise.stats.toolbox.nondegeneracy import NondegeneracyPlan as NondegeneracyPlan
 from trialwise.stats.toolbox.nondegeneracy import nondegeneracy_planning as nondegeneracy_planning
 from trialwise.stats.toolbox.other_intervals import jeffreys as jeffreys

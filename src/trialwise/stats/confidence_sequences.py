@@ -32,7 +32,6 @@ from trialwise.validation import (
     require_open_rate,
     require_positive,
     require_rate,
-    require_real,
     require_successes,
 )
 
@@ -52,9 +51,6 @@ Direction: TypeAlias = Literal["below", "above"]
 """On which side of p0 the rate is to be shown."""
 
 DIRECTIONS: tuple[Direction, ...] = ("below", "above")
-
-#: exp() of more than this is beyond a double.
-_MAX_LOG = 709.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,74 +212,6 @@ def check_options(confidence: float, side: Side, prior: tuple[float, float]) -> 
         raise InvalidArgument("prior", prior, "be (1, 1) for a one-sided sequence")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EProcess:
-    """The evidence so far that a rate lies below (or above) p0: a value that `update` replaces.
-
-    Begin with `EProcess.start` and keep the state that each `update` returns. Nothing is lost by
-    stopping and going on another day: the state is the counts and the largest evidence so far.
-
-    Examples
-    --------
-    >>> state = EProcess.start(0.9, 0.8)
-    >>> for passed in (True, False, False, True, False, False, False):
-    ...     state = state.update(passed)
-    >>> round(state.value, 1), round(state.p_value, 6)
-    (25.3, 0.039551)
-    """
-
-    p0: float
-    """The edge of the null: H0 is rate ≥ p0 (direction "below") or rate ≤ p0 ("above")."""
-    p1: float | None = None
-    """The rate bet on; None spreads the bet evenly over every rate beyond p0."""
-    direction: Direction = "below"
-    trials: int = 0
-    successes: int = 0
-    log_peak: float = 0.0
-    """The logarithm of the largest value so far, the starting value 1 included."""
-
-    def __post_init__(self) -> None:
-        require_open_rate("p0", self.p0)
-        require_choice("direction", self.direction, DIRECTIONS)
-        if self.p1 is not None:
-            _check_alternative(self.p0, self.p1, self.direction)
-        if self.trials or self.successes:
-            require_successes(self.successes, self.trials)
-        if require_real("log_peak", self.log_peak) < 0:
-            raise InvalidArgument("log_peak", self.log_peak, "be at least 0")
-
-    @classmethod
-    def start(
-        cls, p0: float, p1: float | None = None, *, direction: Direction | None = None
-    ) -> EProcess:
-        """The state before the first trial, of value 1; parameters as in `e_process`."""
-        threshold = require_open_rate("p0", p0)
-        alternative = None if p1 is None else require_open_rate("p1", p1)
-        return cls(p0=threshold, p1=alternative, direction=_side(threshold, alternative, direction))
-
-    def update(self, outcome: bool | int) -> EProcess:
-        """The state after one more trial: True or 1 for a success, False or 0 for a failure."""
-        after = replace(
-            self, trials=self.trials + 1, successes=self.successes + check_outcome(outcome)
-        )
-        return replace(after, log_peak=max(self.log_peak, after.log_value))
-
-    @property
-    def log_value(self) -> float:
-        """The logarithm of the value: it neither overflows nor underflows."""
-        return log_evidence(self.successes, self.trials, self.p0, self.p1, self.direction)
-
-    @property
-    def value(self) -> float:
-        """The evidence now, an e-value at any stopping time; infinite beyond what a float holds."""
-        return bounded_exp(self.log_value)
-
-    @property
-    def p_value(self) -> float:
-        """The anytime p-value min(1, 1/max E): valid at any stopping time, never rising."""
-        return math.exp(-self.log_peak)
-
-
 def anytime_p_value(
     outcomes: Iterable[bool | int],
     p0: float,
@@ -304,10 +232,12 @@ def anytime_p_value(
     >>> anytime_p_value([1] * 14, 0.9, 0.8)
     1.0
     """
-    state = EProcess.start(p0, p1, direction=direction)
-    for outcome in check_outcomes(outcomes):
-        state = state.update(outcome)
-    return state.p_value
+    bet = check_bet(p0, p1, direction)
+    successes, peak = 0, 0.0
+    for trials, outcome in enumerate(check_outcomes(outcomes), start=1):
+        successes += outcome
+        peak = max(peak, log_evidence(successes, trials, *bet))
+    return math.exp(-peak)
 
 
 def _log_mixture(successes: int, trials: int, p0: float, direction: Direction) -> float:
@@ -346,22 +276,18 @@ def _log_weight(k: int, n: int, p: float, q: float) -> float:
     return exponent + math.log(n / (2 * math.pi * k * (n - k))) / 2
 
 
-def bounded_exp(log_value: float) -> float:
-    """Return exp, or infinity where it would overflow."""
-    return math.exp(log_value) if log_value < _MAX_LOG else math.inf
-
-
-def _side(p0: float, p1: float | None, direction: Direction | None) -> Direction:
-    """The direction given, or the one that p1 implies."""
-    if direction is not None:
-        return require_choice("direction", direction, DIRECTIONS)
-    return "above" if p1 is not None and p1 > p0 else "below"
-
-
-def _check_alternative(p0: float, p1: float, direction: Direction) -> None:
-    require_open_rate("p1", p1)
-    if not (p1 < p0 if direction == "below" else p1 > p0):
-        raise InvalidArgument("p1", p1, f"lie {direction} p0 ({p0})")
+def check_bet(
+    p0: float, p1: float | None, direction: Direction | None
+) -> tuple[float, float | None, Direction]:
+    """Return p0, the rate bet on and the direction, which p1 implies where it is not given."""
+    edge = require_open_rate("p0", p0)
+    rate = None if p1 is None else require_open_rate("p1", p1)
+    if direction is None:
+        direction = "above" if rate is not None and rate > edge else "below"
+    require_choice("direction", direction, DIRECTIONS)
+    if rate is not None and not (rate < edge if direction == "below" else rate > edge):
+        raise InvalidArgument("p1", p1, f"lie {direction} p0 ({edge})")
+    return edge, rate, direction
 
 
 def check_outcomes(outcomes: Iterable[bool | int]) -> list[int]:

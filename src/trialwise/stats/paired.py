@@ -14,38 +14,15 @@ from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import binomial_tail, exact_tail
-from trialwise.stats.normal import normal_sf, upper_z
+from trialwise.stats.normal import upper_z
 from trialwise.stats.rate_intervals import wilson_interval
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_choice, require_count, require_open_rate
 
-Method: TypeAlias = Literal["exact", "mid-p", "chi-square", "chi-square-corrected"]
-"""A form of McNemar's test."""
-
-
-METHODS: tuple[Method, ...] = ("exact", "mid-p", "chi-square", "chi-square-corrected")
-
-
-Alternative: TypeAlias = Literal["two-sided", "a-better", "b-better"]
-"""What a small p-value would support."""
-
-
-ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "a-better", "b-better")
-
-
 SignAlternative: TypeAlias = Literal["two-sided", "greater", "less"]
 """What a small p-value would support: any difference, more wins, or more losses."""
 
-
-_SIDES: dict[SignAlternative, Alternative] = {
-    "two-sided": "two-sided",
-    "greater": "a-better",
-    "less": "b-better",
-}
-
-
-#: "auto" is exact below this many discordant pairs: under it the chi-square form is unreliable.
-EXACT_BELOW = 25
+SIGN_ALTERNATIVES: tuple[SignAlternative, ...] = ("two-sided", "greater", "less")
 
 
 #: Up to here a tail at one half is summed in integers and rounded once, so that 6 to 0 is 0.03125.
@@ -75,23 +52,6 @@ class PairCounts:
     def discordant(self) -> int:
         """How many pairs tell A and B apart."""
         return self.only_a + self.only_b
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McNemar:
-    """A McNemar test: the method actually used, and its p-value.
-
-    `statistic` is the chi-square value on one degree of freedom (for a one-sided test, the square
-    of its z), or None for the exact and mid-p forms and without discordant pairs.
-    """
-
-    only_a: int
-    only_b: int
-    alternative: Alternative
-    method: Method
-    discordant: int
-    statistic: float | None
-    p_value: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,75 +91,12 @@ def pairs_from_outcomes(a: Sequence[bool], b: Sequence[bool]) -> PairCounts:
     )
 
 
-def mcnemar(
-    only_a: SupportsIndex,
-    only_b: SupportsIndex,
-    *,
-    method: Literal["auto"] | Method = "auto",
-    alternative: Alternative = "two-sided",
-) -> McNemar:
-    """McNemar's test that two conditions pass equally often on the same inputs (McNemar 1947).
-
-    Given n = a + b discordant pairs, a is Binomial(n, ½) if A and B are equally good.
-
-    - "exact": the binomial tail, doubled and capped at 1 when two-sided. Never anti-conservative,
-      available and affordable at any number of pairs: prefer it for a decision.
-    - "mid-p": the same with half the weight of what was observed (Fagerland, Lydersen & Laake
-      2013). Closer to alpha on average; not guaranteed.
-    - "chi-square": (a − b)²/n; "chi-square-corrected": max(abs(a − b) − 1, 0)²/n (Edwards 1948).
-    - "auto": exact below 25 discordant pairs, else "chi-square". The switch is a convention: with
-      26 discordant pairs the chi-square form falsely rejects at 0.05 with probability 0.0755.
-
-    Without discordant pairs the p-value is 1.
-
-    Parameters
-    ----------
-    only_a, only_b : int
-        Pairs that only A passed, and that only B passed.
-    method : {"auto", "exact", "mid-p", "chi-square", "chi-square-corrected"}
-        The form of the test.
-    alternative : {"two-sided", "a-better", "b-better"}
-        What a small p-value would support.
-
-    Examples
-    --------
-    >>> mcnemar(3, 0).p_value
-    0.25
-    >>> mcnemar(40, 20).method
-    'chi-square'
-    """
-    a, b = require_count("only_a", only_a), require_count("only_b", only_b)
-    require_choice("method", method, ("auto", *METHODS))
-    require_choice("alternative", alternative, ALTERNATIVES)
-    n = a + b
-    if method == "auto":
-        method = "exact" if n < EXACT_BELOW else "chi-square"
-    statistic = None
-    if n == 0:
-        p_value = 1.0
-    elif method == "exact":
-        p_value = _exact(a, b, alternative)
-    elif method == "mid-p":
-        p_value = _mid_p(a, b, alternative)
-    else:
-        z = _root(a, b, alternative, correction=1 if method == "chi-square-corrected" else 0)
-        statistic = z * z
-        p_value = 2 * normal_sf(abs(z)) if alternative == "two-sided" else normal_sf(z)
-    return McNemar(
-        only_a=a,
-        only_b=b,
-        alternative=alternative,
-        method=method,
-        discordant=n,
-        statistic=statistic,
-        p_value=p_value,
-    )
-
-
 def sign_test(
     wins: SupportsIndex, losses: SupportsIndex, *, alternative: SignAlternative = "two-sided"
 ) -> SignTest:
     """The exact sign test that wins and losses are equally likely; ties are left out.
+
+    Over the discordant pairs of two conditions it is McNemar's exact test.
 
     Parameters
     ----------
@@ -216,8 +113,13 @@ def sign_test(
     0.0703125
     """
     won, lost = require_count("wins", wins), require_count("losses", losses)
-    side = _SIDES[require_choice("alternative", alternative, tuple(_SIDES))]
-    return SignTest(wins=won, losses=lost, alternative=alternative, p_value=_exact(won, lost, side))
+    side = require_choice("alternative", alternative, SIGN_ALTERNATIVES)
+    n = won + lost
+    if side == "two-sided":
+        p_value = min(2 * half_tail(max(won, lost), n), 1.0)
+    else:
+        p_value = half_tail(won if side == "greater" else lost, n)
+    return SignTest(wins=won, losses=lost, alternative=side, p_value=p_value)
 
 
 def minimum_discordant(
@@ -249,38 +151,13 @@ def _check_outcomes(argument: str, outcomes: Sequence[bool]) -> list[bool]:
     return members
 
 
-def _upper(k: int, n: int) -> float:
+def half_tail(k: int, n: int) -> float:
     """P(X ≥ k) for X ~ Binomial(n, ½)."""
     if n > _INTEGER_PAIRS:
         return binomial_tail(k, n, 0.5)
     from fractions import Fraction
 
     return float(exact_tail(k, n, Fraction(1, 2)))
-
-
-def _exact(a: int, b: int, alternative: Alternative) -> float:
-    n = a + b
-    if alternative == "two-sided":
-        return min(2 * _upper(max(a, b), n), 1.0)
-    return _upper(a if alternative == "a-better" else b, n)
-
-
-def _mid_p(a: int, b: int, alternative: Alternative) -> float:
-    n = a + b
-    if alternative == "two-sided":
-        # With a = b a single outcome, not a mirrored pair, is as extreme as the observed one.
-        extreme = max(a, b)
-        return _upper(extreme + 1, n) + (0.5 if a == b else _upper(extreme, n))
-    k = a if alternative == "a-better" else b
-    return (_upper(k, n) + _upper(k + 1, n)) / 2
-
-
-def _root(a: int, b: int, alternative: Alternative, *, correction: int) -> float:
-    """The signed root of the chi-square statistic, large where the alternative is supported."""
-    if alternative == "two-sided":
-        return max(abs(a - b) - correction, 0) / math.sqrt(a + b)
-    lead = a - b if alternative == "a-better" else b - a
-    return (lead - correction) / math.sqrt(a + b)
 
 
 def paired_difference_interval(

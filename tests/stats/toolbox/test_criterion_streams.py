@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.confidence_sequences import EProcess
 from trialwise.stats.toolbox.criterion_streams import (
     STREAM_CORRECTIONS,
     CriterionStream,
@@ -19,6 +18,7 @@ from trialwise.stats.toolbox.criterion_streams import (
     StreamStatus,
     decide_streams,
 )
+from trialwise.stats.toolbox.e_values import EProcess
 
 ADJUSTING: tuple[StreamCorrection, ...] = ("bonferroni", "holm", "bh", "by")
 methods = st.sampled_from(ADJUSTING)

@@ -33,7 +33,6 @@ from trialwise.procedures.comparing.trial_pairing import Pair, Pairing, pair_tri
 from trialwise.stats.confidence_sequences import anytime_p_value
 from trialwise.stats.paired import (
     PairCounts,
-    mcnemar,
     paired_difference_interval,
     pairs_from_outcomes,
     sign_test,
@@ -290,12 +289,12 @@ def exact_evidence(outcomes: Sequence[tuple[bool, bool]], question: ComparisonQu
     (0.03125, True)
     """
     pairs = _count_pairs(outcomes)
-    test = mcnemar(pairs.only_a, pairs.only_b, method="exact")
     return Evidence(
         reference=_tally_side(pairs, pairs.only_a),
         candidate=_tally_side(pairs, pairs.only_b),
         rule="paired/mcnemar-exact",
-        p_value=test.p_value,
+        # McNemar's exact test is the sign test on the discordant pairs.
+        p_value=sign_test(pairs.only_a, pairs.only_b).p_value,
         favours_candidate=pairs.only_b > pairs.only_a,
         pairs=pairs,
         interval=_interval(pairs, question.confidence),

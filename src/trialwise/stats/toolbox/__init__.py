@@ -6,6 +6,7 @@ Comparing with a baseline:
 
 - `margin_tests`: show that a rate is at most a margin below the baseline's
 - `predictive`: a cutoff from the posterior of the baseline, instead of Fisher's test
+- `mcnemar_forms`: McNemar's test with its mid-p and chi-square forms, to compare with other tools
 - `fisher_decision`: decide one two-by-two table by Fisher's test, exactly at the boundary
 - `boschloo_rules`: Boschloo's unconditional test as a rule for a planned test
 - `precedence_law`: the distribution behind the latency rule and Fisher's test
@@ -72,7 +73,7 @@ MODULES = {
     ),
     "cusum": "CusumChart CusumDesign cusum_design",
     "detectable_drops": "minimum_detectable_degradation minimum_detectable_effect normal_power",
-    "e_values": "EvidenceAdjustment e_bh e_process e_value",
+    "e_values": "EProcess EvidenceAdjustment e_bh e_process e_value",
     "ewma": "EwmaChart EwmaDesign ewma_design",
     "family_errors": "across_suite_envelope family_wise_independent per_run_alpha_for_horizon",
     "fisher_decision": "fisher_rejects",
@@ -86,6 +87,7 @@ MODULES = {
         "implied_confidence_of_threshold"
     ),
     "margin_tests": "NonInferiority noninferiority noninferiority_size",
+    "mcnemar_forms": "McNemar mcnemar",
     "nondegeneracy": "NondegeneracyPlan nondegeneracy_planning",
     "other_intervals": "jeffreys wilson_lower_rate",
     "planned_designs": (

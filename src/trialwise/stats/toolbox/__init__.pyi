@@ -47,6 +47,7 @@ from trialwise.stats.toolbox.detectable_drops import (
     minimum_detectable_effect as minimum_detectable_effect,
 )
 from trialwise.stats.toolbox.detectable_drops import normal_power as normal_power
+from trialwise.stats.toolbox.e_values import EProcess as EProcess
 from trialwise.stats.toolbox.e_values import EvidenceAdjustment as EvidenceAdjustment
 from trialwise.stats.toolbox.e_values import e_bh as e_bh
 from trialwise.stats.toolbox.e_values import e_process as e_process
@@ -83,6 +84,8 @@ from trialwise.stats.toolbox.implied_levels import (
 from trialwise.stats.toolbox.margin_tests import NonInferiority as NonInferiority
 from trialwise.stats.toolbox.margin_tests import noninferiority as noninferiority
 from trialwise.stats.toolbox.margin_tests import noninferiority_size as noninferiority_size
+from trialwise.stats.toolbox.mcnemar_forms import McNemar as McNemar
+from trialwise.stats.toolbox.mcnemar_forms import mcnemar as mcnemar
 from trialwise.stats.toolbox.nondegeneracy import NondegeneracyPlan as NondegeneracyPlan
 from trialwise.stats.toolbox.nondegeneracy import nondegeneracy_planning as nondegeneracy_planning
 from trialwise.stats.toolbox.other_intervals import jeffreys as jeffreys

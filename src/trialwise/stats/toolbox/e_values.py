@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import Literal, SupportsIndex
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.validation import require_open_rate
-
-if TYPE_CHECKING:
-    pass
-from typing import SupportsIndex
-
 from trialwise.stats.confidence_sequences import (
     Direction,
-    EProcess,
-    bounded_exp,
+    check_bet,
+    check_outcome,
     check_outcomes,
     log_evidence,
 )
 from trialwise.stats.multiplicity import Controls, adjust_ranked, check_family, restore_order
-from trialwise.validation import require_successes
+from trialwise.validation import require_open_rate, require_real, require_successes
+
+#: exp() of more than this is beyond a double.
+_MAX_LOG = 709.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +94,70 @@ def _check_e_value(argument: str, value: float) -> float:
     if not number >= 0:
         raise InvalidArgument(argument, value, allowed)
     return number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EProcess:
+    """The evidence so far that a rate lies below (or above) p0: a value that `update` replaces.
+
+    Begin with `EProcess.start` and keep the state that each `update` returns. Nothing is lost by
+    stopping and going on another day: the state is the counts and the largest evidence so far.
+
+    Examples
+    --------
+    >>> state = EProcess.start(0.9, 0.8)
+    >>> for passed in (True, False, False, True, False, False, False):
+    ...     state = state.update(passed)
+    >>> round(state.value, 1), round(state.p_value, 6)
+    (25.3, 0.039551)
+    """
+
+    p0: float
+    """The edge of the null: H0 is rate ≥ p0 (direction "below") or rate ≤ p0 ("above")."""
+    p1: float | None = None
+    """The rate bet on; None spreads the bet evenly over every rate beyond p0."""
+    direction: Direction = "below"
+    trials: int = 0
+    successes: int = 0
+    log_peak: float = 0.0
+    """The logarithm of the largest value so far, the starting value 1 included."""
+
+    def __post_init__(self) -> None:
+        check_bet(self.p0, self.p1, self.direction)
+        if self.trials or self.successes:
+            require_successes(self.successes, self.trials)
+        if require_real("log_peak", self.log_peak) < 0:
+            raise InvalidArgument("log_peak", self.log_peak, "be at least 0")
+
+    @classmethod
+    def start(
+        cls, p0: float, p1: float | None = None, *, direction: Direction | None = None
+    ) -> EProcess:
+        """The state before the first trial, of value 1; parameters as in `e_process`."""
+        edge, rate, side = check_bet(p0, p1, direction)
+        return cls(p0=edge, p1=rate, direction=side)
+
+    def update(self, outcome: bool | int) -> EProcess:
+        """The state after one more trial: True or 1 for a success, False or 0 for a failure."""
+        after = replace(
+            self, trials=self.trials + 1, successes=self.successes + check_outcome(outcome)
+        )
+        return replace(after, log_peak=max(self.log_peak, after.log_value))
+
+    @property
+    def log_value(self) -> float:
+        """The logarithm of the value: it neither overflows nor underflows."""
+        return log_evidence(self.successes, self.trials, self.p0, self.p1, self.direction)
+
+    @property
+    def value(self) -> float:
+        """The evidence now, an e-value at any stopping time; infinite beyond what a float holds."""
+        return _bounded_exp(self.log_value)
+
+    @property
+    def p_value(self) -> float:
+        """The anytime p-value min(1, 1/max E): valid at any stopping time, never rising."""
+        return math.exp(-self.log_peak)
 
 
 def e_process(
@@ -173,5 +234,9 @@ def e_value(
     335.4
     """
     s, n = require_successes(successes, trials)
-    state = EProcess.start(p0, p1, direction=direction)
-    return bounded_exp(log_evidence(s, n, state.p0, state.p1, state.direction))
+    return _bounded_exp(log_evidence(s, n, *check_bet(p0, p1, direction)))
+
+
+def _bounded_exp(log_value: float) -> float:
+    """Return exp, or infinity where it would overflow."""
+    return math.exp(log_value) if log_value < _MAX_LOG else math.inf
