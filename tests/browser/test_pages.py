@@ -263,5 +263,5 @@ def test_paper_is_white_and_holds_what_failed(visit: Open) -> None:
             assert not page.locator(control).is_visible()
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         assert page.locator("[data-trials] .trial pre").first.is_visible()
-        assert page.locator("pre.report").is_visible()
+        assert page.locator("details.whole .part.deep").first.is_visible()
         assert page.pdf().startswith(b"%PDF")

@@ -213,8 +213,9 @@ def test_the_analysis_tells_basis_and_interval_of_every_number() -> None:
     text = render_analysis(cell("looping", 4).verdict, title="agent")
 
     for part in (
-        "GATE: stability", "none: a number is held against a limit", "heuristic",
-        "further runs may be worse", "Decay curve", "it need not fall", "naive", "plug-in",
+        "GATE: stability", "A gate holds a number against a limit and has no error rate",
+        "heuristic", "further runs may be worse", "it need not fall", "naive", "plug-in",
+        "decay curve: plug-in pass^k of the first k runs",
         "381 runs (Wilson; 385",
     ):  # fmt: skip
         assert part in " ".join(text.split()), part

@@ -704,13 +704,22 @@ def test_the_analysis_has_a_section_for_each_cell(matrix: Reported) -> None:
     text = matrix.read("r.txt")
     told = " ".join(text.split())
 
-    assert [gate for _, gate, _ in ROWS] == re.findall(r"^GATE: (\w+)$", text, flags=re.MULTILINE)
-    assert 2 == told.count("basis: unbiased estimate")
-    assert 4 == told.count("basis: heuristic")
-    assert "variance_amplification: 87 [" in told
+    sections = re.findall(r"^GATE: (\w+) · (\w+) · 4 runs$", text, flags=re.MULTILINE)
+    assert [(gate, decision) for _, gate, decision in ROWS] == sections
+    bases = re.findall(r"^  (\S+) .*?(heuristic|unbiased estimate)$", text, flags=re.MULTILINE)
+    asked = [one for one in bases if one[0] in ("pass_hat.2", "graceful_degradation")]
+    asked += [one for one in bases if one[0] == "weakest_score"]
+    assert 2 == asked.count(("pass_hat.2", "unbiased estimate"))
+    assert 2 == asked.count(("graceful_degradation", "heuristic"))
+    assert 2 == asked.count(("weakest_score", "heuristic"))
+    assert re.search(r"^  variance_amplification +87 +\[", text, flags=re.MULTILINE)
     assert "Decay curve: 100, 100, 100, 31" in told
     assert "381 runs (Wilson; 385" in told
-    assert "drifted: cost_per_progress" in told
+    # What lies below its floor carries a mark, in the column of its score.
+    (_, drifted) = re.findall(
+        r"^  run +cost per progress .*\n((?:  trial.*\n)+)", text, re.MULTILINE
+    )
+    assert re.search(r"^  trial \d +\S+ ! ", drifted, flags=re.MULTILINE)
 
 
 def test_the_page_has_a_heading_for_each_cell(matrix: Reported) -> None:

@@ -107,8 +107,6 @@ class Verbatim:
 
     text: str
     heading: str = ""
-    is_laid_out: bool = False
-    """Whether its line breaks and columns matter, so that no line may be folded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

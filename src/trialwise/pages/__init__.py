@@ -16,7 +16,7 @@ The report of a run and of a suite, section by section:
 - `path_chart`: where the run went, between which bounds
 - `design_curves`: what the design does at every true rate
 - `latency_distribution`: how long trials took
-- `gate_details`: gates and their evidence
+- `gate_details`, `decay_curve`: gates and their evidence
 - `failure_reasons`: why trials failed
 - `input_rates`: every input against every criterion
 - `trial_selection`, `trial_cards`: trials to read
@@ -36,7 +36,7 @@ The full analysis; what only a procedure can say comes from its `explain`:
 
 - `analysis`: the whole document, and what it says of the run
 - `analysis_criterion`: the sections of a criterion
-- `analysis_limits`: the sections of latency limits and gates
+- `analysis_limits`: the section of latency limits
 
 How many trials are needed:
 

@@ -6,6 +6,7 @@ The verdict of the run comes first, then the sections of each criterion, then ho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from trialwise.documents.blocks import Document, Section
 from trialwise.documents.numbers import as_count, as_duration
@@ -50,19 +51,25 @@ def render_analysis(verdict: Verdict, *, title: str, unicode: bool = True) -> st
 
 
 def _list_sections(verdict: Verdict) -> Iterator[Section]:
-    yield from _list_opening_sections(verdict)
+    yield from list_opening_sections(verdict)
+    yield from list_caveat_sections(verdict)
     for number, finding in enumerate(verdict.findings, start=1):
-        yield from list_criterion_sections(finding, verdict, number)
+        place = f"CRITERION {number} of {len(verdict.findings)}: {finding.criterion}"
+        advisory = ", advisory" if finding.advisory else ""
+        yield make_section(f"{place} ({name_mode(finding)}{advisory})", [])
+        yield from list_criterion_sections(finding, verdict)
     if verdict.latency:
         # Few runs have latency limits or gates.
-        from trialwise.pages.analysis_limits import build_latency_section
+        from trialwise.pages.analysis_limits import explain_latency
 
-        yield build_latency_section(verdict)
+        yield explain_latency(verdict)
     if verdict.gates:
-        from trialwise.pages.analysis_limits import list_gate_sections
+        from trialwise.pages.gate_details import build_gate
 
-        yield from list_gate_sections(verdict)
-    yield from _list_closing_sections(verdict)
+        for gate in verdict.gates:
+            section = build_gate(gate, verdict)
+            yield replace(section, heading=f"GATE: {gate.gate}", depth="analysis")
+    yield from list_closing_sections(verdict)
 
 
 _INTENTS = {
@@ -77,17 +84,21 @@ _ANALYSES = {
 }
 
 
-def _list_opening_sections(verdict: Verdict) -> Iterator[Section]:
+def list_opening_sections(verdict: Verdict) -> Iterator[Section]:
     """The composite verdict, and what it was reached under."""
     yield make_section("COMPOSITE VERDICT", _list_composite(verdict))
     for experiment in verdict.experiments:
-        yield make_section(f"SAMPLING: {experiment.name}", list_sampling_facts(experiment))
+        yield make_section(f"SAMPLING: {experiment.name}", _list_sampling(experiment))
     conditions = [
         *_list_mapping("Covariate", verdict.covariates),
         *_list_mapping("Factor", verdict.factors),
     ]
     if conditions:
         yield make_section("CONDITIONS", conditions)
+
+
+def list_caveat_sections(verdict: Verdict) -> Iterator[Section]:
+    """What qualifies the verdict without changing it."""
     if verdict.guards:
         yield make_section("GUARDRAILS", _list_guards(verdict))
     messages = {guard.message for guard in verdict.guards}
@@ -96,7 +107,7 @@ def _list_opening_sections(verdict: Verdict) -> Iterator[Section]:
         yield make_section("CAVEATS", caveats)
 
 
-def _list_closing_sections(verdict: Verdict) -> Iterator[Section]:
+def list_closing_sections(verdict: Verdict) -> Iterator[Section]:
     """What bounds a series of such runs, and what reproduces the numbers of this one."""
     if verdict.horizon is not None:
         yield make_section("MONITORING HORIZON (§8.5)", _list_horizon(verdict))
@@ -222,8 +233,7 @@ def _list_spending(verdict: Verdict) -> Rows:
     return rows
 
 
-def list_sampling_facts(one: ExperimentSummary) -> Rows:
-    """Which inputs were tried, how often and how they were drawn."""
+def _list_sampling(one: ExperimentSummary) -> Rows:
     repeated = ", ".join(f"{n} tried {times} ×" for times, n in one.repetitions.items())
     rows = [
         ("Sampling", f"{one.identifier} {one.version}".strip()),

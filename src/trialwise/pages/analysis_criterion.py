@@ -11,7 +11,7 @@ from trialwise.documents.phrases import STOPS
 from trialwise.model.evidence import Breakdown, Diagnostics
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.pages.finding_facts import name_mode, pick_badge
+from trialwise.pages.finding_facts import pick_badge
 from trialwise.pages.judge_facts import (
     CORRECTION_NAMES,
     describe_labels,
@@ -36,16 +36,13 @@ _NO_CLAIM = (
 )
 
 
-def list_criterion_sections(finding: Finding, verdict: Verdict, place: int) -> Iterator[Section]:
-    """The sections of one criterion, `place` counted from 1.
+def list_criterion_sections(finding: Finding, verdict: Verdict) -> Iterator[Section]:
+    """The sections of one criterion.
 
     What only its procedure can say comes from the procedure's `explain`: the question first, then
     what the criterion is held against and the numbers of its rule.
     """
-    procedure, total = procedure_of(finding), len(verdict.findings)
-    mode = f"{name_mode(finding)}, advisory" if finding.advisory else name_mode(finding)
-    yield make_section(f"CRITERION {place} of {total}: {finding.criterion} ({mode})", [])
-    question, *explained = procedure.explain(finding)
+    question, *explained = procedure_of(finding).explain(finding)
     described = Facts(pairs=tuple(_describe_sampling(finding, verdict)))
     yield replace(question, blocks=(*question.blocks, described))
     yield make_section("OBSERVED DATA", _list_observed(finding, verdict))

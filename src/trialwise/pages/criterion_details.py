@@ -10,7 +10,6 @@ from trialwise.documents.blocks import (
     Cell,
     Columns,
     Details,
-    Facts,
     Items,
     Link,
     Prose,
@@ -19,10 +18,10 @@ from trialwise.documents.blocks import (
     build_table,
 )
 from trialwise.documents.charts import Chart
-from trialwise.documents.numbers import as_count, as_observed
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Caution, Finding, ObservedRate
+from trialwise.model.verdict import Finding
+from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.design_curves import chart_trials, chart_verdicts, list_behaviours
 from trialwise.pages.finding_facts import write_interval, write_need, write_rate, write_stop
 from trialwise.pages.interval_strips import build_strips
@@ -103,14 +102,14 @@ class _SectionBuilder:
         ]
         correction, charts = build_correction(finding), tuple(self._list_charts(finding))
         elsewhere = self._point_elsewhere(finding)
-        evidence = tuple(_list_evidence_blocks(finding))
+        evidence = tuple(list_criterion_sections(finding, self.record.verdict))
         blocks: list[Block | None] = [
             Prose(paragraphs=tuple(advises), tone="quiet") if advises else None,
             Prose(paragraphs=(finding.statement, finding.advice)),
             correction,
             Columns(blocks=charts) if charts else None,
             Prose(paragraphs=(elsewhere,), tone="quiet") if elsewhere else None,
-            Details(summary="Rule and evidence", blocks=evidence),
+            Details(summary="Rule and evidence", blocks=evidence, is_printed=True),
             Items(items=tuple(_list_caveats(finding)), tone="quiet"),
         ]
         return Section(
@@ -176,63 +175,3 @@ REASONS = {
     "no-value": "no reply",
 }
 """Why a trial failed a criterion."""
-
-
-_CAUTIONS = {
-    Caution.ADEQUATE_POWER: "the evidence suffices",
-    Caution.FAIL_CLEAR: "a clear failure",
-    Caution.STRANDS_DISAGREE: "the observed rate is high enough, the evidence is not",
-    Caution.FEASIBILITY_REFUSED: "too few trials to show the required rate at all",
-    Caution.ZERO_EVALUABLE: "no trial to decide on",
-    Caution.CONFIGURATION_ERROR: "the design cannot support its claim",
-}
-
-
-_OBSERVED = {
-    ObservedRate.ABOVE_THRESHOLD: "above the threshold",
-    ObservedRate.AT_THRESHOLD: "at the threshold",
-    ObservedRate.BELOW_THRESHOLD: "below the threshold",
-}
-
-
-def _list_evidence_blocks(finding: Finding) -> Iterator[Block]:
-    """What its procedure explains, and then what was observed, in words."""
-    yield from procedure_of(finding).explain(finding)
-    yield Section(
-        heading="WHAT WAS OBSERVED",
-        blocks=(Facts(pairs=tuple(_list_observations(finding))),),
-        depth="analysis",
-    )
-
-
-def _list_observations(finding: Finding) -> Iterator[tuple[str, str | None]]:
-    if finding.observed_rate is not None:
-        yield "Observed rate", _OBSERVED.get(finding.observed_rate)
-    if finding.caution is not None:
-        yield "Caution", _CAUTIONS[finding.caution]
-    yield "Per protocol", _write_per_protocol(finding)
-    yield "Failures by reason", _write_reasons(finding)
-    yield "Category", finding.category
-    yield "Confidence", finding.confidence_statement
-
-
-def _write_per_protocol(finding: Finding) -> str | None:
-    every, fair = finding.intent_to_treat or finding.tally, finding.per_protocol
-    if fair is None or fair.rate is None or fair.trials == every.trials:
-        return None
-    left_out = as_count(every.trials - fair.trials, "trial")
-    return (
-        f"{as_observed(fair.rate)}, {fair.passed:,} of {fair.trials:,}: without {left_out} in "
-        "which the service had no fair chance"
-    )
-
-
-def _write_reasons(finding: Finding) -> str | None:
-    found = finding.breakdown
-    if found is None or not finding.tally.failed:
-        return None
-    counts = (found.condition, found.transform, found.no_value)
-    named = zip(counts, REASONS.values(), strict=True)
-    parts = [f"{count:,} {name}" for count, name in named if count]
-    errors = [f"{count:,} {kind}" for kind, count in found.errors.items()]
-    return ", ".join(parts) + (f"; errors: {', '.join(errors)}" if errors else "")

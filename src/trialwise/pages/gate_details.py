@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from trialwise.documents.blocks import (
     Block,
@@ -19,10 +17,9 @@ from trialwise.documents.blocks import (
     Value,
     build_table,
 )
-from trialwise.documents.charts import Area, Axis, Chart, Line, Mark, spread_hits, thin_out
-from trialwise.documents.numbers import as_count, as_ends, as_observed, as_percent
+from trialwise.documents.numbers import as_count, as_observed
+from trialwise.documents.phrases import join_few
 from trialwise.documents.printable import cut_middle
-from trialwise.model.claim import PopulationClaim
 from trialwise.model.gate import Stability
 from trialwise.model.metrics import (
     GateCheck,
@@ -35,10 +32,16 @@ from trialwise.model.metrics import (
     StabilityEvidence,
 )
 from trialwise.model.run import RunRecord
-from trialwise.pages.gate_facts import HELD, count_runs, list_gate_notes, list_unlimited
+from trialwise.model.verdict import Verdict
+from trialwise.pages.decay_curve import chart_decay, describe_decay
+from trialwise.pages.gate_facts import (
+    HELD,
+    as_outward,
+    count_runs,
+    list_gate_notes,
+    list_unlimited,
+)
 from trialwise.pages.verdict_meaning import make_badge
-from trialwise.procedures.metrics import Reach, mean_of, pass_interval
-from trialwise.stats.passk import pass_hat_k, pass_hat_k_interval
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.trace_stability import SUB_SCORES
 
@@ -61,11 +64,18 @@ def build_gates_section(record: RunRecord) -> Section | None:
     gates = record.verdict.gates
     if not gates:
         return None
-    blocks = tuple(_build_gate(record, gate) for gate in gates)
+    blocks = tuple(build_gate(gate, record.verdict, record) for gate in gates)
     return Section(heading="Gates", blocks=blocks, note=_NOTE)
 
 
-def _build_gate(record: RunRecord, gate: GateFinding) -> Section:
+def build_gate(gate: GateFinding, verdict: Verdict, record: RunRecord | None = None) -> Section:
+    """A gate: what was asked, what was measured, and the runs behind it.
+
+    Args:
+        gate: What was decided.
+        verdict: Of its run.
+        record: The run, which adds the floors of scores and whether each trial passed.
+    """
     word = gate.decision.value if gate.decision else "REPORTED"
     notes = (*list_gate_notes(gate), *gate.caveats)
     return Section(
@@ -75,7 +85,7 @@ def _build_gate(record: RunRecord, gate: GateFinding) -> Section:
         blocks=(
             *_list_numbers(gate),
             *((Prose(paragraphs=notes, tone="quiet"),) if notes else ()),
-            *_list_evidence(record, gate),
+            *_list_evidence(gate, verdict, record),
         ),
     )
 
@@ -87,44 +97,59 @@ def _list_numbers(gate: GateFinding) -> Iterator[Table]:
         yield build_table(
             "Targets",
             numbers,
-            ("target", lambda one: one.target),
+            ("target", lambda one: _name_target(one.target)),
             ("number", lambda one: _write_asked(one)[0]),
             ("interval", lambda one: _write_ends(one.interval)),
             ("asked", lambda one: _write_asked(one)[1]),
             ("result", lambda one: _write_asked(one)[2]),
             ("basis", lambda one: one.basis),
             words=(0, 3, 4, 5),
+            notes=_explain_intervals((_name_target(one.target), one.interval) for one in numbers),
             is_headed=False,
         )
 
 
-def _write_asked(one: GateCheck | GateNumber) -> tuple[Cell, str, str]:
+def _name_target(target: str) -> str:
+    """A target within its gate, whose name is the heading."""
+    return target.partition(".")[2]
+
+
+def _explain_intervals(given: Iterable[tuple[str, Interval | Undefined]]) -> tuple[str, ...]:
+    """By which method intervals were made, or why there is none, each said once."""
+    named: dict[str, list[str]] = {}
+    for name, found in given:
+        if isinstance(found, Undefined):
+            said = f"no interval: {found.reason}"
+        else:
+            level = f" at {found.confidence:g}" if found.confidence else ""
+            said = f"interval{level}, {found.method}"
+        named.setdefault(said, []).append(name)
+    return tuple(f"{', '.join(dict.fromkeys(names))}: {said}" for said, names in named.items())
+
+
+def _write_asked(one: GateCheck | GateNumber) -> tuple[str, str, str]:
     """The number, what was asked of it and whether that holds."""
     if isinstance(one, GateNumber):
         return _write_number(one.value), "–", "not asked"
     return one.shown, str(one.matcher), HELD[one.holds]
 
 
-def _write_ends(interval: Interval | Undefined) -> Value:
-    if isinstance(interval, Undefined):
-        return Value(text="–", hint=interval.reason)
-    low, high = (f"{end:.3g}" for end in interval)
-    if low == high and interval.low < interval.high:
-        low, high = (f"{end:.6g}" for end in interval)
-    return Value(text=f"[{low}, {high}]", hint=interval.method)
+def _write_ends(interval: Interval | Undefined) -> str:
+    return "–" if isinstance(interval, Undefined) else as_outward(interval)
 
 
-def _write_number(value: float | Undefined) -> Cell:
-    if isinstance(value, Undefined):
-        return Value(text="–", hint=value.reason)
-    return f"{value:.4g}"
+def _write_number(value: float | Undefined) -> str:
+    return "–" if isinstance(value, Undefined) else f"{value:.4g}"
 
 
-def _list_evidence(record: RunRecord, gate: GateFinding) -> Iterator[Block]:
+def _list_evidence(
+    gate: GateFinding, verdict: Verdict, record: RunRecord | None
+) -> Iterator[Block]:
     evidence = gate.evidence
     if isinstance(evidence, ReliabilityEvidence):
         if len(evidence.decay_curve) > 1:
-            yield _chart_decay(record, gate, evidence)
+            yield chart_decay(verdict, gate, evidence)
+            yield Prose(paragraphs=(describe_decay(evidence),), tone="quiet")
         yield from _list_reliability(evidence)
     elif isinstance(evidence, StabilityEvidence):
         yield from _list_stability_blocks(record, gate, evidence)
@@ -157,10 +182,11 @@ def _list_reliability(evidence: ReliabilityEvidence) -> Iterator[Block]:
     )
     advice = evidence.recommendation
     if advice is not None:
-        wald = "" if isinstance(advice.wald, Undefined) else f", {advice.wald:,} by Wald's width"
+        wald = "undefined" if isinstance(advice.wald, Undefined) else f"{advice.wald:,}"
         said = (
             f"These runs pin the rate of an input to ±{advice.reached:.2f} at worst; "
-            f"±{advice.half_width:g} takes {advice.wilson:,} (Wilson{wald})."
+            f"±{advice.half_width:g} takes {advice.wilson:,} runs (Wilson; {wald} by the nominal "
+            "width of Wald)."
         )
         yield Prose(paragraphs=(said,), tone="quiet")
 
@@ -188,9 +214,15 @@ def _list_metrics(evidence: MetricsEvidence) -> Iterator[Block]:
         words=(0, 5),
         notes=_count_rest(len(worst)),
     )
+    notes = []
+    if not isinstance(evidence.passed, Undefined) and evidence.threshold is not None:
+        word = "reaches" if evidence.passed else "misses"
+        notes.append(f"The mean score {word} the threshold of {evidence.threshold:g}.")
     if evidence.unscored:
-        left = as_count(len(evidence.unscored), "input")
-        yield Prose(paragraphs=(f"{left} without a run, part of no mean.",), tone="quiet")
+        left, named = as_count(len(evidence.unscored), "input"), join_few(evidence.unscored)
+        notes.append(f"{left} without a run, part of no mean: {named}.")
+    if notes:
+        yield Prose(paragraphs=tuple(notes), tone="quiet")
 
 
 def _build_pass_k(heading: str, rows: Sequence[PassK]) -> Table:
@@ -204,129 +236,15 @@ def _build_pass_k(heading: str, rows: Sequence[PassK]) -> Table:
         ("interval", lambda one: _write_ends(one.pass_hat_k_interval)),
         ("naive pass@k", lambda one: _write_number(one.pass_at_k_naive)),
         ("plug-in pass^k", lambda one: _write_number(one.pass_hat_k_plugin)),
-    )
-
-
-#: The most values of k that are drawn and listed; beyond as many runs they are spread out.
-POINTS = 40
-
-
-#: About the height of a line of text, as a share of the plot's.
-_LINE = 0.12
-
-
-class Step(NamedTuple):
-    """What is known of pass^k at one k, as means over inputs."""
-
-    k: int
-    unbiased: float
-    interval: Interval | Undefined
-    """Of the unbiased one."""
-    decay: float
-    """The report's curve at this k, as a share."""
-
-    @property
-    def ends(self) -> str:
-        """The interval in percent."""
-        return "–" if isinstance(self.interval, Undefined) else as_ends(self.interval)
-
-
-def list_decay_steps(
-    evidence: ReliabilityEvidence, claim: PopulationClaim, confidence: float
-) -> list[Step]:
-    """pass^k for k up to the fewest runs of an input: no run says anything of more.
-
-    Args:
-        evidence: The outcomes of each input.
-        claim: Whom the intervals are about.
-        confidence: Of each of them.
-    """
-    tasks = [(one.summary.runs, sum(one.summary.outcomes)) for one in evidence.inputs]
-    # Inputs with the same counts have the same interval, and there are few different counts.
-    exact, each = cache(pass_hat_k_interval), cache(pass_hat_k)
-    reach = Reach.of(claim)
-    steps: list[Step] = []
-    for place in sorted(set(thin_out(len(evidence.decay_curve), POINTS))):
-        k = place + 1
-        mean = mean_of([each(*task, k) for task in tasks])
-        found = pass_interval(
-            tasks, [k] * len(tasks), mean, exact, confidence=confidence, reach=reach
-        )
-        steps.append(Step(k, mean, found, evidence.decay_curve[place] / 100))
-    return steps
-
-
-def _chart_decay(record: RunRecord, gate: GateFinding, evidence: ReliabilityEvidence) -> Chart:
-    """The curve over k, with the interval of every point where it has one."""
-    steps = list_decay_steps(evidence, record.plan.claim.population, gate.confidence)
-    band = [(float(one.k), one.interval) for one in steps if isinstance(one.interval, Interval)]
-    level = as_percent(gate.confidence)
-    area = Area(
-        name=f"{level} interval of each k{'' if _is_whole(record, gate) else ', descriptive'}",
-        ink="one",
-        upper=tuple((k, found.high) for k, found in band),
-        lower=tuple((k, found.low) for k, found in band),
-    )
-    return Chart(
-        heading="Reliability decay curve",
-        summary=_write_summary(steps, len(evidence.inputs)),
-        x=Axis(low=1, high=steps[-1].k, label="k runs, all of which pass", unit="count"),
-        y=Axis(low=0, high=1, label="pass^k", unit="rate"),
-        areas=(area,) if len(band) > 1 else (),
-        lines=(
-            Line(
-                name="unbiased pass^k",
-                ink="one",
-                points=tuple((float(one.k), one.unbiased) for one in steps),
-            ),
-            Line(
-                name="decay curve: plug-in pass^k of the first k runs",
-                ink="quiet",
-                points=tuple((float(one.k), one.decay) for one in steps),
-                dashed=True,
-            ),
-        ),
-        marks=(_mark_end(steps[-1]),),
-        hits=spread_hits([one.k for one in steps], lambda place: _read_out(steps[place])),
-        columns=("k", "unbiased pass^k", f"{level} interval", "decay curve"),
-        rows=tuple(
-            (f"{one.k:,}", as_observed(one.unbiased), one.ends, as_observed(one.decay))
-            for one in steps
+        notes=_explain_intervals(
+            (name, found)
+            for one in rows
+            for name, found in (
+                ("pass@k", one.pass_at_k_interval),
+                ("pass^k", one.pass_hat_k_interval),
+            )
         ),
     )
-
-
-def _read_out(step: Step) -> str:
-    return (
-        f"k = {step.k:,}: unbiased {as_observed(step.unbiased)} {step.ends}, "
-        f"decay curve {as_observed(step.decay)}"
-    )
-
-
-def _write_summary(steps: Sequence[Step], inputs: int) -> str:
-    last, mean, found, curve = steps[-1]
-    once = as_observed(steps[0].unbiased)
-    over = f", a mean over {as_count(inputs, 'input')}" if inputs > 1 else ""
-    unknown = f" It has no interval: {found.reason}." if isinstance(found, Undefined) else ""
-    return (
-        f"The chance that k runs of an input all pass{over}: {once} at "
-        f"k = 1, {as_observed(mean)} at k = {last:,}, where it only says whether every run "
-        f"passed.{unknown} The decay curve takes the runs in the order they were started and need "
-        f"not fall; it ends at {as_observed(curve)}. Beyond k = {last:,}, the fewest runs of "
-        "an input, nothing is estimated: it would be extrapolation."
-    )
-
-
-def _mark_end(step: Step) -> Mark:
-    label = f"all {step.k:,}: {as_observed(step.unbiased)}"
-    # The curve comes down from the left: what is under its end is free, unless the axis is there.
-    return Mark(x=step.k, y=step.unbiased, label=label, below=step.unbiased > _LINE)
-
-
-def _is_whole(record: RunRecord, gate: GateFinding) -> bool:
-    """Whether all planned trials were run; intervals of fewer are descriptive."""
-    planned = next(one.trials for one in record.plan.experiments if one.name == gate.experiment)
-    return sum(one.experiment == gate.experiment for one in record.trials) >= planned
 
 
 #: Runs listed at once, and with those that can be unfolded; the rest is counted.
@@ -334,19 +252,14 @@ FIRST_RUNS, MOST_RUNS = 10, 200
 
 
 def _list_stability_blocks(
-    record: RunRecord, gate: GateFinding, evidence: StabilityEvidence
+    record: RunRecord | None, gate: GateFinding, evidence: StabilityEvidence
 ) -> Iterator[Block]:
-    """A row for each run, the least steady first; scores below their floor carry a mark.
-
-    Args:
-        record: The run.
-        gate: The stability gate.
-        evidence: What it is made of.
-    """
+    """A row for each run, the least steady first; scores below their floor carry a mark."""
     if not evidence.runs:
         return
     worst = sorted(evidence.runs, key=lambda run: (run.weakest_score, _sum_scores(run, evidence)))
-    passed = {one.index: one.passed for one in record.trials if one.experiment == gate.experiment}
+    trials = () if record is None else record.trials
+    passed = {one.index: one.passed for one in trials if one.experiment == gate.experiment}
     rows = [_write_row(run, evidence.exclude, passed) for run in worst[:MOST_RUNS]]
     # Names come last: on a phone a table begins with what it is about.
     columns = ("run", "weakest", *_list_heads(record, gate, evidence.exclude), "criteria", "input")
@@ -368,11 +281,13 @@ def _sum_scores(run: RunStability, evidence: StabilityEvidence) -> float:
     return math.fsum(getattr(run, name) for name in SUB_SCORES if name not in evidence.exclude)
 
 
-def _list_heads(record: RunRecord, gate: GateFinding, exclude: Sequence[str]) -> Iterator[Cell]:
+def _list_heads(
+    record: RunRecord | None, gate: GateFinding, exclude: Sequence[str]
+) -> Iterator[Cell]:
     """Each sub-score with its floor, or that it is left out of the weakest."""
     asked = (
         one
-        for one in record.plan.gates
+        for one in (() if record is None else record.plan.gates)
         if isinstance(one, Stability) and one.sampling in (None, gate.experiment)
     )
     stability = next(asked, None)
@@ -417,9 +332,11 @@ def _write_row(run: RunStability, exclude: Sequence[str], passed: Mapping[int, b
 
 def _write_legend(evidence: StabilityEvidence) -> str:
     said = (
-        "Four heuristics of each session, from 0 to 1. A diamond marks a score below its floor, "
+        "Four heuristics of each session, from 0 to 1. A marked score lies below its floor, "
         "which decides nothing; bold is the weakest of those that count."
     )
+    if evidence.exclude:
+        said += f" Left out of the weakest: {', '.join(evidence.exclude)}."
     if evidence.unmeasured:
         said += f" {as_count(evidence.unmeasured, 'run')} without a session to measure."
     if evidence.short:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from trialwise.documents.blocks import Cell, Section, Table, build_table
+from trialwise.documents.blocks import Block, Cell, Details, Section, build_table
 from trialwise.documents.charts import (
     Area,
     Axis,
@@ -24,11 +24,10 @@ from trialwise.documents.charts import (
 from trialwise.documents.numbers import as_count, as_probability, as_seconds
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import LatencyFinding
+from trialwise.pages.analysis_limits import explain_latency
 from trialwise.pages.finding_facts import list_latency_marks
 from trialwise.pages.path_chart import INKS
 from trialwise.pages.verdict_meaning import make_badge
-from trialwise.stats.latency_baseline import OrderStatisticBound, PrecedenceThreshold
-from trialwise.stats.latency_limits import LatencyLimitDecision
 from trialwise.stats.latency_percentiles import latency_summary
 from trialwise.stats.result_types import Undefined
 
@@ -56,20 +55,23 @@ def build_latency_section(record: RunRecord) -> Section | None:
     if not timings and not record.verdict.latency:
         return None
     charts = [_chart_latencies(timing, several=len(timings) > 1) for timing in timings]
-    tables = (_build_table(record),) if record.verdict.latency else ()
     return Section(
         heading="Latency",
-        blocks=(*tables, *charts),
+        blocks=(*_list_findings(record), *charts),
         note="Of successful trials only: how fast a failure came says nothing about the service.",
     )
 
 
-def _build_table(record: RunRecord) -> Table:
+def _list_findings(record: RunRecord) -> Iterator[Block]:
+    """The findings as a table, with the ranks and counts that decided them."""
+    if not record.verdict.latency:
+        return
+
     def write_badge(one: LatencyFinding) -> Cell:
         marks = list_latency_marks(one, record.verdict)
         return (make_badge(one.decision), f" {', '.join(marks)}" if marks else "")
 
-    return build_table(
+    yield build_table(
         "Latency findings",
         record.verdict.latency,
         ("percentile", lambda one: one.constraint),
@@ -78,30 +80,15 @@ def _build_table(record: RunRecord) -> Table:
         ("limit", lambda one: _write_seconds(one.threshold)),
         ("trials", lambda one: f"{one.trials:,}"),
         ("why", lambda one: one.statement),
-        ("error rate", _write_error_rate),
-        words=(0, 1, 5, 6),
+        words=(0, 1, 5),
         is_headed=False,
     )
+    evidence = (explain_latency(record.verdict),)
+    yield Details(summary="Ranks and counts", blocks=evidence, is_printed=True)
 
 
 def _write_seconds(value: float | None) -> str:
     return "–" if value is None else as_seconds(value)
-
-
-def _write_error_rate(one: LatencyFinding) -> str:
-    """The error that really holds, where the rule has one."""
-    evidence = one.evidence
-    if isinstance(evidence, LatencyLimitDecision):
-        if one.rule == "wilson":
-            return "no evidence asked for: a service at its limit passes about half the time"
-        if evidence.false_compliance is not None:
-            return f"PASS at the limit itself: {as_probability(evidence.false_compliance)}"
-    if isinstance(evidence, PrecedenceThreshold) and evidence.breach_probability is not None:
-        return f"FAIL although nothing changed: {as_probability(evidence.breach_probability)}"
-    if isinstance(evidence, OrderStatisticBound) and evidence.achieved_coverage is not None:
-        coverage = as_probability(evidence.achieved_coverage)
-        return f"bound on the baseline's percentile, {coverage} sure"
-    return ""
 
 
 def _list_timings(record: RunRecord) -> Iterator[Timing]:

@@ -10,13 +10,12 @@ from trialwise.documents.numbers import as_count, as_duration, as_level, as_mone
 from trialwise.documents.printable import estimate_size
 from trialwise.model.evidence import Spending
 from trialwise.model.run import RunRecord
-from trialwise.pages.analysis import render_analysis
 from trialwise.pages.criterion_details import list_criteria_sections
 from trialwise.pages.failure_reasons import build_failures_section
 from trialwise.pages.gate_details import build_gates_section
 from trialwise.pages.input_rates import build_inputs_section
 from trialwise.pages.latency_distribution import build_latency_section
-from trialwise.pages.provenance import build_provenance, build_qualifications, build_reproducibility
+from trialwise.pages.provenance import build_caveats, build_provenance, build_reproducibility
 from trialwise.pages.run_costs import build_costs_section
 from trialwise.pages.suite_totals import (
     bound_suite_errors,
@@ -93,7 +92,6 @@ class Room:
 
 def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> Document:
     """Everything about one run, the most important first."""
-    analysis = render_analysis(record.verdict, title=_pick_name(record))
     before = (
         *list_criteria_sections(record, room.charted),
         build_latency_section(record),
@@ -103,9 +101,9 @@ def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> 
     )
     after = (
         build_costs_section(record),
-        build_qualifications(record),
+        build_caveats(record),
         build_provenance(record),
-        build_reproducibility(record, analysis),
+        build_reproducibility(record),
     )
     left = max(room.size - estimate_size((*before, *after)), room.size // 10)
     trials = build_trials_section(record, room.trials, left)

@@ -123,7 +123,8 @@ class _Writer:
         # Headings of the analysis hold names, whose letters must stay as they are.
         is_verbatim = section.depth == "analysis"
         heading = section.heading if is_verbatim else section.heading.upper()
-        yield from self.fill(heading, style=self.heading_style)
+        beside = [*(badge.word for badge in section.badges), *filter(None, [section.aside])]
+        yield from self.fill(self.able.dot.join([heading, *beside]), style=self.heading_style)
         for block in section.blocks:
             yield from self.write_block(block)
         if section.note:
@@ -203,7 +204,9 @@ def flatten_cell(cell: Cell, able: Capabilities, *, lines: bool = False) -> str:
             return "\n".join(map(able.show, parts))
         case Badge():
             return able.show(cell.word)
-        case Link() | Name() | Value():
+        case Value():
+            return able.show(f"{cell.text} !" if cell.mark else cell.text)
+        case Link() | Name():
             return able.show(cell.text)
         case tuple():
             return " ".join(flatten_cell(one, able) for one in cell)
@@ -220,6 +223,10 @@ def write_table(table: Table, able: Capabilities, width: int) -> Iterator[str]:
     titles = [flatten_cell(column, able, lines=True) for column in table.columns]
     indent = INDENT if any(titles) else ""
     rows = [[flatten_cell(cell, able, lines=True) for cell in row.cells] for row in table.rows]
+    for cells in rows:
+        # A name may be as long as somebody likes; the numbers beside it need room too.
+        if count_cells(cells[0]) > width // 2:
+            cells[0] = able.show(cells[0], width // 2)
     # A column of pictures has nothing to say in a terminal.
     kept = [i for i in range(len(titles)) if i == 0 or any(row[i] for row in rows)]
     words = [place for place, i in enumerate(kept) if i == 0 or i in table.words]
@@ -332,7 +339,7 @@ def _draw_areas(chart: Chart, grid: list[list[str]], unicode: bool) -> None:
             for row in range(ROWS):
                 middle = y.low + (y.high - y.low) * (ROWS - row - 0.5) / ROWS
                 if low <= middle < high:
-                    grid[row][column] = _pick_mark(area.ink, unicode)
+                    grid[row][column] = _pick_area_mark(area.ink, unicode)
 
 
 def _find_edges(area: Area, at: float) -> tuple[float, float]:
@@ -360,12 +367,12 @@ def _draw_lines(chart: Chart, grid: list[list[str]], unicode: bool) -> None:
 
 def _write_key(chart: Chart, unicode: bool) -> list[str]:
     """What each mark means, in as many lines as it takes."""
-    parts = [(area.ink, area.name) for area in chart.areas]
-    parts += [(line.ink, line.name) for line in chart.lines]
-    parts += [(mark.ink, mark.name) for mark in chart.marks]
+    parts = [(_pick_area_mark(area.ink, unicode), area.name) for area in chart.areas]
+    parts += [(_pick_mark(line.ink, unicode), line.name) for line in chart.lines]
+    parts += [(_pick_mark(mark.ink, unicode), mark.name) for mark in chart.marks]
     lines: list[str] = []
-    for ink, name in dict.fromkeys(part for part in parts if part[1]):
-        entry = f"{_pick_mark(ink, unicode)} {name}"
+    for sign, name in dict.fromkeys(part for part in parts if part[1]):
+        entry = f"{sign} {name}"
         if lines and len(lines[-1]) + 3 + len(entry) <= 79:
             lines[-1] += f"   {entry}"
         else:
@@ -375,6 +382,11 @@ def _write_key(chart: Chart, unicode: bool) -> list[str]:
 
 def _pick_mark(ink: Ink, unicode: bool) -> str:
     return _MARKS[ink][0 if unicode else 1]
+
+
+def _pick_area_mark(ink: Ink, unicode: bool) -> str:
+    """Bands of decisions have marks of their own; what surrounds a line must not hide it."""
+    return _pick_mark(ink, unicode) if ink in ("pass", "open", "fail") else "░:"[not unicode]
 
 
 def _write_tick(value: float, axis: Axis) -> str:

@@ -140,15 +140,6 @@ def _render_items(block: Items, outline: Outline) -> Markup:
 
 
 def _render_verbatim(block: Verbatim, _: Outline) -> Markup:
-    if block.is_laid_out:
-        return element(
-            "pre",
-            quote(block.text),
-            class_="report",
-            tabindex="0",
-            role="group",
-            aria_label=block.heading or None,
-        )
     label = element("p", block.heading, class_="label") if block.heading else None
     return element("div", label, element("pre", quote(block.text), dir="auto"), class_="quoted")
 
@@ -168,8 +159,11 @@ def _render_part(block: Section, outline: Outline) -> Markup:
     identity = outline.find(block.name) if block.name else None
     badges = [part for badge in block.badges for part in (" ", render_badge(badge))]
     aside = (" ", element("small", block.aside)) if block.aside else ()
+    kind, colon, name = block.heading.partition(": ")
+    # The analysis shouts its headings, which a terminal needs; names keep their letters.
+    shown = f"{kind.capitalize()}{colon}{name}" if block.depth == "analysis" else block.heading
     heading = outline.render_heading(
-        element("bdi", block.heading), *badges, *aside, id=f"{identity}-h" if identity else None
+        element("bdi", shown), *badges, *aside, id=f"{identity}-h" if identity else None
     )
     note = element("p", block.note, class_="note") if block.note else None
     return element(

@@ -90,7 +90,7 @@
 
   // Only what scrolls needs to be reached by the keyboard.
   const reachable = () => {
-    for (const region of all(".scroll, pre.report")) {
+    for (const region of all(".scroll")) {
       region.tabIndex = region.scrollWidth > region.clientWidth ? 0 : -1;
     }
   };
