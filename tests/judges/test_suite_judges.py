@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click import UsageError
+from click import ClickException, UsageError
 from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
@@ -453,13 +453,13 @@ def test_one_judge_that_is_down_does_not_lose_another(
 def test_what_is_no_count_or_rate_is_refused(
     folder: Path, juror: Start, says: Says, arguments: list[str]
 ) -> None:
-    """As a usage error that names the option."""
+    """With exit code 2 and a message that names the option."""
     write_suite(folder, juror(good(says)).url)
     do("calibrate")
 
     result = do("correct", "gold.calibration.json", *arguments)
 
-    assert isinstance(result.exception, UsageError)
+    assert isinstance(result.exception, ClickException)
     assert arguments[-2] in result.exception.format_message()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,21 +39,8 @@ def command(file: Path | None, as_json: bool) -> int:
     checks = examine(file)
     failed = any(check.status == "FAIL" for check in checks)
     if as_json:
-        say_json(
-            {
-                "schema": "trialwise.doctor/1",
-                "ok": not failed,
-                "checks": [
-                    {
-                        "name": check.name,
-                        "status": check.status.value,
-                        "found": check.found,
-                        "advice": check.advice,
-                    }
-                    for check in checks
-                ],
-            }
-        )
+        shown = [asdict(check) for check in checks]
+        say_json({"schema": "trialwise.doctor/1", "ok": not failed, "checks": shown})
     else:
         from trialwise.renderers.document_text import render_document_text
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
+from trialwise.cli.plan.option_types import RATE, SUCCESSES, refusal
 from trialwise.cli.selecting import choose, load, selection, suite_option
 
 if TYPE_CHECKING:
@@ -153,8 +154,10 @@ def _experiment(contract: SuiteContract, criterion: str | None) -> str:
 
 @command.command()
 @click.argument("calibration", type=click.Path(path_type=Path, exists=True, dir_okay=False))
-@click.option("--judged", required=True, metavar="K/N", help="What the judge passed, of how many.")
-@click.option("--at-least", "required", metavar="RATE", help="The rate that is asked for.")
+@click.option(
+    "--judged", type=SUCCESSES, required=True, help="What it passed, of how many: 87/100."
+)
+@click.option("--at-least", "required", type=RATE, help="The rate that is asked for.")
 @click.option(
     "--confidence",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -176,7 +179,9 @@ def _experiment(contract: SuiteContract, criterion: str | None) -> str:
     help="Guaranteed, by Wilson cells, or narrower and near.",
 )
 @_json
-def correct(calibration: Path, judged: str, required: str | None, **given: Any) -> int:
+def correct(
+    calibration: Path, judged: tuple[int, int], required: float | None, **given: Any
+) -> int:
     """Correct a judged rate for the judge's errors, and say what a decision still needs.
 
     By the rectifier, for labels drawn as the judged trials were, and by Rogan and Gladen, for
@@ -191,14 +196,15 @@ def correct(calibration: Path, judged: str, required: str | None, **given: Any) 
     from trialwise.judges import read_calibration
     from trialwise.stats import decide_judged, rectified_rate, rogan_gladen_rate
 
-    passed, trials = _counts(judged)
-    rate = None if required is None else _rate(required)
+    passed, trials = judged
+    if required is not None and not 0 < required < 1:
+        raise refusal("--at-least", f"{required:g}", "be a rate between 0 and 1, such as 80%")
     measured = read_calibration(calibration)
     options = {"confidence": given["confidence"], "method": given["method"]}
     counts, correction = measured.confusion, given["correction"]
     answer = None
-    if rate is not None:
-        answer = decide_judged(passed, trials, counts, rate, correction=correction, **options)
+    if required is not None:
+        answer = decide_judged(passed, trials, counts, required, correction=correction, **options)
     facts = correction_facts(
         rectified_rate(passed, trials, counts, **options),
         rogan_gladen_rate(passed, trials, counts, **options),
@@ -287,21 +293,3 @@ def _code(found: Calibration, advisory: list[str]) -> ExitCode:
     if found.certification is Certification.FAIL:
         return ExitCode.FAIL
     return ExitCode.INCONCLUSIVE if advisory else ExitCode.PASS
-
-
-def _counts(text: str) -> tuple[int, int]:
-    first, _, second = (part.strip() for part in text.partition("/"))
-    if not (first.isdecimal() and second.isdecimal()) or not 0 < int(second) >= int(first):
-        message = f"{text!r} is not passes of trials such as 87/100"
-        raise click.BadParameter(message, param_hint="--judged")
-    return int(first), int(second)
-
-
-def _rate(text: str) -> float:
-    from trialwise.declarations.amounts import rate
-
-    found = rate(text)
-    if found is None or not 0 < found < 1:
-        message = f"{text!r} is no rate between 0 and 1; write 80% or 0.8"
-        raise click.BadParameter(message, param_hint="--at-least")
-    return found

@@ -38,6 +38,15 @@ def say_json(data: Any) -> None:
     click.echo(text.removesuffix("\n"))
 
 
+def write_file(path: Path, text: str) -> None:
+    """Write a file that somebody asked for, and say so."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise click.FileError(str(path), error.strerror or str(error)) from None
+    click.echo(f"wrote {path}", err=True)
+
+
 def near(path: Path) -> str:
     """A path as somebody here would write it: from this folder, where it lies in it."""
     try:

@@ -35,17 +35,13 @@ def command(what: str, output: Path | None) -> int:
       trialwise schema -o trialwise.schema.json
       trialwise schema --for report > report.schema.json
     """
-    from trialwise.cli.printing import say_json
+    from trialwise.cli.printing import say_json, write_file
 
     text = _schema(what)
     if output is None:
         say_json(text)
         return ExitCode.PASS
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise click.FileError(str(output), error.strerror or str(error)) from None
-    click.echo(f"wrote {output}", err=True)
+    write_file(output, text)
     return ExitCode.PASS
 
 

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from trialwise.runtime.outcome_scoring import Scored
 
 
+#: Options that are arguments of the same name, of `score` and of `read_outcomes`.
+_QUESTION = (
+    *("no_worse_than", "never_fails", "trials", "max_trials", "confidence", "rule"),
+    *("each_input", "order", "baselines"),
+)
 _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at", "delimiter")
 
 
@@ -98,17 +103,9 @@ def _score(outcomes: Outcomes, given: dict[str, Any]) -> Scored:
     return score(
         outcomes,
         at_least=_rates(given["rates"]),
-        no_worse_than=given["no_worse_than"],
-        never_fails=given["never_fails"],
-        trials=given["trials"],
         design="sequential" if given["sequential"] else "fixed",
-        max_trials=given["max_trials"],
-        confidence=given["confidence"],
-        rule=given["rule"],
         intent=given["intent"].upper(),
-        each_input=given["each_input"],
-        order=given["order"],
-        baselines=given["baselines"],
+        **{name: given[name] for name in _QUESTION},
     )
 
 

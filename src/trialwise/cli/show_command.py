@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,19 +137,7 @@ class Checked:
     def data(self) -> dict[str, Any]:
         """Everything as plain values."""
         runs: list[dict[str, Any]] = [
-            {
-                "run_id": one.run_id,
-                "contract": one.contract,
-                "matches": one.matches,
-                "trials": one.trials,
-                "tool_version": one.tool_version,
-                "damage": None,
-                "differences": [
-                    {"path": each.path, "stored": each.stored, "derived": each.derived}
-                    for each in one.differences
-                ],
-            }
-            for one in self.verifications
+            {**asdict(one), "matches": one.matches, "damage": None} for one in self.verifications
         ]
         runs += [{"run_id": name, "matches": False, "damage": why} for name, why in self.damages]
         return {"schema": SCHEMA, "matches": self.holds, "runs": runs}

@@ -15,6 +15,36 @@ from trialwise.model.trial import Trial
 _NEARLY = 1 - 1e-9
 
 
+def find_used_up(
+    budget: Budget,
+    *,
+    trials: int,
+    seconds: float,
+    usd: float,
+    tokens: int = 0,
+    name: str = "the budget",
+) -> tuple[StopReason, str] | None:
+    """Which limit of a budget is reached, in words too; None where none is.
+
+    Args:
+        budget: The limits.
+        trials: How many were started.
+        seconds: How long ago the first of them was.
+        usd: What they cost.
+        tokens: What they sent and received.
+        name: What the sentence calls the budget.
+    """
+    if budget.trials is not None and trials >= budget.trials:
+        return StopReason.TRIALS_BUDGET, f"{name} of {budget.trials} trials is used up"
+    if budget.seconds is not None and seconds >= budget.seconds:
+        return StopReason.TIME_BUDGET, f"{name} of {budget.seconds:g} s is used up"
+    if budget.tokens is not None and tokens >= budget.tokens:
+        return StopReason.TOKEN_BUDGET, f"{name} of {budget.tokens} tokens is used up"
+    if budget.usd is not None and usd >= budget.usd * _NEARLY:
+        return StopReason.MONEY_BUDGET, f"{name} of ${budget.usd:g} is used up"
+    return None
+
+
 class Meter:
     """The spending of a run against its budget.
 
@@ -90,19 +120,14 @@ class Meter:
         Args:
             in_flight: Trials started and not completed: they are paid already.
         """
-        budget = self._budget
-        if budget.trials is not None and self.trials + in_flight >= budget.trials:
-            return StopReason.TRIALS_BUDGET, f"the budget of {budget.trials} trials is used up"
-        if budget.seconds is not None and self.seconds >= budget.seconds:
-            return StopReason.TIME_BUDGET, f"the budget of {budget.seconds:g} s is used up"
-        tokens = self.tokens + self.setup_tokens + self.judging_tokens + self.abandoned_tokens
-        if budget.tokens is not None and tokens >= budget.tokens:
-            return StopReason.TOKEN_BUDGET, f"the budget of {budget.tokens} tokens is used up"
         usd = (self.usd or 0.0) + (self.setup_usd or 0.0) + (self.judging_usd or 0.0)
-        usd += self.abandoned_usd or 0.0
-        if budget.usd is not None and usd >= budget.usd * _NEARLY:
-            return StopReason.MONEY_BUDGET, f"the budget of ${budget.usd:g} is used up"
-        return None
+        return find_used_up(
+            self._budget,
+            trials=self.trials + in_flight,
+            seconds=self.seconds,
+            tokens=self.tokens + self.setup_tokens + self.judging_tokens + self.abandoned_tokens,
+            usd=usd + (self.abandoned_usd or 0.0),
+        )
 
     def spending(self) -> Spending:
         """What was taken so far."""

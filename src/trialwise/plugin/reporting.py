@@ -7,6 +7,7 @@ pytest-xdist treat it as they treat any failure.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from textwrap import wrap
 from typing import Any
 
@@ -22,10 +23,12 @@ from _pytest.outcomes import Failed
 
 from trialwise.documents.numbers import as_count, as_ends, as_observed
 from trialwise.documents.printable import make_visible
+from trialwise.documents.results import LineKind
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Outcome, Trial
 from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.pages.finding_facts import pick_badge, pick_interval, pick_rate
+from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.results import list_attention
 from trialwise.plugin.marker import BODY
 from trialwise.plugin.reasons import Reason, Reasons
@@ -34,6 +37,9 @@ from trialwise.procedures.forecast import forecast
 #: Reasons that a failure shows; the rest is counted.
 _SHOWN = 3
 _WIDTH = 88
+#: The facts of a criterion that its test's properties hold.
+_PROPERTIES = ("decision", "label", "trials", "passed", "rate", "interval_low", "interval_high")
+_PROPERTIES += ("required_rate", "rule", "stop")
 
 
 class Judged(Failed):
@@ -206,32 +212,21 @@ def properties_of(record: RunRecord, path: str, *, prefix: str = "") -> list[tup
     """
     verdict = record.verdict
     found: dict[str, object] = {
-        "decision": verdict.decision.value if verdict.decision else "REFUSED",
+        "decision": verdict.decision or "REFUSED",
         "trials": verdict.spending.trials,
         "seed": record.plan.seed,
         "run": path,
+        "usd": verdict.spending.usd,
     }
-    if verdict.spending.usd is not None:
-        found["usd"] = verdict.spending.usd
-    for finding in verdict.findings:
-        found |= {f"{finding.criterion}.{name}": value for name, value in _list_numbers(finding)}
+    for line in describe_lines(verdict):
+        if line.kind is LineKind.CRITERION:
+            found |= {f"{line.name}.{name}": line.facts[name] for name in _PROPERTIES}
     start = f"trialwise.{prefix}." if prefix else "trialwise."
-    return [(f"{start}{name}", value) for name, value in found.items()]
+    return [(f"{start}{name}", _plain(value)) for name, value in found.items() if value is not None]
 
 
-def _list_numbers(finding: Finding) -> Iterator[tuple[str, object]]:
-    yield "decision", pick_badge(finding)
-    yield "trials", finding.tally.trials
-    yield "passed", finding.tally.passed
-    rate, interval = pick_rate(finding), pick_interval(finding)
-    if rate is not None:
-        yield "rate", round(rate, 6)
-    if interval is not None:
-        yield "interval_low", round(interval.low, 6)
-        yield "interval_high", round(interval.high, 6)
-    if finding.threshold is not None and finding.threshold.required_rate is not None:
-        yield "required_rate", finding.threshold.required_rate
-    if finding.decision_rule is not None:
-        yield "rule", finding.decision_rule
-    if finding.stop is not None:
-        yield "stop", finding.stop.value
+def _plain(value: object) -> object:
+    """A value that workers of pytest-xdist can send."""
+    if isinstance(value, Enum):
+        return value.value
+    return round(value, 6) if isinstance(value, float) else value

@@ -15,11 +15,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from trialwise.engine.spending_meter import find_used_up
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import Budget
-
-#: Ten trials of $0.10 use up $1, although their sum in binary falls a little short of it.
-_NEARLY = 1 - 1e-9
 
 
 @dataclass(slots=True)
@@ -106,16 +104,14 @@ class SessionBudget:
             )
 
     def _forbidden(self, spent: _Spent) -> tuple[StopReason, str] | None:
-        limit = self._budget
-        if limit.trials is not None and spent.trials >= limit.trials:
-            said = f"the session's budget of {limit.trials} trials is used up"
-            return StopReason.TRIALS_BUDGET, said
-        if limit.usd is not None and spent.usd >= limit.usd * _NEARLY:
-            return StopReason.MONEY_BUDGET, f"the session's budget of ${limit.usd:g} is used up"
-        gone_s = 0.0 if spent.began_s is None else self._clock() - spent.began_s
-        if limit.seconds is not None and gone_s >= limit.seconds:
-            return StopReason.TIME_BUDGET, f"the session's budget of {limit.seconds:g} s is used up"
-        return None
+        assert spent.began_s is not None
+        return find_used_up(
+            self._budget,
+            trials=spent.trials,
+            seconds=self._clock() - spent.began_s,
+            usd=spent.usd,
+            name="the session's budget",
+        )
 
     @contextmanager
     def _share_spending(self) -> Iterator[_Spent]:

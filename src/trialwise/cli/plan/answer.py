@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -82,6 +81,7 @@ def answer(question: Callable[..., SizingAnswer], given: dict[str, Any]) -> int:
         question: A function of `trialwise.runtime.trial_sizing`.
         given: Its arguments, and where the answer goes.
     """
+    from trialwise.cli.printing import output_of, write_file
     from trialwise.errors import InvalidArgument
 
     as_json, html, svg, output = (given.pop(name) for name in ("as_json", "html", "svg", "output"))
@@ -94,13 +94,13 @@ def answer(question: Callable[..., SizingAnswer], given: dict[str, Any]) -> int:
         name = _OPTIONS.get(error.argument, f"--{error.argument.replace('_', '-')}")
         raise refusal(name, _as_written(name, error.value), error.allowed) from None
     if html is not None:
-        _write(html, found.render("html"))
+        write_file(html, found.render("html"))
     if svg is not None:
-        _write(svg, found.render("svg"))
+        write_file(svg, found.render("svg"))
     if output is not None:
-        _write(output, found.render(_FORMATS[output.suffix.lower()]))
+        write_file(output, found.render(_FORMATS[output.suffix.lower()]))
     else:
-        text = found.render("json" if as_json else "text", unicode=_shows_unicode())
+        text = found.render("json" if as_json else "text", unicode=output_of().unicode)
         click.echo(text, nl=False)
     return ExitCode.REFUSED if found.is_refused else ExitCode.PASS
 
@@ -116,14 +116,6 @@ def _as_written(name: str, value: object) -> object:
     return f"{(100 * Decimal(repr(value))).normalize():f}%"
 
 
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise click.FileError(str(path), error.strerror or str(error)) from None
-    click.echo(f"wrote {path}", err=True)
-
-
 def _check_place(path: Path | None) -> None:
     """Before a search that may take long: is there a folder to write to?"""
     if path is not None and not path.parent.is_dir():
@@ -133,13 +125,3 @@ def _check_place(path: Path | None) -> None:
 def _check_kind(path: Path | None) -> None:
     if path is not None and path.suffix.lower() not in _FORMATS:
         raise refusal("--output", path, "end in .json, .html, .svg or .txt")
-
-
-def _shows_unicode() -> bool:
-    """Whether standard output can show what the report is drawn with."""
-    encoding = sys.stdout.encoding or "ascii"
-    try:
-        "≤−…█▒·●×○△▽┤│┬└─±".encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
