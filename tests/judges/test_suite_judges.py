@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click import ClickException, UsageError
+from click import ClickException
 from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
