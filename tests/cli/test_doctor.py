@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from trialwise.cli import doctor_command as doctor
-from trialwise.cli.doctor_command import Status, _write_trouble
+from trialwise.cli.doctor_command import Status, _check_folder
 
 SUITE = """
 service: {service}
@@ -117,9 +117,12 @@ def test_a_cache_that_cannot_be_written_to_is_a_warning(
 
 def test_a_folder_is_tried_and_left_as_it_was(folder: Path) -> None:
     """One that is not there would be made, and is not."""
-    assert _write_trouble(folder / "not" / "there") is None
+    there = _check_folder("runs", folder / "not" / "there", "there", Status.FAIL, "Repair it.")
+    assert (Status.OK, "there", "") == (there.status, there.found, there.advice)
     (folder / "file").write_text("", encoding="utf-8")
-    assert "cannot be written to" in (_write_trouble(folder / "file" / "below") or "")
+    below = _check_folder("runs", folder / "file" / "below", "below", Status.FAIL, "Repair it.")
+    assert (Status.FAIL, "Repair it.") == (below.status, below.advice)
+    assert below.found.startswith("below: cannot be written to (")
     assert ["file"] == [path.name for path in folder.iterdir()]
 
 

@@ -192,16 +192,11 @@ def _cache() -> Check:
     from trialwise.stores.designs import FileDesignCache
 
     folder = FileDesignCache.default()._folder
-    trouble = _write_trouble(folder)
-    if trouble is None:
-        return Check("cache", Status.OK, str(folder))
-    return Check(
-        "cache",
-        Status.WARN,
-        f"{folder}: {trouble}",
-        "Unusual designs are searched for again in every run. Set TRIALWISE_CACHE to a "
-        "folder that can be written to.",
+    advice = (
+        "Unusual designs are searched for again in every run. Set TRIALWISE_CACHE to a folder that "
+        "can be written to."
     )
+    return _check_folder("cache", folder, str(folder), Status.WARN, advice)
 
 
 def _suite(file: Path | None) -> tuple[Suite | None, Check]:
@@ -228,31 +223,23 @@ def _folders(suite: Suite) -> Iterator[Check]:
 
     folders = {"runs": suite.runs_folder, "baselines": suite.baselines_folder}
     folders |= {f"{report.format} report": report.path.parent for report in suite.reports}
+    advice = "Change its permissions, or name another folder in the suite."
     for name, folder in folders.items():
-        trouble = _write_trouble(folder)
-        shown = near(folder)
-        if trouble is None:
-            yield Check(name, Status.OK, shown)
-        else:
-            yield Check(
-                name,
-                Status.FAIL,
-                f"{shown}: {trouble}",
-                "Change its permissions, or name another folder in the suite.",
-            )
+        yield _check_folder(name, folder, near(folder), Status.FAIL, advice)
 
 
-def _write_trouble(folder: Path) -> str | None:
-    """Why nothing could be written to a folder; one that is not there yet would be made."""
+def _check_folder(name: str, folder: Path, shown: str, status: Status, advice: str) -> Check:
+    """Whether something could be written to a folder; one that is not there yet would be made."""
     from tempfile import TemporaryFile
 
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     try:
         with TemporaryFile(dir=folder):
-            return None
+            return Check(name, Status.OK, shown)
     except OSError as error:
-        return f"cannot be written to ({error.strerror or error})"
+        why = f"cannot be written to ({error.strerror or error})"
+        return Check(name, status, f"{shown}: {why}", advice)
 
 
 def _services(suite: Suite) -> Iterator[Check]:

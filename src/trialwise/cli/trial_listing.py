@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 SCHEMA = "trialwise.trials/1"
 #: How a session ends that needs no word about it.
 _ANSWERED = "answer"
+#: Fields of a trial that JSON shows under their own names.
+_FIELDS = (
+    *("experiment", "seed", "passed", "error_class", "error", "attempts", "attempt_errors"),
+    *("latency_s", "cost_usd", "exit_code", "ended", "reply"),
+)
 #: Tool calls of one trial that are shown, from its beginning and from its end.
 _FIRST_CALLS, _LAST_CALLS = 30, 10
 #: Lines that the arguments of a call, or what it returned, may take.
@@ -163,20 +168,11 @@ def _block(label: str, text: str, able: Capabilities) -> Iterator[str]:
 def _trial_data(trial: Trial) -> dict[str, Any]:
     usage = trial.usage
     return {
-        "experiment": trial.experiment,
         "trial": trial.index,
         "input": trial.input_id,
-        "seed": trial.seed,
-        "passed": trial.passed,
-        "error_class": trial.error_class.value,
-        "error": trial.error,
-        "attempts": trial.attempts,
-        "attempt_errors": list(trial.attempt_errors),
-        "latency_s": trial.latency_s,
-        "cost_usd": trial.cost_usd,
+        **{name: getattr(trial, name) for name in _FIELDS},
         "input_tokens": None if usage is None else usage.input_tokens,
         "output_tokens": None if usage is None else usage.output_tokens,
-        "exit_code": trial.exit_code,
         "criteria": {
             one.criterion: {
                 "passed": one.passed,
@@ -188,6 +184,4 @@ def _trial_data(trial: Trial) -> dict[str, Any]:
             for one in trial.outcomes
         },
         "tool_calls": [dict(call) for call in trial.tool_calls],
-        "ended": trial.ended,
-        "reply": trial.reply,
     }

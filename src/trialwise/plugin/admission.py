@@ -142,33 +142,27 @@ def _conflicts(item: pytest.Function, options: RunOptions) -> Iterator[str]:
         yield "concurrency needs asyncio: anyio's trio backend runs one trial after the other"
 
 
-class Earlier:
-    """The runs of earlier sessions, where those are resumed.
+def find_earlier(case: Case, settings: Settings, runs: EarlierRuns | None) -> EarlierRun:
+    """What the newest run of a test contributes, where earlier sessions are resumed.
+
+    A test that has changed gets a new run, with a note: a session cannot refuse one of its tests
+    for what an earlier session did.
 
     Args:
+        case: The test.
         settings: The session's.
+        runs: Of earlier sessions; None where nothing is resumed.
     """
+    if runs is None:
+        return EarlierRun(case.plan)
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._runs = EarlierRuns(settings.store) if settings.resume else None
+    def make_plan(now: datetime | None, seed: int | None) -> Plan:
+        if now is None:
+            return case.plan
+        return _plan(case.contract, case.options, settings, now=now, seed=seed)
 
-    def find(self, case: Case) -> EarlierRun:
-        """What the newest run of a test contributes.
-
-        A test that has changed gets a new run, with a note: a session cannot refuse one of its
-        tests for what an earlier session did.
-        """
-        if self._runs is None:
-            return EarlierRun(case.plan)
-
-        def make_plan(now: datetime | None, seed: int | None) -> Plan:
-            if now is None:
-                return case.plan
-            return _plan(case.contract, case.options, self._settings, now=now, seed=seed)
-
-        purpose = "measure" if self._settings.measure else "test"
-        return self._runs.find(case.contract.name, make_plan, purpose=purpose)
+    purpose = "measure" if settings.measure else "test"
+    return runs.find(case.contract.name, make_plan, purpose=purpose)
 
 
 def body_of(function: object) -> Check:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trialwise.plugin.admission import CASE, Earlier, admit
+from trialwise.plugin.admission import CASE, admit
 from trialwise.plugin.marked_test import RESULTS, MarkedTest
 from trialwise.plugin.one_by_one import call_trial
 from trialwise.plugin.reporting import Judged
@@ -17,6 +17,7 @@ from trialwise.plugin.session_budget import SessionBudget
 from trialwise.plugin.settings import settings_of
 from trialwise.plugin.test_protocol import report_phases
 from trialwise.plugin.trial_items import TrialItem
+from trialwise.runtime.earlier_runs import EarlierRuns
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -40,7 +41,7 @@ class TrialwisePlugin:
         self.budget = SessionBudget(
             self.settings.budget, None if folder is None else Path(folder) / "budget.json"
         )
-        self._earlier = Earlier(self.settings)
+        self._earlier = EarlierRuns(self.settings.store) if self.settings.resume else None
         self.results: list[dict[str, Any]] = []
         """Of every marked test that was reported, in that order."""
         self._reasons: Reasons | None = None

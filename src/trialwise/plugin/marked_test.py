@@ -20,7 +20,7 @@ from trialwise.model.sampling import Input
 from trialwise.model.trial import CheckResult
 from trialwise.model.verdict import Decision
 from trialwise.plugin import other_plugins
-from trialwise.plugin.admission import CASE, Case, Earlier, admit
+from trialwise.plugin.admission import CASE, Case, admit, find_earlier
 from trialwise.plugin.one_by_one import OneByOne
 from trialwise.plugin.pytest_driver import TestRun
 from trialwise.plugin.reasons import Ending, Reasons
@@ -30,6 +30,7 @@ from trialwise.plugin.settings import Settings
 from trialwise.plugin.trial_fixture import TrialHandle, UnknownCriterion
 from trialwise.plugin.trial_items import TrialItem, copy_item
 from trialwise.runtime.deciding import decide_and_keep
+from trialwise.runtime.earlier_runs import EarlierRuns
 
 T = TypeVar("T")
 
@@ -51,11 +52,15 @@ class MarkedTest:
         item: The test.
         settings: The session's.
         budget: The session's budget.
-        earlier: What earlier sessions left.
+        earlier: The runs of earlier sessions; None where nothing is resumed.
     """
 
     def __init__(
-        self, item: pytest.Function, settings: Settings, budget: SessionBudget, earlier: Earlier
+        self,
+        item: pytest.Function,
+        settings: Settings,
+        budget: SessionBudget,
+        earlier: EarlierRuns | None,
     ) -> None:
         self._item = item
         self._settings = settings
@@ -88,7 +93,7 @@ class MarkedTest:
         self._criteria = tuple(one.name for one in case.contract.criteria)
         (sampling,) = case.contract.samplings.values()
         self._inputs = sampling.inputs
-        earlier = self._earlier.find(case)
+        earlier = find_earlier(case, self._settings, self._earlier)
         if earlier.finished is not None:
             path = self._settings.store / "runs" / earlier.finished.run_id
             self._conclude(earlier.finished, path, note="finished before, kept")

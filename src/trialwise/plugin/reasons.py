@@ -43,7 +43,6 @@ class Reason:
     count: int
     explanation: str
     """Of the first of them."""
-    where: str
     trial: int
     """The one that the traceback is of, else the first."""
     error_class: str
@@ -101,7 +100,6 @@ class Reasons:
         return Reason(
             count=count,
             explanation=outcome.result.explanation,
-            where=outcome.postcondition or "",
             trial=index,
             error_class=str(trial.error_class),
             traceback=traceback,

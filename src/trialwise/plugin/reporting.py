@@ -38,8 +38,10 @@ from trialwise.procedures.forecast import forecast
 _SHOWN = 3
 _WIDTH = 88
 #: The facts of a criterion that its test's properties hold.
-_PROPERTIES = ("decision", "label", "trials", "passed", "rate", "interval_low", "interval_high")
-_PROPERTIES += ("required_rate", "rule", "stop")
+_PROPERTIES = (
+    *("decision", "label", "trials", "passed", "rate", "interval_low", "interval_high"),
+    *("required_rate", "rule", "stop"),
+)
 
 
 class Judged(Failed):

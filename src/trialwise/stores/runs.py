@@ -17,7 +17,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from trialwise.errors import InvalidArgument, JournalDamaged, RunNotFound
@@ -203,12 +202,7 @@ class StoredRun:
     def __enter__(self) -> StoredRun:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _read(self, name: str, cls: type[T]) -> T:

@@ -9,11 +9,6 @@ from typing import Any
 from trialwise.engine.ports import TrialContext
 from trialwise.model.reply import Reply
 
-__all__ = [
-    "ScriptedService",
-    "VirtualClock",
-]
-
 
 class ScriptedService:
     """A service that answers each trial from a script.

@@ -17,15 +17,6 @@ from trialwise.model.run import RunRecord
 from trialwise.model.trial import CheckResult, ErrorClass
 from trialwise.reports.formats import ReportFormat, ReportSource
 
-__all__ = [
-    "HOSTILE_REPLIES",
-    "assert_check_conforms",
-    "assert_report_format_conforms",
-    "assert_service_conforms",
-    "example_records",
-]
-
-
 _LONGEST_EVIDENCE = 200
 _LONGEST_EXPLANATION = 300
 #: Values that services have returned, or that somebody could make them return.

@@ -74,22 +74,23 @@ written = _all(
 )
 
 
-def answer(question: Callable[..., SizingAnswer], given: dict[str, Any]) -> int:
+def answer(question: str, given: dict[str, Any]) -> int:
     """Answer a question and hand the answer out; the exit code says whether it was refused.
 
     Args:
-        question: A function of `trialwise.runtime.trial_sizing`.
+        question: The name of a function of `trialwise.runtime.trial_sizing`.
         given: Its arguments, and where the answer goes.
     """
     from trialwise.cli.printing import output_of, write_file
     from trialwise.errors import InvalidArgument
+    from trialwise.runtime import trial_sizing
 
     as_json, html, svg, output = (given.pop(name) for name in ("as_json", "html", "svg", "output"))
     for path in (html, svg, output):
         _check_place(path)
     _check_kind(output)
     try:
-        found = question(**given)
+        found: SizingAnswer = getattr(trial_sizing, question)(**given)
     except InvalidArgument as error:
         name = _OPTIONS.get(error.argument, f"--{error.argument.replace('_', '-')}")
         raise refusal(name, _as_written(name, error.value), error.allowed) from None

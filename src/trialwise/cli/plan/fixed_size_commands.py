@@ -44,9 +44,7 @@ def compliance_form(**given: Any) -> int:
     Example:
       trialwise plan compliance 95% --better 97%
     """
-    from trialwise.runtime.trial_sizing import plan_compliance
-
-    return answer(plan_compliance, given)
+    return answer("plan_compliance", given)
 
 
 @click.command("regression", short_help="See a drop from a measured baseline.")
@@ -67,9 +65,7 @@ def regression_form(**given: Any) -> int:
     Example:
       trialwise plan regression --baseline 951/1000 --drop 3%
     """
-    from trialwise.runtime.trial_sizing import plan_regression
-
-    return answer(plan_regression, given)
+    return answer("plan_regression", given)
 
 
 @click.command("latency", short_help="What a claim about a latency percentile takes.")
@@ -112,13 +108,11 @@ def latency_form(**given: Any) -> int:
       trialwise plan latency --percentile 95 --baseline 935 --trials 192
       trialwise plan latency --percentile 99 --trials 400 --limit 500ms
     """
-    from trialwise.runtime.trial_sizing import plan_latency
-
     limit = given.pop("limit")
     given["percentiles"] = given.pop("percentile")
     # The answer is the same for every limit, so one may be asked for without a number.
     given["limited"], given["limit_s"] = limit is not None, limit or None
-    return answer(plan_latency, given)
+    return answer("plan_latency", given)
 
 
 @click.command("precision", short_help="Estimate a rate to within a margin.")
@@ -137,9 +131,7 @@ def precision_form(**given: Any) -> int:
     Example:
       trialwise plan precision 95% --margin 2%
     """
-    from trialwise.runtime.trial_sizing import plan_precision
-
-    return answer(plan_precision, given)
+    return answer("plan_precision", given)
 
 
 @click.command("compare", short_help="Tell two variants apart (A/B).")
@@ -166,9 +158,7 @@ def compare_form(**given: Any) -> int:
     Example:
       trialwise plan compare --rate 90% --drop 5% --pairs 200
     """
-    from trialwise.runtime.trial_sizing import plan_compare
-
-    return answer(plan_compare, given)
+    return answer("plan_compare", given)
 
 
 #: In the order of the help page.

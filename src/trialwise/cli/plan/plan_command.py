@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import click
@@ -109,9 +108,7 @@ def rate_form(**given: Any) -> int:
     Example:
       trialwise plan 90% --max-trials 50 --price 0.02 --seconds 3s
     """
-    from trialwise.runtime.trial_sizing import plan
-
-    return answer(partial(plan, before_search=_announce), given)
+    return answer("plan", {**given, "before_search": _announce})
 
 
 def _announce(max_trials: int) -> None:
