@@ -13,6 +13,7 @@ from trialwise import checks
 from trialwise.checks import Check
 from trialwise.engine.ports import TrialContext
 from trialwise.model.reply import Reply
+from trialwise.model.trace import ToolCall, Trace
 from trialwise.model.trial import CheckResult
 from trialwise.model.verdict import Decision
 from trialwise.reports.formats import BUILT_IN, ReportFormat
@@ -23,8 +24,10 @@ from trialwise.testing import (
     assert_check_conforms,
     assert_report_format_conforms,
     assert_service_conforms,
+    assert_trace_reader_conforms,
     example_records,
 )
+from trialwise.traces import read_traces
 
 
 @pytest.mark.parametrize(
@@ -190,3 +193,43 @@ def test_a_virtual_clock_counts_what_was_waited() -> None:
 
     assert (4.0, [3.0], 4.0) == (clock.monotonic(), clock.waits, clock())
     assert 4.0 == (clock.now() - VirtualClock().now()).total_seconds()
+
+
+SESSION = [
+    {"role": "user", "content": "A table for two"},
+    {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "Let me look."}],
+        "tool_calls": [{"id": "c1", "function": {"name": "find", "arguments": "{}"}}],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "table 4"},
+]
+
+
+def read_calls(document: Any) -> list[Trace]:
+    """A reader that expects every document to be as documented."""
+    return [Trace(tool_calls=tuple(ToolCall(name=one["name"]) for one in document["calls"]))]
+
+
+@pytest.mark.parametrize("format", ["openai", "anthropic"])
+def test_a_built_in_trace_reader_conforms(format: str) -> None:  # noqa: A002
+    assert_trace_reader_conforms(lambda document: read_traces(document, format), [SESSION])
+
+
+def test_a_trace_reader_that_trusts_its_documents_does_not_conform() -> None:
+    with pytest.raises(AssertionError, match=r"reading .* raises TypeError"):
+        assert_trace_reader_conforms(read_calls, [{"calls": [{"name": "find"}]}])
+
+
+def test_a_trace_reader_that_finds_nothing_does_not_conform() -> None:
+    with pytest.raises(AssertionError, match="no trace is found"):
+        assert_trace_reader_conforms(lambda _: [], [SESSION])
+
+
+def test_a_trace_reader_that_changes_its_document_does_not_conform() -> None:
+    def read(document: Any) -> list[Trace]:
+        document.append({})
+        return [Trace()]
+
+    with pytest.raises(AssertionError, match="reading changes"):
+        assert_trace_reader_conforms(read, [[1]])

@@ -12,5 +12,6 @@ baseline                                what was observed of an earlier version
 run                                     a run as it is kept
 codec (`_forms`, `_hints`, `lines`)     values as plain JSON and back
 fingerprint                             short names of contents
+foreign_fields                          objects that somebody else wrote
 upgrade                                 records of earlier versions
 """

@@ -9,13 +9,13 @@ limit are counted and left out.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.fingerprint import fingerprint
+from trialwise.model.foreign_fields import Fields, read_usage
 from trialwise.model.reply import Reply, Usage
 from trialwise.validation import require_count, require_real
 
@@ -29,8 +29,6 @@ MAX_ARGS, MAX_RESULT = 10_000, 4_000
 _DIGEST = 16
 #: Characters of a name, a role, or why it ended.
 MAX_NAME = 200
-#: A count beyond this is no count of tokens.
-_MOST_TOKENS = 10**15
 
 T = TypeVar("T")
 
@@ -104,16 +102,16 @@ class ToolCall:
     @classmethod
     def from_dict(cls, call: object) -> ToolCall:
         """The call that an entry of an envelope describes, however badly."""
-        told = call if isinstance(call, Mapping) else {}
+        fields = Fields(call)
         return cls(
-            name=_text(told.get("name")),
-            server=_text(told.get("server")),
-            args=told.get("args", told.get("arguments")),
-            result=_state(told.get("result")),
-            error=_state(told.get("error")),
-            started_s=_amount(told.get("started_s")),
-            duration_s=_amount(told.get("duration_s", told.get("latency_s"))),
-            turn=_count(told.get("turn")) or None,
+            name=fields.text("name"),
+            server=fields.text("server"),
+            args=fields.get("args", "arguments"),
+            result=_state(fields.get("result")),
+            error=_state(fields.get("error")),
+            started_s=fields.amount("started_s"),
+            duration_s=fields.amount("duration_s", "latency_s"),
+            turn=fields.count("turn") or None,
         )
 
 
@@ -244,22 +242,21 @@ class Trace:
         """
         if not isinstance(envelope, Mapping):
             raise InvalidArgument("envelope", envelope, "be a mapping")
-        conversation = _mapping(envelope.get("conversation"))
-        tokens = _mapping(conversation.get("tokens"))
-        omitted = _mapping(envelope.get("omitted"))
-        calls = _items(envelope.get("tool_calls"))
-        turns = [turn for turn in _items(conversation.get("turns")) if isinstance(turn, Mapping)]
+        fields = Fields(envelope)
+        conversation, omitted = fields.inner("conversation"), fields.inner("omitted")
+        tokens = conversation.inner("tokens")
+        calls, turns = fields.items("tool_calls"), conversation.objects("turns")
         return cls(
             turns=_bound_text(turns, _turn, MAX_TURNS),
             tool_calls=_bound_text(calls, ToolCall.from_dict, MAX_CALLS),
-            usage=_usage(tokens.get("input"), tokens.get("output")),
-            total_tokens=_count(tokens.get("total")),
-            cost_usd=_amount(envelope.get("cost_usd")),
-            duration_s=_amount(envelope.get("duration_s")),
-            answer=_text(envelope.get("answer")),
-            ended=_text(envelope.get("ended")),
-            omitted_turns=(_count(omitted.get("turns")) or 0) + max(0, len(turns) - MAX_TURNS),
-            omitted_calls=(_count(omitted.get("calls")) or 0) + max(0, len(calls) - MAX_CALLS),
+            usage=read_usage(tokens.count("input"), tokens.count("output")),
+            total_tokens=tokens.count("total"),
+            cost_usd=fields.amount("cost_usd"),
+            duration_s=fields.amount("duration_s"),
+            answer=fields.text("answer"),
+            ended=fields.text("ended"),
+            omitted_turns=(omitted.count("turns") or 0) + max(0, len(turns) - MAX_TURNS),
+            omitted_calls=(omitted.count("calls") or 0) + max(0, len(calls) - MAX_CALLS),
         )
 
 
@@ -318,20 +315,8 @@ def _bound_text(items: Iterable[Any], read: Callable[[Any], T], most: int) -> tu
     return tuple(read(item) for _, item in zip(range(most), items, strict=False))
 
 
-def _turn(turn: Mapping[str, Any]) -> Turn:
-    return Turn(role=_text(turn.get("role")) or "", content=_text(turn.get("content")) or "")
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _items(value: object) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else []
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+def _turn(turn: Fields) -> Turn:
+    return Turn(role=turn.text("role") or "", content=turn.text("content") or "")
 
 
 def _state(value: object) -> str | None:
@@ -346,25 +331,3 @@ def _state(value: object) -> str | None:
         return value
     plain = _plain(value)
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
-
-
-def _count(value: object) -> int | None:
-    if isinstance(value, float) and 0 <= value <= _MOST_TOKENS:
-        value = math.ceil(value)  # part of a token was paid for: unknown would look free
-    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
-
-
-def _amount(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value) if 0 <= value < math.inf else None
-    except OverflowError:
-        return None
-
-
-def _usage(asked: object, answered: object) -> Usage | None:
-    counts = _count(asked), _count(answered)
-    if counts[0] is None or counts[1] is None:
-        return None
-    return Usage(input_tokens=counts[0], output_tokens=counts[1])

@@ -1,8 +1,8 @@
-"""What tests of checks, services and report formats need, for their authors.
+"""What tests of checks, services, report formats and trace readers need, for their authors.
 
     doubles                 a service that says what a test tells it to, and a clock that moves only
                             while somebody waits
-    extension_conformance   what every check, service and format of a report has to satisfy
+    extension_conformance   what every check, service, report format and trace reader satisfies
 
 The `assert_…` functions raise `AssertionError` with what is wrong, so that they work under pytest
 and without it. A name loads its module on first use.
@@ -16,7 +16,7 @@ _MODULES = {
     "doubles": "ScriptedService VirtualClock",
     "extension_conformance": (
         "HOSTILE_REPLIES assert_check_conforms assert_report_format_conforms "
-        "assert_service_conforms example_records"
+        "assert_service_conforms assert_trace_reader_conforms example_records"
     ),
 }
 _EXPORTS, __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -8,4 +8,7 @@ from trialwise.testing.extension_conformance import (
 from trialwise.testing.extension_conformance import (
     assert_service_conforms as assert_service_conforms,
 )
+from trialwise.testing.extension_conformance import (
+    assert_trace_reader_conforms as assert_trace_reader_conforms,
+)
 from trialwise.testing.extension_conformance import example_records as example_records

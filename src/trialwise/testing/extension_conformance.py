@@ -1,11 +1,11 @@
-"""Whether a check, a service or a report format of one's own keeps to what trialwise asks of it."""
+"""Whether a check, a service, a report format or a trace reader of one's own keeps to its port."""
 
 from __future__ import annotations
 
 import json
 import math
 import pickle
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,8 +14,10 @@ from trialwise.checks.check_declarations import CheckDeclaration
 from trialwise.engine.ports import Service, ServiceError, TrialContext
 from trialwise.model.reply import Reply
 from trialwise.model.run import RunRecord
+from trialwise.model.trace import Trace
 from trialwise.model.trial import CheckResult, ErrorClass
 from trialwise.reports.formats import ReportFormat, ReportSource
+from trialwise.traces import TraceError
 
 _LONGEST_EVIDENCE = 200
 _LONGEST_EXPLANATION = 300
@@ -225,6 +227,58 @@ def assert_report_format_conforms(
         if declared.is_json:
             json.loads(text)
         assert text.strip(), f"{declared.name} says nothing of {len(some)} runs"
+
+
+def assert_trace_reader_conforms(
+    read: Callable[[Any], Sequence[Trace]], documents: Iterable[Any]
+) -> None:
+    """Assert that a reader of traces behaves as those that are built in.
+
+    - It reads every example, the same each time and without changing it.
+    - What it reads survives being written: `Trace.from_dict(trace.to_dict())` equals the trace.
+    - A damaged document is read as far as it goes or refused with `TraceError`; nothing else is
+      raised, since an agent's log may hold anything.
+
+    Args:
+        read: Returns the traces of a parsed document.
+        documents: Examples of what it reads, as plain JSON values.
+
+    Raises:
+        AssertionError: What does not hold, and for which document.
+    """
+    examples = list(documents)
+    assert examples, "give at least one document"
+    for document in examples:
+        before = json.dumps(document)
+        found = list(read(document))
+        assert found, f"no trace is found in {before[:80]}"
+        assert found == list(read(json.loads(before))), f"{before[:80]} is read in two ways"
+        assert before == json.dumps(document), f"reading changes {before[:80]}"
+        for damaged in (document, *_damage(document), *HOSTILE_REPLIES):
+            _assert_readable(read, damaged)
+
+
+def _damage(document: Any) -> Iterator[Any]:
+    """Yield the document again and again, each time with one of its values replaced."""
+    if not isinstance(document, dict | list):
+        return
+    for key, value in document.items() if isinstance(document, dict) else enumerate(document):
+        for other in (None, 5, "x", [5], {"x": []}, *_damage(value)):
+            damaged = document.copy()
+            damaged[key] = other
+            yield damaged
+
+
+def _assert_readable(read: Callable[[Any], Sequence[Trace]], document: Any) -> None:
+    shown = "a huge number" if isinstance(document, int) else repr(document)[:200]
+    try:
+        found = read(document)
+    except TraceError:
+        return
+    except Exception as error:
+        raise AssertionError(f"reading {shown} raises {type(error).__name__}: {error}") from error
+    for trace in found:
+        assert trace == Trace.from_dict(trace.to_dict()), f"a trace of {shown} cannot be written"
 
 
 def _example_run(name: str, replies: list[Any], *, at_least: float, trials: int) -> RunRecord:

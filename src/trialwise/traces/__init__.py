@@ -1,5 +1,16 @@
 """Traces of agents, read from the forms that others keep them in.
 
+    trace_documents      `read_trace` and `read_traces`: parse a document, tell its format, and
+                         what every reader needs of an object that somebody else wrote
+    openai, anthropic    conversations as the two model APIs have them
+    otlp                 OpenTelemetry GenAI spans
+    inspect_logs         logs of Inspect AI
+    event_logs           plain events, one a line
+    _building            puts a trace together from events, with the rules that all formats share
+
+A reader is a module with a function `read` that returns the traces of a parsed document. It looks
+at fields with `TraceFields` and hands what it finds to a `Building`. `TraceFormat` names it, and
+`trialwise.testing.assert_trace_reader_conforms` says whether it keeps to what callers rely on.
 A name loads its module on first use.
 """
 

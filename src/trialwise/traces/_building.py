@@ -14,8 +14,6 @@ from typing import Any
 from trialwise.model.reply import Usage
 from trialwise.model.trace import MAX_CALLS, MAX_TURNS, ToolCall, Trace, Turn
 
-__all__ = ["Building"]
-
 
 @dataclass(slots=True)
 class _Call:
@@ -30,7 +28,7 @@ class _Call:
     error: str | None = None
     ended: float | None = None
 
-    def finished(self, origin: float | None) -> ToolCall:
+    def finish(self, origin: float | None) -> ToolCall:
         duration = None
         if self.began is not None and self.ended is not None:
             duration = max(0.0, self.ended - self.began)
@@ -142,7 +140,7 @@ class Building:
             duration_s = self._last - self._first
         return Trace(
             turns=tuple(self._turns),
-            tool_calls=tuple(one.finished(self._first if seen else None) for one in self._calls),
+            tool_calls=tuple(one.finish(self._first if seen else None) for one in self._calls),
             usage=usage or self._usage(),
             total_tokens=total_tokens,
             cost_usd=self._cost() if cost_usd is None else cost_usd,
@@ -173,10 +171,3 @@ class Building:
 
 def _awaits(call: _Call, name: str | None) -> bool:
     return call.result is None and call.error is None and name in (None, call.name)
-
-
-def usage_of(asked: int | None, answered: int | None) -> Usage | None:
-    """Tokens in both directions, where both are known."""
-    if asked is None or answered is None:
-        return None
-    return Usage(input_tokens=asked, output_tokens=answered)

@@ -12,93 +12,77 @@ like any other. Input tokens include those read from and written to the cache.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from trialwise.model.foreign_fields import read_usage
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
-from trialwise.traces._building import Building, usage_of
-from trialwise.traces.trace_documents import (
-    TraceError,
-    content,
-    count,
-    items,
-    mapping,
-    mappings,
-    said,
-    text,
-)
-
-__all__ = ["is_anthropic", "read"]
+from trialwise.traces._building import Building
+from trialwise.traces.trace_documents import TraceError, TraceFields, list_conversations
 
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 
 
-def is_anthropic(message: object) -> bool:
+def is_anthropic(message: TraceFields) -> bool:
     """Whether a message holds blocks that only this format has."""
-    fields = mapping(message)
-    kinds = [mapping(block).get("type") for block in items(fields.get("content"))]
-    return fields.get("type") == "message" or any(_is_block(kind) for kind in kinds)
+    blocks = message.objects("content")
+    return message.get("type") == "message" or any(_is_block(one.get("type")) for one in blocks)
 
 
 def read(document: Any) -> list[Trace]:
     """The traces of a document: one conversation, or a list of several."""
-    if isinstance(document, list) and document and all("role" in mapping(one) for one in document):
-        return [_trace(document)]
-    conversations = document if isinstance(document, list) else [document]
-    return [_conversation(place, mapping(one)) for place, one in enumerate(conversations)]
+    return [_conversation(*one) for one in enumerate(list_conversations(document))]
 
 
-def _conversation(place: int, fields: Mapping[str, Any]) -> Trace:
-    messages = mappings(fields.get("messages"))
-    if "role" in fields:  # a reply, maybe with the request that it answers taken in
-        return _trace([*messages, fields], system=fields.get("system"))
+def _conversation(place: int, fields: TraceFields) -> Trace:
+    messages = fields.objects("messages")
+    is_reply = "role" in fields  # maybe with the request that it answers taken in
+    if is_reply:
+        messages.append(fields)
     if not messages:
         raise TraceError(f"conversation {place + 1} has no `messages`")
-    return _trace(messages, system=fields.get("system"), usage=_usage(fields.get("usage")))
-
-
-def _trace(messages: Sequence[Any], *, system: Any = None, usage: Usage | None = None) -> Trace:
     building = Building()
-    if spoken := content(system):
+    if spoken := fields.content("system"):
         building.say("system", spoken)
     for message in messages:
-        _read_message(building, mapping(message))
-    return building.finish(usage=usage, ended=text(mapping(messages[-1]).get("stop_reason")))
+        _read_message(building, message)
+    # The usage of a reply is its own, which the message tells already.
+    usage = None if is_reply else _usage(fields)
+    return building.finish(usage=usage, ended=messages[-1].text("stop_reason"))
 
 
-def _read_message(building: Building, message: Mapping[str, Any]) -> None:
-    role = text(message.get("role")) or ""
-    blocks = mappings(message.get("content"))
-    results = [block for block in blocks if _is_result(block.get("type"))]
-    spoken = content(message.get("content"))
-    if spoken or role == "assistant" or not results:
+def _read_message(building: Building, message: TraceFields) -> None:
+    role = message.text("role") or ""
+    blocks = message.objects("content")
+    spoken = message.content("content")
+    if spoken or role == "assistant" or not any(_is_result(one.get("type")) for one in blocks):
         building.say(role, spoken)
     if role == "assistant":
-        building.spend(_usage(message.get("usage")))
+        building.spend(_usage(message))
     for block in blocks:
         if block.get("type") in _CALLS:
             building.call(
-                text(block.get("name")),
-                key=text(block.get("id")),
-                server=text(block.get("server_name")),
+                block.text("name"),
+                key=block.text("id"),
+                server=block.text("server_name"),
                 args=block.get("input"),
             )
         elif _is_result(block.get("type")):
             _read_result(building, block)
     # A reply may call tools and speak after them.
-    if role == "assistant" and blocks and spoken and _speaks_last(blocks):
+    if role == "assistant" and spoken and _speaks_last(blocks):
         building.answer(spoken)
 
 
-def _read_result(building: Building, block: Mapping[str, Any]) -> None:
-    inside = mapping(block.get("content"))
-    returned = said(block.get("content")) or ""
-    failed = block.get("is_error") is True or str(inside.get("type", "")).endswith("_error")
+def _read_result(building: Building, block: TraceFields) -> None:
+    inside = block.inner("content")
+    returned = block.result("content") or ""
+    failed = block.get("is_error") is True or str(inside.get("type")).endswith("_error")
     building.result(
-        key=text(block.get("tool_use_id")),
+        key=block.text("tool_use_id"),
         result=None if failed else returned,
-        error=(text(inside.get("error_code")) or returned) if failed else None,
+        error=(inside.text("error_code") or returned) if failed else None,
     )
 
 
@@ -110,16 +94,16 @@ def _is_result(kind: object) -> bool:
     return isinstance(kind, str) and kind.endswith("tool_result")
 
 
-def _speaks_last(blocks: list[Mapping[str, Any]]) -> bool:
+def _speaks_last(blocks: Sequence[TraceFields]) -> bool:
     kinds = [block.get("type") for block in blocks]
     calls = [place for place, kind in enumerate(kinds) if _is_block(kind)]
     return bool(calls) and "text" in kinds[calls[-1] :]
 
 
-def _usage(given: Any) -> Usage | None:
-    fields = mapping(given)
-    asked = count(fields.get("input_tokens"))
-    cached = (fields.get("cache_read_input_tokens"), fields.get("cache_creation_input_tokens"))
+def _usage(beside: TraceFields) -> Usage | None:
+    told = beside.inner("usage")
+    asked = told.count("input_tokens")
     if asked is not None:
-        asked += sum(count(one) or 0 for one in cached)
-    return usage_of(asked, count(fields.get("output_tokens")))
+        asked += told.count("cache_read_input_tokens") or 0
+        asked += told.count("cache_creation_input_tokens") or 0
+    return read_usage(asked, told.count("output_tokens"))

@@ -14,27 +14,13 @@ event has a `timestamp` (ISO 8601) or `at_s`. Unknown events are passed over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trialwise.model.foreign_fields import read_usage
 from trialwise.model.trace import Trace
-from trialwise.traces._building import Building, usage_of
-from trialwise.traces.trace_documents import (
-    TraceError,
-    amount,
-    arguments,
-    calls,
-    content,
-    count,
-    items,
-    mapping,
-    mappings,
-    moment,
-    said,
-    text,
-)
-
-__all__ = ["KINDS", "read"]
+from trialwise.traces._building import Building
+from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 
 KINDS = (
     "answer",
@@ -50,73 +36,72 @@ KINDS = (
 
 def read(document: Any) -> list[Trace]:
     """The one trace of a list of events, or those of documents that hold one each."""
+    members = list_members(document)
     if isinstance(document, Mapping):
-        return [_whole(document)]
-    events = mappings(document)
-    if len(events) < len(items(document)):
-        place = next(n for n, one in enumerate(document, 1) if not isinstance(one, Mapping))
-        raise TraceError(f"event {place} is no object")
-    if events and all("events" in one for one in events):
-        return [_whole(one) for one in events]
-    return [_trace(events, {})]
+        return [_read_whole(members[0])]
+    for place, one in enumerate(document if isinstance(document, list) else [], start=1):
+        if not isinstance(one, Mapping):
+            raise TraceError(f"event {place} is no object")
+    if members and all("events" in one for one in members):
+        return [_read_whole(one) for one in members]
+    return [_read_events(members, TraceFields({}))]
 
 
-def _whole(document: Mapping[str, Any]) -> Trace:
+def _read_whole(document: TraceFields) -> Trace:
     if not isinstance(document.get("events"), list):
         raise TraceError("a list of events is expected, or an object that holds one as `events`")
-    return _trace(mappings(document["events"]), document)
+    return _read_events(document.objects("events"), document)
 
 
-def _trace(events: list[Mapping[str, Any]], beside: Mapping[str, Any]) -> Trace:
+def _read_events(events: Sequence[TraceFields], beside: TraceFields) -> Trace:
     building = Building()
     known = [_read_event(building, event) for event in events]
     if not any(known):
         raise TraceError(f"none of the events is known; known are {', '.join(sorted(KINDS))}")
-    metrics = mapping(beside.get("metrics"))
-    took_ms = amount(metrics.get("wallTimeMs"))
+    took_ms = beside.inner("metrics").amount("wallTimeMs")
     return building.finish(
-        answer=text(beside.get("output")),
+        answer=beside.text("output"),
         duration_s=None if took_ms is None else took_ms / 1000,
     )
 
 
-def _read_event(building: Building, event: Mapping[str, Any]) -> bool:
+def _read_event(building: Building, event: TraceFields) -> bool:
     """Take one event in, if it is known."""
     kind = event.get("type") or ("message" if "role" in event else None)
     if kind not in KINDS:
         return False
-    fields = {**event, **mapping(event.get("data"))}
-    at = moment(event.get("timestamp", event.get("at_s")))
+    fields = TraceFields({**event.values, **event.inner("data").values})
+    at = event.moment("timestamp", "at_s")
     match kind:
         case "tool_call":
             building.call(
                 _name(fields),
                 key=_key(fields),
-                server=text(fields.get("server", fields.get("mcpServerName"))),
-                args=arguments(fields.get("args", fields.get("arguments"))),
+                server=fields.text("server", "mcpServerName"),
+                args=fields.arguments("args", "arguments"),
                 at=at,
             )
         case "tool_result":
             _read_result(building, fields, at)
         case "token_usage":
-            asked = count(fields.get("input_tokens", fields.get("inputTokens")))
-            answered = count(fields.get("output_tokens", fields.get("outputTokens")))
-            building.spend(usage_of(asked, answered), amount(fields.get("cost_usd")))
+            asked = fields.count("input_tokens", "inputTokens")
+            answered = fields.count("output_tokens", "outputTokens")
+            building.spend(read_usage(asked, answered), fields.amount("cost_usd"))
         case "answer":
-            building.answer(content(fields.get("content")))
+            building.answer(fields.content("content"))
         case _:
-            role = text(fields.get("role")) or str(kind).removesuffix("_message")
-            building.say(role, content(fields.get("content")), at=at)
-            for call in calls(fields.get("tool_calls")):
-                inner = mapping(call.get("function")) or call
-                given = inner.get("args", inner.get("arguments"))
-                building.call(_name(inner), key=text(call.get("id")), args=arguments(given), at=at)
+            role = fields.text("role") or str(kind).removesuffix("_message")
+            building.say(role, fields.content("content"), at=at)
+            for call in fields.calls("tool_calls"):
+                inner = call.inner("function") or call
+                args = inner.arguments("args", "arguments")
+                building.call(_name(inner), key=call.text("id"), args=args, at=at)
     return True
 
 
-def _read_result(building: Building, fields: Mapping[str, Any], at: float | None) -> None:
-    error = said(fields.get("error"))
-    result = said(fields.get("result", fields.get("content")))
+def _read_result(building: Building, fields: TraceFields, at: float | None) -> None:
+    error = fields.result("error")
+    result = fields.result("result", "content")
     if error is None and fields.get("success") is False:
         error = result or "the tool failed"
     building.result(
@@ -128,9 +113,9 @@ def _read_result(building: Building, fields: Mapping[str, Any], at: float | None
     )
 
 
-def _name(fields: Mapping[str, Any]) -> str | None:
-    return text(fields.get("name", fields.get("tool", fields.get("toolName"))))
+def _name(fields: TraceFields) -> str | None:
+    return fields.text("name", "tool", "toolName")
 
 
-def _key(fields: Mapping[str, Any]) -> str | None:
-    return text(fields.get("id", fields.get("tool_call_id", fields.get("toolCallId"))))
+def _key(fields: TraceFields) -> str | None:
+    return fields.text("id", "tool_call_id", "toolCallId")

@@ -14,31 +14,18 @@ from typing import Any
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
 from trialwise.traces._building import Building
-from trialwise.traces.trace_documents import (
-    TraceError,
-    amount,
-    calls,
-    content,
-    count,
-    mapping,
-    mappings,
-    moment,
-    said,
-    text,
-)
-
-__all__ = ["is_inspect", "read"]
+from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
 
 _ATTACHMENT = "attachment://"
-_DEEPEST = 50
+#: How deep references are looked for: arguments may be nested, and a sample holds them.
+_DEEPEST = 60
 
 
-def is_inspect(document: object) -> bool:
+def is_inspect(document: TraceFields) -> bool:
     """Whether a document is a log or a sample of Inspect AI."""
-    fields = mapping(document)
-    if isinstance(fields.get("eval"), Mapping):
+    if isinstance(document.get("eval"), Mapping):
         return True
-    return "messages" in fields and ("epoch" in fields or "model_usage" in fields)
+    return "messages" in document and ("epoch" in document or "model_usage" in document)
 
 
 def read(document: Any) -> list[Trace]:
@@ -47,80 +34,76 @@ def read(document: Any) -> list[Trace]:
         if not isinstance(document.get("samples"), list):
             raise TraceError("the log holds no samples; it may be a header only")
         document = document["samples"]
-    samples = document if isinstance(document, list) else [document]
-    return [_sample(place, mapping(sample)) for place, sample in enumerate(samples)]
+    return [_read_sample(*one) for one in enumerate(list_members(document))]
 
 
-def _sample(place: int, sample: Mapping[str, Any]) -> Trace:
-    messages = mappings(sample.get("messages"))
-    events = [one for one in mappings(sample.get("events")) if one.get("event") == "tool"]
+def _read_sample(place: int, sample: TraceFields) -> Trace:
+    events = [one for one in sample.objects("events") if one.get("event") == "tool"]
+    told = {
+        "messages": sample.get("messages"),
+        "events": [one.values for one in events],
+        "output": sample.get("output"),
+    }
+    fields = TraceFields(_insert_attachments(told, sample.inner("attachments").values, _DEEPEST))
+    messages, events = fields.objects("messages"), fields.objects("events")
     if not messages and not events:
         raise TraceError(f"sample {place + 1} has neither messages nor tool events")
-    attached = mapping(sample.get("attachments"))
     building = Building()
-    executed = {text(event.get("id")) for event in events}
+    executed = {event.text("id") for event in events} - {None}
     for event in events:
-        _read_event(building, event, attached)
+        _read_event(building, event)
     for message in messages:
-        _read_message(building, message, executed, attached)
-    usage, cost = _read_spending(sample.get("model_usage"))
+        _read_message(building, message, executed)
+    usage, cost = _read_spending(sample.inner("model_usage"))
     # The completion of a session that a limit ended is what stood beside its last calls.
-    completion = None if messages else mapping(sample.get("output")).get("completion")
+    completion = None if messages else fields.inner("output").text("completion")
+    limit = sample.inner("limit").text("type") or sample.text("limit")
     return building.finish(
         usage=usage,
         cost_usd=cost,
-        duration_s=amount(sample.get("total_time")),
-        answer=text(_insert_attachments(completion, attached, _DEEPEST)),
-        ended=_limit(sample.get("limit")),
+        duration_s=sample.amount("total_time"),
+        answer=completion,
+        ended=None if limit is None else f"{limit} limit",
     )
 
 
-def _read_event(building: Building, event: Mapping[str, Any], attached: Mapping[str, Any]) -> None:
-    key, began = text(event.get("id")), moment(event.get("timestamp"))
-    args = _insert_attachments(event.get("arguments"), attached, _DEEPEST)
-    building.call(text(event.get("function")), key=key, args=args, at=began)
+def _read_event(building: Building, event: TraceFields) -> None:
+    name, key = event.text("function"), event.text("id")
+    building.call(name, key=key, args=event.get("arguments"), at=event.moment("timestamp"))
     if event.get("pending") is True:
         return
-    error = _error(event.get("error"))
+    error = _error(event)
     if error is None and event.get("failed") is True:
         error = "the tool failed"
-    returned = said(_insert_attachments(event.get("result"), attached, _DEEPEST)) or ""
     building.result(
         key=key,
-        name=text(event.get("function")),
-        result=None if error is not None else returned,
+        name=name,
+        result=None if error is not None else event.result("result") or "",
         error=error,
-        at=moment(event.get("completed")),
+        at=event.moment("completed"),
     )
 
 
-def _read_message(
-    building: Building,
-    message: Mapping[str, Any],
-    executed: set[str | None],
-    attached: Mapping[str, Any],
-) -> None:
-    role = text(message.get("role")) or ""
-    spoken = _insert_attachments(message.get("content"), attached, _DEEPEST)
+def _read_message(building: Building, message: TraceFields, executed: set[str | None]) -> None:
+    role = message.text("role") or ""
     if role == "tool":
-        key = text(message.get("tool_call_id"))
-        if key not in executed or key is None:
-            error = _error(message.get("error"))
+        key = message.text("tool_call_id")
+        if key not in executed:
+            error = _error(message)
             building.result(
                 key=key,
-                name=text(message.get("function")),
-                result=None if error is not None else said(spoken) or "",
+                name=message.text("function"),
+                result=None if error is not None else message.result("content") or "",
                 error=error,
             )
         return
-    building.say(role, content(spoken))
-    told = calls(message.get("tool_calls"))
-    for call in told:
-        key = text(call.get("id"))
-        if key not in executed or key is None:
-            args = _insert_attachments(call.get("arguments"), attached, _DEEPEST)
-            building.call(text(call.get("function")), key=key, args=args)
-    if told:
+    building.say(role, message.content("content"))
+    calls = message.calls("tool_calls")
+    for call in calls:
+        key = call.text("id")
+        if key not in executed:
+            building.call(call.text("function"), key=key, args=call.get("arguments"))
+    if calls:
         building.answer("")
 
 
@@ -137,27 +120,23 @@ def _insert_attachments(value: Any, attached: Mapping[str, Any], room: int) -> A
     return value
 
 
-def _error(error: object) -> str | None:
-    if isinstance(error, Mapping):
-        return text(error.get("message")) or text(error.get("type")) or "the tool failed"
-    return text(error)
+def _error(fields: TraceFields) -> str | None:
+    if isinstance(fields.get("error"), Mapping):
+        error = fields.inner("error")
+        return error.text("message") or error.text("type") or "the tool failed"
+    return fields.text("error")
 
 
-def _limit(limit: object) -> str | None:
-    kind = text(mapping(limit).get("type")) or text(limit)
-    return None if kind is None else f"{kind} limit"
-
-
-def _read_spending(given: object) -> tuple[Usage | None, float | None]:
-    models = [mapping(one) for one in mapping(given).values()]
+def _read_spending(by_model: TraceFields) -> tuple[Usage | None, float | None]:
+    models = [TraceFields(one) for one in by_model.values.values()]
     if not models:
         return None, None
 
-    def total(name: str) -> int:
-        return sum(count(one.get(name)) or 0 for one in models)
+    def total(*names: str) -> int:
+        return sum(one.count(name) or 0 for one in models for name in names)
 
-    cached = total("input_tokens_cache_read") + total("input_tokens_cache_write")
-    usage = Usage(input_tokens=total("input_tokens") + cached, output_tokens=total("output_tokens"))
-    costs = [amount(one.get("total_cost")) for one in models]
+    asked = total("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
+    usage = Usage(input_tokens=asked, output_tokens=total("output_tokens"))
+    costs = [one.amount("total_cost") for one in models]
     known = [cost for cost in costs if cost is not None]
     return usage, math.fsum(known) if len(known) == len(costs) else None

@@ -12,77 +12,59 @@ to its end. `usage` counts where it stands beside the messages or in every reply
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from trialwise.model.foreign_fields import read_usage
 from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
-from trialwise.traces._building import Building, usage_of
-from trialwise.traces.trace_documents import (
-    TraceError,
-    arguments,
-    calls,
-    content,
-    count,
-    mapping,
-    mappings,
-    said,
-    text,
-)
-
-__all__ = ["read"]
+from trialwise.traces._building import Building
+from trialwise.traces.trace_documents import TraceError, TraceFields, list_conversations
 
 
 def read(document: Any) -> list[Trace]:
     """The traces of a document: one conversation, or a list of several."""
-    if isinstance(document, list) and document and all("role" in mapping(one) for one in document):
-        return [_trace(document, None)]
-    conversations = document if isinstance(document, list) else [document]
-    return [_conversation(place, one) for place, one in enumerate(conversations)]
+    return [_conversation(*one) for one in enumerate(list_conversations(document))]
 
 
-def _conversation(place: int, document: Any) -> Trace:
-    fields = mapping(document)
-    messages = mappings(fields.get("messages"))
+def _conversation(place: int, fields: TraceFields) -> Trace:
+    messages = fields.objects("messages")
     # The usage of a response is that of its own reply, not of those before it.
     replies = [
-        {**mapping(one.get("message")), "usage": fields.get("usage")}
-        for one in mappings(fields.get("choices"))[:1]
+        TraceFields({**one.inner("message").values, "usage": fields.get("usage")})
+        for one in fields.objects("choices")[:1]
     ]
     if not messages and not replies:
         raise TraceError(f"conversation {place + 1} has no `messages` and no `choices`")
-    return _trace([*messages, *replies], None if replies else _usage(fields.get("usage")))
-
-
-def _trace(messages: Sequence[Mapping[str, Any]], usage: Usage | None) -> Trace:
     building = Building()
-    for message in messages:
+    for message in (*messages, *replies):
         _read_message(building, message)
-    return building.finish(usage=usage)
+    return building.finish(usage=None if replies else _usage(fields))
 
 
-def _read_message(building: Building, message: Mapping[str, Any]) -> None:
-    role = text(message.get("role")) or ""
+def _read_message(building: Building, message: TraceFields) -> None:
+    role = message.text("role") or ""
     if role in {"tool", "function"}:
         building.result(
-            key=text(message.get("tool_call_id")),
-            name=text(message.get("name")),
-            result=said(message.get("content")) or "",
+            key=message.text("tool_call_id"),
+            name=message.text("name"),
+            result=message.result("content") or "",
         )
         return
-    building.say(role, content(message.get("content")))
+    building.say(role, message.content("content"))
     if role != "assistant":
         return
-    building.spend(_usage(message.get("usage")))
-    for call in calls(message.get("tool_calls")):
-        function = mapping(call.get("function", call.get("custom")))
-        given = function.get("arguments", function.get("input"))
-        building.call(text(function.get("name")), key=text(call.get("id")), args=arguments(given))
+    building.spend(_usage(message))
+    for call in message.calls("tool_calls"):
+        function = call.inner("function", "custom")
+        args = function.arguments("arguments", "input")
+        building.call(function.text("name"), key=call.text("id"), args=args)
     # How calls were written before there could be several.
-    if isinstance(old := message.get("function_call"), Mapping):
-        building.call(text(old.get("name")), args=arguments(old.get("arguments")))
+    if isinstance(message.get("function_call"), Mapping):
+        old = message.inner("function_call")
+        building.call(old.text("name"), args=old.arguments("arguments"))
 
 
-def _usage(given: Any) -> Usage | None:
-    fields = mapping(given)
-    return usage_of(count(fields.get("prompt_tokens")), count(fields.get("completion_tokens")))
+def _usage(beside: TraceFields) -> Usage | None:
+    told = beside.inner("usage")
+    return read_usage(told.count("prompt_tokens"), told.count("completion_tokens"))

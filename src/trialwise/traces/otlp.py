@@ -15,22 +15,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trialwise.model.foreign_fields import read_amount, read_usage
+from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
-from trialwise.traces._building import Building, usage_of
-from trialwise.traces.trace_documents import (
-    TraceError,
-    amount,
-    arguments,
-    content,
-    count,
-    items,
-    mapping,
-    mappings,
-    said,
-    text,
-)
-
-__all__ = ["read"]
+from trialwise.traces._building import Building
+from trialwise.traces.trace_documents import TraceError, TraceFields, list_members, read_content
 
 _ARGUMENTS = "gen_ai.tool.call.arguments"
 _REPLIES = ("chat", "generate_content", "text_completion")
@@ -50,7 +39,7 @@ class _Span:
     ended: float | None
     is_server: bool
     failed: str | None
-    attributes: Mapping[str, Any]
+    attributes: TraceFields
 
     @property
     def is_reply(self) -> bool:
@@ -67,7 +56,7 @@ class _Span:
     @property
     def key(self) -> str | None:
         """What the message that asked for the call calls it."""
-        return text(self.attributes.get("gen_ai.tool.call.id"))
+        return self.attributes.text("gen_ai.tool.call.id")
 
     def is_inner_half_of(self, outer: _Span | None) -> bool:
         """Whether it shows a call again: as the MCP client within it saw it, or the server."""
@@ -80,14 +69,14 @@ class _Span:
     @property
     def tool(self) -> str | None:
         """The tool's name."""
-        return text(self.attributes.get("gen_ai.tool.name"))
+        return self.attributes.text("gen_ai.tool.name")
 
 
 def read(document: Any) -> list[Trace]:
     """The traces of an export, in the order in which they began."""
     by_trace: dict[str, list[_Span]] = {}
-    for place in document if isinstance(document, list) else [document]:
-        for trace, span in _spans(mapping(place)):
+    for part in list_members(document):
+        for trace, span in _spans(part):
             by_trace.setdefault(trace, []).append(span)
     if not by_trace:
         raise TraceError("no spans are found: `resourceSpans` with `scopeSpans` are expected")
@@ -98,33 +87,33 @@ def read(document: Any) -> list[Trace]:
     return [_trace(spans) for spans in sorted(found, key=lambda spans: spans[0].began or 0.0)]
 
 
-def _spans(document: Mapping[str, Any]) -> Iterator[tuple[str, _Span]]:
-    for resource in mappings(document.get("resourceSpans")):
-        for scope in mappings(resource.get("scopeSpans")):
-            for span in mappings(scope.get("spans")):
-                yield text(span.get("traceId")) or "", _span(span)
+def _spans(document: TraceFields) -> Iterator[tuple[str, _Span]]:
+    for resource in document.objects("resourceSpans"):
+        for scope in resource.objects("scopeSpans"):
+            for span in scope.objects("spans"):
+                yield span.text("traceId") or "", _span(span)
 
 
-def _span(span: Mapping[str, Any]) -> _Span:
-    attributes = _attributes(span.get("attributes"))
-    for event in mappings(span.get("events")):
-        if str(event.get("name", "")).startswith("gen_ai."):
-            attributes = {**_attributes(event.get("attributes")), **attributes}
-    status = mapping(span.get("status"))
+def _span(span: TraceFields) -> _Span:
+    attributes = _attributes(span)
+    for event in span.objects("events"):
+        if str(event.get("name")).startswith("gen_ai."):
+            attributes = {**_attributes(event), **attributes}
+    status = span.inner("status")
     failed = attributes.get("error.type") or (status.get("code") in _ERRORS and "error")
     return _Span(
-        identity=text(span.get("spanId")) or "",
-        parent=text(span.get("parentSpanId")) or "",
+        identity=span.text("spanId") or "",
+        parent=span.text("parentSpanId") or "",
         began=_seconds(span.get("startTimeUnixNano")),
         ended=_seconds(span.get("endTimeUnixNano")),
         is_server=span.get("kind") in _SERVER_KINDS,
-        failed=(text(status.get("message")) or str(failed)) if failed else None,
-        attributes=attributes,
+        failed=(status.text("message") or str(failed)) if failed else None,
+        attributes=TraceFields(attributes),
     )
 
 
 def _tells(span: _Span) -> bool:
-    return any(name.startswith(("gen_ai.", "mcp.")) for name in span.attributes)
+    return any(name.startswith(("gen_ai.", "mcp.")) for name in span.attributes.values)
 
 
 def _in_order(spans: list[_Span]) -> list[_Span]:
@@ -142,7 +131,7 @@ def _trace(spans: list[_Span]) -> Trace:
             spoken = True
             _read_reply(building, span, calls)
         elif span in calls:
-            _read_call(building, span, calls.told(span))
+            _read_call(building, span, calls.describe(span))
     return building.finish(**_whole(spans, spoken=spoken))
 
 
@@ -155,7 +144,10 @@ class _Calls:
         made: list[_Span] = []
         for span in (one for one in spans if one.is_call):
             if span.is_inner_half_of(by_identity.get(span.parent)):
-                self._inner[span.parent] = {**span.attributes, **self._inner.get(span.parent, {})}
+                self._inner[span.parent] = {
+                    **span.attributes.values,
+                    **self._inner.get(span.parent, {}),
+                }
             else:
                 made.append(span)
         self._made = {id(span) for span in made}
@@ -180,72 +172,71 @@ class _Calls:
         self._asked.setdefault(("name", name), []).append(args)
         return True
 
-    def told(self, span: _Span) -> Mapping[str, Any]:
+    def describe(self, span: _Span) -> TraceFields:
         """What is known of a call, also from its inner half and from the message that asked."""
         asked = self._asked.get(("name", span.tool) if span.key is None else ("key", span.key))
         known = {_ARGUMENTS: asked.pop(0)} if asked else {}
-        return {**known, **self._inner.get(span.identity, {}), **span.attributes}
+        inner = self._inner.get(span.identity, {})
+        return TraceFields({**known, **inner, **span.attributes.values})
 
 
 def _read_opening(building: Building, span: _Span) -> None:
     """What was said before the model spoke for the first time."""
-    told = span.attributes
-    if system := content(_parse_value(told.get("gen_ai.system_instructions"))):
+    if system := read_content(span.attributes.arguments("gen_ai.system_instructions")):
         building.say("system", system)
-    for message in mappings(_parse_value(told.get("gen_ai.input.messages"))):
-        role = text(message.get("role")) or ""
+    for message in _messages(span.attributes, "gen_ai.input.messages"):
+        role = message.text("role") or ""
         if role != "tool":
-            building.say(role, content(message.get("parts")), at=span.began)
+            building.say(role, message.content("parts"), at=span.began)
 
 
 def _read_reply(building: Building, span: _Span, calls: _Calls) -> None:
     told = span.attributes
-    building.spend(_usage(told), amount(told.get("gen_ai.usage.cost")))
-    messages = mappings(_parse_value(told.get("gen_ai.output.messages")))[:1]
+    building.spend(_usage(told), told.amount("gen_ai.usage.cost"))
+    messages = _messages(told, "gen_ai.output.messages")[:1]
     if not messages:
         building.say("assistant", "", at=span.ended)
+        reasons = told.items("gen_ai.response.finish_reasons")
         # Without contents and without a span of its own, a call may have been any.
-        if _asks_for_tools(told) and not calls:
+        if any(str(one).startswith("tool_") for one in reasons) and not calls:
             building.call(None, at=span.ended)
     for message in messages:
-        building.say("assistant", content(message.get("parts")), at=span.ended)
-        for part in mappings(message.get("parts")):
+        building.say("assistant", message.content("parts"), at=span.ended)
+        for part in message.objects("parts"):
             if part.get("type") != "tool_call":
                 continue
-            name, key = text(part.get("name")), text(part.get("id"))
-            given = arguments(part.get("arguments"))
+            name, key = part.text("name"), part.text("id")
+            given = part.arguments("arguments")
             if not calls.take(name, key, given):
                 building.call(name, key=key, args=given, at=span.ended)
     _read_responses(building, told)
 
 
-def _asks_for_tools(told: Mapping[str, Any]) -> bool:
-    reasons = told.get("gen_ai.response.finish_reasons")
-    return any(str(one).startswith("tool_") for one in items(reasons))
-
-
-def _read_responses(building: Building, told: Mapping[str, Any]) -> None:
+def _read_responses(building: Building, told: TraceFields) -> None:
     """Results that only a message tells, of calls that no span executes."""
-    for message in mappings(_parse_value(told.get("gen_ai.input.messages"))):
-        for part in mappings(message.get("parts")):
-            key = text(part.get("id"))
+    for message in _messages(told, "gen_ai.input.messages"):
+        for part in message.objects("parts"):
+            key = part.text("id")
             if part.get("type") == "tool_call_response" and building.knows(key):
-                returned = said(part.get("response", part.get("result")))
-                building.result(key=key, result=returned or "")
+                building.result(key=key, result=part.result("response", "result") or "")
 
 
-def _read_call(building: Building, span: _Span, told: Mapping[str, Any]) -> None:
+def _messages(told: TraceFields, name: str) -> list[TraceFields]:
+    """Messages in structure, or as the JSON text that most exporters write."""
+    return TraceFields({name: told.arguments(name)}).objects(name)
+
+
+def _read_call(building: Building, span: _Span, told: TraceFields) -> None:
     building.call(
         span.tool,
         key=span.identity,
-        server=text(told.get("mcp.server.name", told.get("server.address"))),
-        args=arguments(told.get(_ARGUMENTS)),
+        server=told.text("mcp.server.name", "server.address"),
+        args=told.arguments(_ARGUMENTS),
         at=span.began,
     )
-    returned = told.get("gen_ai.tool.call.result")
     building.result(
         key=span.identity,
-        result=None if span.failed else said(returned) or "",
+        result=None if span.failed else told.result("gen_ai.tool.call.result") or "",
         error=span.failed,
         at=span.ended,
     )
@@ -265,45 +256,38 @@ def _whole(spans: list[_Span], *, spoken: bool) -> dict[str, Any]:
     return told
 
 
-def _usage(told: Mapping[str, Any]) -> Any:
-    return usage_of(
-        count(told.get("gen_ai.usage.input_tokens")), count(told.get("gen_ai.usage.output_tokens"))
-    )
+def _usage(told: TraceFields) -> Usage | None:
+    asked, answered = (told.count(f"gen_ai.usage.{which}_tokens") for which in ("input", "output"))
+    return read_usage(asked, answered)
 
 
 def _seconds(nanoseconds: object) -> float | None:
     if isinstance(nanoseconds, str) and nanoseconds.isascii() and nanoseconds.isdigit():
         nanoseconds = int(nanoseconds[:25])
-    value = amount(nanoseconds)
+    value = read_amount(nanoseconds)
     return None if value is None else value / 1e9
 
 
-def _attributes(given: object) -> dict[str, Any]:
+def _attributes(given: TraceFields) -> dict[str, Any]:
     return {
-        key: _value(one.get("value"), _DEEPEST)
-        for one in mappings(given)
-        if isinstance(key := one.get("key"), str)
+        key: _value(one.inner("value"), _DEEPEST)
+        for one in given.objects("attributes")
+        if (key := one.text("key")) is not None
     }
 
 
-def _value(given: object, room: int) -> Any:
+def _value(given: TraceFields, room: int) -> Any:
     """The plain value of an `AnyValue`."""
-    fields = mapping(given)
-    if not fields or not room:
+    if not given or not room:
         return None
-    ((kind, value),) = list(fields.items())[:1]
+    kind = next(iter(given.values))
+    values = given.inner(kind).objects("values")
     match kind:
         case "intValue":
-            return count(value)
+            return given.count(kind)
         case "arrayValue":
-            return [_value(one, room - 1) for one in mappings(mapping(value).get("values"))]
+            return [_value(one, room - 1) for one in values]
         case "kvlistValue":
-            pairs = mappings(mapping(value).get("values"))
-            return {str(one.get("key")): _value(one.get("value"), room - 1) for one in pairs}
+            return {str(one.get("key")): _value(one.inner("value"), room - 1) for one in values}
         case _:
-            return value
-
-
-def _parse_value(value: Any) -> Any:
-    """Messages in structure, or as the JSON text that most exporters write."""
-    return arguments(value) if isinstance(value, str) else value
+            return given.get(kind)

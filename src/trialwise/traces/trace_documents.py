@@ -6,14 +6,14 @@ What is not of the expected kind is absent.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from trialwise.errors import InvalidArgument, TrialwiseError
+from trialwise.model.foreign_fields import Fields, read_amount
 from trialwise.model.trace import Trace
 
 __all__ = [
@@ -65,115 +65,103 @@ def _line(number: int, line: str) -> Any:
         raise TraceError(f"line {number} of the trace is not JSON: {error}") from None
 
 
-def mapping(value: object) -> Mapping[str, Any]:
-    """A mapping, or an empty one."""
-    return value if isinstance(value, Mapping) else {}
+class TraceFields(Fields):
+    """The fields of an object in a trace, with what only traces hold."""
+
+    __slots__ = ()
+
+    def content(self, *names: str) -> str:
+        """The text of a message; see `read_content`."""
+        return read_content(self.get(*names))
+
+    def result(self, *names: str) -> str | None:
+        """What a tool returned, as text: its texts, or else JSON.
+
+        >>> fields = TraceFields({"a": [{"type": "text", "text": "sunny"}], "b": {"high": 75}})
+        >>> fields.result("a"), fields.result("b"), fields.result("c")
+        ('sunny', '{"high": 75}', None)
+        """
+        value = self.get(*names)
+        if value is None or isinstance(value, str):
+            return value
+        if isinstance(value, list) and value and all("type" in Fields(one) for one in value):
+            return read_content(value)
+        try:
+            return json.dumps(value, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError):
+            return str(type(value).__name__)
+
+    def arguments(self, *names: str) -> Any:
+        """A value that may be written as JSON text; text that is no JSON stays as it was sent.
+
+        >>> fields = TraceFields({"whole": '{"q": 1}', "cut": '{"q": ', "empty": ""})
+        >>> [fields.arguments(name) for name in ("whole", "cut", "empty")]
+        [{'q': 1}, '{"q": ', {}]
+        """
+        value = self.get(*names)
+        if not isinstance(value, str):
+            return value
+        if not value.strip():
+            return {}
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+
+    def calls(self, name: str) -> list[Self]:
+        """The calls that a message asks for; something else among them may be any call.
+
+        >>> [call.values for call in TraceFields({"calls": [{"name": "find"}, 5]}).calls("calls")]
+        [{'name': 'find'}, {}]
+        """
+        value = self.get(name)
+        if value is None:
+            return []
+        return [type(self)(one) for one in (value if isinstance(value, list) else [{}])]
+
+    def moment(self, *names: str) -> float | None:
+        """A point in time, in seconds: a number, or a date as ISO 8601 writes it.
+
+        >>> fields = TraceFields({"at": "1970-01-01T00:01:00Z", "at_s": 2.5, "when": "soon"})
+        >>> fields.moment("at"), fields.moment("at_s"), fields.moment("when")
+        (60.0, 2.5, None)
+        """
+        from datetime import UTC, datetime
+
+        value = self.get(*names)
+        if not isinstance(value, str):
+            return read_amount(value)
+        try:
+            date = datetime.fromisoformat(value)
+            return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError, OSError):
+            return None
 
 
-def items(value: object) -> list[Any]:
-    """A list, or an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def mappings(value: object) -> list[Mapping[str, Any]]:
-    """The mappings of a list."""
-    return [item for item in items(value) if isinstance(item, Mapping)]
-
-
-def calls(value: object) -> list[Mapping[str, Any]]:
-    """What stands where a message tells its calls: something else there may be any call.
-
-    >>> calls(None), calls([{"name": "find"}, "book"]), calls("book")
-    ([], [{'name': 'find'}, {}], [{}])
-    """
-    if value is None:
-        return []
-    return [mapping(one) for one in value] if isinstance(value, list) else [{}]
-
-
-def text(value: object) -> str | None:
-    """A text, or None."""
-    return value if isinstance(value, str) else None
-
-
-def content(value: object) -> str:
+def read_content(value: object) -> str:
     """The text of a message: a text, or the texts among its parts.
 
-    >>> content([{"type": "text", "text": "a"}, {"type": "image"}, {"text": "b"}])
+    >>> read_content([{"type": "text", "text": "a"}, {"type": "image"}, {"text": "b"}])
     'ab'
     """
     if isinstance(value, str):
         return value
-    parts = (one for one in mappings(value) if one.get("type", "text") in _TEXT_PARTS)
-    return "".join(text(one.get("text", one.get("content"))) or "" for one in parts)
+    parts = TraceFields({"parts": value}).objects("parts")
+    told = (part for part in parts if part.values.get("type", "text") in _TEXT_PARTS)
+    return "".join(part.text("text", "content") or "" for part in told)
 
 
-def said(value: object) -> str | None:
-    """What a tool returned, as text: its texts, or else JSON.
-
-    >>> said([{"type": "text", "text": "sunny"}]), said({"high": 75}), said(None)
-    ('sunny', '{"high": 75}', None)
-    """
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, list) and value and all("type" in mapping(one) for one in value):
-        return content(value)
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        return str(type(value).__name__)
+def list_members(document: Any) -> list[TraceFields]:
+    """The objects of a document that is one, or a list of several."""
+    return [TraceFields(one) for one in (document if isinstance(document, list) else [document])]
 
 
-def arguments(value: object) -> Any:
-    """Arguments of a call: JSON text is parsed, and what is none stays as it was sent.
-
-    >>> arguments('{"q": 1}'), arguments('{"q": '), arguments("")
-    ({'q': 1}, '{"q": ', {})
-    """
-    if not isinstance(value, str):
-        return value
-    if not value.strip():
-        return {}
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return value
-
-
-def count(value: object) -> int | None:
-    """A count of tokens, also where it is written as text as OTLP does."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
-        value = int(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if type(value) is int and 0 <= value < 10**15 else None
-
-
-def amount(value: object) -> float | None:
-    """A finite number of at least 0."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value) if 0 <= value < math.inf else None
-    except OverflowError:
-        return None
-
-
-def moment(value: object) -> float | None:
-    """A point in time, in seconds: a number, or a date as ISO 8601 writes it.
-
-    >>> moment("1970-01-01T00:01:00Z"), moment(2.5), moment("soon")
-    (60.0, 2.5, None)
-    """
-    from datetime import UTC, datetime
-
-    if not isinstance(value, str):
-        return amount(value)
-    try:
-        date = datetime.fromisoformat(value)
-        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return None
+def list_conversations(document: Any) -> list[TraceFields]:
+    """The conversations of a document: a list of messages is one of them."""
+    members = list_members(document)
+    if isinstance(document, list) and document and all("role" in one for one in members):
+        return [TraceFields({"messages": document})]
+    return members
 
 
 class TraceFormat(StrEnum):
@@ -267,14 +255,16 @@ def _detect_format(document: Any) -> TraceFormat:
     from trialwise.traces.event_logs import KINDS
     from trialwise.traces.inspect_logs import is_inspect
 
-    members = mappings(document) if isinstance(document, list) else [mapping(document)]
-    first = members[0] if members else {}
+    members = list_members(document)
+    if isinstance(document, list):
+        members = TraceFields({"members": document}).objects("members")
+    first = members[0] if members else TraceFields({})
     if "resourceSpans" in first:
         return TraceFormat.OTLP
     if is_inspect(first):
         return TraceFormat.INSPECT
     if all("role" in one for one in members) or "messages" in first or "choices" in first:
-        messages = [message for one in members for message in [one, *mappings(one.get("messages"))]]
+        messages = [message for one in members for message in [one, *one.objects("messages")]]
         blocks = any(is_anthropic(message) for message in messages)
         return TraceFormat.ANTHROPIC if blocks else TraceFormat.OPENAI
     if "conversation" in first or ("tool_calls" in first and "role" not in first):
