@@ -50,8 +50,8 @@ class _Span:
     def is_call(self) -> bool:
         """Whether a tool was called in it."""
         told = self.attributes
-        executes = told.get("gen_ai.operation.name") == "execute_tool"
-        return executes or told.get("mcp.method.name") == "tools/call"
+        executes = told.text("gen_ai.operation.name") == "execute_tool"
+        return executes or told.text("mcp.method.name") == "tools/call"
 
     @property
     def key(self) -> str | None:
