@@ -43,7 +43,20 @@ __all__ = [
 
 
 class TrialwiseError(Exception):
-    """Anything trialwise raises on purpose."""
+    """Anything trialwise raises on purpose; it survives pickling, whatever its arguments are."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Python would call the class with the message alone, and most take something else.
+        return _revive, (type(self), self.args, self.__dict__)
+
+
+def _revive(
+    error_type: type[TrialwiseError], arguments: tuple[object, ...], state: dict[str, object]
+) -> TrialwiseError:
+    """Return an error as it was when it was pickled."""
+    error = error_type.__new__(error_type, *arguments)
+    error.__dict__.update(state)
+    return error
 
 
 class InvalidArgument(TrialwiseError, ValueError):
@@ -65,9 +78,6 @@ class InvalidArgument(TrialwiseError, ValueError):
         self.argument = argument
         self.value = value
         self.allowed = allowed
-
-    def __reduce__(self) -> tuple[type[InvalidArgument], tuple[str, object, str]]:
-        return type(self), (self.argument, self.value, self.allowed)
 
 
 class ReferenceDataError(TrialwiseError):
@@ -115,9 +125,6 @@ class DesignRefused(TrialwiseError):
     def __init__(self, reasons: tuple[str, ...]) -> None:
         super().__init__("\n".join(("the design was refused; nothing was run", *reasons)))
         self.reasons = reasons
-
-    def __reduce__(self) -> tuple[type[DesignRefused], tuple[tuple[str, ...]]]:
-        return type(self), (self.reasons,)
 
 
 class BaselineError(TrialwiseError):

@@ -73,9 +73,6 @@ class ServiceError(TrialwiseError):
         super().__init__(message)
         self.error_class = error_class
 
-    def __reduce__(self) -> tuple[type[ServiceError], tuple[str, ErrorClass]]:
-        return type(self), (str(self), self.error_class)
-
 
 class Service(Protocol):
     """The stochastic thing under test."""

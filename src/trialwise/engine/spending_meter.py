@@ -8,7 +8,7 @@ from dataclasses import replace
 from trialwise.engine.ports import Clock
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import Budget
-from trialwise.model.reply import Reply, Setup, Usage
+from trialwise.model.reply import Reply, Setup, Usage, sum_usages
 from trialwise.model.trial import Trial
 
 #: Ten trials of $0.10 use up $1, although their sum in binary falls a little short of it.
@@ -159,13 +159,7 @@ def known_usage(usages: Iterable[Usage | None]) -> Usage | None:
     >>> known_usage([Usage(input_tokens=3), None, Usage(output_tokens=2)])
     Usage(input_tokens=3, output_tokens=2)
     """
-    known = [one for one in usages if one is not None]
-    if len(known) < 2:
-        return known[0] if known else None
-    return Usage(
-        input_tokens=sum(one.input_tokens for one in known),
-        output_tokens=sum(one.output_tokens for one in known),
-    )
+    return sum_usages([one for one in usages if one is not None])
 
 
 def known_sum(amounts: Iterable[float | None]) -> float | None:

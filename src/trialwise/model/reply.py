@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -29,6 +29,23 @@ class Usage:
     def total_tokens(self) -> int:
         """Both directions together."""
         return self.input_tokens + self.output_tokens
+
+
+def sum_usages(usages: Sequence[Usage | None]) -> Usage | None:
+    """All tokens; None where some are not known, since a part would look like the whole.
+
+    >>> sum_usages([Usage(input_tokens=3), Usage(output_tokens=2)])
+    Usage(input_tokens=3, output_tokens=2)
+    >>> sum_usages([Usage(input_tokens=3), None]) is None
+    True
+    """
+    known = [one for one in usages if one is not None]
+    if not known or len(known) < len(usages):
+        return None
+    return Usage(
+        input_tokens=sum(one.input_tokens for one in known),
+        output_tokens=sum(one.output_tokens for one in known),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

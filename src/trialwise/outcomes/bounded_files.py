@@ -112,9 +112,6 @@ class OutcomesUnreadable(TrialwiseError):
         self.problems = problems
         self.more = more
 
-    def __reduce__(self) -> tuple[type[OutcomesUnreadable], tuple[str, tuple[str, ...]]]:
-        return type(self), (self.path, self.problems)
-
 
 class Problems:
     """Collects the problems of one file, and gives up after ten.

@@ -27,9 +27,6 @@ class ReportNotWritten(TrialwiseError):
         self.path = path
         self.why = why
 
-    def __reduce__(self) -> tuple[type[ReportNotWritten], tuple[Path, str]]:
-        return type(self), (self.path, self.why)
-
 
 def render_report(
     records: Sequence[RunRecord],

@@ -22,7 +22,7 @@ from trialwise.model.trial import ErrorClass
 from trialwise.services._exchange import check_url
 from trialwise.services._mcp_pipe import PipedServer
 from trialwise.services._payloads import to_json
-from trialwise.services._tool_loop import Toolbox
+from trialwise.services._tool_loop import Returned, Toolbox
 from trialwise.services.secret_headers import Headers, Variables, check_headers, resolve
 
 if TYPE_CHECKING:
@@ -204,8 +204,8 @@ class _Connection:
         self._server = server
         self._session = session
 
-    async def call(self, tool: str, args: Any, timeout_s: float) -> tuple[str, bool]:
-        """The text that a tool returns, and whether it tells of a failure."""
+    async def call(self, tool: str, args: Any, timeout_s: float) -> Returned:
+        """What a tool returns."""
         from anyio import move_on_after
         from mcp import MCPError
 
@@ -216,12 +216,12 @@ class _Connection:
                 if self._server.is_lost(error.code):
                     lost = f"was lost while {tool!r} ran"
                     raise await self._server.failure(lost, in_session=True) from None
-                return error.message, True
+                return Returned(error.message, failed=True)
             except (RuntimeError, ValueError) as error:
                 # Not in the form that the tool promised: it is no result to rely on.
-                return _first_words(error), True
-            return _text(result), result.is_error
-        return f"no result within {timeout_s:g} s", True
+                return Returned(_first_words(error), failed=True)
+            return Returned(_text(result), failed=result.is_error)
+        return Returned(f"no result within {timeout_s:g} s", failed=True)
 
 
 @asynccontextmanager

@@ -13,24 +13,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from trialwise.engine.ports import ServiceError, TrialContext
-from trialwise.model.reply import Reply, Setup, Usage
+from trialwise.model.reply import Reply, Setup, Usage, sum_usages
 from trialwise.services._exchange import Answer
 from trialwise.services._payloads import to_json
 from trialwise.services.failures import MalformedReply
-from trialwise.services.openai_chat import ChatService, Prices
+from trialwise.services.openai_chat import ChatService
 
 if TYPE_CHECKING:
-    from trialwise.model.trace import ToolCall, Turn
+    from mcp_types import Tool
 
-__all__ = [
-    "Bounds",
-    "Connection",
-    "Model",
-    "Returned",
-    "Session",
-    "Tool",
-    "Toolbox",
-]
+    from trialwise.model.trace import ToolCall, Turn
 
 #: What an endpoint takes for the name of a tool.
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -57,6 +49,11 @@ class Model(ChatService):
             other._fields = {**self._fields, "tools": tools}
         return other
 
+    @property
+    def endpoint(self) -> str:
+        """Where it is and which model it is, for people."""
+        return f"{self._base_url!r}, {self._model!r}"
+
     def opening(self, given: Any) -> list[Any]:
         """The messages that a conversation begins with."""
         return super()._messages(given)
@@ -77,21 +74,12 @@ class Session:
     Args:
         model: Which is asked.
         bounds: How far it may go.
-        prices: What tokens cost.
         clock: Seconds from any origin.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        *,
-        bounds: Bounds,
-        prices: Prices | None,
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, model: Model, *, bounds: Bounds, clock: Callable[[], float]) -> None:
         self._model = model
         self._bounds = bounds
-        self._prices = prices
         self._clock = clock
         self._prepared = clock()
         self._began: float | None = None
@@ -130,22 +118,10 @@ class Session:
 
     def so_far(self) -> Reply:
         """What was said and done until something cut it short: a call under way has no end."""
-        from trialwise.model.trace import ToolCall
-
         calls, usages = list(self._calls), list(self._usages)
         if self._called is not None:
             call, began = self._called
-            tool, server = self._toolbox.whose(call.name)
-            started_s = self._since_began(began)
-            calls.append(
-                ToolCall(
-                    name=tool,
-                    server=server,
-                    args=call.args,
-                    started_s=started_s,
-                    turn=len(self._usages),
-                )
-            )
+            calls.append(self._describe(call, None, began))
         # An answer that was of no use cost what it cost.
         unread = None if self._asked is None else self._asked.partial
         if unread is not None:
@@ -178,7 +154,8 @@ class Session:
         for call in calls:
             if is_last or len(self._calls) >= self._bounds.max_tool_calls:
                 limit = "turns" if is_last else "tool calls"
-                self._record(call, Returned(call.name, None, f"not made: out of {limit}", True))
+                returned = Returned(f"not made: out of {limit}", failed=True)
+                self._calls.append(self._describe(call, returned))
                 continue
             began = self._clock()
             self._called = call, began
@@ -186,58 +163,60 @@ class Session:
                 call.name, call.args, timeout_s=self._bounds.tool_timeout_s
             )
             self._called = None
-            self._record(call, returned, times=(began, self._clock()))
+            self._calls.append(self._describe(call, returned, began, self._clock()))
             content = _cut_result(returned.text, self._bounds.result_limit)
             if returned.failed and not content.startswith("Error"):
                 content = f"Error: {content}"
             answers.append({"role": "tool", "tool_call_id": call.key, "content": content})
         return answers if len(answers) == len(calls) else None
 
-    def _record(
-        self, call: _Call, returned: Returned, *, times: tuple[float, float] | None = None
-    ) -> None:
+    def _describe(
+        self,
+        call: _Call,
+        returned: Returned | None,
+        began: float | None = None,
+        ended: float | None = None,
+    ) -> ToolCall:
+        """A call as the trace holds it: one without a time was not made."""
         from trialwise.model.trace import ToolCall
 
-        self._calls.append(
-            ToolCall(
-                name=returned.tool,
-                server=returned.server,
-                args=call.args,
-                result=None if returned.failed else returned.text,
-                error=returned.text if returned.failed else None,
-                started_s=self._since_began(times[0]) if times else None,
-                duration_s=_elapsed(*times) if times else None,
-                turn=len(self._usages),
-            )
+        tool, server = self._toolbox.whose(call.name)
+        origin = began if self._began is None else self._began
+        return ToolCall(
+            name=tool,
+            server=server,
+            args=call.args,
+            result=None if returned is None or returned.failed else returned.text,
+            error=returned.text if returned is not None and returned.failed else None,
+            started_s=None if began is None or origin is None else _elapsed(origin, began),
+            duration_s=None if began is None or ended is None else _elapsed(began, ended),
+            turn=len(self._usages),
         )
-
-    def _since_began(self, moment: float) -> float:
-        return _elapsed(moment if self._began is None else self._began, moment)
 
     def _reply(self, ended: str, calls: list[ToolCall], usages: list[Usage | None]) -> Reply:
         from trialwise.model.trace import Trace
 
         now = self._clock()
         began = now if self._began is None else self._began
-        usage = _sum(usages)
+        usage = sum_usages(usages)
         answer = self._last.value if self._last is not None and ended == "answer" else None
         trace = Trace(
             turns=tuple(self._turns),
             tool_calls=tuple(calls),
             usage=usage,
-            cost_usd=self._prices.cost(usage) if usage and self._prices else None,
+            cost_usd=self._model.find_cost(usage),
             duration_s=_elapsed(began, now),
             answer=answer or None,
             ended=ended,
         )
         last = {} if self._last is None else self._last.details
-        told = {name: last[name] for name in ("finish_reason", "model", "refusal") if name in last}
+        kept = {name: last[name] for name in ("finish_reason", "model", "refusal") if name in last}
         return Reply(
             value=trace.answer or "",
             latency_s=max(0.0, now - began),
             usage=usage,
             cost_usd=trace.cost_usd,
-            details={**told, **trace.details},
+            details={**kept, **trace.details},
             setup=Setup(seconds=max(0.0, began - self._prepared)),
         )
 
@@ -277,17 +256,6 @@ def _ending(reply: Reply) -> str:
     return "answer" if reply.value.strip() else "no-answer"
 
 
-def _sum(usages: list[Usage | None]) -> Usage | None:
-    """All tokens, known only if every turn tells its own."""
-    known = [one for one in usages if one is not None]
-    if not known or len(known) < len(usages):
-        return None
-    return Usage(
-        input_tokens=sum(one.input_tokens for one in known),
-        output_tokens=sum(one.output_tokens for one in known),
-    )
-
-
 def _elapsed(began: float, ended: float) -> float:
     """Seconds, to the microsecond: a record is for people to read."""
     return max(0.0, round(ended - began, 6))
@@ -297,22 +265,6 @@ def _cut_result(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return f"{text[:limit]}\n[{len(text) - limit:,} further characters were left out]"
-
-
-class Tool(Protocol):
-    """What a server tells of a tool."""
-
-    @property
-    def name(self) -> str:
-        """As the server calls it."""
-
-    @property
-    def description(self) -> str | None:
-        """For the model."""
-
-    @property
-    def input_schema(self) -> dict[str, Any]:
-        """A JSON Schema of its arguments."""
 
 
 class Connection(Protocol):
@@ -326,19 +278,17 @@ class Connection(Protocol):
     def tools(self) -> Sequence[Tool]:
         """Those that are offered."""
 
-    async def call(self, tool: str, args: Any, timeout_s: float) -> tuple[str, bool]:
-        """The text that a tool returns, and whether it tells of a failure."""
+    async def call(self, tool: str, args: Any, timeout_s: float) -> Returned:
+        """What a tool returns."""
         ...
 
 
 class Returned(NamedTuple):
     """What came of one call of a tool."""
 
-    tool: str
-    server: str | None
-    """None for a tool that nobody offers."""
     text: str
     failed: bool
+    """Whether the text tells of a failure."""
 
 
 class _Offer(NamedTuple):
@@ -383,12 +333,10 @@ class Toolbox:
         offer = self._offers.get(name)
         if offer is None:
             known = f"are: {', '.join(self._offers)}" if self._offers else "is none at all"
-            return Returned(name, None, f"there is no tool {name!r}; there {known}", True)
-        tool, connection = offer.tool.name, offer.connection
-        problem = _unusable(args)
-        if problem:
-            return Returned(tool, connection.name, problem, True)
-        return Returned(tool, connection.name, *await connection.call(tool, args, timeout_s))
+            return Returned(f"there is no tool {name!r}; there {known}", failed=True)
+        if problem := _unusable(args):
+            return Returned(problem, failed=True)
+        return await offer.connection.call(offer.tool.name, args, timeout_s)
 
 
 def _offers(connections: Sequence[Connection]) -> Iterator[_Offer]:

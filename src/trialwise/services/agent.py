@@ -21,7 +21,7 @@ from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.services._mcp import McpServer, open_toolbox
-from trialwise.services._tool_loop import Bounds, Model, Session, Toolbox
+from trialwise.services._tool_loop import Bounds, Model, Session
 from trialwise.services.openai_chat import BaseUrl, KeyName, PricesArgument
 from trialwise.services.secret_headers import check_set
 from trialwise.validation import require_count, require_positive, require_text
@@ -120,8 +120,6 @@ class AgentService:
         self._servers = _check_servers(servers, self._environment)
         if extra and "tools" in extra:
             raise InvalidArgument("extra", "tools", "leave the tools to the servers")
-        self._base_url = base_url
-        self._model_name = model
         self._model = Model(
             base_url,
             model,
@@ -138,7 +136,6 @@ class AgentService:
             environment=environment,
             clock=clock,
         )
-        self._prices = prices
         self._start_timeout_s = require_positive("start_timeout_s", start_timeout_s)
         self._bounds = Bounds(
             max_turns=_limit("max_turns", max_turns, minimum=1),
@@ -151,7 +148,7 @@ class AgentService:
 
     async def call(self, trial: TrialContext) -> Reply:
         """The agent's answer to one trial, with its trace."""
-        session = Session(self._model, bounds=self._bounds, prices=self._prices, clock=self._clock)
+        session = Session(self._model, bounds=self._bounds, clock=self._clock)
         # Whatever becomes of it, what it took is paid for, and what it did was done.
         trial.keep(session.so_far)
         outcome: Reply | Exception | None = None
@@ -161,7 +158,10 @@ class AgentService:
             environment=self._environment,
             start_timeout_s=self._start_timeout_s,
         ) as toolbox:
-            outcome = await _run_session(session, trial, toolbox)
+            try:
+                outcome = await session.run(trial, toolbox)
+            except Exception as error:
+                outcome = error
         # Raised out here: a task group of the servers' would wrap it.
         if isinstance(outcome, Reply):
             return outcome
@@ -173,17 +173,7 @@ class AgentService:
         await self._model.aclose()
 
     def __repr__(self) -> str:
-        shown = f"{self._base_url!r}, {self._model_name!r}"
-        return f"AgentService({shown}, servers={list(self._servers)!r})"
-
-
-async def _run_session(
-    session: Session, trial: TrialContext, toolbox: Toolbox
-) -> Reply | Exception:
-    try:
-        return await session.run(trial, toolbox)
-    except Exception as error:
-        return error
+        return f"AgentService({self._model.endpoint}, servers={list(self._servers)!r})"
 
 
 def _check_servers(

@@ -12,8 +12,6 @@ TrialwiseError
 
 from __future__ import annotations
 
-from typing import Any
-
 from trialwise.engine.ports import ServiceError
 from trialwise.errors import TrialwiseError
 from trialwise.model.trial import ErrorClass
@@ -50,18 +48,11 @@ class HttpFailure(ServiceError):
         self.status = status
         self.retry_after_s = retry_after_s
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        state = {"status": self.status, "retry_after_s": self.retry_after_s}
-        return type(self), (str(self), self.error_class), state
-
 
 class RecordingError(ServiceError):
     """A recording cannot be written, cannot be read or holds no reply to this trial."""
 
     stops_run = True
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.error_class)
 
 
 class ReplyTooLarge(TrialwiseError):
@@ -78,9 +69,6 @@ class ReplyTooLarge(TrialwiseError):
         )
         self.limit_bytes = limit_bytes
         self.head = head
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.limit_bytes, self.head)
 
 
 class MalformedReply(TrialwiseError):
@@ -102,6 +90,3 @@ class RecordedFailure(TrialwiseError):
     def __init__(self, message: str, original_type: str) -> None:
         super().__init__(message)
         self.original_type = original_type
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.original_type)

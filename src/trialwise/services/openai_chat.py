@@ -213,11 +213,12 @@ class ChatService:
         """A reply without what it says: what it took."""
         usage = _usage(document.get("usage"))
         return Reply(
-            value="",
-            latency_s=answer.latency_s,
-            usage=usage,
-            cost_usd=self._prices.cost(usage) if usage and self._prices else None,
+            value="", latency_s=answer.latency_s, usage=usage, cost_usd=self.find_cost(usage)
         )
+
+    def find_cost(self, usage: Usage | None) -> float | None:
+        """What some tokens cost; None where they or their prices are not known."""
+        return self._prices.cost(usage) if usage and self._prices else None
 
     def _failure(self, answer: Answer, document: Mapping[str, Any]) -> Exception:
         error = document.get("error")

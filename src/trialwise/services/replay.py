@@ -303,21 +303,10 @@ def _decode_usage(fields: Mapping[str, int] | None) -> Usage | None:
 
 def decode_reply(fields: Mapping[str, Any]) -> Reply:
     """The reply a line holds."""
-    setup = fields["setup"]
-    return Reply(
-        value=fields["value"],
-        latency_s=fields["latency_s"],
-        usage=_decode_usage(fields["usage"]),
-        cost_usd=fields["cost_usd"],
-        exit_code=fields["exit_code"],
-        setup=setup
-        and Setup(
-            seconds=setup["seconds"],
-            usage=_decode_usage(setup["usage"]),
-            cost_usd=setup["cost_usd"],
-        ),
-        details=fields["details"],
-    )
+    usage, setup = _decode_usage(fields["usage"]), fields["setup"]
+    if setup is not None:
+        setup = Setup(**{**setup, "usage": _decode_usage(setup["usage"])})
+    return Reply(**{**fields, "usage": usage, "setup": setup})
 
 
 def encode_error(error: Exception) -> dict[str, Any]:

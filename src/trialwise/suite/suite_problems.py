@@ -59,9 +59,6 @@ class SuiteError(TrialwiseError):
         self.problems = tuple(problems)
         super().__init__(message or _message(self.problems))
 
-    def __reduce__(self) -> tuple[type[SuiteError], tuple[tuple[Problem, ...], str]]:
-        return type(self), (self.problems, str(self))
-
 
 class SuiteNotFound(SuiteError):
     """There is no suite here, or there is more than one."""

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from trialwise.model.reply import Usage
+from trialwise.model.reply import Usage, sum_usages
 from trialwise.model.trace import MAX_CALLS, MAX_TURNS, ToolCall, Trace, Turn
 
 
@@ -141,7 +141,7 @@ class Building:
         return Trace(
             turns=tuple(self._turns),
             tool_calls=tuple(one.finish(self._first if seen else None) for one in self._calls),
-            usage=usage or self._usage(),
+            usage=usage or sum_usages(self._usages),
             total_tokens=total_tokens,
             cost_usd=self._cost() if cost_usd is None else cost_usd,
             duration_s=duration_s,
@@ -154,15 +154,6 @@ class Building:
     def _see(self, at: float | None) -> None:
         if at is not None:
             self._first, self._last = min(self._first, at), max(self._last, at)
-
-    def _usage(self) -> Usage | None:
-        known = [one for one in self._usages if one is not None]
-        if not known or len(known) < len(self._usages):
-            return None
-        return Usage(
-            input_tokens=sum(one.input_tokens for one in known),
-            output_tokens=sum(one.output_tokens for one in known),
-        )
 
     def _cost(self) -> float | None:
         known = [one for one in self._costs if one is not None]

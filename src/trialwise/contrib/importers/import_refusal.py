@@ -24,9 +24,6 @@ class ImportRefused(TrialwiseError):
         self.problems = tuple(problems)
         super().__init__(_message(self.problems))
 
-    def __reduce__(self) -> tuple[type[ImportRefused], tuple[tuple[Problem, ...]]]:
-        return type(self), (self.problems,)
-
 
 def check(problems: Problems) -> None:
     """Raise the error if there are problems."""
