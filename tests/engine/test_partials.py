@@ -359,10 +359,13 @@ def test_what_nobody_waited_for_counts_toward_the_budget() -> None:
     """Setup included; what is not told is not taken for nothing."""
     meter = Meter(Budget(usd=1.0, tokens=1000), SystemClock())
     meter.abandon([Reply(value="")])
-    assert (0, None) == (meter.abandoned_tokens, meter.abandoned_usd)
+    spending = meter.spending()
+    assert (0, None) == (spending.abandoned_tokens, spending.abandoned_usd)
 
     meter.abandon([PARTIAL, PARTIAL])
-    assert (2 * (33 + 7), 2 * (0.25 + 0.125)) == (meter.abandoned_tokens, meter.abandoned_usd)
+    spending = meter.spending()
+    assert 2 * (33 + 7) == spending.abandoned_tokens
+    assert 2 * (0.25 + 0.125) == spending.abandoned_usd
     assert meter.find_limit(0) is None
 
     meter.abandon([PARTIAL])

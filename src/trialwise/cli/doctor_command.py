@@ -268,7 +268,7 @@ def _service(contracts: str, service: Any) -> Iterator[Check]:
         case ChatService():
             yield _endpoint(name, service._base_url)
         case AgentService():
-            yield _endpoint(name, service._base_url)
+            yield _endpoint(name, service._model._base_url)
             for tools, server in service._servers.items():
                 name = f"server {tools} of {contracts}"
                 if server.url is not None:

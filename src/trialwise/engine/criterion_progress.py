@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from trialwise.model.evidence import StopReason
@@ -107,6 +108,19 @@ class Progress:
             return StopReason.COMPLETE
         sequential = self.streams[0].limits.design is not None
         return StopReason.DECIDED if sequential else StopReason.CURTAILED
+
+
+def combine_stops(stops: Collection[StopReason]) -> StopReason:
+    """Why a run ended: what cut it short, else the earliest kind of end among its experiments.
+
+    >>> combine_stops([StopReason.COMPLETE, StopReason.DECIDED])
+    <StopReason.DECIDED: 'decided'>
+    """
+    for reason in stops:
+        if reason.is_premature:
+            return reason
+    early = (StopReason.DECIDED, StopReason.CURTAILED)
+    return next((one for one in early if one in stops), StopReason.COMPLETE)
 
 
 #: Beyond this the recursion costs more than the few trials it saves of so many.

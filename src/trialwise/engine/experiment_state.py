@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from trialwise.engine.criterion_progress import Progress
+from trialwise.engine.criterion_progress import Progress, combine_stops
 from trialwise.engine.trial_inputs import issue_places, trial_seeds
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import StopReason
@@ -89,11 +89,6 @@ class ExperimentState:
         return self._open == 0 and not self.runs_all
 
     @property
-    def is_issued(self) -> bool:
-        """Whether every trial of the plan has been started or passed over."""
-        return self._next >= len(self.order)
-
-    @property
     def is_finished(self) -> bool:
         """Whether the experiment ended as planned: settled, or all of it run."""
         return self.is_settled or len(self.trials) + self._skipped >= len(self.order)
@@ -105,10 +100,7 @@ class ExperimentState:
         ran_all = len(self.trials) >= len(self.order)
         if self.runs_all or (ran_all and StopReason.COMPLETE in reasons):
             return StopReason.COMPLETE
-        for reason in (StopReason.DECIDED, StopReason.CURTAILED):
-            if reason in reasons:
-                return reason
-        return StopReason.COMPLETE
+        return combine_stops(reasons)
 
     def peek(self) -> int | None:
         """The index of the trial to start next, or None where none should start now."""

@@ -15,7 +15,7 @@ from trialwise.engine.async_calls import gather
 from trialwise.engine.attempt import Response
 from trialwise.engine.excerpts import Excerpts, error_text
 from trialwise.engine.ports import ServiceError
-from trialwise.engine.spending_meter import known_sum, known_usage, with_expenses, with_setup
+from trialwise.engine.spending_meter import known_sum, known_usage, sum_expenses
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Check, Criterion
 from trialwise.model.postcondition import Appraisal, AskingPostcondition, Postcondition
@@ -106,67 +106,45 @@ class ReplyChecker:
         """
         reply = response.reply
         if reply is None:
-            return self._without_reply(index, given, seed, response, started_s)
-        seen = reply.with_input(given.value, given.expected)
-        outcomes, error_class, error, judging_usage, judging_cost_usd = examined or self._examine(
-            seen
-        )
-        shape, ended = self._session(reply) if reply.details else _NO_SESSION
-        trial = Trial(
+            examined = self._explain_silence(response, given)
+        elif examined is None:
+            examined = self._examine(reply.with_input(given.value, given.expected))
+        # What an attempt without a reply had done was done all the same, and paid for.
+        last = response.partial if reply is None else reply
+        shape, ended = self._session(last) if last is not None and last.details else _NO_SESSION
+        spent = response.lost if last is None else (*response.lost, last)
+        return Trial(
             experiment=self._experiment,
             index=index,
             input_id=given.id,
             seed=seed,
-            outcomes=outcomes,
-            error_class=error_class,
-            error=error,
-            latency_s=float(reply.latency_s),
-            usage=reply.usage,
-            cost_usd=None if reply.cost_usd is None else float(reply.cost_usd),
-            judging_usage=judging_usage,
-            judging_cost_usd=judging_cost_usd,
+            outcomes=examined.outcomes,
+            error_class=examined.error_class,
+            error=examined.error,
+            latency_s=None if reply is None else float(reply.latency_s),
+            judging_usage=examined.usage,
+            judging_cost_usd=examined.cost_usd,
             attempts=response.attempts,
             attempt_errors=response.attempt_errors,
             started_s=started_s,
-            reply=self._excerpts.reply(reply),
-            tool_calls=self._excerpts.tool_calls(reply) if reply.details else (),
-            shape=shape,
+            reply=None if reply is None else self._excerpts.reply(reply),
+            tool_calls=self._excerpts.tool_calls(last) if last is not None and last.details else (),
+            # A session that something else cut short tells nothing of how steady it was.
+            shape=None if reply is None and examined.error_class in EXCUSED else shape,
             ended=ended,
-            exit_code=reply.exit_code,
+            exit_code=None if reply is None else reply.exit_code,
+            **sum_expenses(spent),
         )
-        if reply.setup is not None:
-            trial = with_setup(trial, reply.setup)
-        return with_expenses(trial, response.lost) if response.lost else trial
 
-    def _without_reply(
-        self, index: int, given: Input, seed: int, response: Response, started_s: float
-    ) -> Trial:
-        partial = response.partial
-        error_class, error = response.error_class, response.error
+    def _explain_silence(self, response: Response, given: Input) -> Examined:
+        """What is said of a trial without a reply."""
+        error_class, error, partial = response.error_class, response.error, response.partial
         if error_class is ErrorClass.TIMEOUT and partial is not None:
             error_class, error = self._timed_out(
                 partial.with_input(given.value, given.expected), error
             )
         result = CheckResult.fail(error, reason=FailReason.NO_VALUE)
-        shape, ended = _NO_SESSION if partial is None else self._session(partial)
-        trial = Trial(
-            experiment=self._experiment,
-            index=index,
-            input_id=given.id,
-            seed=seed,
-            outcomes=self._all(result, error_class),
-            error_class=error_class,
-            error=error,
-            attempts=response.attempts,
-            attempt_errors=response.attempt_errors,
-            started_s=started_s,
-            tool_calls=() if partial is None else self._excerpts.tool_calls(partial),
-            # A session that something else cut short tells nothing of how steady it was.
-            shape=None if error_class in EXCUSED else shape,
-            ended=ended,
-        )
-        spent = response.lost if partial is None else (*response.lost, partial)
-        return with_expenses(trial, spent) if spent else trial
+        return Examined(self._all(result, error_class), error_class, error)
 
     def _session(self, reply: Reply) -> _Session:
         """The session that a reply tells of: its counts before anything is cut or redacted."""

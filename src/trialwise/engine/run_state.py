@@ -8,11 +8,11 @@ obeys the same rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from trialwise.engine.criterion_progress import Progress
+from trialwise.engine.criterion_progress import Progress, combine_stops
 from trialwise.engine.experiment_state import ExperimentState
 from trialwise.engine.ports import Clock
 from trialwise.engine.spending_meter import Meter
@@ -241,19 +241,6 @@ class RunState:
             spending=self.meter.spending(),
             message="; ".join(filter(None, (self.message if is_cut else "", trouble))),
         )
-
-
-def combine_stops(stops: Collection[StopReason]) -> StopReason:
-    """Why a run ended: what cut it short, else the earliest kind of end among its experiments.
-
-    >>> combine_stops([StopReason.COMPLETE, StopReason.DECIDED])
-    <StopReason.DECIDED: 'decided'>
-    """
-    for reason in stops:
-        if reason.is_premature:
-            return reason
-    early = (StopReason.DECIDED, StopReason.CURTAILED)
-    return next((one for one in early if one in stops), StopReason.COMPLETE)
 
 
 class Pacer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from typing import Any
 
 from trialwise.engine.ports import Clock
 from trialwise.model.evidence import Spending, StopReason
@@ -45,6 +45,28 @@ def find_used_up(
     return None
 
 
+class _Bill:
+    """Tokens and dollars of one kind; the dollars are None until somebody tells any."""
+
+    __slots__ = ("tokens", "usd")
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self.usd: float | None = None
+
+    def add(self, usage: Usage | None, usd: float | None) -> None:
+        """Add what one part of a trial took."""
+        if usage is not None:
+            self.tokens += usage.total_tokens
+        if usd is not None:
+            self.usd = (self.usd or 0.0) + usd
+
+    @property
+    def nanodollars(self) -> float | None:
+        """The dollars without the noise of their additions."""
+        return None if self.usd is None else round(self.usd, 9)
+
+
 class Meter:
     """The spending of a run against its budget.
 
@@ -64,16 +86,11 @@ class Meter:
         self.is_limited = budget != Budget()
         self.trials = 0
         self.attempts = 0
-        self.tokens = 0
-        self.usd: float | None = None
         self.setup_s = 0.0
-        self.setup_tokens = 0
-        self.setup_usd: float | None = None
-        self.judging_tokens = 0
-        self.judging_usd: float | None = None
         self.abandoned = 0
-        self.abandoned_tokens = 0
-        self.abandoned_usd: float | None = None
+        # Apart, since a comparison of services is about the work alone; the budget sums them.
+        self._work, self._setup, self._judging, self._lost = (_Bill() for _ in range(4))
+        self._bills = (self._work, self._setup, self._judging, self._lost)
 
     @property
     def seconds(self) -> float:
@@ -84,20 +101,10 @@ class Meter:
         """Count a completed trial."""
         self.trials += 1
         self.attempts += trial.attempts
-        if trial.usage is not None:
-            self.tokens += trial.usage.total_tokens
-        if trial.cost_usd is not None:
-            self.usd = (self.usd or 0.0) + trial.cost_usd
-        if trial.setup_s is not None:
-            self.setup_s += trial.setup_s
-        if trial.setup_usage is not None:
-            self.setup_tokens += trial.setup_usage.total_tokens
-        if trial.setup_cost_usd is not None:
-            self.setup_usd = (self.setup_usd or 0.0) + trial.setup_cost_usd
-        if trial.judging_usage is not None:
-            self.judging_tokens += trial.judging_usage.total_tokens
-        if trial.judging_cost_usd is not None:
-            self.judging_usd = (self.judging_usd or 0.0) + trial.judging_cost_usd
+        self.setup_s += trial.setup_s or 0.0
+        self._work.add(trial.usage, trial.cost_usd)
+        self._setup.add(trial.setup_usage, trial.setup_cost_usd)
+        self._judging.add(trial.judging_usage, trial.judging_cost_usd)
 
     def abandon(self, replies: Iterable[Reply]) -> None:
         """Count what a trial took that will never be counted, as far as it tells.
@@ -108,11 +115,8 @@ class Meter:
             replies: What its attempts had come to, setup included.
         """
         for reply in replies:
-            setup = reply.setup or Setup()
-            usage = known_usage([reply.usage, setup.usage])
-            if usage is not None:
-                self.abandoned_tokens += usage.total_tokens
-            self.abandoned_usd = known_sum([self.abandoned_usd, reply.cost_usd, setup.cost_usd])
+            for part in (reply, reply.setup or Setup()):
+                self._lost.add(part.usage, part.cost_usd)
 
     def find_limit(self, in_flight: int) -> tuple[StopReason, str] | None:
         """Which limit forbids another start, in words too; None where none does.
@@ -120,13 +124,12 @@ class Meter:
         Args:
             in_flight: Trials started and not completed: they are paid already.
         """
-        usd = (self.usd or 0.0) + (self.setup_usd or 0.0) + (self.judging_usd or 0.0)
         return find_used_up(
             self._budget,
             trials=self.trials + in_flight,
             seconds=self.seconds,
-            tokens=self.tokens + self.setup_tokens + self.judging_tokens + self.abandoned_tokens,
-            usd=usd + (self.abandoned_usd or 0.0),
+            tokens=sum(bill.tokens for bill in self._bills),
+            usd=sum(bill.usd or 0.0 for bill in self._bills),
         )
 
     def spending(self) -> Spending:
@@ -135,22 +138,17 @@ class Meter:
             trials=self.trials,
             attempts=self.attempts,
             seconds=round(self.seconds, 6),
-            tokens=self.tokens,
-            usd=_nanodollars(self.usd),
+            tokens=self._work.tokens,
+            usd=self._work.nanodollars,
             setup_s=round(self.setup_s, 6),
-            setup_tokens=self.setup_tokens,
-            setup_usd=_nanodollars(self.setup_usd),
-            judging_tokens=self.judging_tokens,
-            judging_usd=_nanodollars(self.judging_usd),
+            setup_tokens=self._setup.tokens,
+            setup_usd=self._setup.nanodollars,
+            judging_tokens=self._judging.tokens,
+            judging_usd=self._judging.nanodollars,
             abandoned=self.abandoned,
-            abandoned_tokens=self.abandoned_tokens,
-            abandoned_usd=_nanodollars(self.abandoned_usd),
+            abandoned_tokens=self._lost.tokens,
+            abandoned_usd=self._lost.nanodollars,
         )
-
-
-def _nanodollars(usd: float | None) -> float | None:
-    """A sum without the noise of its additions."""
-    return None if usd is None else round(usd, 9)
 
 
 def known_usage(usages: Iterable[Usage | None]) -> Usage | None:
@@ -172,29 +170,15 @@ def known_sum(amounts: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def with_setup(trial: Trial, setup: Setup) -> Trial:
-    """A trial with what its preparation took."""
-    return replace(
-        trial,
-        setup_s=float(setup.seconds),
-        setup_usage=setup.usage,
-        setup_cost_usd=known_sum([setup.cost_usd]),
-    )
-
-
-def with_expenses(trial: Trial, replies: Sequence[Reply]) -> Trial:
-    """A trial that took as much more as some replies did.
-
-    Args:
-        trial: With what is its own.
-        replies: What came of other attempts, their setup apart.
-    """
+def sum_expenses(replies: Sequence[Reply]) -> dict[str, Any]:
+    """What a trial took, as the fields of `Trial`: its reply and what other attempts came to."""
+    if len(replies) == 1 and replies[0].setup is None:  # nearly every trial
+        return {"usage": replies[0].usage, "cost_usd": known_sum([replies[0].cost_usd])}
     setups = [one.setup for one in replies if one.setup is not None]
-    return replace(
-        trial,
-        usage=known_usage([trial.usage, *(one.usage for one in replies)]),
-        cost_usd=known_sum([trial.cost_usd, *(one.cost_usd for one in replies)]),
-        setup_s=known_sum([trial.setup_s, *(one.seconds for one in setups)]),
-        setup_usage=known_usage([trial.setup_usage, *(one.usage for one in setups)]),
-        setup_cost_usd=known_sum([trial.setup_cost_usd, *(one.cost_usd for one in setups)]),
-    )
+    return {
+        "usage": known_usage(one.usage for one in replies),
+        "cost_usd": known_sum(one.cost_usd for one in replies),
+        "setup_s": known_sum(one.seconds for one in setups),
+        "setup_usage": known_usage(one.usage for one in setups),
+        "setup_cost_usd": known_sum(one.cost_usd for one in setups),
+    }

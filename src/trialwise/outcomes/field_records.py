@@ -139,16 +139,10 @@ class _Fields:
         self.criterion = self._find("criterion", layout.criterion)
         self.results = self._results()
         self.input = self._find("input", layout.input)
-        given = {
-            "trial": layout.trial,
-            "order": layout.order,
-            "latency": layout.latency,
-            "cost": layout.cost,
-            "explanation": layout.explanation,
-            "evidence": layout.evidence,
-        }
+        named = ("trial", "order", "latency", "cost", "explanation", "evidence")
+        self._at = {what: self._find(what, getattr(layout, what)) for what in named}
         others = ("input_tokens", "output_tokens", "error", "error_class")
-        self._at = {what: self._find(what, given.get(what)) for what in (*given, *others)}
+        self._at |= {what: self._find(what, None) for what in others}
         problems.check()
 
     def _results(self) -> tuple[str, ...]:

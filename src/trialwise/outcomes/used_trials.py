@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from trialwise.documents.numbers import as_count
+from trialwise.engine.criterion_progress import combine_stops
+from trialwise.engine.run_state import RunOutcome
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.options import Analysis
 from trialwise.model.plan import CriterionPlan, Plan
@@ -15,30 +17,7 @@ from trialwise.model.trial import Trial
 from trialwise.procedures.streams import Stream
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Used:
-    """The trials that decide, and how many were left over."""
-
-    plan: Plan
-    trials: tuple[Trial, ...]
-    unused: int
-    stops: Mapping[str, StopReason]
-    stop: StopReason
-    message: str
-    """Why the plan was not completed, if it was not."""
-    spending: Spending
-
-
-@dataclass(frozen=True, slots=True)
-class _Reach:
-    """How far one criterion looks."""
-
-    indexes: frozenset[int]
-    stop: StopReason
-    unused: int
-
-
-def use_trials(plan: Plan, trials: Sequence[Trial]) -> Used:
+def use_trials(plan: Plan, trials: Sequence[Trial]) -> tuple[Plan, RunOutcome]:
     """Take the trials in order until every criterion is decided.
 
     Trials beyond that are left out of the record, as they would not have been made; the criterion
@@ -47,8 +26,11 @@ def use_trials(plan: Plan, trials: Sequence[Trial]) -> Used:
     Args:
         plan: How the criteria are decided.
         trials: Of all experiments, each in issue order.
+
+    Returns:
+        The plan with what its criteria have to say, and the outcome of the trials that decide.
     """
-    kept: list[Trial] = []
+    used: list[Trial] = []
     stops: dict[str, StopReason] = {}
     criteria: dict[str, CriterionPlan] = {}
     message = ""
@@ -57,37 +39,31 @@ def use_trials(plan: Plan, trials: Sequence[Trial]) -> Used:
         by_experiment[trial.experiment].append(trial)
     for experiment in plan.experiments:
         mine = by_experiment[experiment.name]
-        own = plan.criteria_of(experiment.name)
-        reaches = {
-            one.criterion: _reach(one, place, mine, plan.analysis) for place, one in enumerate(own)
-        }
-        wanted = frozenset().union(*(reach.indexes for reach in reaches.values()))
-        kept += [trial for trial in mine if trial.index in wanted]
-        stops[experiment.name] = _stop(reach.stop for reach in reaches.values())
-        criteria |= {one.criterion: _add_caveat(one, reaches[one.criterion]) for one in own}
+        wanted: set[int] = set()
+        reasons = []
+        for place, one in enumerate(plan.criteria_of(experiment.name)):
+            indexes, stop = _reach(one, place, mine, plan.analysis)
+            wanted |= indexes
+            reasons.append(stop)
+            criteria[one.criterion] = _add_caveat(one, unused=len(mine) - len(indexes))
+        used += [trial for trial in mine if trial.index in wanted]
+        stops[experiment.name] = combine_stops(reasons)
         if stops[experiment.name] is StopReason.TRIALS_BUDGET and not message:
             message = (
                 f"The file holds {len(mine)} of the {experiment.trials} trials that were planned."
             )
-    used = tuple(kept)
-    return Used(
-        plan=replace(plan, criteria=tuple(criteria[one.criterion] for one in plan.criteria)),
-        trials=used,
-        unused=len(trials) - len(used),
-        stops=stops,
-        stop=_stop(stops.values()),
-        message=message,
-        spending=_sum_spending(used),
+    outcome = RunOutcome(
+        tuple(used), stops, combine_stops(stops.values()), _sum_spending(used), message
     )
+    return replace(plan, criteria=tuple(criteria[one.criterion] for one in plan.criteria)), outcome
 
 
 def _reach(
     criterion: CriterionPlan, place: int, trials: Sequence[Trial], analysis: Analysis
-) -> _Reach:
-    """Run a criterion's stream, or one for every input, through its limits."""
-    everything = frozenset(trial.index for trial in trials)
+) -> tuple[set[int], StopReason]:
+    """Return the trials that a criterion looks at, and why it looks no further."""
     if criterion.rides_along:
-        return _Reach(everything, StopReason.COMPLETE, 0)
+        return {trial.index for trial in trials}, StopReason.COMPLETE
     sequential = criterion.stops_early
     streams: dict[str, Stream] = {}
     seen: Counter[str] = Counter()
@@ -110,26 +86,17 @@ def _reach(
         for stream in streams.values()
     )
     if not all(ended):
-        stop = StopReason.TRIALS_BUDGET
-    elif early:
-        stop = StopReason.DECIDED if sequential else StopReason.CURTAILED
-    else:
-        stop = StopReason.COMPLETE
-    return _Reach(frozenset(indexes), stop, len(trials) - len(indexes))
+        return indexes, StopReason.TRIALS_BUDGET
+    if not early:
+        return indexes, StopReason.COMPLETE
+    return indexes, StopReason.DECIDED if sequential else StopReason.CURTAILED
 
 
-def _stop(reasons: Iterable[StopReason]) -> StopReason:
-    """Choose the most telling reason: that trials are missing, or that a decision came early."""
-    found = set(reasons)
-    order = (StopReason.TRIALS_BUDGET, StopReason.DECIDED, StopReason.CURTAILED)
-    return next((one for one in order if one in found), StopReason.COMPLETE)
-
-
-def _add_caveat(criterion: CriterionPlan, reach: _Reach) -> CriterionPlan:
-    if not reach.unused:
+def _add_caveat(criterion: CriterionPlan, *, unused: int) -> CriterionPlan:
+    if not unused:
         return criterion
     caveat = (
-        f"{as_count(reach.unused, 'trial')} of the file come after the ones that decide this "
+        f"{as_count(unused, 'trial')} of the file come after the ones that decide this "
         "criterion and are not used."
     )
     return replace(criterion, caveats=(*criterion.caveats, caveat))

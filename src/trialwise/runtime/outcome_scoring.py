@@ -11,19 +11,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
+from typing import Any, Literal, TextIO, TypeAlias
 
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import SystemClock
-from trialwise.engine.run_state import RunOutcome
 from trialwise.errors import BaselineError, InvalidArgument
 from trialwise.model.baseline import Baseline
 from trialwise.model.claim import Claim
 from trialwise.model.contract import Latency
 from trialwise.model.criterion import Criterion
-from trialwise.model.evidence import StopReason
 from trialwise.model.options import Analysis, RunOptions
-from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Intent
 from trialwise.outcomes.outcome_metrics import Metrics, metrics_of
@@ -38,10 +35,6 @@ from trialwise.runtime.preparing import Baselines, choose_baseline, design_cache
 from trialwise.runtime.result import Result
 from trialwise.stats.result_types import Rule
 from trialwise.validation import require_choice
-
-if TYPE_CHECKING:
-    from trialwise.outcomes.used_trials import Used
-
 
 Source: TypeAlias = "Outcomes | str | PathLike[str] | Sequence[str | PathLike[str]]"
 """Outcomes, or the files that hold them."""
@@ -208,12 +201,13 @@ def score(
         guards=reference.guards,
         cache=design_cache() if asked.sequential else None,
     )
-    used = use_trials(plan, _trials(asked, redact))
+    trials = _trials(asked, redact)
+    plan, outcome = use_trials(plan, trials)
     return Scored(
-        Result(_decide(used)),
+        Result(decide_and_keep(plan, outcome)),
         metrics_of(asked.experiments, ks=ks, confidence=confidence, rule=rule, order=asked.order),
         found,
-        used.unused,
+        len(trials) - len(outcome.trials),
     )
 
 
@@ -336,14 +330,3 @@ def _trials(asked: Asked, redact: Callable[[str], str] | None) -> tuple[Trial, .
             for index, told in zip(indexes, one.trials, strict=True)
         ]
     return tuple(trials)
-
-
-def _decide(used: Used) -> RunRecord:
-    outcome = RunOutcome(
-        trials=used.trials,
-        stops=used.stops,
-        stop=used.stop,
-        spending=used.spending,
-        message=used.message if used.stop is StopReason.TRIALS_BUDGET else "",
-    )
-    return decide_and_keep(used.plan, outcome)
