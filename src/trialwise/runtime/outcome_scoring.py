@@ -201,13 +201,13 @@ def score(
         guards=reference.guards,
         cache=design_cache() if asked.sequential else None,
     )
-    trials = _trials(asked, redact)
-    plan, outcome = use_trials(plan, trials)
+    made = _trials(asked, redact)
+    plan, outcome = use_trials(plan, made)
     return Scored(
         Result(decide_and_keep(plan, outcome)),
         metrics_of(asked.experiments, ks=ks, confidence=confidence, rule=rule, order=asked.order),
         found,
-        len(trials) - len(outcome.trials),
+        len(made) - len(outcome.trials),
     )
 
 

@@ -261,8 +261,9 @@ def _replay(record: RunRecord) -> RunOutcome:
     Why an experiment ended follows from its trials where they finish it; what cut it short is taken
     as recorded. The wall time and what was abandoned are in no trial, so they are as recorded, too.
     """
+    from trialwise.engine.criterion_progress import combine_stops
     from trialwise.engine.ports import SystemClock
-    from trialwise.engine.run_state import RunState, combine_stops
+    from trialwise.engine.run_state import RunState
 
     state = RunState(record.plan, record.trials, clock=SystemClock())
     kept = {one.name: one.stop for one in record.verdict.experiments}
