@@ -7,7 +7,7 @@ allowed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
 
 from trialwise.errors import InvalidArgument
@@ -120,6 +120,20 @@ def require_choice(argument: str, value: T, choices: tuple[T, ...]) -> T:
     if value not in choices:
         raise InvalidArgument(argument, value, f"be one of {', '.join(map(repr, choices))}")
     return value
+
+
+def require_given(value: object, names: str, check: Callable[..., object], **limits: float) -> None:
+    """Check those fields of a value that are given, each by the same rule.
+
+    Args:
+        value: Whose fields they are.
+        names: Of the fields, with spaces between them; a field that is None is not given.
+        check: Such as `require_count`.
+        limits: What else the check takes.
+    """
+    for name in names.split():
+        if (given := getattr(value, name)) is not None:
+            check(name, given, **limits)
 
 
 def _number(argument: str, value: float, allowed: str) -> float:

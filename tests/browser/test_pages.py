@@ -15,7 +15,8 @@ from tests.reports.run_records import SHAPES, fixed_fail
 
 from trialwise.pages.run_report import render_html
 from trialwise.pages.sizing import build_sizing_page
-from trialwise.procedures.sizing.sizing_plans import SequentialQuestion, plan_sequential
+from trialwise.procedures.sizing.sequential_sizing import plan_sequential
+from trialwise.procedures.sizing.sizing_questions import SequentialQuestion
 from trialwise.renderers.html.page_frame import render_document
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -16,11 +16,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import betabinom, binom
-from tests.procedures.decided_counts import decide_claimed
+from tests.procedures.decided_counts import check_design, decide_claimed
 
 from trialwise.model.claim import Claim
 from trialwise.model.verdict import Decision
-from trialwise.procedures.claims import check_claim
 from trialwise.stats.cluster_estimators import Stratum, stratified
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.result_types import RULES, Rule
@@ -121,7 +120,7 @@ def test_two_trials_an_input_are_where_the_plain_rule_may_still_be_read(rule: Ru
 @pytest.mark.parametrize(("inputs", "trials"), [(3, 102), (10, 100), (20, 100), (50, 200)])
 def test_these_designs_are_refused(inputs: int, trials: int) -> None:
     """Before the first trial, without an estimator over inputs."""
-    found = check_claim(claim_over(None), inputs=inputs, trials=trials, procedure="COMPLIANCE")
+    found = check_design(claim_over(None), inputs=inputs, trials=trials)
 
     assert found.refusals
 

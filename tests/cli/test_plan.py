@@ -362,7 +362,7 @@ def test_a_shipped_design_is_planned_without_numpy() -> None:
 
     names = imported(done)
     assert done.returncode == 0
-    assert "trialwise.procedures.sizing.sizing_plans" in names
+    assert "trialwise.procedures.sizing.sequential_sizing" in names
     assert not {name for name in names if name.split(".")[0] in ("numpy", "scipy")}
     assert not {name for name in names if name.startswith("trialwise.renderers.html")}
 

@@ -17,6 +17,7 @@ from typing import Any, Literal, SupportsIndex, Union, get_args, get_origin, get
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.procedures.decided_counts import decide_latency_baseline, decide_latency_limit
 from tests.revising import replace
 
 from trialwise import stats
@@ -55,7 +56,6 @@ from trialwise.model.verdict import (
     Verdict,
 )
 from trialwise.procedures.compliance import decide_compliance
-from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
 from trialwise.stats.cluster_estimators import Stratum, stratified

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from trialwise.model.claim import Claim, PopulationClaim, SamplingMode
 from trialwise.model.evidence import Threshold
-from trialwise.model.plan import CriterionPlan, ExperimentPlan
+from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan
 from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, Outcome, Trial
-from trialwise.model.verdict import Decision, Finding, Intent
+from trialwise.model.verdict import Decision, Finding, Intent, LatencyFinding
 from trialwise.procedures.base import Counts
+from trialwise.procedures.claims import ClaimCheck, check_claim
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.deciding.trial_rows import Row
+from trialwise.procedures.latency import decide_latency
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.result_types import Rule
 from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.stats.sequential.trial_order import Draw
 
 PASSED = Outcome(criterion="c", result=CheckResult.ok())
 FAILED = Outcome(criterion="c", result=CheckResult.fail("no"))
@@ -122,3 +126,75 @@ def _experiment(
         draw="balanced",
         sampling_mode=SamplingMode.WITHOUT_REPLACEMENT,
     )
+
+
+def check_design(
+    claim: Claim,
+    *,
+    inputs: int,
+    trials: int,
+    repetitions: Sequence[int] = (),
+    weights: Sequence[float] = (),
+    strata: Sequence[str | None] = (),
+    procedure: str = "COMPLIANCE",
+    intent: Intent = Intent.VERIFICATION,
+    draw: Draw = "balanced",
+    required_rate: float | None = None,
+    alpha: float | None = None,
+) -> ClaimCheck:
+    """What stands between a design and its claim."""
+    experiment = ExperimentPlan(
+        name="",
+        identifier="",
+        fingerprint="",
+        input_ids=tuple(map(str, range(inputs))),
+        repetitions=tuple(repetitions) or (1,) * inputs,
+        weights=tuple(weights),
+        strata=tuple(strata),
+        trials=trials,
+        draw=draw,
+        sampling_mode=SamplingMode.WITHOUT_REPLACEMENT,
+    )
+    criterion = CriterionPlan(
+        criterion="c",
+        procedure=procedure,
+        alpha=alpha,
+        trials=trials,
+        threshold=Threshold(required_rate=required_rate),
+    )
+    return check_claim(claim, criterion, experiment, intent)
+
+
+def decide_latency_limit(
+    constraint: str,
+    latencies: Sequence[float],
+    percentile: float,
+    limit: float,
+    *,
+    alpha: float = 0.05,
+    **given: Any,
+) -> LatencyFinding:
+    """What a rule says of a percentile with a limit of its own."""
+    plan = LatencyPlan(percentile=constraint, level=percentile, alpha=alpha, limit_s=limit)
+    return decide_latency(plan, latencies, **given)
+
+
+def decide_latency_baseline(
+    constraint: str,
+    latencies: Sequence[float],
+    baseline_latencies: Sequence[float],
+    percentile: float,
+    *,
+    alpha: float = 0.05,
+    run_sizes: tuple[int, int] | tuple[None, None] = (None, None),
+    **given: Any,
+) -> LatencyFinding:
+    """What a rule says of a percentile that a baseline bounds."""
+    plan = LatencyPlan(
+        percentile=constraint,
+        level=percentile,
+        alpha=alpha,
+        baseline_latencies_s=tuple(baseline_latencies),
+        baseline_run_trials=run_sizes[0],
+    )
+    return decide_latency(plan, latencies, planned_trials=run_sizes[1], **given)

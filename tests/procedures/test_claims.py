@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import hypergeom, norm
-from tests.procedures.decided_counts import decide_claimed
+from tests.procedures.decided_counts import check_design, decide_claimed
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
 from trialwise.model.criterion import Criterion
+from trialwise.model.sampling import Input, Sampling
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Intent, ObservedRate
-from trialwise.procedures.claims import ClaimCheck, check_claim, default_draw
+from trialwise.procedures.claims import ClaimCheck, default_draw
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
 from trialwise.stats.finite import ExactCorpusRate
@@ -34,7 +35,7 @@ RUN_ONLY = Claim(population=PopulationClaim.NO_GENERALISATION)
 
 
 def check(claim: Claim, inputs: int, trials: int, **more: Any) -> ClaimCheck:
-    return check_claim(claim, inputs=inputs, trials=trials, **{"procedure": "COMPLIANCE"} | more)
+    return check_design(claim, inputs=inputs, trials=trials, **more)
 
 
 def wilson_low(rate: float, n: float, z: float = Z) -> float:
@@ -304,17 +305,20 @@ def test_inputs_are_drawn_in_balance() -> None:
     assert "balanced" == default_draw()
 
 
-@pytest.mark.parametrize(("inputs", "trials"), [(0, 1), (1, 0), (True, 1)])
-def test_counts_are_counts(inputs: int, trials: int) -> None:
+def test_counts_are_counts() -> None:
     """Neither zero inputs nor zero trials make a design."""
-    with pytest.raises(InvalidArgument):
-        check(Claim(), inputs, trials)
+    with pytest.raises(InvalidArgument, match="inputs"):
+        Sampling.of([])
+    for trials in (0, True):
+        with pytest.raises(InvalidArgument, match="trials"):
+            Criterion("c", bool, at_least=0.9, trials=trials)
 
 
-def test_repetitions_belong_to_inputs() -> None:
-    """One for each."""
-    with pytest.raises(InvalidArgument, match="one for each of 3 inputs"):
-        check(Claim(), 3, 10, repetitions=(1, 2))
+@pytest.mark.parametrize("repetitions", [0, True, 1.5])
+def test_repetitions_belong_to_inputs(repetitions: Any) -> None:
+    """Each input says how often it is tried."""
+    with pytest.raises(InvalidArgument, match="repetitions"):
+        Input(id="a", value="a", repetitions=repetitions)
 
 
 # Deciding over inputs

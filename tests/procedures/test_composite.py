@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.procedures.decided_counts import decide_latency_limit
 from tests.revising import criterion_plan
 
 from trialwise.errors import InvalidArgument
@@ -22,7 +23,6 @@ from trialwise.model.verdict import (
 )
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import combine, compose
-from trialwise.procedures.latency import decide_latency_limit
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
 from trialwise.stats.result_types import Refusal

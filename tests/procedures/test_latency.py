@@ -10,15 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
+from tests.procedures.decided_counts import decide_latency_baseline, decide_latency_limit
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import Decision, Intent
-from trialwise.procedures.latency import (
-    BASELINE_RULES,
-    LIMIT_RULES,
-    decide_latency_baseline,
-    decide_latency_limit,
-)
+from trialwise.procedures.latency import BASELINE_RULES, LIMIT_RULES
 from trialwise.stats.result_types import RULES, Refusal, Rule
 
 

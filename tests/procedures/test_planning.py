@@ -19,18 +19,16 @@ from trialwise.procedures.sizing.sequential_sizing import (
     LONGEST_CALIBRATED,
     Expectation,
     MethodPlan,
-    information_bound,
-)
-from trialwise.procedures.sizing.sizing_plans import (
-    Correction,
-    Prices,
     SequentialPlan,
-    SequentialQuestion,
-    plan_data,
+    information_bound,
     plan_sequential,
+)
+from trialwise.procedures.sizing.sizing_questions import (
+    Correction,
+    SequentialQuestion,
     resolved_max_trials,
 )
-from trialwise.procedures.sizing.trial_costs import Spread, largest_of, spread
+from trialwise.procedures.sizing.trial_costs import Prices, Spread, largest_of, spread
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.sequential.bound import expected_trials_bound
 from trialwise.stats.sequential.concurrency import trials_to_start
@@ -421,7 +419,7 @@ def test_a_plan_is_json_and_its_designs_come_back() -> None:
     """What is written reads back equal, and each design is the one that was planned."""
     plan = planned(prices=Prices(trial_usd=0.02))
 
-    data = plan_data(plan)
+    data = plan.to_dict()
     back = json.loads(json.dumps(data))
     assert data == back
     assert ("trialwise.plan/1", "rate") == (back["schema"], back["form"])

@@ -16,23 +16,27 @@ from scipy import stats as sp
 from statsmodels.stats.proportion import proportion_confint
 
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.sizing.comparison_sizing import exact_paired_power, unpaired_size
-from trialwise.procedures.sizing.fixed_sizing import CompliancePlan, PrecisionPlan
-from trialwise.procedures.sizing.regression_sizing import RegressionPlan
-from trialwise.procedures.sizing.sizing_plans import (
+from trialwise.procedures.sizing.comparison_sizing import (
     CompareQuestion,
-    ComplianceQuestion,
-    LatencyQuestion,
-    Plan,
-    PrecisionQuestion,
-    RegressionQuestion,
+    exact_paired_power,
     plan_compare,
+    unpaired_size,
+)
+from trialwise.procedures.sizing.fixed_sizing import (
+    CompliancePlan,
+    ComplianceQuestion,
+    PrecisionPlan,
+    PrecisionQuestion,
     plan_compliance,
-    plan_data,
-    plan_latency,
     plan_precision,
+)
+from trialwise.procedures.sizing.latency_sizing import LatencyQuestion, plan_latency
+from trialwise.procedures.sizing.regression_sizing import (
+    RegressionPlan,
+    RegressionQuestion,
     plan_regression,
 )
+from trialwise.procedures.sizing.sizing_base import SizingPlan
 from trialwise.stats.result_types import Refusal, Undefined
 
 # --- Compliance -------------------------------------------------------------------------------
@@ -473,7 +477,7 @@ def test_a_drop_too_small_for_any_size_has_no_size() -> None:
 
 # --- All of them ------------------------------------------------------------------------------
 
-PLANS: list[tuple[str, Callable[[], Plan]]] = [
+PLANS: list[tuple[str, Callable[[], SizingPlan]]] = [
     ("compliance", compliance),
     ("regression", regression),
     ("latency", lambda: plan_latency(LatencyQuestion(baseline_trials=10, trials=5))),
@@ -483,9 +487,9 @@ PLANS: list[tuple[str, Callable[[], Plan]]] = [
 
 
 @pytest.mark.parametrize(("form", "make"), PLANS, ids=[name for name, _ in PLANS])
-def test_every_plan_is_json(form: str, make: Callable[[], Plan]) -> None:
+def test_every_plan_is_json(form: str, make: Callable[[], SizingPlan]) -> None:
     """Versioned, named by its form, and equal after a round trip."""
-    data = plan_data(make())
+    data = make().to_dict()
 
     assert data == json.loads(json.dumps(data, allow_nan=False))
     assert ("trialwise.plan/1", form) == (data["schema"], data["form"])

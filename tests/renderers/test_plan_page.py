@@ -15,28 +15,25 @@ from trialwise.documents.blocks import Document, Row, Table
 from trialwise.documents.charts import Chart, Guide, Line, Mark, chart_lines
 from trialwise.pages.sizing import build_sizing_page
 from trialwise.pages.sizing_words import make_prose
-from trialwise.procedures.sizing.sizing_plans import (
-    CompareQuestion,
+from trialwise.procedures.sizing.comparison_sizing import CompareQuestion, plan_compare
+from trialwise.procedures.sizing.fixed_sizing import (
     ComplianceQuestion,
-    LatencyQuestion,
-    Plan,
     PrecisionQuestion,
-    Prices,
-    RegressionQuestion,
-    SequentialQuestion,
-    plan_compare,
     plan_compliance,
-    plan_latency,
     plan_precision,
-    plan_regression,
-    plan_sequential,
 )
+from trialwise.procedures.sizing.latency_sizing import LatencyQuestion, plan_latency
+from trialwise.procedures.sizing.regression_sizing import RegressionQuestion, plan_regression
+from trialwise.procedures.sizing.sequential_sizing import plan_sequential
+from trialwise.procedures.sizing.sizing_base import SizingPlan
+from trialwise.procedures.sizing.sizing_questions import SequentialQuestion
+from trialwise.procedures.sizing.trial_costs import Prices
 from trialwise.renderers.html.page_frame import render_document as render_plan_html
 
 NASTY = "<script>alert('x')</script> & \"quoted\""
 
 
-def sequential() -> Plan:
+def sequential() -> SizingPlan:
     prices = Prices(trial_usd=0.02, trial_s=3)
     return plan_sequential(
         SequentialQuestion(
@@ -45,7 +42,7 @@ def sequential() -> Plan:
     )
 
 
-FORMS: list[tuple[str, Callable[[], Plan]]] = [
+FORMS: list[tuple[str, Callable[[], SizingPlan]]] = [
     ("rate", sequential),
     (
         "compliance",
@@ -65,7 +62,7 @@ FORMS: list[tuple[str, Callable[[], Plan]]] = [
 
 @pytest.fixture(params=FORMS, ids=[name for name, _ in FORMS], scope="module")
 def page(request: pytest.FixtureRequest) -> Document:
-    make: Callable[[], Plan] = request.param[1]
+    make: Callable[[], SizingPlan] = request.param[1]
     return build_sizing_page(make())
 
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.procedures.decided_counts import decide_latency_limit
 from tests.revising import criterion_plan, replace
 
 from trialwise.model.claim import Claim, SamplingMode
@@ -32,7 +33,6 @@ from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, 
 from trialwise.model.verdict import Decision, Dimension, Finding, Intent, Verdict, Wording
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
-from trialwise.procedures.latency import decide_latency_limit
 from trialwise.procedures.observational import decide_observational
 from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential.design import SequentialDesign

@@ -12,7 +12,11 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.procedures.decided_counts import decide_sequential
+from tests.procedures.decided_counts import (
+    decide_latency_baseline,
+    decide_latency_limit,
+    decide_sequential,
+)
 from tests.revising import replace
 
 from trialwise.documents.printable import count_cells
@@ -39,7 +43,6 @@ from trialwise.pages.analysis import render_analysis
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
 from trialwise.procedures.deciding.run_verdict import decide_run
-from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.regression import decide_regression

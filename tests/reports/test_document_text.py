@@ -15,23 +15,19 @@ from trialwise.procedures.rule_in_counts import (
     list_failing_steps,
     list_passing_steps,
 )
-from trialwise.procedures.sizing.sizing_plans import (
-    CompareQuestion,
+from trialwise.procedures.sizing.comparison_sizing import CompareQuestion, plan_compare
+from trialwise.procedures.sizing.fixed_sizing import (
     ComplianceQuestion,
-    Correction,
-    LatencyQuestion,
-    Plan,
     PrecisionQuestion,
-    Prices,
-    RegressionQuestion,
-    SequentialQuestion,
-    plan_compare,
     plan_compliance,
-    plan_latency,
     plan_precision,
-    plan_regression,
-    plan_sequential,
 )
+from trialwise.procedures.sizing.latency_sizing import LatencyQuestion, plan_latency
+from trialwise.procedures.sizing.regression_sizing import RegressionQuestion, plan_regression
+from trialwise.procedures.sizing.sequential_sizing import plan_sequential
+from trialwise.procedures.sizing.sizing_base import SizingPlan
+from trialwise.procedures.sizing.sizing_questions import Correction, SequentialQuestion
+from trialwise.procedures.sizing.trial_costs import Prices
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.renderers.document_text import render_document_text
 from trialwise.stats.sequential import SequentialDesign
@@ -126,7 +122,7 @@ def test_a_table_too_wide_is_cut_into_strips() -> None:
 
 
 @cache
-def plans() -> dict[str, Plan]:
+def plans() -> dict[str, SizingPlan]:
     prices = Prices(trial_usd=0.02, trial_s=3)
     return {
         "fifty": plan_sequential(

@@ -8,7 +8,11 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.procedures.decided_counts import decide_sequential
+from tests.procedures.decided_counts import (
+    decide_latency_baseline,
+    decide_latency_limit,
+    decide_sequential,
+)
 from tests.reports.short_reports import render_summary
 from tests.revising import replace
 
@@ -28,7 +32,6 @@ from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Dimension, Finding, Intent, Verdict
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
-from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
 from trialwise.renderers.capabilities import Capabilities

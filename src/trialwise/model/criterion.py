@@ -12,7 +12,13 @@ from trialwise.declarations.scalars import Choice, Count, Flag, Text
 from trialwise.declarations.settings import setting
 from trialwise.errors import InvalidArgument
 from trialwise.model.postcondition import Postcondition
-from trialwise.validation import require_choice, require_count, require_open_rate, require_text
+from trialwise.validation import (
+    require_choice,
+    require_count,
+    require_given,
+    require_open_rate,
+    require_text,
+)
 
 Check: TypeAlias = Postcondition | Callable[..., object]
 """A postcondition, or a plain function that the engine wraps into one."""
@@ -173,10 +179,7 @@ class Criterion:
         require_open_rate("confidence", self.confidence)
         require_open_rate("power", self.power)
         require_open_rate("margin", self.margin)
-        for name in ("trials", "max_trials", "min_probes"):
-            value = getattr(self, name)
-            if value is not None:
-                require_count(name, value, minimum=1)
+        require_given(self, "trials max_trials min_probes", require_count, minimum=1)
         if self.trials is not None and self.max_trials is not None:
             allowed = "be left out where trials fixes the number"
             raise InvalidArgument("max_trials", self.max_trials, allowed)

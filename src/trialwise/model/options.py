@@ -21,7 +21,13 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import Intent
 from trialwise.stats.result_types import RULES, Rule
 from trialwise.stats.sequential.trial_order import DRAWS, Draw
-from trialwise.validation import require_choice, require_count, require_positive, require_rate
+from trialwise.validation import (
+    require_choice,
+    require_count,
+    require_given,
+    require_positive,
+    require_rate,
+)
 
 
 class Analysis(StrEnum):
@@ -59,12 +65,8 @@ class Budget:
     )
 
     def __post_init__(self) -> None:
-        for name in ("trials", "tokens"):
-            if getattr(self, name) is not None:
-                require_count(name, getattr(self, name), minimum=1)
-        for name in ("seconds", "usd"):
-            if getattr(self, name) is not None:
-                require_positive(name, getattr(self, name))
+        require_given(self, "trials tokens", require_count, minimum=1)
+        require_given(self, "seconds usd", require_positive)
 
 
 class _Ending(Choice):
@@ -209,12 +211,8 @@ class RunOptions:
             raise InvalidArgument("max_trials", self.max_trials, allowed)
         require_count("concurrency", self.concurrency, minimum=1)
         require_count("retries", self.retries)
-        for name in ("max_trials", "horizon"):
-            if getattr(self, name) is not None:
-                require_count(name, getattr(self, name), minimum=1)
-        for name in ("rate_per_s", "timeout_s"):
-            if getattr(self, name) is not None:
-                require_positive(name, getattr(self, name))
+        require_given(self, "max_trials horizon", require_count, minimum=1)
+        require_given(self, "rate_per_s timeout_s", require_positive)
         put(self, "overrides", tuple(self.overrides))
 
     def trials_of(self, experiment: str) -> int | None:

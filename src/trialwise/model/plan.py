@@ -130,8 +130,8 @@ class LatencyPlan:
 
     percentile: str
     level: float
-    experiment: str
-    alpha: float
+    experiment: str = ""
+    alpha: float = 0.05
     limit_s: float | None = None
     baseline_latencies_s: tuple[float, ...] | None = None
     """Of the baseline, where it gives the limit."""

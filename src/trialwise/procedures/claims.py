@@ -18,14 +18,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from trialwise.decimals import as_written
-from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
+from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.model.verdict import Intent
 from trialwise.procedures.base import Procedure
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.trial_order import Draw
-from trialwise.validation import require_count
 
 #: Up to this share of a corpus the binomial law stands in for the hypergeometric one: it makes the
 #: standard error at most 2.6 % too large (the usual 5 % rule of survey sampling).
@@ -60,15 +59,26 @@ def _warn(text: str) -> _Doubt:
 
 
 class _Plan(NamedTuple):
-    inputs: int
-    trials: int
-    repetitions: Sequence[int]
-    weights: Sequence[float]
-    strata: Sequence[str | None]
+    """One criterion and the experiment that it is decided on."""
+
+    criterion: CriterionPlan
+    experiment: ExperimentPlan
     procedure: Procedure
-    draw: Draw
-    required_rate: float | None
-    alpha: float | None
+
+    @property
+    def inputs(self) -> int:
+        """Distinct inputs, J."""
+        return len(self.experiment.input_ids)
+
+    @property
+    def trials(self) -> int:
+        """Planned, or the most of a sequential decision; of all inputs together."""
+        return self.criterion.trials * (self.inputs if self.criterion.each_input else 1)
+
+    @property
+    def repetitions(self) -> Sequence[int]:
+        """Of each input, relative to one another."""
+        return self.experiment.repetitions
 
     @property
     def is_even(self) -> bool:
@@ -111,18 +121,7 @@ def default_draw() -> Draw:
 
 
 def check_claim(
-    claim: Claim,
-    *,
-    inputs: int,
-    trials: int,
-    repetitions: Sequence[int] = (),
-    weights: Sequence[float] = (),
-    strata: Sequence[str | None] = (),
-    procedure: str,
-    intent: Intent = Intent.VERIFICATION,
-    draw: Draw = "balanced",
-    required_rate: float | None = None,
-    alpha: float | None = None,
+    claim: Claim, criterion: CriterionPlan, experiment: ExperimentPlan, intent: Intent
 ) -> ClaimCheck:
     """Hold a planned design against what it claims, before the first trial.
 
@@ -130,40 +129,14 @@ def check_claim(
 
     Args:
         claim: What the verdict is to be about.
-        inputs: Distinct inputs, J.
-        trials: Planned, or the most of a sequential decision.
-        repetitions: Of each input, relative to one another; once each where not given.
-        weights: Of each input, where the estimand is weighted.
-        strata: Of each input, where the sampling has strata.
-        procedure: The name of the procedure that decides.
+        criterion: How it will be decided.
+        experiment: The inputs, and how they are drawn.
         intent: Verification refuses some of what smoke only discloses.
-        draw: How inputs are drawn.
-        required_rate: With `alpha`, to refuse a design that no result could let PASS.
-        alpha: The false-compliance level.
-
-    >>> fixed = check_claim(Claim(), inputs=3, trials=300, procedure="COMPLIANCE")
-    >>> fixed.refusals
-    ()
-    >>> wide = Claim(population="superpopulation", population_name="all questions")
-    >>> check_claim(wide, inputs=3, trials=300, procedure="COMPLIANCE").refusals
-    ('300 trials over 3 inputs ...',)
     """
-    decides = find_procedure(procedure)
-    if not decides.claims_rate:
+    procedure = find_procedure(criterion.procedure)
+    if not procedure.claims_rate:
         return ClaimCheck((), ())
-    if repetitions and len(repetitions) != inputs:
-        raise InvalidArgument("repetitions", repetitions, f"be one for each of {inputs} inputs")
-    plan = _Plan(
-        inputs=require_count("inputs", inputs, minimum=1),
-        trials=require_count("trials", trials, minimum=1),
-        repetitions=tuple(repetitions) or (1,) * inputs,
-        weights=weights,
-        strata=strata,
-        procedure=decides,
-        draw=draw,
-        required_rate=required_rate,
-        alpha=alpha,
-    )
+    plan = _Plan(criterion, experiment, procedure)
     found = list(_list_doubts(claim, plan))
     if claim.estimator is not None and not any(intent in doubt.refuses for doubt in found):
         found += _infeasible(claim, plan)
@@ -253,7 +226,7 @@ def _check_stratified(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
         )
     elif by_stratum:
         yield from _strata(plan)
-    elif estimand.is_weighted and len(set(plan.weights)) <= 1:
+    elif estimand.is_weighted and len(set(plan.experiment.weights)) <= 1:
         yield _refuse(
             f"a {estimand} rate needs the weight of each input, and no two differ: give the "
             "weights, or declare prompt-weighted",
@@ -264,19 +237,19 @@ def _check_stratified(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
             "are a sample: declare stratum-weighted and name the strata, set estimator=prompts, "
             "or claim fixed-inputs",
         )
-    if plan.draw != "balanced" or plan.trials < plan.slots:
+    if plan.experiment.draw != "balanced" or plan.trials < plan.slots:
         yield _refuse(
-            f"every input has to be tried, which {plan.trials} {plan.draw} draws do not ensure: "
-            f"draw balanced, with at least {plan.slots} trials",
+            f"every input has to be tried, which {plan.trials} {plan.experiment.draw} draws do not "
+            f"ensure: draw balanced, with at least {plan.slots} trials",
         )
 
 
 def _strata(plan: _Plan) -> Iterator[_Doubt]:
-    if not plan.strata or None in plan.strata:
+    if not plan.experiment.strata or None in plan.experiment.strata:
         yield _refuse("a stratum-weighted rate needs every input to name its stratum")
         return
     weights: dict[str | None, set[float]] = {}
-    for stratum, weight in zip(plan.strata, plan.weights, strict=False):
+    for stratum, weight in zip(plan.experiment.strata, plan.experiment.weights, strict=False):
         weights.setdefault(stratum, set()).add(weight)
     uneven = [str(name) for name, given in weights.items() if len(given) > 1]
     if uneven:
@@ -339,7 +312,8 @@ def _too_few_inputs(claim: Claim, plan: _Plan) -> str:
 
 def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     """Whether the bound would stay below the requirement even if no trial failed."""
-    if plan.required_rate is None or plan.alpha is None:
+    required, alpha = plan.criterion.threshold.required_rate, plan.criterion.alpha
+    if required is None or alpha is None:
         return
     from trialwise.procedures.estimated_rates import matched_estimate
     from trialwise.stats.compliance_cutoffs import minimum_trials
@@ -349,19 +323,19 @@ def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     found = matched_estimate(
         claim,
         {name: (share, share) for name, share in zip(names, shares, strict=True)},
-        alpha=plan.alpha,
-        weights=dict(zip(names, plan.weights, strict=False)),
-        strata=dict(zip(names, plan.strata, strict=False)),
+        alpha=alpha,
+        weights=dict(zip(names, plan.experiment.weights, strict=False)),
+        strata=dict(zip(names, plan.experiment.strata, strict=False)),
     ).interval
     low = 0.0 if isinstance(found, Undefined) else found.low
-    if low >= plan.required_rate:
+    if low >= required:
         return
-    needed = minimum_trials(plan.required_rate, alpha=plan.alpha, rule="wilson")
+    needed = minimum_trials(required, alpha=alpha, rule="wilson")
     unit = "trials, by weight" if claim.estimator is Estimator.STRATIFIED else "inputs, tried alike"
     yield _refuse_to_verify(
-        f"{plan.trials} trials of {plan.inputs} inputs cannot show a rate of "
-        f"{plan.required_rate:g} by estimator={claim.estimator}: even without a failure the bound "
-        f"would be {low:.4g}. About {needed} {unit}, are needed"
+        f"{plan.trials} trials of {plan.inputs} inputs cannot show a rate of {required:g} by "
+        f"estimator={claim.estimator}: even without a failure the bound would be {low:.4g}. About "
+        f"{needed} {unit}, are needed"
     )
 
 
@@ -373,7 +347,7 @@ def _finite_corpus(plan: _Plan) -> Iterator[_Doubt]:
             f"with up to {max(plan.repetitions)} repetitions are planned: run at most {N} trials "
             "without repetitions, or claim fixed-inputs, which may repeat",
         )
-    if plan.draw != "balanced":
+    if plan.experiment.draw != "balanced":
         yield _refuse("independent draws may take an input twice: draw balanced")
     if plan.procedure.may_stop_early:
         yield _refuse(

@@ -7,6 +7,7 @@ the latency dimension is enforced or advisory; what differs is only whether the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from trialwise.model.baseline import Baseline
 from trialwise.model.contract import Contract
@@ -19,7 +20,7 @@ from trialwise.stats.latency_baseline import (
     order_statistic_bound,
     precedence_threshold,
 )
-from trialwise.stats.latency_limits import evaluate_latency_limit
+from trialwise.stats.latency_limits import LatencyLimitDecision, evaluate_latency_limit
 from trialwise.stats.latency_percentiles import nearest_rank_percentile
 from trialwise.stats.latency_planning import nondegeneracy_decision, verification_gate
 from trialwise.stats.result_types import Refusal, Rule
@@ -38,97 +39,108 @@ BASELINE_RULES: dict[Rule, str] = {
 }
 
 
-def decide_latency_limit(
-    constraint: str,
+def decide_latency(
+    plan: LatencyPlan,
     latencies: Sequence[float],
-    percentile: float,
-    limit: float,
     *,
-    alpha: float = 0.05,
     rule: Rule = "wilson",
     intent: Intent = Intent.VERIFICATION,
     planned_trials: int | None = None,
 ) -> LatencyFinding:
-    """Decide an explicit latency limit.
+    """Decide one percentile: against its limit, or against the baseline's latencies.
 
     The companion compares the observed percentile with the limit (§12.3.1), which a service
     exactly at its limit passes about half the time. The exact rule asks for evidence: enough
     latencies at or below the limit.
 
-    >>> decide_latency_limit("p95", [400.0] * 99 + [600.0], 0.95, 500.0, rule="exact").decision
+    Against a baseline it is INCONCLUSIVE where the test has too few latencies for its percentile to
+    be more than an extreme, and where the baseline has too few for any threshold to exist.
+
+    Args:
+        plan: The percentile, and its limit or its baseline.
+        latencies: Of the test's successful trials.
+        rule: The rule set.
+        intent: Under smoke a degenerate percentile is decided, as an indication only.
+        planned_trials: Of the test, successful or not; where given, a design too small is refused.
+
+    >>> plan = LatencyPlan(percentile="p95", level=0.95, limit_s=0.5)
+    >>> decide_latency(plan, [0.4] * 99 + [0.6], rule="exact").decision
     <Decision.PASS: 'PASS'>
     """
+    decide = _decide_baseline if plan.limit_s is None else _decide_limit
+    found = decide(plan, latencies, rule, intent, planned_trials)
+    rules = BASELINE_RULES if plan.limit_s is None else LIMIT_RULES
+    return LatencyFinding(
+        constraint=plan.percentile,
+        decision_rule=rules[rule],
+        decision=found.decision,
+        percentile=plan.level,
+        alpha=plan.alpha,
+        trials=len(latencies),
+        rule=rule,
+        threshold=found.threshold,
+        observed=found.observed,
+        refusals=(found.refusal,) if found.refusal else (),
+        evidence=found.evidence,
+        statement=found.statement,
+    )
+
+
+class _Decided(NamedTuple):
+    """What a rule says of a percentile."""
+
+    decision: Decision | None
+    statement: str
+    threshold: float | None
+    observed: float | None
+    refusal: Refusal | None
+    evidence: LatencyLimitDecision | OrderStatisticBound | PrecedenceThreshold | None
+
+
+def _decide_limit(
+    plan: LatencyPlan,
+    latencies: Sequence[float],
+    rule: Rule,
+    intent: Intent,
+    planned_trials: int | None,
+) -> _Decided:
+    assert plan.limit_s is not None
     result = evaluate_latency_limit(
         latencies,
-        percentile,
-        limit,
-        alpha=alpha,
+        plan.level,
+        plan.limit_s,
+        alpha=plan.alpha,
         intent=intent.value,
         planned_trials=planned_trials if rule == "exact" else None,
     )
+    seen = result.observed_percentile
     if result.refusal is not None:
         decision, statement = None, "Too few trials are planned to show this percentile."
     elif rule == "exact":
         decision = Decision(result.decision or "INCONCLUSIVE")
         needed = "no count would do" if result.y_min is None else f"{result.y_min} needed"
         statement = f"{result.within} of {result.trials} latencies within the limit, {needed}."
+    elif seen is None:
+        decision = Decision.INCONCLUSIVE
+        statement = "There is no latency to compare with the limit."
     else:
-        decision = _raw_decision(result.raw_percentile_pass)
-        seen = result.observed_percentile
-        relation = "exceeds" if decision is Decision.FAIL else "is within"
-        statement = (
-            "There is no latency to compare with the limit."
-            if seen is None
-            else f"{seen:g} {relation} the limit of {limit:g}, compared as they are."
-        )
-    return LatencyFinding(
-        constraint=constraint,
-        decision_rule=LIMIT_RULES[rule],
-        decision=decision,
-        percentile=percentile,
-        alpha=alpha,
-        trials=len(latencies),
-        rule=rule,
-        threshold=limit,
-        observed=result.observed_percentile,
-        refusals=(result.refusal,) if result.refusal else (),
-        evidence=result,
-        statement=statement,
-    )
+        decision = Decision.PASS if result.raw_percentile_pass else Decision.FAIL
+        relation = "is within" if result.raw_percentile_pass else "exceeds"
+        statement = f"{seen:g} {relation} the limit of {plan.limit_s:g}, compared as they are."
+    return _Decided(decision, statement, plan.limit_s, seen, result.refusal, result)
 
 
-def decide_latency_baseline(
-    constraint: str,
+def _decide_baseline(
+    plan: LatencyPlan,
     latencies: Sequence[float],
-    baseline_latencies: Sequence[float],
-    percentile: float,
-    *,
-    alpha: float = 0.05,
-    rule: Rule = "wilson",
-    intent: Intent = Intent.VERIFICATION,
-    run_sizes: tuple[int, int] | None = None,
-) -> LatencyFinding:
-    """Decide whether a percentile has degraded from the baseline's.
-
-    INCONCLUSIVE where the test has too few latencies for its percentile to be more than an
-    extreme, and where the baseline has too few for any threshold to exist.
-
-    Args:
-        constraint: The constraint's name.
-        latencies: Of the test's successful trials.
-        baseline_latencies: Of the baseline's.
-        percentile: 0.5, 0.9, 0.95 or 0.99.
-        alpha: The false-alarm level (exact), or 1 minus the bound's confidence (wilson).
-        rule: The rule set.
-        intent: Under smoke a degenerate percentile is decided, as an indication only.
-        run_sizes: All trials of the baseline run and of the planned test, successful or not.
-    """
-    design = _baseline_design(
-        len(latencies), baseline_latencies, percentile, alpha=alpha, rule=rule, run_sizes=run_sizes
-    )
+    rule: Rule,
+    intent: Intent,
+    planned_trials: int | None,
+) -> _Decided:
+    design = _baseline_design(plan, len(latencies), rule, planned_trials)
     threshold, refusal = _threshold(design)
-    gate = nondegeneracy_decision(len(latencies), percentile, intent=intent.value)
-    observed = nearest_rank_percentile(latencies, percentile) if latencies else None
+    gate = nondegeneracy_decision(len(latencies), plan.level, intent=intent.value)
+    observed = nearest_rank_percentile(latencies, plan.level) if latencies else None
     decision: Decision | None
     if refusal is not None:
         decision, statement = None, "The test is planned larger than its baseline run."
@@ -143,43 +155,26 @@ def decide_latency_baseline(
         indicative = " This is indicative only." if gate.outcome == "INDICATIVE" else ""
         relation = "exceeds" if observed > threshold else "does not exceed"
         statement = f"{observed:g} {relation} the threshold of {threshold:g}.{indicative}"
-    return LatencyFinding(
-        constraint=constraint,
-        decision_rule=BASELINE_RULES[rule],
-        decision=decision,
-        percentile=percentile,
-        alpha=alpha,
-        trials=len(latencies),
-        rule=rule,
-        threshold=threshold,
-        observed=observed,
-        refusals=(refusal,) if refusal else (),
-        evidence=design,
-        statement=statement,
-    )
+    return _Decided(decision, statement, threshold, observed, refusal, design)
 
 
 def _baseline_design(
-    trials: int,
-    baseline: Sequence[float],
-    percentile: float,
-    *,
-    alpha: float,
-    rule: Rule,
-    run_sizes: tuple[int, int] | None,
+    plan: LatencyPlan, trials: int, rule: Rule, planned_trials: int | None
 ) -> OrderStatisticBound | PrecedenceThreshold | None:
+    baseline, run = plan.baseline_latencies_s, plan.baseline_run_trials
     if not baseline:  # a baseline whose every trial failed has no latency to compare with
         return None
     if rule == "wilson":
-        return order_statistic_bound(baseline, percentile, confidence=1 - alpha)
-    run, planned = run_sizes or (None, None)
+        return order_statistic_bound(baseline, plan.level, confidence=1 - plan.alpha)
+    # The sizes of the two runs are compared where both are known.
+    sizes = (None, None) if run is None or planned_trials is None else (run, planned_trials)
     return precedence_threshold(
         baseline,
         trials,
-        percentile,
-        alpha=alpha,
-        baseline_run_trials=run,
-        planned_trials=planned,
+        plan.level,
+        alpha=plan.alpha,
+        baseline_run_trials=sizes[0],
+        planned_trials=sizes[1],
     )
 
 
@@ -189,12 +184,6 @@ def _threshold(
     if isinstance(design, OrderStatisticBound):
         return design.value, None
     return (None, None) if design is None else (design.threshold, design.refusal)
-
-
-def _raw_decision(passed: bool | None) -> Decision:
-    if passed is None:
-        return Decision.INCONCLUSIVE
-    return Decision.PASS if passed else Decision.FAIL
 
 
 def plan_latency(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias, TypedDict, Unpack
 
 if TYPE_CHECKING:
-    from trialwise.procedures.sizing.sizing_plans import Plan
+    from trialwise.procedures.sizing.sizing_base import SizingPlan
 
 
 Format: TypeAlias = Literal["text", "json", "html", "svg"]
@@ -51,7 +51,7 @@ class SizingAnswer:
     (False, 'rate')
     """
 
-    plan: Plan
+    plan: SizingPlan
     """The tables, as frozen values."""
 
     @property
@@ -68,9 +68,7 @@ class SizingAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain values, fit for JSON."""
-        from trialwise.procedures.sizing.sizing_plans import plan_data
-
-        return plan_data(self.plan)
+        return self.plan.to_dict()
 
     def render(self, format_: Format, *, unicode: bool = True) -> str:
         """The answer as text, as JSON, as an HTML page, or its charts as SVG.
@@ -127,7 +125,8 @@ def plan(
             more than a thousand trials the search takes a while.
         settings: The fields of `TestSettings`.
     """
-    from trialwise.procedures.sizing import sizing_plans as sizing
+    from trialwise.procedures.sizing import sizing_questions as sizing
+    from trialwise.procedures.sizing.sequential_sizing import plan_sequential
     from trialwise.stores.designs import FileDesignCache
 
     usual = sizing.SequentialQuestion.usual_alternative(rate)
@@ -143,7 +142,7 @@ def plan(
     )
     if before_search is not None:
         before_search(sizing.resolved_max_trials(question))
-    return SizingAnswer(sizing.plan_sequential(question, cache=FileDesignCache.default()))
+    return SizingAnswer(plan_sequential(question, cache=FileDesignCache.default()))
 
 
 def plan_compliance(
@@ -161,7 +160,7 @@ def plan_compliance(
         trials: Says what this many trials would do.
         settings: The fields of `TestSettings`.
     """
-    from trialwise.procedures.sizing import sizing_plans as sizing
+    from trialwise.procedures.sizing import fixed_sizing as sizing
 
     usual = sizing.ComplianceQuestion.usual_better(rate)
     question = sizing.ComplianceQuestion(
@@ -188,7 +187,7 @@ def plan_regression(
         trials: Says what this many trials would do.
         settings: The fields of `TestSettings`.
     """
-    from trialwise.procedures.sizing import sizing_plans as sizing
+    from trialwise.procedures.sizing import regression_sizing as sizing
 
     question = sizing.RegressionQuestion(
         baseline_successes=baseline[0],
@@ -221,7 +220,7 @@ def plan_latency(
         success_rate: The share of trials that will succeed; only those have a latency.
         settings: The fields of `EstimateSettings`.
     """
-    from trialwise.procedures.sizing import sizing_plans as sizing
+    from trialwise.procedures.sizing import latency_sizing as sizing
 
     question = sizing.LatencyQuestion(
         percentiles=tuple(percentiles),
@@ -246,7 +245,7 @@ def plan_precision(
         trials: Says what this many trials would do.
         settings: The fields of `EstimateSettings`.
     """
-    from trialwise.procedures.sizing import sizing_plans as sizing
+    from trialwise.procedures.sizing import fixed_sizing as sizing
 
     question = sizing.PrecisionQuestion(
         rate=rate, margin=margin, trials=trials, **_read_settings(settings)
@@ -273,7 +272,7 @@ def plan_compare(
         two_sided: Whether to look for a difference either way.
         settings: The fields of `TestSettings`.
     """
-    from trialwise.procedures.sizing import sizing_plans as sizing
+    from trialwise.procedures.sizing import comparison_sizing as sizing
 
     question = sizing.CompareQuestion(
         rate=rate,
@@ -288,7 +287,7 @@ def plan_compare(
 
 def _read_settings(settings: EstimateSettings | TestSettings) -> dict[str, Any]:
     """The settings as the fields of a question, which holds the prices together."""
-    from trialwise.procedures.sizing.sizing_plans import Prices
+    from trialwise.procedures.sizing.trial_costs import Prices
 
     given: dict[str, Any] = {**settings}
     prices = {name: given.pop(name, None) for name in ("trial_usd", "trial_s")}

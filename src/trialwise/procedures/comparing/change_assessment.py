@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from trialwise.decimals import as_written
 from trialwise.model.claim import Claim, PopulationClaim
@@ -28,7 +29,7 @@ from trialwise.model.options import Analysis
 from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
-from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion
+from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion, Evidence
 from trialwise.procedures.comparing.trial_pairing import Pair, Pairing, pair_trials
 from trialwise.stats.confidence_sequences import anytime_p_value
 from trialwise.stats.paired import (
@@ -209,7 +210,7 @@ def _find_outcomes(name: str, pair: Pair) -> tuple[bool, bool]:
 
 def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis) -> Iterator[str]:
     summary = pairing.summary
-    if evidence.rule == "paired/anytime-bet":
+    if evidence.decision_rule == "paired/anytime-bet":
         yield (
             "A run ended before its planned size or because of what it saw, so that a test which "
             f"no stopping biases decides, on the first {summary.pairs} pairs; its interval only "
@@ -245,42 +246,6 @@ def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """A difference, what bounds it and how surprising it would be between equals."""
-
-    reference: Tally | None
-    candidate: Tally | None
-    """None where a side does not know the criterion."""
-    rule: str | None = None
-    p_value: float | None = None
-    """Two-sided; None where nothing was tested."""
-    favours_candidate: bool = False
-    """The direction of the test, which means nothing without a small p-value."""
-    pairs: PairCounts | None = None
-    inputs_won: int | None = None
-    inputs_lost: int | None = None
-    interval: Interval | None = None
-    margin_bound: float | None = None
-
-    @property
-    def difference(self) -> float | None:
-        """The candidate's rate minus the reference's."""
-        ours, theirs = self.reference, self.candidate
-        if ours is None or theirs is None or not ours.trials or not theirs.trials:
-            return None
-        # One division, so that 97 − 91 of 100 is 0.06.
-        gap = theirs.passed * ours.trials - ours.passed * theirs.trials
-        return gap / (ours.trials * theirs.trials)
-
-    @property
-    def discordant(self) -> int | None:
-        """How many units tell the two apart, where units can."""
-        if self.inputs_won is not None and self.inputs_lost is not None:
-            return self.inputs_won + self.inputs_lost
-        return None if self.pairs is None else self.pairs.discordant
-
-
 def exact_evidence(outcomes: Sequence[tuple[bool, bool]], question: ComparisonQuestion) -> Evidence:
     """The exact test of pairs (reference passed, candidate passed).
 
@@ -289,14 +254,12 @@ def exact_evidence(outcomes: Sequence[tuple[bool, bool]], question: ComparisonQu
     (0.03125, True)
     """
     pairs = _count_pairs(outcomes)
-    return Evidence(
-        reference=_tally_side(pairs, pairs.only_a),
-        candidate=_tally_side(pairs, pairs.only_b),
-        rule="paired/mcnemar-exact",
+    return _weigh_pairs(
+        pairs,
+        decision_rule="paired/mcnemar-exact",
         # McNemar's exact test is the sign test on the discordant pairs.
         p_value=sign_test(pairs.only_a, pairs.only_b).p_value,
         favours_candidate=pairs.only_b > pairs.only_a,
-        pairs=pairs,
         interval=_interval(pairs, question.confidence),
         margin_bound=_margin_bound(pairs, question),
     )
@@ -319,13 +282,11 @@ def anytime_evidence(
     above = anytime_p_value(wins, 0.5, direction="above") if wins else 1.0
     below = anytime_p_value(wins, 0.5, direction="below") if wins else 1.0
     found = _interval(pairs, question.confidence)
-    return Evidence(
-        reference=_tally_side(pairs, pairs.only_a),
-        candidate=_tally_side(pairs, pairs.only_b),
-        rule="paired/anytime-bet",
+    return _weigh_pairs(
+        pairs,
+        decision_rule="paired/anytime-bet",
         p_value=min(1.0, 2 * min(above, below)),
         favours_candidate=above < below,
-        pairs=pairs,
         interval=found.after_early_stop(),
     )
 
@@ -342,13 +303,11 @@ def input_evidence(outcomes: Sequence[tuple[bool, bool]], inputs: Sequence[str])
         net[name] += candidate - reference
     won, lost = sum(one > 0 for one in net.values()), sum(one < 0 for one in net.values())
     pairs = _count_pairs(outcomes)
-    return Evidence(
-        reference=_tally_side(pairs, pairs.only_a),
-        candidate=_tally_side(pairs, pairs.only_b),
-        rule="paired/sign-of-inputs",
+    return _weigh_pairs(
+        pairs,
+        decision_rule="paired/sign-of-inputs",
         p_value=sign_test(won, lost).p_value,
         favours_candidate=won > lost,
-        pairs=pairs,
         inputs_won=won,
         inputs_lost=lost,
     )
@@ -372,7 +331,7 @@ def unpaired_evidence(reference: Tally, candidate: Tally, question: ComparisonQu
     return Evidence(
         reference=reference,
         candidate=candidate,
-        rule="unpaired/boschloo",
+        decision_rule="unpaired/boschloo",
         p_value=min(1.0, 2 * min(degraded, improved)),
         favours_candidate=improved < degraded,
         interval=difference_interval(*ours, *theirs, confidence=question.confidence),
@@ -384,8 +343,13 @@ def _count_pairs(outcomes: Sequence[tuple[bool, bool]]) -> PairCounts:
     return pairs_from_outcomes([one for one, _ in outcomes], [other for _, other in outcomes])
 
 
-def _tally_side(pairs: PairCounts, alone: int) -> Tally:
-    return Tally(trials=pairs.pairs, passed=pairs.both + alone)
+def _weigh_pairs(pairs: PairCounts, **given: Any) -> Evidence:
+    """The evidence of pairs, with the counts of both sides."""
+    ours, theirs = (
+        Tally(trials=pairs.pairs, passed=pairs.both + alone)
+        for alone in (pairs.only_a, pairs.only_b)
+    )
+    return Evidence(reference=ours, candidate=theirs, pairs=pairs, **given)
 
 
 def _interval(pairs: PairCounts, confidence: float) -> Interval:

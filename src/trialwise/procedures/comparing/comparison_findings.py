@@ -93,16 +93,10 @@ class PairingSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonFinding:
-    """One criterion under both services."""
+class Evidence:
+    """A difference, what bounds it and how surprising it would be between equals."""
 
-    criterion: str
-    experiment: str
-    contrast: Contrast
-    decision: Decision
-    """PASS where the candidate is better, or shown to lose less than the margin; FAIL where it is
-    worse; else INCONCLUSIVE."""
-    decision_rule: str | None
+    decision_rule: str | None = None
     """The versioned name of the test, such as `paired/mcnemar-exact`; None: nothing was tested."""
     reference: Tally | None
     """What was counted of each side; None where a side does not know the criterion."""
@@ -113,15 +107,46 @@ class ComparisonFinding:
     """Inputs on which the candidate won more pairs than it lost, where inputs are the units."""
     inputs_lost: int | None = None
     p_value: float | None = None
-    """Two-sided, of this criterion alone."""
-    adjusted_p_value: float | None = None
-    """The smallest level of all criteria together at which this one is told apart."""
-    difference: float | None = None
+    """Two-sided, of this criterion alone; None where nothing was tested."""
     interval: Interval | None = None
     """Two-sided, for the difference, of this criterion alone: it describes, the test decides."""
     margin_bound: float | None = None
     """The one-sided lower bound on the difference, where a margin is given: the end of a score
     interval. Enumerated, its nominal 5 % is at most 7 % with 20 pairs and 6 % with 50 or 100."""
+    favours_candidate: bool = False
+    """The direction of the test, which means nothing without a small p-value."""
+
+    difference: float | None = None
+    """The candidate's rate minus the reference's, as the counts give it."""
+
+    def __post_init__(self) -> None:
+        ours, theirs = self.reference, self.candidate
+        if ours is None or theirs is None or not ours.trials or not theirs.trials:
+            return
+        # One division, so that 97 − 91 of 100 is 0.06.
+        gap = theirs.passed * ours.trials - ours.passed * theirs.trials
+        object.__setattr__(self, "difference", gap / (ours.trials * theirs.trials))
+
+    @property
+    def discordant(self) -> int | None:
+        """How many units tell the two apart, where units can."""
+        if self.inputs_won is not None and self.inputs_lost is not None:
+            return self.inputs_won + self.inputs_lost
+        return None if self.pairs is None else self.pairs.discordant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonFinding(Evidence):
+    """One criterion under both services."""
+
+    criterion: str
+    experiment: str
+    contrast: Contrast
+    decision: Decision
+    """PASS where the candidate is better, or shown to lose less than the margin; FAIL where it is
+    worse; else INCONCLUSIVE."""
+    adjusted_p_value: float | None = None
+    """The smallest level of all criteria together at which this one is told apart."""
     statement: str = ""
     caveats: tuple[str, ...] = ()
     advisory: tuple[str, ...] = ()

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.change_assessment import Assessed, Evidence, assess_criterion
+from trialwise.procedures.comparing.change_assessment import Assessed, assess_criterion
 from trialwise.procedures.comparing.comparison_findings import (
     ComparedSide,
     ComparisonFinding,
     ComparisonQuestion,
     ComparisonVerdict,
     Contrast,
+    Evidence,
     PairingSummary,
 )
 from trialwise.procedures.comparing.trial_pairing import Pairing, amount_differences
@@ -266,21 +268,12 @@ def conclude_criterion(
     found = assessed.evidence
     contrast = _contrast(found, adjusted, question)
     return ComparisonFinding(
+        **{field.name: getattr(found, field.name) for field in fields(found)},
         criterion=assessed.criterion,
         experiment=assessed.experiment,
         contrast=contrast,
         decision=_decision(contrast, assessed, question),
-        decision_rule=found.rule,
-        reference=found.reference,
-        candidate=found.candidate,
-        pairs=found.pairs,
-        inputs_won=found.inputs_won,
-        inputs_lost=found.inputs_lost,
-        p_value=found.p_value,
         adjusted_p_value=adjusted,
-        difference=found.difference,
-        interval=found.interval,
-        margin_bound=found.margin_bound,
         statement=_state_finding(assessed, contrast, question, fewest, labels),
         caveats=(
             *(f"Advisory: {reason}." for reason in assessed.advisory),

@@ -149,34 +149,20 @@ def _summary(
 
 def _latency(constraint: LatencyPlan, plan: Plan, trials: Sequence[Trial]) -> LatencyFinding:
     """Decide one percentile over the successful trials (companion §12.2.1)."""
-    from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
+    from trialwise.procedures.latency import decide_latency
 
     latencies = [
         trial.latency_s for trial in trials if trial.passed and trial.latency_s is not None
     ]
     planned = next(one.trials for one in plan.experiments if one.name == constraint.experiment)
-    if constraint.limit_s is not None:
-        return decide_latency_limit(
-            constraint.percentile,
-            latencies,
-            constraint.level,
-            constraint.limit_s,
-            alpha=constraint.alpha,
-            rule=plan.rule,
-            intent=plan.intent,
-            planned_trials=planned if constraint.enforced else None,
-        )
-    assert constraint.baseline_latencies_s is not None
-    run = constraint.baseline_run_trials
-    return decide_latency_baseline(
-        constraint.percentile,
+    # A limit that only advises is decided whatever the number of trials.
+    advises = constraint.limit_s is not None and not constraint.enforced
+    return decide_latency(
+        constraint,
         latencies,
-        constraint.baseline_latencies_s,
-        constraint.level,
-        alpha=constraint.alpha,
         rule=plan.rule,
         intent=plan.intent,
-        run_sizes=None if run is None else (run, planned),
+        planned_trials=None if advises else planned,
     )
 
 

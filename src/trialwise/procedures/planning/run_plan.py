@@ -227,19 +227,7 @@ def _check_claims(
         return criteria, []
     checked, refusals = [], []
     for one in criteria:
-        reasons, caveats = check_claim(
-            contract.claim,
-            inputs=len(experiment.input_ids),
-            trials=one.trials * (len(experiment.input_ids) if one.each_input else 1),
-            repetitions=experiment.repetitions,
-            weights=experiment.weights,
-            strata=experiment.strata,
-            procedure=one.procedure,
-            intent=options.intent,
-            draw=experiment.draw,
-            required_rate=one.threshold.required_rate,
-            alpha=one.alpha,
-        )
+        reasons, caveats = check_claim(contract.claim, one, experiment, options.intent)
         refusals += [f"{one.criterion}: {reason}" for reason in reasons]
         checked.append(replace(one, caveats=(*one.caveats, *caveats)))
     return checked, refusals

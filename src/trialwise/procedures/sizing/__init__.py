@@ -1,7 +1,7 @@
 """How many trials a question needs, and what they cost, as frozen tables.
 
-sizing_plans          one function for each question
-sizing_questions      the questions, with what was asked for
+sizing_base           what all questions and answers have in common
+sizing_questions      the question of a sequential plan
 sequential_sizing     a required rate, decided early
 fixed_sizing          a required rate, or an interval of a width, by a fixed number
 regression_sizing     a drop from a baseline

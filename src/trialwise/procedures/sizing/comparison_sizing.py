@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from functools import cache as remembered
 from typing import Literal
 
-from trialwise.decimals import as_written, complement
+from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
+from trialwise.procedures.sizing.sizing_base import PowerQuestion, SizingPlan
 from trialwise.stats.binomial import binomial_tail
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.normal import normal_quantile, upper_z
 from trialwise.stats.paired import minimum_discordant
 from trialwise.stats.regression_cutoffs import design_power, likely_counts
-from trialwise.validation import require_count, require_open_rate
+from trialwise.validation import require_count, require_given, require_open_rate
 
 #: Beyond this many pairs a test suite is not the instrument.
 MOST_PAIRS = 50_000
@@ -31,7 +31,7 @@ Discordance = Literal["least", "halfway", "independent", "assumed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompareQuestion:
+class CompareQuestion(PowerQuestion):
     """How many inputs show that B is worse than A by so much?"""
 
     rate: float
@@ -40,34 +40,24 @@ class CompareQuestion:
     """How far B lies below it."""
     discordance: float | None = None
     """P(exactly one of the two passes on an input), where it can be said."""
-    confidence: float = 0.95
-    power: float = 0.80
     two_sided: bool = False
     pairs: int | None = None
-    prices: Prices = NO_PRICES
 
     def __post_init__(self) -> None:
+        PowerQuestion.__post_init__(self)
         require_open_rate("rate", self.rate)
         require_open_rate("drop", self.drop)
         if self.drop >= self.rate:
             raise InvalidArgument("drop", self.drop, f"lie below the rate of A ({self.rate:g})")
-        require_open_rate("confidence", self.confidence)
-        require_open_rate("power", self.power)
         low, high = self.possible_discordance
         if self.discordance is not None:
             require_open_rate("discordance", self.discordance)
             if not low <= self.discordance <= high:
                 allowed = f"lie between the drop ({low:g}) and what the rates allow ({high:g})"
                 raise InvalidArgument("discordance", self.discordance, allowed)
-        if self.pairs is not None:
-            require_count("pairs", self.pairs, minimum=1)
-            if self.pairs > MOST_PAIRS:
-                raise InvalidArgument("pairs", self.pairs, f"be at most {MOST_PAIRS}")
-
-    @property
-    def alpha(self) -> float:
-        """1 − confidence, in decimals."""
-        return complement(self.confidence)
+        require_given(self, "pairs", require_count, minimum=1)
+        if (self.pairs or 0) > MOST_PAIRS:
+            raise InvalidArgument("pairs", self.pairs, f"be at most {MOST_PAIRS}")
 
     @property
     def level(self) -> float:
@@ -135,8 +125,10 @@ class ComparePoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComparePlan:
+class ComparePlan(SizingPlan):
     """The sizes of an A/B comparison."""
+
+    form = "compare"
 
     question: CompareQuestion
     minimum_discordant: int

@@ -10,9 +10,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from trialwise.decimals import as_written, complement
+from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices, even_rates
+from trialwise.procedures.sizing.sizing_base import (
+    CURVE_POINTS,
+    PowerQuestion,
+    SizingPlan,
+    SizingQuestion,
+)
+from trialwise.procedures.sizing.trial_costs import even_rates
 from trialwise.stats.compliance_cutoffs import (
     ComplianceCutoff,
     check_required_rate,
@@ -28,9 +34,8 @@ from trialwise.stats.rate_sizing import (
 )
 from trialwise.stats.regression_cutoffs import likely_counts
 from trialwise.stats.result_types import RULES, Interval, Refusal, Rule, Undefined
-from trialwise.validation import require_count, require_open_rate
+from trialwise.validation import require_count, require_given, require_open_rate
 
-CURVE_POINTS = 61
 #: An exact interval takes a tenth of a millisecond, and sizing by it takes thousands.
 LARGEST_EXACT_PRECISION = 20_000
 #: A margin that takes more trials than this is not one for a test suite.
@@ -48,33 +53,23 @@ _INTERVALS: dict[IntervalMethod, Callable[..., Interval]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ComplianceQuestion:
+class ComplianceQuestion(PowerQuestion):
     """How many trials show a required rate, if the service is better than it must be?"""
 
     required_rate: float
     better_rate: float
     """The true rate at which a PASS is wanted with the stated power."""
-    confidence: float = 0.95
-    power: float = 0.80
     trials: int | None = None
     """A number of trials to look at besides."""
-    prices: Prices = NO_PRICES
 
     def __post_init__(self) -> None:
+        PowerQuestion.__post_init__(self)
         check_required_rate(self.required_rate)
         require_open_rate("better_rate", self.better_rate)
         if self.better_rate <= self.required_rate:
             allowed = f"lie above the required rate ({self.required_rate:g})"
             raise InvalidArgument("better_rate", self.better_rate, allowed)
-        require_open_rate("confidence", self.confidence)
-        require_open_rate("power", self.power)
-        if self.trials is not None:
-            require_count("trials", self.trials, minimum=1)
-
-    @property
-    def alpha(self) -> float:
-        """1 − confidence, in decimals."""
-        return complement(self.confidence)
+        require_given(self, "trials", require_count, minimum=1)
 
     @classmethod
     def usual_better(cls, required_rate: float) -> float:
@@ -113,8 +108,10 @@ class CompliancePoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompliancePlan:
+class CompliancePlan(SizingPlan):
     """The sizes of a compliance run in both rule sets."""
+
+    form = "compliance"
 
     question: ComplianceQuestion
     sizes: tuple[RuleSize, ...]
@@ -204,28 +201,25 @@ def _compliance_curve(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrecisionQuestion:
+class PrecisionQuestion(SizingQuestion):
     """How many trials estimate a rate to within a margin?"""
 
     rate: float
     """The rate to expect."""
     margin: float
     """Half the width that the interval is to have on average."""
-    confidence: float = 0.95
     trials: int | None = None
-    prices: Prices = NO_PRICES
 
     def __post_init__(self) -> None:
+        SizingQuestion.__post_init__(self)
         require_open_rate("rate", self.rate)
         require_open_rate("margin", self.margin)
         if self.margin >= 0.5:
             raise InvalidArgument("margin", self.margin, "lie below 0.5, half the whole range")
-        require_open_rate("confidence", self.confidence)
         if self.normal_trials > LARGEST_PRECISION:
             allowed = f"be larger: it takes {self.normal_trials} trials, over {LARGEST_PRECISION}"
             raise InvalidArgument("margin", self.margin, allowed)
-        if self.trials is not None:
-            require_count("trials", self.trials, minimum=1)
+        require_given(self, "trials", require_count, minimum=1)
 
     @property
     def normal_trials(self) -> int:
@@ -254,8 +248,10 @@ class PrecisionPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrecisionPlan:
+class PrecisionPlan(SizingPlan):
     """The sizes that estimate a rate to within a margin."""
+
+    form = "precision"
 
     question: PrecisionQuestion
     normal: PrecisionRow

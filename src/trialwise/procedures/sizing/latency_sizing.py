@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trialwise.decimals import complement, floor_product
+from trialwise.decimals import floor_product
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
+from trialwise.procedures.sizing.sizing_base import CURVE_POINTS, SizingPlan, SizingQuestion
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff
 from trialwise.stats.latency_baseline import (
     ExceedanceCutoff,
@@ -30,14 +30,13 @@ from trialwise.stats.latency_planning import (
     precedence_planning,
 )
 from trialwise.stats.result_types import Undefined
-from trialwise.validation import require_count, require_open_rate, require_positive, require_rate
+from trialwise.validation import require_count, require_given, require_positive, require_rate
 
-CURVE_POINTS = 61
 LARGEST_BASELINE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LatencyQuestion:
+class LatencyQuestion(SizingQuestion):
     """What do these percentiles take, against a baseline, an explicit limit, or neither?"""
 
     percentiles: tuple[float, ...] = (0.95,)
@@ -51,30 +50,20 @@ class LatencyQuestion:
     """That limit, where it is known already; the plan does not depend on it."""
     success_rate: float = 1.0
     """The share of trials expected to succeed; only those have a latency."""
-    confidence: float = 0.95
-    prices: Prices = NO_PRICES
 
     def __post_init__(self) -> None:
+        SizingQuestion.__post_init__(self)
         for level in self.percentiles:
             if level not in SUPPORTED_PERCENTILES:
                 allowed = f"be one of {', '.join(f'{p:g}' for p in SUPPORTED_PERCENTILES)}"
                 raise InvalidArgument("percentiles", level, allowed)
-        for name in ("baseline_trials", "trials"):
-            if getattr(self, name) is not None:
-                require_count(name, getattr(self, name), minimum=1)
+        require_given(self, "baseline_trials trials", require_count, minimum=1)
         if (self.baseline_trials or 0) > LARGEST_BASELINE:
             allowed = f"be at most {LARGEST_BASELINE}"
             raise InvalidArgument("baseline_trials", self.baseline_trials, allowed)
-        if self.limit_s is not None:
-            require_positive("limit_s", self.limit_s)
+        require_given(self, "limit_s", require_positive)
         if not require_rate("success_rate", self.success_rate):
             raise InvalidArgument("success_rate", self.success_rate, "lie above 0")
-        require_open_rate("confidence", self.confidence)
-
-    @property
-    def alpha(self) -> float:
-        """1 − confidence, in decimals."""
-        return complement(self.confidence)
 
     @property
     def expected_trials(self) -> int | None:
@@ -123,8 +112,10 @@ class LatencyPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LatencyPlan:
+class LatencyPlan(SizingPlan):
     """What each percentile takes."""
+
+    form = "latency"
 
     question: LatencyQuestion
     rows: tuple[LatencyRow, ...]
@@ -148,7 +139,6 @@ def _row(question: LatencyQuestion, level: float) -> LatencyRow:
     existence = existence_minimum(level, confidence=question.confidence)
     baseline, planned = question.baseline_trials, question.trials
     expected = question.expected_trials
-    both = baseline is not None and planned is not None and bool(expected)
     return LatencyRow(
         percentile=level,
         emission_minimum=emission,
@@ -158,7 +148,7 @@ def _row(question: LatencyQuestion, level: float) -> LatencyRow:
         baseline=None if baseline is None else _baseline_rank(question, level, baseline),
         precedence=(
             precedence_existence(baseline, expected, level, alpha=question.alpha)
-            if both and baseline is not None and expected is not None
+            if baseline is not None and expected
             else None
         ),
         precedence_plan=(

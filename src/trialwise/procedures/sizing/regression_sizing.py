@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trialwise.decimals import as_written, complement
+from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.procedures.sizing.comparison_sizing import UnpairedSize, unpaired_size
-from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices, even_rates
+from trialwise.procedures.sizing.sizing_base import CURVE_POINTS, PowerQuestion, SizingPlan
+from trialwise.procedures.sizing.trial_costs import even_rates
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.result_types import Refusal, Undefined
 from trialwise.stats.risk_sizing import (
@@ -21,9 +22,8 @@ from trialwise.stats.risk_sizing import (
     floor_required_trials,
     resolved_required_trials,
 )
-from trialwise.validation import require_count, require_open_rate, require_successes
+from trialwise.validation import require_count, require_given, require_open_rate, require_successes
 
-CURVE_POINTS = 61
 #: Every size up to the baseline's is looked at, so that one this large takes seconds.
 LARGEST_BASELINE = 100_000
 #: Sizes that people ask about, shown as far as they make sense for the baseline.
@@ -31,19 +31,17 @@ USUAL_TRIALS = (50, 100, 200, 500, 1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionQuestion:
+class RegressionQuestion(PowerQuestion):
     """How many trials show a drop from this baseline?"""
 
     baseline_successes: int
     baseline_trials: int
     drop: float = 0.05
     """The fall in the rate that is to be seen."""
-    confidence: float = 0.95
-    power: float = 0.80
     trials: int | None = None
-    prices: Prices = NO_PRICES
 
     def __post_init__(self) -> None:
+        PowerQuestion.__post_init__(self)
         names = ("baseline_successes", "baseline_trials")
         require_successes(self.baseline_successes, self.baseline_trials, names=names)
         if self.baseline_trials > LARGEST_BASELINE:
@@ -53,15 +51,7 @@ class RegressionQuestion:
         if self.baseline_successes and self.alternative_rate < 0:
             allowed = f"be at most the baseline's rate ({self.baseline_rate:g})"
             raise InvalidArgument("drop", self.drop, allowed)
-        require_open_rate("confidence", self.confidence)
-        require_open_rate("power", self.power)
-        if self.trials is not None:
-            require_count("trials", self.trials, minimum=1)
-
-    @property
-    def alpha(self) -> float:
-        """1 − confidence, in decimals."""
-        return complement(self.confidence)
+        require_given(self, "trials", require_count, minimum=1)
 
     @property
     def baseline_rate(self) -> float:
@@ -99,8 +89,10 @@ class RegressionPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionPlan:
+class RegressionPlan(SizingPlan):
     """The sizes of a regression run in both rule sets."""
+
+    form = "regression"
 
     question: RegressionQuestion
     exact: Sizing

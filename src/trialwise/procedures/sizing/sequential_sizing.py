@@ -13,6 +13,7 @@ from functools import cache as remembered
 from typing import Literal
 
 from trialwise.decimals import as_written
+from trialwise.procedures.sizing.sizing_base import CURVE_POINTS, SizingPlan
 from trialwise.procedures.sizing.sizing_questions import SequentialQuestion, resolved_max_trials
 from trialwise.procedures.sizing.trial_costs import (
     Spread,
@@ -37,7 +38,7 @@ LARGEST_EXACT_BOUND = 400
 #: Above this many trials only whole rounds are counted, whose cost needs no policy state by state.
 LONGEST_SPARING = 2_000
 #: Points of a curve: a divisor of the steps puts both rates of a claim on the usual grid.
-CURVE_POINTS, LONG_CURVE_POINTS = 61, 31
+LONG_CURVE_POINTS = 31
 #: An open end counts as much here as in the search for the optimal design.
 INCONCLUSIVE_COST = 100.0
 
@@ -135,8 +136,10 @@ class LowerBound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SequentialPlan:
+class SequentialPlan(SizingPlan):
     """The table a person needs to choose a sequential design."""
+
+    form = "rate"
 
     question: SequentialQuestion
     max_trials: int

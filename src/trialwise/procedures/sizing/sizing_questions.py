@@ -7,11 +7,11 @@ from enum import StrEnum
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
-from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
+from trialwise.procedures.sizing.sizing_base import PowerQuestion
 from trialwise.stats.compliance_cutoffs import check_required_rate
 from trialwise.stats.sequential.bound import fixed_size
 from trialwise.stats.sequential.hypotheses import default_alternative
-from trialwise.validation import require_choice, require_count, require_open_rate
+from trialwise.validation import require_choice, require_count, require_given, require_open_rate
 
 #: The longest design planned for: a search takes seconds at a thousand trials, a minute here.
 LONGEST = 20_000
@@ -25,43 +25,38 @@ class Correction(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SequentialQuestion:
-    """What is asked: tell a good rate from a bad one, at a confidence and a power."""
+class SequentialQuestion(PowerQuestion):
+    """What is asked: tell a good rate from a bad one, at a confidence and a power.
+
+    The confidence is 1 − P(FAIL) at the required rate, over all criteria together if corrected; the
+    power is 1 − P(PASS) at the alternative.
+    """
 
     required_rate: float
     """The good rate: FAIL is to be rare here and above."""
     alternative_rate: float
     """The bad rate: PASS is to be rare here and below."""
-    confidence: float = 0.95
-    """1 − P(FAIL) at the required rate, over all criteria together if corrected."""
-    power: float = 0.80
-    """1 − P(PASS) at the alternative."""
     max_trials: int | None = None
     batch: int = 1
     """Results are judged every so many trials."""
     criteria: int = 1
     correction: Correction = Correction.NONE
     concurrency: int = 1
-    prices: Prices = NO_PRICES
 
     def __post_init__(self) -> None:
+        PowerQuestion.__post_init__(self)
         check_required_rate(self.required_rate)
         require_open_rate("alternative_rate", self.alternative_rate)
         if self.alternative_rate >= self.required_rate:
             allowed = f"lie below the required rate ({self.required_rate:g})"
             raise InvalidArgument("alternative_rate", self.alternative_rate, allowed)
-        require_open_rate("confidence", self.confidence)
-        require_open_rate("power", self.power)
         if self.family_alpha + self.beta >= 1:
             allowed = f"be above 1 - confidence ({self.family_alpha:g})"
             raise InvalidArgument("power", self.power, allowed)
-        for name in ("batch", "criteria", "concurrency"):
-            require_count(name, getattr(self, name), minimum=1)
+        require_given(self, "batch criteria concurrency max_trials", require_count, minimum=1)
         require_choice("correction", self.correction, tuple(Correction))
-        if self.max_trials is not None:
-            require_count("max_trials", self.max_trials, minimum=1)
-            if self.max_trials > LONGEST:
-                raise InvalidArgument("max_trials", self.max_trials, f"be at most {LONGEST}")
+        if (self.max_trials or 0) > LONGEST:
+            raise InvalidArgument("max_trials", self.max_trials, f"be at most {LONGEST}")
 
     @property
     def family_alpha(self) -> float:

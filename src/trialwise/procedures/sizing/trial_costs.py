@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from trialwise.validation import require_positive
+from trialwise.validation import require_given, require_positive
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -31,10 +31,7 @@ class Prices:
     trial_s: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("trial_usd", "trial_s"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, require_positive(name, value))
+        require_given(self, "trial_usd trial_s", require_positive)
 
 
 #: Nothing is known of what a trial costs.

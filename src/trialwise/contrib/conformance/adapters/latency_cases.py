@@ -7,8 +7,9 @@ from typing import Any
 from trialwise.contrib.conformance.adapters.rate_cases import level
 from trialwise.contrib.conformance.adapters.sizing_cases import unknown_approach
 from trialwise.contrib.conformance.reference_cases import Case
+from trialwise.model.plan import LatencyPlan
 from trialwise.model.verdict import Intent
-from trialwise.procedures.latency import decide_latency_limit
+from trialwise.procedures.latency import decide_latency
 from trialwise.stats.latency_baseline import (
     order_statistic_bound,
     precedence_existence,
@@ -135,12 +136,15 @@ def precedence_rule(case: Case) -> dict[str, Any]:
 
 def latency_compliance_decision(case: Case) -> dict[str, Any]:
     inputs = case.inputs
-    finding = decide_latency_limit(
-        case.name,
-        sequence(inputs["latencies"]),
-        inputs["percentile"],
-        inputs["threshold_ms"],
+    plan = LatencyPlan(
+        percentile=case.name,
+        level=inputs["percentile"],
         alpha=level(inputs),
+        limit_s=inputs["threshold_ms"],
+    )
+    finding = decide_latency(
+        plan,
+        sequence(inputs["latencies"]),
         rule="exact",
         intent=Intent(inputs["intent"]),
         planned_trials=inputs["planned_samples"],

@@ -10,7 +10,7 @@ from trialwise.contrib.conformance.adapters.latency_cases import sequence
 from trialwise.contrib.conformance.adapters.rate_cases import level
 from trialwise.contrib.conformance.field_comparison import Difference
 from trialwise.contrib.conformance.reference_cases import Case
-from trialwise.model.plan import CriterionPlan
+from trialwise.model.plan import CriterionPlan, LatencyPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import (
     Caution,
@@ -23,7 +23,7 @@ from trialwise.model.verdict import (
 )
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose
-from trialwise.procedures.latency import decide_latency_baseline, decide_latency_limit
+from trialwise.procedures.latency import decide_latency
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.registry import procedure_of
 from trialwise.procedures.regression import decide_regression
@@ -206,27 +206,15 @@ def _functional(entry: Mapping[str, Any]) -> Finding:
 def _constraint(entry: Mapping[str, Any], rule: Rule) -> tuple[LatencyFinding, dict[str, Any]]:
     latencies = sequence(entry["latencies"])
     intent = Intent(entry.get("intent", "VERIFICATION"))
-    name, percentile, alpha = entry["constraint_id"], entry["percentile"], entry["alpha"]
-    if entry["source"] == "explicit":
-        finding = decide_latency_limit(
-            name,
-            latencies,
-            percentile,
-            entry["threshold_ms"],
-            alpha=alpha,
-            rule=rule,
-            intent=intent,
-        )
-    else:
-        finding = decide_latency_baseline(
-            name,
-            latencies,
-            sequence(entry["baseline_latencies"]),
-            percentile,
-            alpha=alpha,
-            rule=rule,
-            intent=intent,
-        )
+    name, explicit = entry["constraint_id"], entry["source"] == "explicit"
+    plan = LatencyPlan(
+        percentile=name,
+        level=entry["percentile"],
+        alpha=entry["alpha"],
+        limit_s=entry["threshold_ms"] if explicit else None,
+        baseline_latencies_s=None if explicit else tuple(sequence(entry["baseline_latencies"])),
+    )
+    finding = decide_latency(plan, latencies, rule=rule, intent=intent)
     row = {
         "constraint_id": name,
         "source": entry["source"],
