@@ -14,11 +14,14 @@ from trialwise.stats.finite import (
     exact_corpus_rate,
     finite_corpus_cutoff,
     finite_corpus_interval,
-    finite_corpus_minimum_trials,
 )
 from trialwise.stats.rate_intervals import clopper_pearson
 from trialwise.stats.result_types import Undefined
-from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_cdf, hypergeometric_tail
+from trialwise.stats.toolbox.hypergeometric_law import (
+    finite_corpus_minimum_trials,
+    hypergeometric_cdf,
+    hypergeometric_tail,
+)
 
 
 def pmf(j: int, n: int, M: int, N: int) -> Fraction:

@@ -17,14 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats.toolbox.stability_across_runs import agent_stability, agent_stability_across
 from trialwise.stats.trace_stability import (
     DEFAULT_GATE,
     DEFAULT_MINIMUM,
     StabilityFloors,
     StabilityGate,
     StabilityReport,
-    agent_stability,
-    agent_stability_across,
     drift_flags,
 )
 

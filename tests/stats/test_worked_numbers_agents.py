@@ -42,10 +42,9 @@ from trialwise.stats.skill_scores import (
     skill_score,
     stimulus_score,
 )
+from trialwise.stats.toolbox.stability_across_runs import agent_stability, agent_stability_across
 from trialwise.stats.trace_stability import (
     StabilityReport,
-    agent_stability,
-    agent_stability_across,
     drift_flags,
 )
 

@@ -15,7 +15,7 @@ from trialwise.model import trace as limits
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trace import MAX_ARGS, ToolCall, Trace, Turn
 from trialwise.services.replay import decode_reply, encode_reply
-from trialwise.stats.trace_stability import agent_stability
+from trialwise.stats.toolbox.stability_across_runs import agent_stability
 
 #: The envelope that the stability report shows.
 DOCUMENTED = {

@@ -50,7 +50,7 @@ _MODULES = {
     ),
     "finite": (
         "ExactCorpusRate FiniteCorpusCutoff FiniteCorpusInterval exact_corpus_rate "
-        "finite_corpus_cutoff finite_corpus_interval finite_corpus_minimum_trials"
+        "finite_corpus_cutoff finite_corpus_interval"
     ),
     "fisher": "fisher_one_sided",
     "guardrail_bounds": (
@@ -107,8 +107,8 @@ _MODULES = {
     ),
     "trace_shape": "TraceShape",
     "trace_stability": (
-        "DEFAULT_GATE DEFAULT_MINIMUM StabilityAcrossRuns StabilityFloors StabilityGate "
-        "StabilityReport agent_stability agent_stability_across drift_flags stability_of_shape"
+        "DEFAULT_GATE DEFAULT_MINIMUM StabilityFloors StabilityGate StabilityReport drift_flags "
+        "stability_of_shape"
     ),
     "unconditional": "BoschlooTest boschloo",
 }

@@ -44,7 +44,6 @@ from trialwise.stats.finite import FiniteCorpusInterval as FiniteCorpusInterval
 from trialwise.stats.finite import exact_corpus_rate as exact_corpus_rate
 from trialwise.stats.finite import finite_corpus_cutoff as finite_corpus_cutoff
 from trialwise.stats.finite import finite_corpus_interval as finite_corpus_interval
-from trialwise.stats.finite import finite_corpus_minimum_trials as finite_corpus_minimum_trials
 from trialwise.stats.fisher import fisher_one_sided as fisher_one_sided
 from trialwise.stats.guardrail_bounds import ChallengeStratum as ChallengeStratum
 from trialwise.stats.guardrail_bounds import GuardrailBound as GuardrailBound
@@ -229,6 +228,9 @@ from trialwise.stats.toolbox.group_sequential import (
 )
 from trialwise.stats.toolbox.group_sequential import peeking_error as peeking_error
 from trialwise.stats.toolbox.group_sequential import spend as spend
+from trialwise.stats.toolbox.hypergeometric_law import (
+    finite_corpus_minimum_trials as finite_corpus_minimum_trials,
+)
 from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_cdf as hypergeometric_cdf
 from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_tail as hypergeometric_tail
 from trialwise.stats.toolbox.implied_levels import ImpliedLevel as ImpliedLevel
@@ -275,6 +277,11 @@ from trialwise.stats.toolbox.running_intervals import (
 from trialwise.stats.toolbox.shewhart import ShewhartChart as ShewhartChart
 from trialwise.stats.toolbox.shewhart import ShewhartDesign as ShewhartDesign
 from trialwise.stats.toolbox.shewhart import shewhart_design as shewhart_design
+from trialwise.stats.toolbox.stability_across_runs import StabilityAcrossRuns as StabilityAcrossRuns
+from trialwise.stats.toolbox.stability_across_runs import agent_stability as agent_stability
+from trialwise.stats.toolbox.stability_across_runs import (
+    agent_stability_across as agent_stability_across,
+)
 from trialwise.stats.toolbox.stopping_bias import estimate_bias as estimate_bias
 from trialwise.stats.toolbox.stopping_bias import naive_interval as naive_interval
 from trialwise.stats.toolbox.task_means import TaskMean as TaskMean
@@ -283,12 +290,9 @@ from trialwise.stats.toolbox.task_means import mean_pass_hat_k as mean_pass_hat_
 from trialwise.stats.trace_shape import TraceShape as TraceShape
 from trialwise.stats.trace_stability import DEFAULT_GATE as DEFAULT_GATE
 from trialwise.stats.trace_stability import DEFAULT_MINIMUM as DEFAULT_MINIMUM
-from trialwise.stats.trace_stability import StabilityAcrossRuns as StabilityAcrossRuns
 from trialwise.stats.trace_stability import StabilityFloors as StabilityFloors
 from trialwise.stats.trace_stability import StabilityGate as StabilityGate
 from trialwise.stats.trace_stability import StabilityReport as StabilityReport
-from trialwise.stats.trace_stability import agent_stability as agent_stability
-from trialwise.stats.trace_stability import agent_stability_across as agent_stability_across
 from trialwise.stats.trace_stability import drift_flags as drift_flags
 from trialwise.stats.trace_stability import stability_of_shape as stability_of_shape
 from trialwise.stats.unconditional import BoschlooTest as BoschlooTest

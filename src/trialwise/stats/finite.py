@@ -198,7 +198,7 @@ def finite_corpus_cutoff(
     """
     N = require_count("corpus_size", corpus_size, minimum=1)
     n = _check_part(require_count("trials", trials, minimum=1), N)
-    enough = _required_successes(required_rate, N)
+    enough = required_successes_of(required_rate, N)
     require_open_rate("alpha", alpha)
     cutoff = _cutoff(n, enough - 1, N, alpha)
     return FiniteCorpusCutoff(
@@ -214,36 +214,8 @@ def finite_corpus_cutoff(
             if cutoff is None
             else tail(cutoff, n, enough - 1, N)
         ),
-        minimum_trials=_minimum_trials(enough - 1, N, alpha),
+        minimum_trials=fewest_trials(enough - 1, N, alpha),
     )
-
-
-def finite_corpus_minimum_trials(
-    required_rate: float, corpus_size: SupportsIndex, *, alpha: float = 0.05
-) -> int:
-    """The fewest trials that can establish a required rate of a corpus, if all of them succeed.
-
-    The smallest n with ``C(M, n) / C(N, n) ≤ α``, where M is one success short of the requirement.
-    It never exceeds M + 1: so many successes meet the requirement by themselves.
-
-    Parameters
-    ----------
-    required_rate : above 0 and at most 1, read as the decimal written.
-    corpus_size : N, at least 1.
-    alpha : the largest admissible error probability, strictly between 0 and 1.
-
-    References
-    ----------
-    Companion 8.4.6 (partial evaluation of a corpus).
-
-    Examples
-    --------
-    >>> finite_corpus_minimum_trials(0.9, 100)  # 29 in an infinite population
-    23
-    """
-    N = require_count("corpus_size", corpus_size, minimum=1)
-    enough = _required_successes(required_rate, N)
-    return _minimum_trials(enough - 1, N, require_open_rate("alpha", alpha))
 
 
 def _check_part(trials: int, corpus_size: int) -> int:
@@ -252,7 +224,8 @@ def _check_part(trials: int, corpus_size: int) -> int:
     return trials
 
 
-def _required_successes(required_rate: float, corpus_size: int) -> int:
+def required_successes_of(required_rate: float, corpus_size: int) -> int:
+    """Return the fewest successes with which a corpus meets the rate, which must be above 0."""
     if require_rate("required_rate", required_rate) == 0:
         raise InvalidArgument("required_rate", required_rate, "lie above 0 and be at most 1")
     return ceil_product(required_rate, corpus_size)
@@ -274,7 +247,9 @@ def _cutoff(n: int, M: int, N: int, alpha: float) -> int | None:
     return k if k <= n else None
 
 
-def _minimum_trials(M: int, N: int, alpha: float) -> int:
+def fewest_trials(M: int, N: int, alpha: float) -> int:
+    """Return the fewest trials whose success throughout rules out M successes in the corpus."""
+
     def enough(n: int) -> bool:
         return _rejects(n, n, M, N, alpha)
 

@@ -13,12 +13,12 @@ malformed one.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.trace_shape import TraceShape, read_trace
+from trialwise.stats.trace_shape import TraceShape
 from trialwise.validation import require_choice, require_positive, require_rate
 
 #: Below half, a dimension is more degraded than stable: the floor of every sub-score and the
@@ -100,39 +100,8 @@ class StabilityGate:
 DEFAULT_GATE: Final = StabilityGate(target="stability.weakest_score", minimum=DEFAULT_MINIMUM)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StabilityAcrossRuns:
-    """How the weakest sub-score of each run behaved over at least two runs."""
-
-    score: float
-    """The mean."""
-    weakest_score: float
-    """The minimum: one bad run drives it down."""
-    variance: float
-    """The population variance, at most 0.25."""
-    runs: int
-    run_scores: tuple[float, ...]
-    """Each run's weakest sub-score, in order."""
-    excluding: tuple[str, ...]
-
-    def resolve_target(self, path: str) -> float:
-        """The number a dot-path names, for a matcher to gate; an unknown path is an error."""
-        targets = {
-            "stability.score": self.score,
-            "stability.weakest_score": self.weakest_score,
-            "stability.variance": self.variance,
-        }
-        return targets[require_choice("path", path, tuple(targets))]
-
-    def meets(self, gate: StabilityGate = DEFAULT_GATE) -> bool:
-        """Whether the gate's target is at least its minimum."""
-        return self.resolve_target(gate.target) >= gate.minimum
-
-
-def agent_stability(
-    envelope: Mapping[str, object], *, tokens_per_call: float = 2000
-) -> StabilityReport:
-    """The four sub-scores of one trace envelope; it reads anything and never raises on it.
+def stability_of_shape(shape: TraceShape, *, tokens_per_call: float = 2000) -> StabilityReport:
+    """The four sub-scores of a trace, from its counts.
 
     A trace with at most one assistant turn and at most one tool call has no progression to
     measure, and all four are 1. Otherwise, with n calls, d of them distinct:
@@ -148,33 +117,11 @@ def agent_stability(
 
     Parameters
     ----------
-    envelope : mapping
-        `{tool_calls: [{name, server, args}], conversation: {tokens: {total}, turns: [{role,
-        content}]}}`, any part of which may be missing.
-    tokens_per_call : float
-        Above 0: the tokens per distinct call from which cost_per_progress falls. An anchor, not a
-        price.
-
-    Examples
-    --------
-    >>> call = {"name": "search", "server": "docs", "args": {"q": "a"}}
-    >>> report = agent_stability({"tool_calls": [call] * 4,
-    ...                           "conversation": {"tokens": {"total": 3000}}})
-    >>> report.redundancy, round(report.cost_per_progress, 3)
-    (0.25, 0.667)
-    """
-    return stability_of_shape(read_trace(envelope), tokens_per_call=tokens_per_call)
-
-
-def stability_of_shape(shape: TraceShape, *, tokens_per_call: float = 2000) -> StabilityReport:
-    """The four sub-scores of a trace of which only the counts were kept.
-
-    Parameters
-    ----------
     shape : TraceShape
         Of one run.
     tokens_per_call : float
-        As in `agent_stability`.
+        Above 0: the tokens per distinct call from which cost_per_progress falls. An anchor, not a
+        price.
 
     Examples
     --------
@@ -200,58 +147,6 @@ def stability_of_shape(shape: TraceShape, *, tokens_per_call: float = 2000) -> S
 def is_short(shape: TraceShape) -> bool:
     """Whether a trace has no progression to measure, so that every sub-score is 1."""
     return shape.total_calls <= 1 and len(shape.assistant_lengths) <= 1
-
-
-def agent_stability_across(
-    runs: Sequence[Mapping[str, object] | StabilityReport],
-    *,
-    tokens_per_call: float = 2000,
-    excluding: Collection[str] = (),
-) -> StabilityAcrossRuns:
-    """The mean, minimum and population variance of the runs' weakest sub-scores.
-
-    Parameters
-    ----------
-    runs : sequence of envelopes or reports
-        At least two: one run has neither a variance nor a worst of many.
-    tokens_per_call : float
-        As in `agent_stability`, for the envelopes.
-    excluding : collection of str
-        Sub-scores left out of every run's weakest one.
-
-    Examples
-    --------
-    >>> steady = {"tool_calls": [], "conversation": {}}
-    >>> agent_stability_across([steady, steady]).resolve_target("stability.score")
-    1.0
-    """
-    from fractions import Fraction
-
-    allowed = "be a sequence of at least two envelopes or reports"
-    try:
-        given = tuple(runs)
-    except TypeError:
-        raise InvalidArgument("runs", runs, allowed) from None
-    if len(given) < 2 or not all(isinstance(run, Mapping | StabilityReport) for run in given):
-        raise InvalidArgument("runs", runs, allowed)
-    reports = [
-        run
-        if isinstance(run, StabilityReport)
-        else agent_stability(run, tokens_per_call=tokens_per_call)
-        for run in given
-    ]
-    scores = tuple(report.weakest_score_without(excluding) for report in reports)
-    # In rationals, so that equal runs have a variance of exactly 0 and their order cannot matter.
-    exact = [Fraction(score) for score in scores]
-    mean = sum(exact, Fraction(0)) / len(exact)
-    return StabilityAcrossRuns(
-        score=float(mean),
-        weakest_score=min(scores),
-        variance=float(sum((score - mean) ** 2 for score in exact) / len(exact)),
-        runs=len(scores),
-        run_scores=scores,
-        excluding=tuple(excluding),
-    )
 
 
 def drift_flags(report: StabilityReport, floors: StabilityFloors | None = None) -> tuple[str, ...]:

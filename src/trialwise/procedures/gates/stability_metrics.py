@@ -18,7 +18,6 @@ from trialwise.stats.result_types import Undefined
 from trialwise.stats.trace_shape import TraceShape
 from trialwise.stats.trace_stability import (
     StabilityReport,
-    agent_stability_across,
     drift_flags,
     is_short,
     stability_of_shape,
@@ -71,11 +70,10 @@ def _targets(
     weakest = min(min(mine) for mine in scores)
     spread = Measured(_SINGLE, _SINGLE)
     if fewest > 1:
+        from statistics import pvariance
+
         # In rationals, so that equal runs have a variance of exactly 0.
-        variances = [
-            agent_stability_across(mine, excluding=gate.exclude).variance for mine in reports
-        ]
-        variance = mean_of(variances)
+        variance = mean_of([pvariance(mine) for mine in scores])
         within = variance_interval(scores, confidence=confidence, reach=reach)
         spread = Measured(variance, within)
     return {

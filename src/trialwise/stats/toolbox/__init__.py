@@ -41,6 +41,7 @@ Repeated inputs and many tasks:
 - `cluster_resampling`: an interval by resampling inputs
 - `beta_binomial`: a model of rates that differ from input to input
 - `task_means`: pass@k and pass^k over many tasks
+- `stability_across_runs`: the stability of an agent over traces that another tool recorded
 
 Distributions and intervals:
 
@@ -81,7 +82,9 @@ MODULES = {
         "GroupSequentialDesign LookCharacteristic PeekingError group_sequential_boundaries "
         "peeking_error spend"
     ),
-    "hypergeometric_law": "hypergeometric_cdf hypergeometric_tail",
+    "hypergeometric_law": (
+        "finite_corpus_minimum_trials hypergeometric_cdf hypergeometric_tail"
+    ),
     "implied_levels": (
         "ImpliedLevel implied_alpha_of_cutoff implied_confidence_of_observation "
         "implied_confidence_of_threshold"
@@ -103,6 +106,7 @@ MODULES = {
         "BernoulliSequence bernoulli_confidence_sequence bounded_confidence_sequence"
     ),
     "shewhart": "ShewhartChart ShewhartDesign shewhart_design",
+    "stability_across_runs": "StabilityAcrossRuns agent_stability agent_stability_across",
     "stopping_bias": "estimate_bias naive_interval",
     "task_means": "TaskMean mean_pass_at_k mean_pass_hat_k",
 }

@@ -69,6 +69,9 @@ from trialwise.stats.toolbox.group_sequential import (
 )
 from trialwise.stats.toolbox.group_sequential import peeking_error as peeking_error
 from trialwise.stats.toolbox.group_sequential import spend as spend
+from trialwise.stats.toolbox.hypergeometric_law import (
+    finite_corpus_minimum_trials as finite_corpus_minimum_trials,
+)
 from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_cdf as hypergeometric_cdf
 from trialwise.stats.toolbox.hypergeometric_law import hypergeometric_tail as hypergeometric_tail
 from trialwise.stats.toolbox.implied_levels import ImpliedLevel as ImpliedLevel
@@ -115,6 +118,11 @@ from trialwise.stats.toolbox.running_intervals import (
 from trialwise.stats.toolbox.shewhart import ShewhartChart as ShewhartChart
 from trialwise.stats.toolbox.shewhart import ShewhartDesign as ShewhartDesign
 from trialwise.stats.toolbox.shewhart import shewhart_design as shewhart_design
+from trialwise.stats.toolbox.stability_across_runs import StabilityAcrossRuns as StabilityAcrossRuns
+from trialwise.stats.toolbox.stability_across_runs import agent_stability as agent_stability
+from trialwise.stats.toolbox.stability_across_runs import (
+    agent_stability_across as agent_stability_across,
+)
 from trialwise.stats.toolbox.stopping_bias import estimate_bias as estimate_bias
 from trialwise.stats.toolbox.stopping_bias import naive_interval as naive_interval
 from trialwise.stats.toolbox.task_means import TaskMean as TaskMean

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from operator import index
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
-from trialwise.validation import require_count
-
-if TYPE_CHECKING:
-    pass
+from trialwise.stats.finite import fewest_trials, required_successes_of
 from trialwise.stats.finite_hypergeometric import tail
+from trialwise.validation import require_count, require_open_rate
 
 
 def hypergeometric_tail(
@@ -68,6 +66,34 @@ def hypergeometric_cdf(
     """
     n, M, N = _check_corpus(trials, corpus_successes, corpus_size)
     return tail(n - _check_whole("k", k), n, N - M, N)
+
+
+def finite_corpus_minimum_trials(
+    required_rate: float, corpus_size: SupportsIndex, *, alpha: float = 0.05
+) -> int:
+    """The fewest trials that can establish a required rate of a corpus, if all of them succeed.
+
+    The smallest n with ``C(M, n) / C(N, n) ≤ α``, where M is one success short of the requirement.
+    It never exceeds M + 1: so many successes meet the requirement by themselves.
+
+    Parameters
+    ----------
+    required_rate : above 0 and at most 1, read as the decimal written.
+    corpus_size : N, at least 1.
+    alpha : the largest admissible error probability, strictly between 0 and 1.
+
+    References
+    ----------
+    Companion 8.4.6 (partial evaluation of a corpus).
+
+    Examples
+    --------
+    >>> finite_corpus_minimum_trials(0.9, 100)  # 29 in an infinite population
+    23
+    """
+    N = require_count("corpus_size", corpus_size, minimum=1)
+    enough = required_successes_of(required_rate, N)
+    return fewest_trials(enough - 1, N, require_open_rate("alpha", alpha))
 
 
 def _check_corpus(
