@@ -19,14 +19,13 @@ from statsmodels.stats.proportion import proportion_confint
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.paired import (
-    INTERVAL_METHODS,
-    IntervalMethod,
     PairCounts,
     minimum_discordant,
     paired_difference_interval,
     pairs_from_outcomes,
     sign_test,
 )
+from trialwise.stats.result_types import Interval
 from trialwise.stats.toolbox.mcnemar_forms import (
     ALTERNATIVES,
     METHODS,
@@ -34,7 +33,9 @@ from trialwise.stats.toolbox.mcnemar_forms import (
     Method,
     mcnemar,
 )
+from trialwise.stats.toolbox.other_paired_intervals import other_paired_interval
 
+INTERVAL_METHODS = ("tango", "newcombe", "wald")
 counts = st.integers(0, 60)
 tables = st.tuples(counts, counts, counts, counts).filter(any)
 methods = st.sampled_from(METHODS)
@@ -50,6 +51,14 @@ def mid_p(only_a: Any, only_b: Any, *, alternative: Any = "two-sided") -> float:
 
 
 CAVO = (59, 6, 16, 80)
+
+
+def interval_by(method: str, *table: int, confidence: float = 0.95) -> Interval:
+    both, only_a, only_b, neither = table
+    if method == "tango":
+        return paired_difference_interval(both, only_a, only_b, neither, confidence=confidence)
+    other: Any = method
+    return other_paired_interval(both, only_a, only_b, neither, confidence=confidence, method=other)
 
 
 def half_pmf(k: int, n: int) -> Fraction:
@@ -339,14 +348,14 @@ def test_a_known_table() -> None:
     ],
 )
 def test_intervals_reproduce_published_examples(
-    method: IntervalMethod,
+    method: str,
     table: tuple[int, int, int, int],
     confidence: float,
     low: float,
     high: float,
 ) -> None:
     """To the four decimals printed."""
-    interval = paired_difference_interval(*table, confidence=confidence, method=method)
+    interval = interval_by(method, *table, confidence=confidence)
 
     assert (round(interval.low, 4), round(interval.high, 4)) == (low, high)
 
@@ -375,7 +384,7 @@ def test_tango_inverts_the_score_test(a: int, b: int, n: int) -> None:
     low = brentq(lambda d: brute_force_score(d, a, b, n) - z, -1 + 1e-6, middle)
     high = brentq(lambda d: brute_force_score(d, a, b, n) + z, middle, 1 - 1e-6)
 
-    interval = paired_difference_interval(n - a - b, a, b, 0, method="tango")
+    interval = paired_difference_interval(n - a - b, a, b, 0)
 
     assert interval.low == pytest.approx(low, abs=1e-6)
     assert interval.high == pytest.approx(high, abs=1e-6)
@@ -418,7 +427,7 @@ def test_newcombe_is_wilson_squared_and_added(table: tuple[int, int, int, int]) 
     below = (one - low1) ** 2 - 2 * phi * (one - low1) * (high2 - two) + (high2 - two) ** 2
     above = (high1 - one) ** 2 - 2 * phi * (high1 - one) * (two - low2) + (two - low2) ** 2
 
-    low, high = paired_difference_interval(*table, method="newcombe")
+    low, high = other_paired_interval(*table, method="newcombe")
 
     assert low == pytest.approx(one - two - math.sqrt(below), abs=1e-12)
     assert high == pytest.approx(one - two + math.sqrt(above), abs=1e-12)
@@ -431,7 +440,7 @@ def test_wald_is_the_textbook_formula(table: tuple[int, int, int, int]) -> None:
     n = sum(table)
     half = norm.ppf(0.975) * math.sqrt(max(a + b - (a - b) ** 2 / n, 0)) / n
 
-    interval = paired_difference_interval(*table, method="wald")
+    interval = other_paired_interval(*table, method="wald")
 
     assert interval.low == pytest.approx((a - b) / n - half, abs=1e-7)
     assert interval.high == pytest.approx((a - b) / n + half, abs=1e-7)
@@ -440,12 +449,12 @@ def test_wald_is_the_textbook_formula(table: tuple[int, int, int, int]) -> None:
 
 @given(tables, interval_methods)
 def test_swapping_the_conditions_negates_the_interval(
-    table: tuple[int, int, int, int], method: IntervalMethod
+    table: tuple[int, int, int, int], method: str
 ) -> None:
     """B minus A is the mirror image, to the last bit for Tango."""
     both, only_a, only_b, neither = table
-    straight = paired_difference_interval(both, only_a, only_b, neither, method=method)
-    swapped = paired_difference_interval(both, only_b, only_a, neither, method=method)
+    straight = interval_by(method, both, only_a, only_b, neither)
+    swapped = interval_by(method, both, only_b, only_a, neither)
 
     if method == "tango":
         assert (swapped.low, swapped.high) == (-straight.high, -straight.low)
@@ -455,12 +464,12 @@ def test_swapping_the_conditions_negates_the_interval(
 
 @given(tables, interval_methods, st.floats(0.5, 0.98))
 def test_intervals_hold_the_estimate_and_are_nested(
-    table: tuple[int, int, int, int], method: IntervalMethod, confidence: float
+    table: tuple[int, int, int, int], method: str, confidence: float
 ) -> None:
     """More confidence, wider interval, always around the observed difference and in [−1, 1]."""
     _, a, b, _ = table
-    inner = paired_difference_interval(*table, confidence=confidence, method=method)
-    outer = paired_difference_interval(*table, confidence=confidence + 0.01, method=method)
+    inner = interval_by(method, *table, confidence=confidence)
+    outer = interval_by(method, *table, confidence=confidence + 0.01)
     observed, slack = (a - b) / sum(table), 1e-12
 
     assert outer.low <= inner.low + slack
@@ -474,8 +483,7 @@ def test_intervals_hold_the_estimate_and_are_nested(
 def test_a_clean_sweep_reaches_the_end_of_the_scale() -> None:
     """If only A ever passes, 1 is in the interval and certainty is not claimed."""
     for method in ("tango", "newcombe"):
-        chosen: Any = method
-        low, high = paired_difference_interval(0, 10, 0, 0, method=chosen)
+        low, high = interval_by(method, 0, 10, 0, 0)
         assert high == 1
         assert 0 < low < 1
 
@@ -484,7 +492,7 @@ def test_a_clean_sweep_reaches_the_end_of_the_scale() -> None:
 
 
 @cache
-def coverages(pairs: int, method: IntervalMethod) -> np.ndarray[Any, np.dtype[np.float64]]:
+def coverages(pairs: int, method: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Exact 95 % coverage at every table of positive cell probabilities in twentieths."""
     cells = np.array(
         [
@@ -500,7 +508,7 @@ def coverages(pairs: int, method: IntervalMethod) -> np.ndarray[Any, np.dtype[np
         # Only Newcombe's interval looks at the concordant pairs.
         key = (e, f, g) if method == "newcombe" else (f, g)
         if key not in ends:
-            low, high = paired_difference_interval(e, f, g, h, method=method)
+            low, high = interval_by(method, e, f, g, h)
             ends[key] = (low, high)
         rows.append(ends[key])
     limits = np.array(rows)
@@ -533,9 +541,7 @@ def coverages(pairs: int, method: IntervalMethod) -> np.ndarray[Any, np.dtype[np
         (50, "wald", 0.900, 0.940),
     ],
 )
-def test_the_documented_coverage(
-    pairs: int, method: IntervalMethod, least: float, mean: float
-) -> None:
+def test_the_documented_coverage(pairs: int, method: str, least: float, mean: float) -> None:
     """The docstring's figures, by summing multinomial probabilities over every table."""
     covered = coverages(pairs, method)
 
@@ -571,6 +577,8 @@ def test_counts_are_whole_and_not_negative(bad: Any) -> None:
         table[i] = bad
         with pytest.raises(InvalidArgument, match=f"{name} must be a whole number"):
             paired_difference_interval(*table)
+        with pytest.raises(InvalidArgument, match=f"{name} must be a whole number"):
+            other_paired_interval(*table)
 
 
 @pytest.mark.parametrize("bad", [0, 1, -0.5, 2, math.nan, None])
@@ -578,6 +586,8 @@ def test_levels_lie_strictly_between_0_and_1(bad: Any) -> None:
     """Neither a confidence nor an alpha of 0 or 1."""
     with pytest.raises(InvalidArgument, match="confidence must lie strictly"):
         paired_difference_interval(1, 1, 1, 1, confidence=bad)
+    with pytest.raises(InvalidArgument, match="confidence must lie strictly"):
+        other_paired_interval(1, 1, 1, 1, confidence=bad)
     with pytest.raises(InvalidArgument, match="alpha must lie strictly"):
         minimum_discordant(bad)
 
@@ -593,14 +603,16 @@ def test_choices_are_closed_sets() -> None:
         sign_test(1, 1, alternative=bad)
     with pytest.raises(InvalidArgument, match="alternative must be one of"):
         minimum_discordant(0.05, alternative=bad)
-    with pytest.raises(InvalidArgument, match="method must be one of 'tango'"):
-        paired_difference_interval(1, 1, 1, 1, method=bad)
+    with pytest.raises(InvalidArgument, match="method must be one of 'newcombe', 'wald'"):
+        other_paired_interval(1, 1, 1, 1, method=bad)
 
 
 def test_a_difference_needs_a_pair() -> None:
     """An empty table bounds nothing."""
     with pytest.raises(InvalidArgument, match="must count at least one pair"):
         paired_difference_interval(0, 0, 0, 0)
+    with pytest.raises(InvalidArgument, match="must count at least one pair"):
+        other_paired_interval(0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -252,6 +252,9 @@ from trialwise.stats.toolbox.nondegeneracy import NondegeneracyPlan as Nondegene
 from trialwise.stats.toolbox.nondegeneracy import nondegeneracy_planning as nondegeneracy_planning
 from trialwise.stats.toolbox.other_intervals import jeffreys as jeffreys
 from trialwise.stats.toolbox.other_intervals import wilson_lower_rate as wilson_lower_rate
+from trialwise.stats.toolbox.other_paired_intervals import (
+    other_paired_interval as other_paired_interval,
+)
 from trialwise.stats.toolbox.planned_designs import design_detectable_rate as design_detectable_rate
 from trialwise.stats.toolbox.planned_designs import design_power_at as design_power_at
 from trialwise.stats.toolbox.planned_designs import design_required_trials as design_required_trials

@@ -7,6 +7,7 @@ Comparing with a baseline:
 - `margin_tests`: show that a rate is at most a margin below the baseline's
 - `predictive`: a cutoff from the posterior of the baseline, instead of Fisher's test
 - `mcnemar_forms`: McNemar's test with its mid-p and chi-square forms, to compare with other tools
+- `other_paired_intervals`: Newcombe's and Wald's intervals, to compare with other tools
 - `fisher_decision`: decide one two-by-two table by Fisher's test, exactly at the boundary
 - `boschloo_rules`: Boschloo's unconditional test as a rule for a planned test
 - `precedence_law`: the distribution behind the latency rule and Fisher's test
@@ -93,6 +94,7 @@ MODULES = {
     "mcnemar_forms": "McNemar mcnemar",
     "nondegeneracy": "NondegeneracyPlan nondegeneracy_planning",
     "other_intervals": "jeffreys wilson_lower_rate",
+    "other_paired_intervals": "other_paired_interval",
     "planned_designs": (
         "design_detectable_rate design_power_at design_required_trials floor_detectable_rate "
         "floor_power_at resolved_power_at"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import SupportsIndex
 
+from trialwise.stats.binomial import raw_pmf
 from trialwise.validation import (
     require_count,
     require_rate,
 )
-
-if TYPE_CHECKING:
-    pass
-from trialwise.stats.binomial import raw_pmf
 
 
 def binomial_pmfs(n: SupportsIndex, p: float) -> list[float]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import SupportsIndex
 
 from trialwise.decimals import at_most
+from trialwise.stats.fisher import check_two_runs, fisher_p_value
 from trialwise.stats.precedence import exact_lower_tail
 from trialwise.validation import require_open_rate
-
-if TYPE_CHECKING:
-    pass
-from trialwise.stats.fisher import check_two_runs, fisher_p_value
 
 
 def fisher_rejects(

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-from typing import TYPE_CHECKING, SupportsIndex
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.latency_baseline import first_rank
-from trialwise.validation import require_count, require_open_rate
-
-if TYPE_CHECKING:
-    pass
-from bisect import bisect_right
-from collections.abc import Iterable
-
 from trialwise.stats.latency_percentiles import check_latencies, check_percentile, nearest_rank
 from trialwise.stats.precedence import lower_tail
+from trialwise.validation import require_count, require_open_rate
 
 
 def precedence_cdf(
