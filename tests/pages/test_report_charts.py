@@ -21,9 +21,10 @@ from trialwise.pages.design_curves import (
     find_behaviour,
     list_behaviours,
 )
+from trialwise.pages.failure_groups import TrialIndex
 from trialwise.pages.interval_strips import build_strips
 from trialwise.pages.latency_distribution import find_band, trace_steps
-from trialwise.pages.path_chart import chart_path, find_bounds, list_outcomes, list_trials
+from trialwise.pages.path_chart import chart_path, find_bounds, list_outcomes
 from trialwise.renderers.html.block_markup import render_block
 from trialwise.renderers.html.markup import Outline
 from trialwise.renderers.html.shapes import stagger_labels
@@ -150,7 +151,7 @@ def test_each_inputs_path_is_its_own() -> None:
     (finding,) = record.verdict.findings
 
     for part in finding.by_input:
-        mine = list_trials(record, part)
+        mine = list(TrialIndex(record).list_counted(part))
         assert {part.input_id} == {trial.input_id for trial in mine}
         assert part.tally.trials == len(mine)
         assert part.tally.passed == sum(list_outcomes(record, part))

@@ -145,6 +145,24 @@ def as_computed(value: float) -> str:
     return f"{value:.6f}" if value == 0 or abs(value) >= 1e-4 else f"{value:.3g}"
 
 
+def list_amounts(
+    *,
+    trials: int | None = None,
+    seconds: float | None = None,
+    tokens: int | None = None,
+    usd: float | None = None,
+) -> list[str]:
+    """Trials, time, tokens and money, as far as they are given.
+
+    >>> list_amounts(trials=20, usd=1.5)
+    ['20 trials', '$1.50']
+    """
+    parts = [] if trials is None else [as_count(trials, "trial")]
+    parts += [] if seconds is None else [as_duration(seconds)]
+    parts += [] if tokens is None else [as_count(tokens, "token")]
+    return parts if usd is None else [*parts, as_money(usd)]
+
+
 def is_within(value: float, nominal: float) -> bool:
     """Whether an error stays within its level, up to rounding in the last digits."""
     return value <= nominal + 1e-12

@@ -61,19 +61,15 @@ def list_criterion_sections(finding: Finding, verdict: Verdict) -> Iterator[Sect
         yield make_section("DIAGNOSTICS", _list_diagnostics(finding.diagnostics))
 
 
-def _describe_sampling(finding: Finding, verdict: Verdict) -> Rows:
+def _describe_sampling(finding: Finding, verdict: Verdict) -> Iterator[tuple[str, str]]:
     """Whose trials were counted, and which class of failure they may show."""
-    category = [("Category", finding.category)] if finding.category else []
-    return [*_find_sampling(finding, verdict), *category]
-
-
-def _find_sampling(finding: Finding, verdict: Verdict) -> Rows:
     for one in verdict.experiments:
         if one.name == finding.experiment:
             named = f"{one.identifier} {one.version}".strip()
             described = f", {one.description}" if one.description else ""
-            return [("Sampling", f"{named} (role: {one.role}{described})")]
-    return []
+            yield "Sampling", f"{named} (role: {one.role}{described})"
+    if finding.category:
+        yield "Category", finding.category
 
 
 def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
@@ -228,7 +224,8 @@ def _list_caveats(finding: Finding) -> Rows:
 def _list_diagnostics(found: Diagnostics) -> Rows:
     rows: Rows = []
     if found.autocorrelation is not None:
-        p = "" if found.autocorrelation_p is None else f", runs test p = {_p(found)}"
+        p_value = found.autocorrelation_p
+        p = "" if p_value is None else f", runs test p = {as_computed(p_value)}"
         rows.append(("Lag-1 autocorrelation", f"{found.autocorrelation:.3f}{p}"))
     if found.first_half_rate is not None and found.second_half_rate is not None:
         p = "" if found.drift_p is None else f", Fisher p = {as_computed(found.drift_p)}"
@@ -238,11 +235,6 @@ def _list_diagnostics(found: Diagnostics) -> Rows:
         rows.append(("Untestable share", f"{found.untestable_share:.3f}"))
     rows += [("Warning", warning) for warning in found.warnings]
     return rows or [("", "none: too few trials to look for dependence")]
-
-
-def _p(found: Diagnostics) -> str:
-    assert found.autocorrelation_p is not None
-    return as_computed(found.autocorrelation_p)
 
 
 def _list_clusters(found: ClusterEstimate) -> Rows:

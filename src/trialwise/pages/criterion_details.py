@@ -10,7 +10,6 @@ from trialwise.documents.blocks import (
     Cell,
     Columns,
     Details,
-    Items,
     Link,
     Prose,
     Section,
@@ -110,7 +109,6 @@ class _SectionBuilder:
             Columns(blocks=charts) if charts else None,
             Prose(paragraphs=(elsewhere,), tone="quiet") if elsewhere else None,
             Details(summary="Rule and evidence", blocks=evidence, is_printed=True),
-            Items(items=tuple(_list_caveats(finding)), tone="quiet"),
         ]
         return Section(
             heading=finding.criterion,
@@ -159,14 +157,6 @@ def _find_design_key(plan: CriterionPlan) -> tuple[object, ...]:
 
 def _find_rate(finding: Finding) -> float:
     return -1.0 if finding.tally.rate is None else finding.tally.rate
-
-
-def _list_caveats(finding: Finding) -> Iterator[str]:
-    """Caveats and warnings, each once; why a criterion only advises stands below its heading."""
-    found = finding.diagnostics
-    warnings = () if found is None else found.warnings
-    caveats = list(finding.qualifications)
-    yield from dict.fromkeys((*caveats, *warnings))
 
 
 REASONS = {

@@ -15,14 +15,20 @@ from trialwise.documents.blocks import (
     Table,
     build_table,
 )
-from trialwise.documents.numbers import as_count, as_duration, as_money, as_percent
+from trialwise.documents.numbers import as_count, as_percent
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
 from trialwise.pages.finding_facts import find_required, pick_interval, write_interval, write_rate
 from trialwise.pages.interval_strips import find_scale_start, make_strip
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.results import list_attention
-from trialwise.pages.suite_totals import decide_suite, pick_suite_status, require_runs, sum_spending
+from trialwise.pages.suite_totals import (
+    decide_suite,
+    list_spent,
+    pick_suite_status,
+    require_runs,
+    sum_spending,
+)
 from trialwise.pages.verdict_meaning import (
     explain_meaning,
     is_measured,
@@ -127,13 +133,10 @@ def _write_name(finding: Finding) -> Cell:
 # --- Around them ------------------------------------------------------------------------------
 
 
-def _list_spent(records: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
+def _list_spent(records: Sequence[RunRecord]) -> Iterator[tuple[str, str | None]]:
     spent = sum_spending([one.verdict for one in records])
     yield "trials", as_count(spent.trials, "trial")
-    if spent.seconds:
-        yield "time", as_duration(spent.seconds)
-    if spent.usd is not None:
-        yield "cost", as_money(spent.usd)
+    yield from [one for one in list_spent(spent) if one[0] != "tokens"]
 
 
 def _list_failures(record: RunRecord) -> Iterator[str]:

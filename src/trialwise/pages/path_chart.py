@@ -22,8 +22,8 @@ from trialwise.documents.numbers import as_count, as_observed
 from trialwise.model.options import Analysis
 from trialwise.model.plan import Limits
 from trialwise.model.run import RunRecord
-from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Finding
+from trialwise.pages.failure_groups import TrialIndex
 from trialwise.procedures.registry import procedure_of
 
 INKS: dict[Decision | None, Ink] = {
@@ -190,22 +190,12 @@ def find_bounds(limits: Limits) -> Bounds | None:
     )
 
 
-def list_trials(record: RunRecord, finding: Finding) -> list[Trial]:
-    """The trials that a finding counts, in their planned order, excused ones included."""
-    mine = [
-        trial
-        for trial in record.trials
-        if trial.experiment == finding.experiment and finding.input_id in (None, trial.input_id)
-    ]
-    mine.sort(key=lambda trial: trial.index)
-    return mine[: (finding.intent_to_treat or finding.tally).trials]
-
-
 def list_outcomes(record: RunRecord, finding: Finding) -> Sequence[bool]:
     """Whether each trial passed that the analysis counts, in their planned order."""
     leaves_out = record.plan.analysis is Analysis.PER_PROTOCOL
     skips_unjudged = leaves_out or procedure_of(finding).may_stop_early
-    found = [(trial, trial.outcome(finding.criterion)) for trial in list_trials(record, finding)]
+    counted = TrialIndex(record).list_counted(finding)
+    found = [(trial, trial.outcome(finding.criterion)) for trial in counted]
     return [
         outcome.passed
         for trial, outcome in found

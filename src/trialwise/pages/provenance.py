@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from trialwise.documents.blocks import Facts, Section
-from trialwise.documents.numbers import as_duration
-from trialwise.model.options import Budget
+from trialwise.documents.numbers import as_duration, list_amounts
 from trialwise.model.run import RunRecord
 from trialwise.pages.analysis import (
     list_caveat_sections,
     list_closing_sections,
     list_opening_sections,
 )
-from trialwise.pages.suite_totals import write_amounts
 
 
 def build_caveats(record: RunRecord) -> Section | None:
@@ -45,19 +44,13 @@ def _list_settings(record: RunRecord) -> Iterator[tuple[str, str | None]]:
     if options.timeout_s is not None:
         yield "timeout", as_duration(options.timeout_s)
     yield "retries", str(options.retries)
-    yield "budget", _write_budget(options.budget)
+    yield "budget", ", ".join(list_amounts(**asdict(options.budget))) or "none"
     yield "stops early", "yes" if options.curtail else "no"
     yield "overrides", ", ".join(options.overrides)
     if options.horizon is not None:
         yield "horizon", f"{options.horizon:,} runs"
     for name, fingerprint in plan.structure.items():
         yield f"postconditions of {name}", fingerprint
-
-
-def _write_budget(budget: Budget) -> str:
-    trials = "" if budget.trials is None else f"{budget.trials:,} trials"
-    amounts = write_amounts(budget.seconds, budget.tokens, budget.usd)
-    return ", ".join(part for part in (trials, amounts) if part) or "none"
 
 
 def build_reproducibility(record: RunRecord) -> Section:

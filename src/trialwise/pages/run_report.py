@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trialwise.documents.blocks import Document, Link, Prose, Section, Table, build_table
-from trialwise.documents.numbers import as_count, as_duration, as_level, as_money
+from trialwise.documents.numbers import as_count, as_level
 from trialwise.documents.printable import estimate_size
-from trialwise.model.evidence import Spending
 from trialwise.model.run import RunRecord
 from trialwise.pages.criterion_details import list_criteria_sections
 from trialwise.pages.failure_reasons import build_failures_section
@@ -20,6 +19,7 @@ from trialwise.pages.run_costs import build_costs_section
 from trialwise.pages.suite_totals import (
     bound_suite_errors,
     decide_suite,
+    list_spent,
     pick_suite_status,
     require_runs,
     sum_spending,
@@ -144,9 +144,7 @@ def _build_suite(records: Sequence[RunRecord], title: str) -> Document:
         facts=(
             ("contracts", f"{len(records):,}"),
             ("trials", f"{spent.trials:,}"),
-            ("time", _write_time(spent)),
-            ("cost", _write_cost(spent)),
-            ("tokens", f"{spent.tokens:,}" if spent.tokens else None),
+            *list_spent(spent),
         ),
         opening=(
             _list_contracts(records, names),
@@ -169,19 +167,11 @@ def _list_contracts(records: Sequence[RunRecord], names: Sequence[str]) -> Table
         ("verdict", make_summary_badge),
         ("meaning", explain_meaning),
         ("trials", lambda one: f"{len(one.trials):,}"),
-        ("time", lambda one: _write_time(one.verdict.spending) or "–"),
-        ("cost", lambda one: _write_cost(one.verdict.spending) or "–"),
+        ("time", lambda one: dict(list_spent(one.verdict.spending))["time"] or "–"),
+        ("cost", lambda one: dict(list_spent(one.verdict.spending))["cost"] or "–"),
         words=(0, 1, 2),
         is_headed=False,
     )
-
-
-def _write_time(spent: Spending) -> str | None:
-    return as_duration(spent.seconds) if spent.seconds else None
-
-
-def _write_cost(spent: Spending) -> str | None:
-    return None if spent.usd is None else as_money(spent.usd)
 
 
 def _pick_name(record: RunRecord) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from textwrap import wrap
 
+from trialwise.documents.numbers import list_amounts
 from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.procedures.base import Chance
 from trialwise.procedures.forecast import Forecast, forecast
@@ -93,28 +94,17 @@ def _word_chance(chance: Chance) -> str:
 
 
 def _word_cost(plan: Plan, expense: Expense | None) -> str:
-    budget = plan.options.budget
-    limits = [
-        text
-        for text in (
-            f"{budget.trials} trials" if budget.trials is not None else "",
-            f"{budget.seconds:g} s" if budget.seconds is not None else "",
-            f"{budget.tokens:,} tokens" if budget.tokens is not None else "",
-            f"${budget.usd:,.2f}" if budget.usd is not None else "",
-        )
-        if text
-    ]
+    limits = list_amounts(**asdict(plan.options.budget))
+    given = expense or Expense()
     costs = []
-    if expense is not None and expense.trial_usd is not None:
-        most = plan.max_trials * expense.trial_usd
-        costs.append(f"at most about ${most:,.2f}")
-    if expense is not None and expense.trial_s is not None:
-        most = plan.max_trials * expense.trial_s
-        costs.append(f"at most about {most:,.0f} s")
-    known = f" ({expense.known_from})" if costs and expense is not None else ""
-    cost = (
-        f"It can cost {' and '.join(costs)}{known}." if costs else "What a trial costs is unknown."
-    )
+    if given.trial_usd is not None:
+        costs.append(f"at most about ${plan.max_trials * given.trial_usd:,.2f}")
+    if given.trial_s is not None:
+        costs.append(f"at most about {plan.max_trials * given.trial_s:,.0f} s")
+    cost = "What a trial costs is unknown."
+    if costs:
+        known = f" ({given.known_from})" if expense is not None else ""
+        cost = f"It can cost {' and '.join(costs)}{known}."
     return f"{cost} Budget: {', '.join(limits)}." if limits else f"{cost} No budget is set."
 
 

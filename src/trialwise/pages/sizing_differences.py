@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.documents.blocks import Block, Document, Row, Table, build_table
-from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines
+from trialwise.documents.charts import Chart
 from trialwise.documents.numbers import as_mean_trials, as_percent, as_points, as_probability
-from trialwise.pages.sizing_words import REFUSALS, format_cost, make_prose
+from trialwise.pages.sizing_words import (
+    REFUSALS,
+    chart_chances,
+    format_cost,
+    guide_rates,
+    make_prose,
+)
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
 from trialwise.procedures.sizing.comparison_sizing import ComparePlan, PairedSize
 from trialwise.procedures.sizing.regression_sizing import RegressionPlan, RegressionRow
@@ -152,34 +158,18 @@ def _regression_notes(plan: RegressionPlan) -> Iterator[str]:
 
 
 def _regression_chart(plan: RegressionPlan, row: RegressionRow) -> Chart:
-    exact = [(point.rate, point.exact) for point in plan.curve]
-    wilson = [(point.rate, point.wilson) for point in plan.curve]
-    curves: list[tuple[str, Ink, list[tuple[float, float | None]]]] = [
-        ("exact", "one", exact),
-        ("wilson", "two", wilson),
-    ]
-    guides = (max(0.0, plan.question.alternative_rate), plan.question.baseline_rate)
-    return chart_lines(
+    curves = {
+        "exact": [(one.rate, one.exact) for one in plan.curve if one.exact is not None],
+        "wilson": [(one.rate, one.wilson) for one in plan.curve if one.wilson is not None],
+    }
+    return chart_chances(
         "P(FAIL), by true rate",
         "How often each rule signals a degradation at a given true rate.",
         "true rate",
         "P(FAIL)",
-        [
-            Line(
-                name=f"{name}, {row.trials} trials",
-                ink=ink,
-                points=tuple((rate, value) for rate, value in points if value is not None),
-            )
-            for name, ink, points in curves
-            if points[0][1] is not None
-        ],
-        guides=tuple(Guide(value=rate, label=as_percent(round(rate, 4))) for rate in guides),
-        y_unit="rate",
-        y_high=1.0,
+        [(f"{name}, {row.trials} trials", points) for name, points in curves.items() if points],
+        guides=guide_rates(max(0.0, plan.question.alternative_rate), plan.question.baseline_rate),
     )
-
-
-_INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
 
 
 _KINDS = {
@@ -272,24 +262,17 @@ def _write_discordant(size: PairedSize) -> str:
 
 
 def _compare_chart(plan: ComparePlan) -> Chart:
-    lines = [
-        Line(
-            name=_KINDS[size.kind],
-            ink=_INKS[i],
-            points=tuple((float(point.pairs), point.paired[i]) for point in plan.curve),
-        )
+    curves = [
+        (_KINDS[size.kind], [(float(point.pairs), point.paired[i]) for point in plan.curve])
         for i, size in enumerate(plan.paired)
     ]
-    apart = tuple((float(point.pairs), point.unpaired) for point in plan.curve)
-    power = plan.question.power
-    return chart_lines(
+    apart = [(float(point.pairs), point.unpaired) for point in plan.curve]
+    return chart_chances(
         "Power, by inputs",
         "How likely the drop is found, by pairs or by inputs for each variant.",
         "pairs, or inputs for each",
         "power",
-        [*lines, Line(name="separate inputs", ink="four", points=apart)],
-        guides=(Guide(value=power, label=as_percent(power), axis="y"),),
+        [*curves, ("separate inputs", apart)],
+        guides=guide_rates(plan.question.power, axis="y"),
         x_unit="count",
-        y_unit="rate",
-        y_high=1.0,
     )

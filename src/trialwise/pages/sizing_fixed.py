@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trialwise.documents.blocks import Block, Document, Row, Table, build_table
-from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines
+from trialwise.documents.charts import Chart, Guide, Line, chart_lines
 from trialwise.documents.numbers import as_percent, as_probability, is_within
-from trialwise.pages.sizing_words import REFUSALS, format_cost
+from trialwise.pages.sizing_words import REFUSALS, chart_chances, format_cost, guide_rates
 from trialwise.procedures.sizing.fixed_sizing import (
     CompliancePlan,
     PrecisionPlan,
@@ -16,8 +16,6 @@ from trialwise.procedures.sizing.fixed_sizing import (
     RuleSize,
 )
 from trialwise.stats.result_types import Undefined
-
-_INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
 
 # --- Compliance -------------------------------------------------------------------------------
 
@@ -158,23 +156,19 @@ def _compliance_notes(plan: CompliancePlan) -> Iterator[str]:
 
 
 def _compliance_chart(plan: CompliancePlan) -> Chart:
-    rates = plan.question.required_rate, plan.question.better_rate
-    return chart_lines(
+    return chart_chances(
         "P(PASS), by true rate",
         "How often each rule passes a service of a given true rate.",
         "true rate",
         "P(PASS)",
         [
-            Line(
-                name=f"{design.rule}, {design.trials} trials",
-                ink=_INKS[i],
-                points=tuple((point.rate, point.passes[i]) for point in plan.curve),
+            (
+                f"{design.rule}, {design.trials} trials",
+                [(point.rate, point.passes[i]) for point in plan.curve],
             )
             for i, design in enumerate(plan.drawn)
         ],
-        guides=tuple(Guide(value=rate, label=as_percent(rate)) for rate in rates),
-        y_unit="rate",
-        y_high=1.0,
+        guides=guide_rates(plan.question.required_rate, plan.question.better_rate),
     )
 
 

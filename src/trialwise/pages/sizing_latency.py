@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.documents.blocks import Block, Column, Document, Row, Table, build_table
-from trialwise.documents.charts import Chart, Guide, Ink, Line, chart_lines
+from trialwise.documents.charts import Chart, Guide
 from trialwise.documents.numbers import as_duration, as_percent, as_probability
-from trialwise.pages.sizing_words import format_cost
+from trialwise.pages.sizing_words import chart_chances, format_cost, guide_rates
 from trialwise.procedures.sizing.latency_sizing import LatencyPlan, LatencyQuestion, LatencyRow
 from trialwise.stats.result_types import Undefined
 
-_INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
 _SHOW_NOTE = (
     "To show: more than an extreme of the run. To bound: some observed latency lies above the true "
     "percentile in at least"
@@ -179,26 +178,22 @@ def _limit_table(plan: LatencyPlan) -> Table:
 
 
 def _latency_chart(plan: LatencyPlan) -> Chart:
-    level = plan.question.confidence
     existence = [row.existence_minimum for row in plan.rows]
-    return chart_lines(
+    return chart_chances(
         "P(some latency lies above the true percentile)",
         "How likely the largest latency of a run bounds the percentile, by trials.",
         "successful trials",
         "probability",
         [
-            Line(
-                name=_level(row.percentile),
-                ink=_INKS[i % len(_INKS)],
-                points=tuple((float(point.trials), point.bounded[i]) for point in plan.curve),
+            (
+                _level(row.percentile),
+                [(float(point.trials), point.bounded[i]) for point in plan.curve],
             )
             for i, row in enumerate(plan.rows)
         ],
         guides=(
             *(Guide(value=float(trials), label=str(trials)) for trials in existence),
-            Guide(value=level, label=as_percent(level), axis="y"),
+            *guide_rates(plan.question.confidence, axis="y"),
         ),
         x_unit="count",
-        y_unit="rate",
-        y_high=1.0,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from trialwise.documents.blocks import Block, Document, Row, Section, Table, Tone
-from trialwise.documents.charts import Chart, Guide, Ink, Line, Mark, chart_lines, chart_shares
+from trialwise.documents.charts import Chart, Ink, Line, Mark, chart_lines, chart_shares
 from trialwise.documents.numbers import (
     as_duration,
     as_duration_spread,
@@ -15,7 +15,7 @@ from trialwise.documents.numbers import (
     as_percent,
     as_probability,
 )
-from trialwise.pages.sizing_words import make_prose
+from trialwise.pages.sizing_words import guide_rates, make_prose
 from trialwise.procedures.rule_in_counts import (
     MOST_STEPS,
     describe_rule,
@@ -175,11 +175,6 @@ def _limits(plan: SequentialPlan) -> Section:
     return make_prose("What no design can beat", tuple(paragraphs))
 
 
-def _guides(question: SequentialQuestion) -> tuple[Guide, ...]:
-    rates = question.alternative_rate, question.required_rate
-    return tuple(Guide(value=rate, label=as_percent(rate)) for rate in rates)
-
-
 def _verdict_chart(plan: SequentialPlan) -> Chart:
     best = plan.recommendation
     low, high = as_percent(plan.question.alternative_rate), as_percent(plan.question.required_rate)
@@ -195,7 +190,7 @@ def _verdict_chart(plan: SequentialPlan) -> Chart:
             ("INCONCLUSIVE", "open", [point.inconclusive for point in best.curve]),
             ("FAIL", "fail", [point.fails for point in best.curve]),
         ),
-        guides=_guides(plan.question),
+        guides=guide_rates(plan.question.alternative_rate, plan.question.required_rate),
     )
 
 
@@ -224,7 +219,7 @@ def _trials_chart(plan: SequentialPlan) -> Chart:
             for bound in bounds
             if low <= bound.rate <= high
         ],
-        guides=_guides(plan.question),
+        guides=guide_rates(plan.question.alternative_rate, plan.question.required_rate),
     )
 
 

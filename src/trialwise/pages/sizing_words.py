@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Literal
+
 from trialwise.documents.blocks import Block, Details, Prose, Section
-from trialwise.documents.numbers import as_duration, as_money
+from trialwise.documents.charts import Chart, Guide, Ink, Line, Place, Unit, chart_lines
+from trialwise.documents.numbers import as_duration, as_money, as_percent
 from trialwise.procedures.sizing.trial_costs import Prices
 from trialwise.stats.result_types import Refusal
 
+_INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
 #: Why a design is refused, as the rest of a sentence.
 REFUSALS = {
     Refusal.TEST_LARGER_THAN_BASELINE: "the test is larger than its baseline",
@@ -29,6 +34,39 @@ def make_prose(
         more = Prose(paragraphs=details)
         blocks = (*blocks, Details(summary=details_heading, blocks=(more,)))
     return Section(heading=heading, blocks=blocks)
+
+
+def chart_chances(
+    heading: str,
+    summary: str,
+    x_label: str,
+    y_label: str,
+    curves: Iterable[tuple[str, Iterable[Place]]],
+    *,
+    guides: tuple[Guide, ...],
+    x_unit: Unit = "rate",
+) -> Chart:
+    """Probabilities as lines, each under its name, in the order of importance."""
+    lines = [
+        Line(name=name, ink=_INKS[k % len(_INKS)], points=tuple(points))
+        for k, (name, points) in enumerate(curves)
+    ]
+    return chart_lines(
+        heading,
+        summary,
+        x_label,
+        y_label,
+        lines,
+        guides=guides,
+        x_unit=x_unit,
+        y_unit="rate",
+        y_high=1.0,
+    )
+
+
+def guide_rates(*rates: float, axis: Literal["x", "y"] = "x") -> tuple[Guide, ...]:
+    """Rates worth a line across a chart."""
+    return tuple(Guide(value=one, label=as_percent(round(one, 4)), axis=axis) for one in rates)
 
 
 def format_cost(prices: Prices, trials: int) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from trialwise.documents.numbers import as_count, as_duration, as_money
+from trialwise.documents.numbers import as_duration, as_money, list_amounts
 from trialwise.documents.results import Status
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Spending, StopReason
@@ -143,14 +143,18 @@ def sum_spending(verdicts: Sequence[Verdict]) -> Spending:
     return Spending(**sums)
 
 
+def list_spent(spent: Spending) -> Iterator[tuple[str, str | None]]:
+    """Time, money and tokens, each without a value where there is none."""
+    yield "time", as_duration(spent.seconds) if spent.seconds else None
+    yield "cost", None if spent.usd is None else as_money(spent.usd)
+    yield "tokens", f"{spent.tokens:,}" if spent.tokens else None
+
+
 def write_amounts(
     seconds: float | None = None, tokens: int | None = 0, usd: float | None = None
 ) -> str:
     """Time, tokens and money, as far as there are any."""
-    parts = [as_duration(seconds)] if seconds else []
-    parts += [as_count(tokens, "token")] if tokens else []
-    parts += [] if usd is None else [as_money(usd)]
-    return ", ".join(parts)
+    return ", ".join(list_amounts(seconds=seconds or None, tokens=tokens or None, usd=usd))
 
 
 def write_abandoned(spent: Spending) -> str:

@@ -7,7 +7,7 @@ speaks of, what a PASS of its kind never claims, and what the run took in a few 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trialwise.documents.blocks import (
     Badge,
@@ -25,9 +25,7 @@ from trialwise.documents.blocks import (
 )
 from trialwise.documents.numbers import (
     as_count,
-    as_duration,
     as_level,
-    as_money,
     as_probability,
     is_within,
 )
@@ -35,7 +33,7 @@ from trialwise.documents.phrases import join_few
 from trialwise.model.options import Analysis
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
-from trialwise.pages.suite_totals import bound_suite_errors
+from trialwise.pages.suite_totals import bound_suite_errors, list_spent
 from trialwise.procedures.base import RuleError
 from trialwise.procedures.registry import procedure_of
 
@@ -214,7 +212,7 @@ def _drop_advisory(record: RunRecord) -> RunRecord:
 
 def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
     """The run in a few numbers."""
-    verdict, spent = record.verdict, record.verdict.spending
+    verdict = record.verdict
     decides = not is_measured(record)
     advising = [one.decision for one in verdict.findings if one.advisory]
     decisions = [one.decision for one in verdict.findings if not one.advisory]
@@ -229,9 +227,7 @@ def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
     yield "trials", f"{len(record.trials):,}"
     if verdict.experiments:
         yield "inputs", f"{sum(one.inputs for one in verdict.experiments):,}"
-    yield "time", as_duration(spent.seconds) if spent.seconds else None
-    yield "cost", None if spent.usd is None else as_money(spent.usd)
-    yield "tokens", f"{spent.tokens:,}" if spent.tokens else None
+    yield from list_spent(verdict.spending)
 
 
 def build_opening(record: RunRecord) -> Iterator[Block]:
@@ -318,33 +314,13 @@ def _list_disclaimers(record: RunRecord) -> Iterator[str]:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorRate:
-    """One way in which a rule can be wrong: how often it may be, and how often it is."""
-
-    finding: Finding
-    error: RuleError
-
-    @property
-    def criterion(self) -> str:
-        """The name of the criterion, and whether it decides each input on its own."""
-        name = self.finding.criterion
-        return f"{name}, each input" if self.finding.by_input else name
-
-    @property
-    def is_corrected(self) -> bool:
-        """Whether a rate corrected for a judge's errors decides instead of the observed one."""
-        parts = (self.finding, *self.finding.by_input)
-        return any(part.judged is not None for part in parts)
-
-
-def _list_error_rates(record: RunRecord) -> Iterator[ErrorRate]:
+def _list_error_rates(record: RunRecord) -> Iterator[tuple[Finding, RuleError]]:
     """The error rates of every criterion's rule, nominal and exact."""
     for finding in record.verdict.findings:
         if finding.alpha is not None and finding.decision is not None:
             first = finding.by_input[0] if finding.by_input else finding
             for error in procedure_of(finding).list_errors(first.design):
-                yield ErrorRate(finding=finding, error=error)
+                yield finding, error
 
 
 def _list_error_blocks(record: RunRecord) -> Iterator[Block]:
@@ -356,10 +332,10 @@ def _list_error_blocks(record: RunRecord) -> Iterator[Block]:
     table = build_table(
         heading,
         rates,
-        ("criterion", lambda one: Name(one.criterion)),
-        ("error", lambda one: one.error.event),
-        ("allowed", lambda one: as_level(one.error.allowed)),
-        ("actual", _write_exact),
+        ("criterion", lambda one: Name(one[0].criterion + ", each input" * bool(one[0].by_input))),
+        ("error", lambda one: one[1].event),
+        ("allowed", lambda one: as_level(one[1].allowed)),
+        ("actual", lambda one: _write_exact(*one)),
         words=(0, 1),
         is_headed=False,
     )
@@ -368,14 +344,14 @@ def _list_error_blocks(record: RunRecord) -> Iterator[Block]:
     yield Section(heading=heading, blocks=(table, *notes))
 
 
-def _write_exact(one: ErrorRate) -> Cell:
+def _write_exact(finding: Finding, error: RuleError) -> Cell:
     """How often a rule errs: exactly, or what is known of it where the corrected rate decides."""
-    if one.is_corrected:
+    if any(part.judged is not None for part in (finding, *finding.by_input)):
         return "no more, by the corrected rate"
-    if one.error.actual is None:
+    if error.actual is None:
         return "–"
-    exact = as_probability(one.error.actual)
-    if is_within(one.error.actual, one.error.allowed):
+    exact = as_probability(error.actual)
+    if is_within(error.actual, error.allowed):
         return exact
     return Value(text=f"{exact}, more than allowed", tone="broken")
 

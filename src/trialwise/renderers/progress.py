@@ -10,10 +10,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Protocol, TextIO
 
-from trialwise.documents.numbers import as_count, as_duration, as_money, as_observed, as_percent
+from trialwise.documents.numbers import (
+    as_count,
+    as_duration,
+    as_money,
+    as_observed,
+    as_percent,
+    list_amounts,
+)
 from trialwise.documents.phrases import STOPS
 from trialwise.documents.printable import count_cells
 from trialwise.engine.ports import Clock, SystemClock
@@ -26,7 +33,6 @@ from trialwise.engine.run_events import (
     TrialDone,
     VerdictReached,
 )
-from trialwise.model.options import Budget
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Intent
 from trialwise.procedures.registry import procedure_of
@@ -278,7 +284,8 @@ def _opening(event: RunStarted) -> Iterator[str]:
     plan = event.plan
     inputs = sum(len(one.input_ids) for one in plan.experiments)
     smoke = ", smoke" if plan.intent is Intent.SMOKE else ""
-    budget = "".join(f", {limit}" for limit in _budget(plan.options.budget))
+    limits = list_amounts(**asdict(plan.options.budget))
+    budget = "".join(f", budget {limit}" for limit in limits)
     again = f", {as_count(event.resumed, 'trial')} already run" if event.resumed else ""
     named = f"run {event.run_id}: " if event.run_id else ""
     yield (
@@ -287,17 +294,6 @@ def _opening(event: RunStarted) -> Iterator[str]:
     )
     for criterion in plan.criteria:
         yield f"{criterion.criterion}: {_rule(criterion, plan)}"
-
-
-def _budget(budget: Budget) -> Iterator[str]:
-    if budget.trials is not None:
-        yield f"budget {as_count(budget.trials, 'trial')}"
-    if budget.seconds is not None:
-        yield f"budget {as_duration(budget.seconds)}"
-    if budget.tokens is not None:
-        yield f"budget {as_count(budget.tokens, 'token')}"
-    if budget.usd is not None:
-        yield f"budget {as_money(budget.usd)}"
 
 
 def _rule(criterion: CriterionPlan, plan: Plan) -> str:
