@@ -15,19 +15,6 @@ from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason
 from trialwise.validation import require_count, require_real
 
-__all__ = [
-    "UNSET",
-    "Check",
-    "Limits",
-    "Unreadable",
-    "Unset",
-    "check_flags",
-    "check_texts",
-    "error_text",
-    "plain",
-    "write_spec",
-]
-
 
 class Unset:
     """The type of `UNSET`: no comparison asked for, where None would ask for null."""

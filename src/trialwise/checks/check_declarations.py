@@ -8,8 +8,7 @@ only for a name that the catalogue does not have.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from trialwise.catalogue import CHECKS as BUILT_IN
 from trialwise.checks.check_base import Check, write_spec
 from trialwise.checks.quoting import printable
-from trialwise.declarations.signatures import derive_keys, summarise
+from trialwise.declarations.signatures import Declaration
 from trialwise.declarations.structures import Key
 from trialwise.errors import InvalidArgument
 from trialwise.extensions import CHECKS, extension_names, find_extension
@@ -39,22 +38,10 @@ COMBINING = ("all_of", "any_of", "named", "not")
 _MAX_NESTING = 50
 
 
-@dataclass(frozen=True, slots=True)
-class CheckDeclaration:
-    """A check as it is declared: its name and its constructor."""
+class CheckDeclaration(Declaration):
+    """A check as it is declared."""
 
-    name: str
-    constructor: Callable[..., Any]
-
-    @property
-    def doc(self) -> str:
-        """What it asks, in a sentence."""
-        return summarise(self.constructor)
-
-    @property
-    def keys(self) -> tuple[Key, ...]:
-        """Its arguments."""
-        return derive_keys(self.constructor)
+    __slots__ = ()
 
     @property
     def first(self) -> Key | None:

@@ -32,20 +32,6 @@ from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion, CriterionScope
 from trialwise.model.fingerprint import canonical, fingerprint, sampling_fingerprint
 
-__all__ = [
-    "criterion_structure",
-    "describe_function",
-    "describe_postconditions",
-    "find_node",
-    "global_names",
-    "rebound_names",
-    "scopes_of",
-    "source_of",
-    "source_of_class",
-    "write_node",
-]
-
-
 #: Globals of these types are constants; a date would change the criterion from day to day.
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, tuple, frozenset, re.Pattern, Enum)
 _CONTAINERS = (list, dict, set)

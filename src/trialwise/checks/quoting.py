@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from trialwise.model.trial import CheckResult, FailReason
 
-__all__ = ["around", "failed", "label", "preview", "printable", "shown"]
-
 #: The longest evidence and explanation, in characters.
 EVIDENCE_LIMIT = 200
 EXPLANATION_LIMIT = 300

@@ -20,19 +20,6 @@ from trialwise.model.reply import Reply
 from trialwise.model.trace import ToolCall, Trace
 from trialwise.model.trial import FailReason
 
-__all__ = [
-    "Call",
-    "calls_of",
-    "check_json",
-    "expected_of",
-    "json_of",
-    "names",
-    "number_of",
-    "same",
-    "text_of",
-    "trace_of",
-]
-
 #: How many names of a trace a failure shows.
 _SHOWN = 8
 

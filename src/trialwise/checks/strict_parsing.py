@@ -14,8 +14,6 @@ from typing import Any
 
 from trialwise.checks.quoting import label
 
-__all__ = ["MAX_DEPTH", "MAX_NODES", "parse_json", "parse_number", "parse_xml", "parse_yaml"]
-
 #: How deep a document may nest: far beyond what is written on purpose, far from the stack's end.
 MAX_DEPTH = 200
 #: How many values a document may hold once every alias is followed.

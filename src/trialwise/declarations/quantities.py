@@ -7,28 +7,44 @@ from typing import Any
 from trialwise.declarations import amounts
 from trialwise.declarations.scalars import Scalar, Schema, is_number
 
-#: A double holds cents up to here, and nobody spends it.
-_MOST_MONEY = 10**12
-
 
 class _Written(Scalar):
     """An amount in the ways people write it."""
 
     pattern = ""
     example: Any = ""
+    unit = ""
+    """What a number alone probably lacks."""
+    largest: int | None = None
+    """The largest number that may be written alone; None where a number needs its unit."""
 
     def parse(self, text: str) -> float | None:
         """What a text says."""
         raise NotImplementedError
 
     def convert(self, value: Any) -> float | None:
-        """The amount of a text; numbers are up to the kind."""
+        """The amount of a text, or of a number where that needs no unit."""
+        if is_number(value) and self.largest is not None:
+            return float(value) if 0 <= value <= self.largest else None
         return self.parse(value.strip()) if isinstance(value, str) else None
 
+    def convert_python(self, value: Any) -> float | None:
+        """A number of seconds, or for each second, as Python's own functions take it."""
+        alone = is_number(value) and self.largest is None and 0 < value < float("inf")
+        return float(value) if alone else None
+
+    def hint(self, value: Any) -> str:
+        """A number alone could be anything."""
+        meant = self.unit and is_number(value) and value > 0
+        return f"did you mean {value}{self.unit}?" if meant else ""
+
     def spellings(self) -> list[Schema]:
-        """A text."""
+        """A text, or a number where that needs no unit."""
         pattern = rf"^\s*(?:{self.pattern})\s*$"
-        return [{"type": "string", "pattern": pattern, "examples": [self.example]}]
+        text: Schema = {"type": "string", "pattern": pattern, "examples": [self.example]}
+        if self.largest is None:
+            return [text]
+        return [{"type": "number", "minimum": 0, "maximum": self.largest}, text]
 
 
 class Rate(_Written):
@@ -38,21 +54,13 @@ class Rate(_Written):
     spelled = "rate"
     pattern = amounts.RATE_PATTERN
     example = "90%"
+    unit = "%"
+    largest = 1
     parse = staticmethod(amounts.rate)
-
-    def convert(self, value: Any) -> float | None:
-        """The share."""
-        if is_number(value):
-            return float(value) if 0 <= value <= 1 else None
-        return super().convert(value)
 
     def hint(self, value: Any) -> str:
         """A number above one is a percentage without its sign."""
-        return f"did you mean {value}%?" if is_number(value) and 1 < value <= 100 else ""
-
-    def spellings(self) -> list[Schema]:
-        """A number or a text."""
-        return [{"type": "number", "minimum": 0, "maximum": 1}, *super().spellings()]
+        return super().hint(value) if is_number(value) and 1 < value <= 100 else ""
 
 
 class Duration(_Written):
@@ -62,15 +70,8 @@ class Duration(_Written):
     spelled = "time"
     pattern = amounts.DURATION_PATTERN
     example = "30s"
+    unit = "s"
     parse = staticmethod(amounts.duration)
-
-    def convert_python(self, value: Any) -> float | None:
-        """A number of seconds, as Python's own functions take it."""
-        return float(value) if is_number(value) and 0 < value < float("inf") else None
-
-    def hint(self, value: Any) -> str:
-        """A number alone could be anything."""
-        return f"did you mean {value}s?" if is_number(value) and value > 0 else ""
 
 
 class Pace(_Written):
@@ -80,15 +81,8 @@ class Pace(_Written):
     spelled = "pace"
     pattern = amounts.PACE_PATTERN
     example = "5/s"
+    unit = "/s"
     parse = staticmethod(amounts.pace)
-
-    def convert_python(self, value: Any) -> float | None:
-        """A number for each second."""
-        return float(value) if is_number(value) and 0 < value < float("inf") else None
-
-    def hint(self, value: Any) -> str:
-        """A number alone could be anything."""
-        return f"did you mean {value}/s?" if is_number(value) and value > 0 else ""
 
 
 class Money(_Written):
@@ -98,14 +92,6 @@ class Money(_Written):
     spelled = "money"
     pattern = amounts.MONEY_PATTERN
     example = "$2"
+    #: A double holds cents up to here, and nobody spends it.
+    largest = 10**12
     parse = staticmethod(amounts.money)
-
-    def convert(self, value: Any) -> float | None:
-        """The amount."""
-        if is_number(value):
-            return float(value) if 0 <= value <= _MOST_MONEY else None
-        return super().convert(value)
-
-    def spellings(self) -> list[Schema]:
-        """A number or a text."""
-        return [{"type": "number", "minimum": 0, "maximum": _MOST_MONEY}, *super().spellings()]

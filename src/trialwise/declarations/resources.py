@@ -6,10 +6,11 @@ service is built: until then `{model}` in them stands for the model of a contrac
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from trialwise.declarations.scalars import Kind, PythonPath, Schema, Text
+from trialwise.declarations.scalars import Kind, PythonPath, Text
 from trialwise.declarations.structures import Either, Listing
 from trialwise.declarations.written import INVALID, Invalid, Reader, Written, show_value
 
@@ -117,12 +118,9 @@ class SecretName(Kind):
 
     expected = spelled = "the name of an environment variable"
     takes_null = True
+    form: Mapping[str, Any] = {"type": ["string", "null"], "pattern": r"\S"}
 
     def read(self, node: Written, label: str, reader: Reader) -> Any:
         """The name."""
         text = Text(self.expected)
         return None if node.value is None else text.read(node, label, reader)
-
-    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
-        """A string or null."""
-        return {"type": ["string", "null"], "pattern": r"\S"}

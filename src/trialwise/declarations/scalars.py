@@ -6,6 +6,7 @@ cannot disagree.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from trialwise.declarations.written import (
@@ -46,6 +47,8 @@ class Kind:
     """What it means where it stands for a key of its own."""
     holds_mapping = False
     """Whether a mapping may be the value itself."""
+    form: Mapping[str, Any] = {}
+    """How it is written, as JSON Schema, where that needs no definitions."""
 
     @property
     def plural(self) -> str:
@@ -62,9 +65,9 @@ class Kind:
         """
         raise NotImplementedError
 
-    def schema(self, defs: dict[str, Schema]) -> Schema:
+    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
         """As JSON Schema; what it refers to is put into `defs`."""
-        raise NotImplementedError
+        return dict(self.form)
 
     def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:  # noqa: ARG002
         """What a constructor is given for a value that was read, when the whole is built."""
@@ -107,10 +110,6 @@ class Data(Kind):
             return reader.fill(node, node.value)
         return node.value
 
-    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
-        """Anything."""
-        return {}
-
 
 class Object(Kind):
     """A mapping that JSON can hold, whatever its keys."""
@@ -118,6 +117,7 @@ class Object(Kind):
     expected = "a mapping"
     spelled = "mapping"
     holds_mapping = True
+    form: Mapping[str, Any] = {"type": "object"}
 
     def __init__(self, environment: Mode = "kept") -> None:
         self._data = Data(environment)
@@ -128,10 +128,6 @@ class Object(Kind):
             return self.refuse(node, label, reader)
         return self._data.read(node, label, reader)
 
-    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
-        """An object."""
-        return {"type": "object"}
-
 
 class Document(Kind):
     """A JSON document, or the path of the file that holds it.
@@ -141,6 +137,7 @@ class Document(Kind):
     """
 
     holds_mapping = True
+    form: Mapping[str, Any] = {"type": ["object", "boolean", "string"]}
 
     def __init__(self, expected: str) -> None:
         self.expected = self.spelled = f"{expected}, or the path of a file that holds one"
@@ -152,13 +149,11 @@ class Document(Kind):
         text = Text("a path", environment="read").read(node, label, reader)
         return text if isinstance(text, Invalid) else reader.read_json_file(node, reader.file(text))
 
-    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
-        """Anything that may be one."""
-        return {"type": ["object", "boolean", "string"]}
-
 
 class Text(Kind):
     """Text that is not blank."""
+
+    form: Mapping[str, Any] = {"type": "string", "pattern": r"\S"}
 
     def __init__(self, expected: str = "text", *, environment: Mode = "refused") -> None:
         self.expected = expected
@@ -181,13 +176,15 @@ class Text(Kind):
             return reader.refuse(node, f"{label} must be {self.expected}, {text} is empty")
         return filled
 
-    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
-        """A string."""
-        return {"type": "string", "pattern": r"\S"}
-
 
 class PythonPath(Text):
     """A function of Python's, by module and name."""
+
+    form: Mapping[str, Any] = {
+        "type": "string",
+        "pattern": r"^[^\s:]+:[^\s:]+$",
+        "examples": ["my_agent:answer"],
+    }
 
     def __init__(self) -> None:
         super().__init__("a function as module:function")
@@ -204,13 +201,11 @@ class PythonPath(Text):
             return self.refuse(node, label, reader)
         return text
 
-    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
-        """A string with one colon."""
-        return {"type": "string", "pattern": r"^[^\s:]+:[^\s:]+$", "examples": ["my_agent:answer"]}
-
 
 class Label(Text):
     """Text, or a number or truth value that is taken as text."""
+
+    form: Mapping[str, Any] = {"type": ["string", "number", "boolean"], "pattern": r"\S"}
 
     def __init__(self, expected: str = "text or a number") -> None:
         super().__init__(expected)
@@ -222,10 +217,6 @@ class Label(Text):
         if isinstance(node.value, int | float):
             return str(node.value)
         return super().read(node, label, reader)
-
-    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
-        """A scalar."""
-        return {"type": ["string", "number", "boolean"], "pattern": r"\S"}
 
 
 class Scalar(Kind):
@@ -260,7 +251,7 @@ class Scalar(Kind):
 
     def spellings(self) -> list[Schema]:
         """The ways to write it, as JSON Schema."""
-        raise NotImplementedError
+        return [dict(self.form)]
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
         """Any of the ways to write it, or a reference to the environment."""
@@ -276,6 +267,7 @@ class Flag(Scalar):
 
     expected = "true or false"
     spelled = "flag"
+    form: Mapping[str, Any] = {"type": "boolean"}
 
     def convert(self, value: Any) -> bool | None:
         """The truth value."""
@@ -286,10 +278,6 @@ class Flag(Scalar):
         meant = _NO.get(str(value).lower())
         return f"write {meant}" if meant else ""
 
-    def spellings(self) -> list[Schema]:
-        """A boolean."""
-        return [{"type": "boolean"}]
-
 
 class Whole(Scalar):
     """A whole number."""
@@ -297,6 +285,7 @@ class Whole(Scalar):
     expected = "a whole number"
     spelled = "integer"
     plural = "whole numbers"
+    form: Mapping[str, Any] = {"type": "integer"}
 
     def convert(self, value: Any) -> int | None:
         """The number."""
@@ -305,10 +294,6 @@ class Whole(Scalar):
     def hint(self, value: Any) -> str:
         """Quotes make a text of it."""
         return "without quotes" if isinstance(value, str) and value.strip().isdigit() else ""
-
-    def spellings(self) -> list[Schema]:
-        """An integer."""
-        return [{"type": "integer"}]
 
 
 class Count(Whole):
@@ -321,6 +306,7 @@ class Count(Whole):
         self._minimum = minimum
         self.expected = f"a whole number of at least {minimum}"
         self.spelled = "count" if minimum == 1 else f"count from {minimum}"
+        self.form = {"type": "integer", "minimum": minimum, "maximum": self._LARGEST}
 
     def convert(self, value: Any) -> int | None:
         """The number."""
@@ -331,24 +317,17 @@ class Count(Whole):
         too_large = type(value) is int and value > self._LARGEST
         return f"at most {self._LARGEST:,}" if too_large else super().hint(value)
 
-    def spellings(self) -> list[Schema]:
-        """A bounded integer."""
-        return [{"type": "integer", "minimum": self._minimum, "maximum": self._LARGEST}]
-
 
 class Number(Scalar):
     """A finite number."""
 
     expected = "a number"
     spelled = "number"
+    form: Mapping[str, Any] = {"type": "number"}
 
     def convert(self, value: Any) -> float | None:
         """The number."""
         return value if is_number(value) else None
-
-    def spellings(self) -> list[Schema]:
-        """A number."""
-        return [{"type": "number"}]
 
 
 class Choice(Scalar):

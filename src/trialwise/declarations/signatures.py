@@ -19,9 +19,21 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import InitVar, dataclass
+from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from trialwise.declarations.quantities import Duration, Money, Rate
 from trialwise.declarations.scalars import (
@@ -139,9 +151,9 @@ def _derive_key(parameter: inspect.Parameter, annotation: Any, described: str, t
         default="" if required else default,
         aliases=(*arg.aliases, *_ALIASES.get(name, ())),
         field=parameter.name,
-        required=required,
+        is_required=required,
         # In Python the first argument may be given by its place alone.
-        positional=parameter.kind is not inspect.Parameter.KEYWORD_ONLY,
+        is_positional=parameter.kind is not inspect.Parameter.KEYWORD_ONLY,
         fallback=parameter.default,
         otherwise=arg.otherwise,
     )
@@ -186,6 +198,8 @@ def _plain_kind(annotation: Any, texts: Mode) -> Kind:
     }
     if annotation in simple:
         return simple[annotation]
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        origin, members = Literal, tuple(annotation)
     if origin is Literal:
         return Choice(*members)
     if origin is Mapping:
@@ -243,6 +257,60 @@ def find_refused(
     return node, key if node is not given.node else name
 
 
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A check or a service as it is declared: its name and its constructor."""
+
+    texts: ClassVar[Mode] = "kept"
+    """What `${NAME}` means in its texts."""
+
+    name: str
+    constructor: Callable[..., Any]
+
+    @property
+    def doc(self) -> str:
+        """What it is, in a sentence."""
+        return summarise(self.constructor)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """What a suite may say of it."""
+        return derive_keys(self.constructor, texts=self.texts)
+
+
+D = TypeVar("D", bound=Declaration)
+
+
+class DeclaredKind(Kind, Generic[D]):
+    """The keys of what a constructor declares; it is loaded when something of it is needed.
+
+    Args:
+        name: What a suite calls it.
+        find: Returns the declaration of a name.
+    """
+
+    def __init__(self, name: str, find: Callable[[str], D | None]) -> None:
+        self.name = name
+        self._find = find
+
+    @property
+    def declared(self) -> D:
+        """The declaration."""
+        declared = self._find(self.name)
+        assert declared is not None, self.name
+        return declared
+
+    @property
+    def doc(self) -> str:  # type: ignore[override]
+        """What it is."""
+        return self.declared.doc
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Its arguments."""
+        return self.declared.keys
+
+
 class Made(Record):
     """A record that becomes an object of the model's when what holds it is built."""
 
@@ -255,8 +323,7 @@ class Made(Record):
         one_of: tuple[tuple[str, ...], ...] = (),
         doc: str,
     ) -> None:
-        required = tuple(key.name for key in keys if key.is_required)
-        super().__init__(name, keys, required=required, one_of=one_of, doc=doc)
+        super().__init__(name, keys, one_of=one_of, doc=doc)
         self.constructor = constructor
 
     def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:  # noqa: ARG002

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from trialwise.declarations.scalars import MISSING, Kind, Schema
@@ -79,63 +80,39 @@ class Fields:
             self.values[name] = value
 
 
+@dataclass(slots=True, eq=False)
 class Key:
     """A key of a record.
 
     Args:
         name: As it is written.
         kind: What it holds.
-        doc: What it means, as a sentence; what its kind says of itself without it.
+        said: What it means, as a sentence; what its kind says of itself without it.
         default: What holds without it, as the reference shows it.
         aliases: Other ways to write it.
-        elsewhere: What other tools call it: understood, and not accepted.
+        elsewhere: What other tools call it, in words: understood, and not accepted.
         field: What the constructor calls the argument.
-        required: Whether the constructor has no default for it.
-        positional: Whether the constructor takes it by its place.
+        is_required: Whether the constructor has no default for it.
+        is_positional: Whether the constructor takes it by its place.
         fallback: The constructor's own default.
         otherwise: What the constructor is given where the key is left out.
     """
 
-    __slots__ = (
-        "aliases",
-        "default",
-        "elsewhere",
-        "fallback",
-        "field",
-        "is_positional",
-        "is_required",
-        "kind",
-        "name",
-        "otherwise",
-        "said",
-    )
+    name: str
+    kind: Kind
+    said: str = ""
+    _: KW_ONLY
+    default: str = ""
+    aliases: tuple[str, ...] = ()
+    elsewhere: str = ""
+    field: str = ""
+    is_required: bool = False
+    is_positional: bool = False
+    fallback: Any = MISSING
+    otherwise: Any = MISSING
 
-    def __init__(
-        self,
-        name: str,
-        kind: Kind,
-        doc: str = "",
-        *,
-        default: str = "",
-        aliases: tuple[str, ...] = (),
-        elsewhere: str = "",
-        field: str = "",
-        required: bool = False,
-        positional: bool = False,
-        fallback: Any = MISSING,
-        otherwise: Any = MISSING,
-    ) -> None:
-        self.name = name
-        self.kind = kind
-        self.said = doc
-        self.default = default
-        self.aliases = aliases
-        self.elsewhere = frozenset(elsewhere.split())
-        self.field = field or name
-        self.is_required = required
-        self.is_positional = positional
-        self.fallback = fallback
-        self.otherwise = otherwise
+    def __post_init__(self) -> None:
+        self.field = self.field or self.name
 
     @property
     def doc(self) -> str:
@@ -317,13 +294,13 @@ class Record(Kind):
         self.name = name
         self.more = more
         self.keys = keys
-        self.required = required
+        self.required = required or tuple(key.name for key in keys if key.is_required)
         self.one_of = one_of
         self.some_of = some_of
         self.doc = doc
         self.expected = f"a mapping ({name})"
         self._by_name = {word: key for key in keys for word in (key.name, *key.aliases)}
-        self._elsewhere = {word: key.name for key in keys for word in key.elsewhere}
+        self._elsewhere = {word: key.name for key in keys for word in key.elsewhere.split()}
 
     def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
         """Every key that is sound; what is not is reported."""

@@ -30,7 +30,10 @@ def read_hints(cls: type) -> dict[str, Any]:
         # A text is read in the module that declares the field, which may be another's.
         names = _Names(vars(sys.modules[base.__module__]))
         for name, hint in get_annotations(base).items():
-            hints[name] = eval(hint, vars(typing), names) if isinstance(hint, str) else hint
+            found = eval(hint, vars(typing), names) if isinstance(hint, str) else hint
+            # What a field says beside its type is for suites, and no matter of records.
+            annotated = typing.get_origin(found) is typing.Annotated
+            hints[name] = typing.get_args(found)[0] if annotated else found
     return hints
 
 

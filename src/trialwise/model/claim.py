@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
+from trialwise.declarations.signatures import Arg
 from trialwise.errors import InvalidArgument
 from trialwise.validation import require_choice
 
@@ -77,6 +79,13 @@ class Estimator(StrEnum):
 class Claim:
     """What the verdicts of a run claim, and by which estimator.
 
+    Args:
+        population: Which population the verdict is about.
+        population_name: The name of the population of a superpopulation claim.
+        representativeness: Why the inputs represent the population.
+        estimand: Which rate is estimated if inputs have different rates.
+        estimator: An estimator that uses inputs as the sampled units.
+
     >>> Claim().population
     <PopulationClaim.FIXED_INPUTS: 'fixed-inputs'>
     >>> Claim(population="superpopulation")
@@ -87,13 +96,10 @@ class Claim:
     """
 
     population: PopulationClaim = PopulationClaim.FIXED_INPUTS
-    population_name: str = ""
-    """The name of the population of a superpopulation claim."""
+    population_name: Annotated[str, Arg(key="name")] = ""
     representativeness: str = ""
-    """Why the inputs are taken to represent it; recorded, not checked."""
     estimand: TargetEstimand = TargetEstimand.CALL_WEIGHTED
-    estimator: Estimator | None = None
-    """None: the plain binomial rule."""
+    estimator: Annotated[Estimator | None, Arg(default="the binomial rule")] = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from trialwise.declarations.quantities import Rate
+from trialwise.declarations.signatures import Arg, Share
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim
 from trialwise.model.covariate import Covariate
@@ -109,14 +111,18 @@ class Prevalence:
     """How often the generator proposes harmful content, from a monitor before the guardrail.
 
     A monitor behind the guardrail sees what reached the user, which is another quantity (§1.4.5b).
+
+    Args:
+        rate: How often the generator proposes harmful content.
+        confidence: The confidence with which the rate is an upper bound.
+        source: Where the monitor stands.
+        evidence: The source of the number.
     """
 
-    rate: float
-    confidence: float | None = None
-    """At which `rate` is an upper bound; None: taken as known."""
+    rate: Share
+    confidence: Annotated[float | None, Arg(kind=Rate(), default="known")] = None
     source: str = "pre-guardrail"
     evidence: str = ""
-    """The source of the number."""
 
     def __post_init__(self) -> None:
         require_rate("rate", self.rate)

@@ -7,36 +7,22 @@ other distributions are asked only for a name that the catalogue does not have.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
 
 from trialwise.catalogue import SERVICES as BUILT_IN
-from trialwise.declarations.signatures import derive_keys, summarise
+from trialwise.declarations.signatures import Declaration
 from trialwise.declarations.structures import Key
 from trialwise.extensions import SERVICES, find_extension
 
 __all__ = ["ServiceDeclaration", "find_service", "service_names"]
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceDeclaration:
-    """A service as it is declared: its name and its constructor."""
+class ServiceDeclaration(Declaration):
+    """A service as it is declared."""
 
-    name: str
-    constructor: Callable[..., Any]
-
-    @property
-    def doc(self) -> str:
-        """What it is, in a sentence."""
-        return summarise(self.constructor)
-
-    @property
-    def keys(self) -> tuple[Key, ...]:
-        """What a suite may say of it."""
-        return derive_keys(self.constructor, texts="read")
+    __slots__ = ()
+    texts = "read"
 
     @property
     def main(self) -> Key:

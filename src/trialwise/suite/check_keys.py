@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from trialwise.checks.check_declarations import CheckDeclaration, check_names, find_check
 from trialwise.declarations.scalars import Data, Kind, PythonPath, Schema, Text
+from trialwise.declarations.signatures import DeclaredKind
 from trialwise.declarations.structures import (
     Fields,
     Key,
@@ -49,28 +50,11 @@ class CheckSpec(NamedTuple):
     """The checks that it is made of."""
 
 
-class DeclaredCheck(Kind):
+class DeclaredCheck(DeclaredKind[CheckDeclaration]):
     """The arguments of a declared check: the first alone, or several by name."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
-
-    @property
-    def declared(self) -> CheckDeclaration:
-        """The declaration, which is loaded when something of it is needed."""
-        declared = find_check(self.name)
-        assert declared is not None, self.name
-        return declared
-
-    @property
-    def doc(self) -> str:  # type: ignore[override]
-        """What it asks."""
-        return self.declared.doc
-
-    @property
-    def keys(self) -> tuple[Key, ...]:
-        """Its arguments."""
-        return self.declared.keys
+        super().__init__(name, find_check)
 
     @property
     def expected(self) -> str:  # type: ignore[override]
@@ -123,8 +107,7 @@ class DeclaredCheck(Kind):
         return f"a mapping of {', '.join(f'`{key.name}`' for key in self.keys)}"
 
     def _kind(self) -> Record | Short:
-        required = tuple(key.name for key in self.keys if key.is_required)
-        record = Record(self.name, self.keys, required=required)
+        record = Record(self.name, self.keys)
         record.expected = self._mapping
         return record if self.declared.first is None else Short(record)
 

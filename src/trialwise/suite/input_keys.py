@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from trialwise.declarations.scalars import Choice, Count, Data, Kind, Label, Number, Schema, Text
+from collections.abc import Mapping
+from typing import Any
+
+from trialwise.declarations.scalars import Choice, Count, Data, Kind, Label, Number, Text
 from trialwise.declarations.structures import Either, Fields, Key, Listing, Record
 from trialwise.declarations.written import Invalid, Reader, Written
 from trialwise.model.sampling import SamplingRole
@@ -37,6 +40,8 @@ class _Value(Kind):
 
     expected = "an input"
     spelled = "text or data"
+    #: Anything but a mapping, which has keys of its own.
+    form: Mapping[str, Any] = {"type": ["string", "number", "boolean", "array"]}
 
     def read(self, node: Written, label: str, reader: Reader) -> Fields:
         """The same as if it were written with its key."""
@@ -44,15 +49,12 @@ class _Value(Kind):
         fields.put("value", node, node, Data().read(node, label, reader))
         return fields
 
-    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
-        """Anything but a mapping, which has keys of its own."""
-        return {"type": ["string", "number", "boolean", "array"]}
-
 
 class _Delimiter(Kind):
     """What stands between the fields of a row: a tab is one, too, though it is blank."""
 
     expected = spelled = "one character"
+    form: Mapping[str, Any] = {"type": "string", "minLength": 1, "maxLength": 1}
 
     def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
         """The character."""
@@ -60,10 +62,6 @@ class _Delimiter(Kind):
         if not isinstance(text, str) or len(text) != 1 or text in '\r\n"':
             return self.refuse(node, label, reader)
         return text
-
-    def schema(self, defs: dict[str, Schema]) -> Schema:  # noqa: ARG002
-        """A string of one character."""
-        return {"type": "string", "minLength": 1, "maxLength": 1}
 
 
 _FIELD = Text("the name of a field", environment="kept")

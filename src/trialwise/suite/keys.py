@@ -17,10 +17,11 @@ from trialwise.declarations.scalars import (
     Text,
 )
 from trialwise.declarations.settings import Names, setting_keys
+from trialwise.declarations.signatures import derive_keys
 from trialwise.declarations.structures import Either, Key, Listing, MapOf, More, Record, Short
 from trialwise.extensions import REPORTERS, extension_names
-from trialwise.model.claim import Estimator, PopulationClaim, TargetEstimand
-from trialwise.model.contract import PERCENTILES
+from trialwise.model.claim import Claim
+from trialwise.model.contract import PERCENTILES, Prevalence
 from trialwise.model.covariate import CovariateKind
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import RunOptions
@@ -70,32 +71,7 @@ LATENCY = Record(
     some_of=((*PERCENTILES, "baseline"),),
     doc="Limits on the latency of successful trials.",
 )
-CLAIM = Record(
-    "claim",
-    (
-        Key(
-            "population",
-            Choice(*PopulationClaim),
-            "Which population the verdict is about.",
-            default="fixed-inputs",
-        ),
-        Key("name", Text(), "The name of the population of a superpopulation claim."),
-        Key("representativeness", Text(), "Why the inputs represent the population."),
-        Key(
-            "estimand",
-            Choice(*TargetEstimand),
-            "Which rate is estimated if inputs have different rates.",
-            default="call-weighted",
-        ),
-        Key(
-            "estimator",
-            Choice(*Estimator),
-            "An estimator that uses inputs as the sampled units.",
-            default="the binomial rule",
-        ),
-    ),
-    doc="What the verdict is about.",
-)
+CLAIM = Record("claim", derive_keys(Claim, texts="refused"), doc="What the verdict is about.")
 COVARIATE = Record(
     "covariate",
     (
@@ -128,17 +104,8 @@ FACTOR = Record(
 )
 PREVALENCE = Record(
     "prevalence",
-    (
-        Key("rate", Rate(), "How often the generator proposes harmful content."),
-        Key(
-            "confidence",
-            Rate(),
-            "The confidence with which the rate is an upper bound.",
-            default="known",
-        ),
-        Key("evidence", Text(), "The source of the number."),
-    ),
-    required=("rate",),
+    # There is one place for a monitor so far.
+    tuple(key for key in derive_keys(Prevalence, texts="refused") if key.name != "source"),
     doc="How often harmful content occurs before a guardrail.",
 )
 
@@ -290,5 +257,5 @@ def homes(key: str) -> list[str]:
     return [
         record.name
         for record in records()
-        if any(key == one.name or key in one.elsewhere for one in record.keys)
+        if any(key == one.name or key in one.elsewhere.split() for one in record.keys)
     ]

@@ -26,7 +26,6 @@ from trialwise.suite.yaml_reading import (
     Source,
     parse_yaml,
     scalar_of,
-    shown,
     shown_path,
 )
 
@@ -144,7 +143,9 @@ class Context:
         entries = {key: entry for key, entry in node.entries.items() if key != "include"}
         for root in self._read_included(node.entries["include"][1]):
             if not root.is_mapping:
-                self.refuse(root, f"an included mapping is expected here, this is {shown(root)}")
+                self.refuse(
+                    root, f"an included mapping is expected here, this is {show_value(root)}"
+                )
                 continue
             for key, entry in self.entries(root).items():
                 entries.setdefault(key, entry)
@@ -177,7 +178,7 @@ class Context:
     def _include_path(self, node: Node) -> Path | None:
         text = node.value
         if not isinstance(text, str) or not text.strip() or "${" in text:
-            self.refuse(node, f"`include` must be the path of a YAML file, got {shown(node)}")
+            self.refuse(node, f"`include` must be the path of a YAML file, got {show_value(node)}")
             return None
         try:
             root = self.folder.resolve()
@@ -187,10 +188,12 @@ class Context:
             return None
         # What is included may say what is executed: who reads the folder has read the suite.
         if not path.is_relative_to(root):
-            self.refuse(node, f"`include` must stay in the suite's folder, {shown(node)} leaves it")
+            self.refuse(
+                node, f"`include` must stay in the suite's folder, {show_value(node)} leaves it"
+            )
             return None
         if path in node.source.chain:
-            self.refuse(node, f"{shown(node)} is this file, or includes it: that has no end")
+            self.refuse(node, f"{show_value(node)} is this file, or includes it: that has no end")
             return None
         return path
 

@@ -7,13 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from trialwise.declarations.written import find_nearest as nearest
 from trialwise.errors import TrialwiseError
 
 if TYPE_CHECKING:
     from trialwise.suite.yaml_reading import Node, Source
-
-__all__ = ["Problem", "Problems", "SuiteError", "SuiteNotFound", "nearest"]
 
 #: How much of a line is shown: a report is read in a terminal.
 _WIDTH = 96

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from trialwise.declarations.resources import PythonFunction, SecretName
-from trialwise.declarations.scalars import Kind, Schema
-from trialwise.declarations.signatures import build_declared, find_refused
+from trialwise.declarations.scalars import Schema
+from trialwise.declarations.signatures import DeclaredKind, build_declared, find_refused
 from trialwise.declarations.structures import Fields, Key, More, Record, Short
 from trialwise.declarations.written import INVALID, Invalid, Reader, Written
 from trialwise.errors import InvalidArgument, TrialwiseError
@@ -26,23 +26,11 @@ from trialwise.suite.reading_context import Context
 from trialwise.suite.yaml_reading import Node
 
 
-class DeclaredService(Kind):
+class DeclaredService(DeclaredKind[ServiceDeclaration]):
     """The keys of a declared service, or its main one alone."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
-
-    @property
-    def declared(self) -> ServiceDeclaration:
-        """The declaration, which is loaded when something of it is needed."""
-        declared = find_service(self.name)
-        assert declared is not None, self.name
-        return declared
-
-    @property
-    def doc(self) -> str:  # type: ignore[override]
-        """What it is."""
-        return self.declared.doc
+        super().__init__(name, find_service)
 
     @property
     def expected(self) -> str:  # type: ignore[override]
@@ -52,14 +40,8 @@ class DeclaredService(Kind):
     @property
     def kind(self) -> Record | Short:
         """How it is written."""
-        declared = self.declared
-        record = Record(
-            self.name,
-            declared.keys,
-            required=tuple(key.name for key in declared.keys if key.is_required),
-            doc=declared.doc,
-        )
-        return Short(record) if declared.is_short else record
+        record = Record(self.name, self.keys, doc=self.doc)
+        return Short(record) if self.declared.is_short else record
 
     def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
         """What is said of it."""

@@ -12,23 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
-from trialwise.declarations.written import show_value as shown
 from trialwise.suite.suite_problems import Problems, lines_of
-
-__all__ = [
-    "MAX_BYTES",
-    "MAX_DEPTH",
-    "MAX_NODES",
-    "Entries",
-    "Node",
-    "Source",
-    "parse_yaml",
-    "plain",
-    "scalar_of",
-    "shown",
-    "shown_path",
-]
-
 
 #: What a suite may be: inputs by the thousand belong into a file of their own.
 MAX_BYTES = 1_000_000

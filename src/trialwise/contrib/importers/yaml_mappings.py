@@ -12,9 +12,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from trialwise.declarations.written import find_nearest as nearest
+from trialwise.declarations.written import show_value as shown
 from trialwise.suite.suite_files import FileUnreadable, read_text
-from trialwise.suite.suite_problems import Problems, nearest
-from trialwise.suite.yaml_reading import MAX_BYTES, MAX_NODES, Node, Source, parse_yaml, shown
+from trialwise.suite.suite_problems import Problems
+from trialwise.suite.yaml_reading import MAX_BYTES, MAX_NODES, Node, Source, parse_yaml
 
 __all__ = ["Keys", "read_yaml"]
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path, PureWindowsPath
 
+from trialwise.declarations.written import show_value as shown
 from trialwise.suite.suite_files import FileUnreadable, read_bytes
 from trialwise.suite.suite_problems import Problems
-from trialwise.suite.yaml_reading import Node, shown
+from trialwise.suite.yaml_reading import Node
 
 __all__ = ["Roots"]
 

@@ -16,8 +16,10 @@ from trialwise.contrib.importers.mavai.experiments import check_explorations, ch
 from trialwise.contrib.importers.mavai.file_roots import Roots
 from trialwise.contrib.importers.mavai.language_models import LANGUAGE_MODEL, check_model, defaults
 from trialwise.contrib.importers.yaml_mappings import Keys
-from trialwise.suite.suite_problems import Problems, nearest
-from trialwise.suite.yaml_reading import Node, plain, shown
+from trialwise.declarations.written import find_nearest as nearest
+from trialwise.declarations.written import show_value as shown
+from trialwise.suite.suite_problems import Problems
+from trialwise.suite.yaml_reading import Node, plain
 
 __all__ = ["SERVICES_FORMAT", "ServiceRead", "read_services"]
 
