@@ -11,43 +11,32 @@ import click
 from trialwise.cli.exits import ExitCode
 from trialwise.errors import TrialwiseError
 
-#: Where each command lives and what it does in a line: a help page must not import them all.
+#: What each command does, in a line; its module has its name. A help page imports none of them.
 _COMMANDS = {
-    "baseline": (
-        "trialwise.cli.baseline_command",
-        "List, show and prune baselines.",
-    ),
-    "check": (
-        "trialwise.cli.check_command",
-        "Check a suite without running a trial.",
-    ),
-    "completion": ("trialwise.cli.completion_command", "Print a completion script for your shell."),
-    "doctor": ("trialwise.cli.doctor_command", "Check this machine and this suite."),
-    "init": ("trialwise.cli.init_command", "Write a first suite and a sample agent."),
-    "judge": ("trialwise.cli.judge_command", "Measure how often a judge is wrong."),
-    "measure": ("trialwise.cli.measure_command", "Measure baselines."),
-    "plan": (
-        "trialwise.cli.plan.plan_command",
-        "Find out how many trials you need.",
-    ),
-    "report": ("trialwise.cli.report_command", "Write reports on stored runs."),
-    "run": ("trialwise.cli.run_command", "Run a suite and report PASS, FAIL or INCONCLUSIVE."),
-    "schema": ("trialwise.cli.schema_command", "Print a JSON Schema."),
-    "score": ("trialwise.cli.score_command", "Decide on results that another tool produced."),
-    "show": ("trialwise.cli.show_command", "Show a stored run again."),
+    "baseline": "List, show and prune baselines.",
+    "check": "Check a suite without running a trial.",
+    "completion": "Print a completion script for your shell.",
+    "doctor": "Check this machine and this suite.",
+    "init": "Write a first suite and a sample agent.",
+    "judge": "Measure how often a judge is wrong.",
+    "measure": "Measure baselines.",
+    "plan": "Find out how many trials you need.",
+    "report": "Write reports on stored runs.",
+    "run": "Run a suite and report PASS, FAIL or INCONCLUSIVE.",
+    "schema": "Print a JSON Schema.",
+    "score": "Decide on results that another tool produced.",
+    "show": "Show a stored run again.",
 }
 #: Bridges to other tools. They are named here and imported only when a user calls them.
 _OTHER_TOOLS = {
-    "conformance": (
-        "trialwise.contrib.commands.conformance_command",
-        "Check the statistics against reference cases.",
-    ),
-    "import": (
-        "trialwise.contrib.commands.import_command",
-        "Convert a suite of another tool.",
-    ),
+    "conformance": "Check the statistics against reference cases.",
+    "import": "Convert a suite of another tool.",
 }
-_ALL = {**_COMMANDS, **_OTHER_TOOLS}
+_PACKAGES = {
+    **dict.fromkeys(_COMMANDS, "trialwise.cli"),
+    **dict.fromkeys(_OTHER_TOOLS, "trialwise.contrib.commands"),
+    "plan": "trialwise.cli.plan",
+}
 
 
 class _LazyCommands(click.Group):
@@ -61,9 +50,9 @@ class _LazyCommands(click.Group):
         ctx: click.Context,  # noqa: ARG002 - click's signature
         cmd_name: str,
     ) -> click.Command | None:
-        if cmd_name not in _ALL:
+        if cmd_name not in _PACKAGES:
             return None
-        command = import_module(_ALL[cmd_name][0]).command
+        command = import_module(f"{_PACKAGES[cmd_name]}.{cmd_name}_command").command
         assert isinstance(command, click.Command)
         return command
 
@@ -75,7 +64,7 @@ class _LazyCommands(click.Group):
         except click.UsageError as error:
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], _ALL, n=1)
+            near = get_close_matches(args[0], _PACKAGES, n=1)
             if not near:
                 raise
             message = f"{error.message} Did you mean '{near[0]}'?"
@@ -88,7 +77,7 @@ class _LazyCommands(click.Group):
     ) -> None:
         for title, commands in (("Commands", _COMMANDS), ("Other tools", _OTHER_TOOLS)):
             with formatter.section(title):
-                formatter.write_dl([(name, commands[name][1]) for name in sorted(commands)])
+                formatter.write_dl(sorted(commands.items()))
 
 
 @click.group(cls=_LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})

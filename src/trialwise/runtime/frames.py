@@ -65,77 +65,53 @@ def comparison_frame(
     return _make_frame(_CONTRAST, list(_contrasts(comparison)), library)
 
 
-_HEAD: dict[str, type] = {"run_id": str, "contract": str}
-
-
-_TRIAL: dict[str, type] = {
-    "experiment": str,
-    "index": int,
-    "input_id": str,
-    "repetition": int,
-    "seed": int,
-    "passed": bool,
-    "error_class": str,
-    "error": str,
-    "latency_s": float,
-    "input_tokens": int,
-    "output_tokens": int,
-    "cost_usd": float,
-    "setup_s": float,
-    "setup_tokens": int,
-    "setup_cost_usd": float,
-    "attempts": int,
-    "started_s": float,
-    "exit_code": int,
-    "reply": str,
+#: What a column holds, by its name; the others hold text.
+_TYPES: dict[type, str] = {
+    bool: "reference_passed candidate_passed",
+    int: (
+        "index repetition seed input_tokens output_tokens setup_tokens attempts exit_code trials "
+        "cutoff planned_trials reference_index candidate_index both only_reference only_candidate "
+        "neither"
+    ),
+    float: (
+        "latency_s cost_usd setup_s setup_cost_usd started_s rate interval_low interval_high "
+        "required_rate p_value alpha reference_latency_s candidate_latency_s reference_cost_usd "
+        "candidate_cost_usd reference_rate candidate_rate difference adjusted_p_value margin_bound"
+    ),
 }
+_TYPE_OF = {name: kind for kind, names in _TYPES.items() for name in names.split()}
 
 
-_OUTCOME: dict[str, type] = {
-    "experiment": str,
-    "index": int,
-    "input_id": str,
-    "repetition": int,
-    "criterion": str,
-    "passed": bool,
-    "reason": str,
-    "postcondition": str,
-    "explanation": str,
-    "evidence": str,
-}
+def _columns(names: str, *, passed: type = bool) -> dict[str, type]:
+    """The columns of a table; `passed` is a truth value of one trial, or a count of several."""
+    types = {**_TYPE_OF, "passed": passed}
+    return {name: types.get(name, str) for name in names.split()}
 
 
-_FINDING: dict[str, type] = {
-    "criterion": str,
-    "input_id": str,
-    "procedure": str,
-    "decision": str,
-    "label": str,
-    "trials": int,
-    "passed": int,
-    "rate": float,
-    "interval_low": float,
-    "interval_high": float,
-    "interval_method": str,
-    "required_rate": float,
-    "cutoff": int,
-    "p_value": float,
-    "alpha": float,
-    "planned_trials": int,
-    "stop": str,
-    "statement": str,
-}
-
-
-_INPUT: dict[str, type] = {
-    "experiment": str,
-    "input_id": str,
-    "stratum": str,
-    "criterion": str,
-    "trials": int,
-    "passed": int,
-    "rate": float,
-}
+_HEAD = _columns("run_id contract")
+_TRIAL = _columns(
+    "experiment index input_id repetition seed passed error_class error latency_s input_tokens "
+    "output_tokens cost_usd setup_s setup_tokens setup_cost_usd attempts started_s exit_code reply"
+)
+_OUTCOME = _columns(
+    "experiment index input_id repetition criterion passed reason postcondition explanation "
+    "evidence"
+)
+_FINDING = _columns(
+    "criterion input_id procedure decision label trials passed rate interval_low interval_high "
+    "interval_method required_rate cutoff p_value alpha planned_trials stop statement",
+    passed=int,
+)
+_INPUT = _columns("experiment input_id stratum criterion trials passed rate", passed=int)
+_PAIR = _columns(
+    "criterion experiment input_id reference_index candidate_index reference_passed "
+    "candidate_passed reference_latency_s candidate_latency_s reference_cost_usd candidate_cost_usd"
+)
+_CONTRAST = _columns(
+    "criterion contrast decision decision_rule reference_rate candidate_rate difference "
+    "interval_low interval_high both only_reference only_candidate neither p_value "
+    "adjusted_p_value margin_bound statement"
+)
 
 
 def _head(record: RunRecord) -> dict[str, str]:
@@ -248,42 +224,6 @@ _TABLES: dict[str, tuple[Callable[[RunRecord], Iterator[dict[str, Any]]], dict[s
     "outcomes": (_outcomes, _OUTCOME),
     "findings": (_findings, _FINDING),
     "inputs": (_inputs, _INPUT),
-}
-
-
-_PAIR: dict[str, type] = {
-    "criterion": str,
-    "experiment": str,
-    "input_id": str,
-    "reference_index": int,
-    "candidate_index": int,
-    "reference_passed": bool,
-    "candidate_passed": bool,
-    "reference_latency_s": float,
-    "candidate_latency_s": float,
-    "reference_cost_usd": float,
-    "candidate_cost_usd": float,
-}
-
-
-_CONTRAST: dict[str, type] = {
-    "criterion": str,
-    "contrast": str,
-    "decision": str,
-    "decision_rule": str,
-    "reference_rate": float,
-    "candidate_rate": float,
-    "difference": float,
-    "interval_low": float,
-    "interval_high": float,
-    "both": int,
-    "only_reference": int,
-    "only_candidate": int,
-    "neither": int,
-    "p_value": float,
-    "adjusted_p_value": float,
-    "margin_bound": float,
-    "statement": str,
 }
 
 

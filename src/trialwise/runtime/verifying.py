@@ -35,16 +35,8 @@ _NEARLY = 1e-9
 _ROUNDED = {"usd": 2e-9, "setup_usd": 2e-9, "judging_usd": 2e-9, "setup_s": 2e-6}
 #: Sentences for people: another version may have put them otherwise and decided alike.
 _WORDING = frozenset(
-    {
-        "advice",
-        "alternative",
-        "caveats",
-        "confidence_statement",
-        "null",
-        "statement",
-        "text",
-        "warnings",
-    }
+    {"advice", "alternative", "caveats", "confidence_statement", "null", "statement", "text"}
+    | {"warnings"}
 )
 #: By which a part of a list is named rather than numbered.
 _NAMES = ("input_id", "criterion", "constraint", "name")
