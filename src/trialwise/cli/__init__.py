@@ -6,5 +6,5 @@ plan                  `trialwise plan`, question by question
 selecting             the suite, its contracts, and the settings that options change
 stored                where runs are kept, and which ones an argument means
 printing, exits       standard output; exit codes
-baseline_listing, trial_listing, judge_texts, examination, verify   what commands print
+baseline_listing, trial_listing, judge_texts   what commands print
 """

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trialwise.cli.exits import ExitCode
+from trialwise.cli.selecting import json_option
 
 if TYPE_CHECKING:
     from trialwise.stores.baselines import BaselineStore
 
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _folder = click.option(
     "--folder",
@@ -22,7 +20,6 @@ _folder = click.option(
     help="Folder of the baselines. Default: the suite's, else baselines/.",
 )
 _contract = click.option("--contract", help="Only this contract's.")
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
 @click.group("baseline", no_args_is_help=True)
@@ -42,7 +39,7 @@ def command() -> None:
 @command.command("list", short_help="List baselines: rates, age, which is in force.")
 @_folder
 @_contract
-@_json
+@json_option
 def list_(folder: Path | None, contract: str | None, as_json: bool) -> int:
     """List baselines: their rates, their age, and which of them is in force.
 
@@ -71,7 +68,7 @@ def list_(folder: Path | None, contract: str | None, as_json: bool) -> int:
 @click.argument("name")
 @_folder
 @_contract
-@_json
+@json_option
 def show(name: str, folder: Path | None, contract: str | None, as_json: bool) -> int:
     """Show one baseline: counts, conditions, validity.
 
@@ -99,7 +96,7 @@ def show(name: str, folder: Path | None, contract: str | None, as_json: bool) ->
 @command.command(short_help="Take a baseline from elsewhere.")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @_folder
-@_json
+@json_option
 def promote(file: Path, folder: Path | None, as_json: bool) -> int:
     """Take a baseline from elsewhere, such as a build's artefact, into this project.
 
@@ -119,15 +116,7 @@ def promote(file: Path, folder: Path | None, as_json: bool) -> int:
     kept = next(one for one in shelf.entries if one.path == path)
     one = kept.baseline
     if as_json:
-        say_json(
-            {
-                "contract": one.contract,
-                "identifier": one.identifier,
-                "epoch": one.epoch,
-                "in_force": kept.in_force,
-                "file": near(path),
-            }
-        )
+        say_json(kept.data())
         return ExitCode.PASS
     say(f"{one.contract}: {one.identifier} (epoch {one.epoch}) is {kept.state}, in {near(path)}")
     return ExitCode.PASS
@@ -140,7 +129,7 @@ def promote(file: Path, folder: Path | None, as_json: bool) -> int:
 @click.option("--yes", is_flag=True, help="Delete them; without it they are only listed.")
 @_folder
 @_contract
-@_json
+@json_option
 def prune(keep: int, yes: bool, folder: Path | None, contract: str | None, as_json: bool) -> int:
     """Delete all but the newest few baselines of each contract and set of conditions.
 

@@ -36,6 +36,29 @@ class Entry:
         """In a word or two."""
         return "in force" if self.in_force else "superseded"
 
+    def data(self) -> dict[str, Any]:
+        """The baseline as plain values."""
+        from trialwise.cli.printing import near
+
+        one = self.baseline
+        expires = one.expires_at
+        return {
+            "contract": one.contract,
+            "identifier": one.identifier,
+            "file": near(self.path),
+            "created_at": one.created_at.isoformat(),
+            "expires_at": None if expires is None else expires.isoformat(),
+            "validity": self.validity,
+            "epoch": one.epoch,
+            "in_force": self.in_force,
+            "covariates": dict(one.covariates),
+            "factors": dict(one.factors),
+            "criteria": {
+                name: {"trials": each.trials, "passed": each.passed, "rate": each.rate}
+                for name, each in one.criteria.items()
+            },
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
@@ -85,7 +108,7 @@ class Shelf:
 
     def data(self) -> dict[str, Any]:
         """Everything as plain values."""
-        return {"schema": SCHEMA, "baselines": [_data(one) for one in self.entries]}
+        return {"schema": SCHEMA, "baselines": [one.data() for one in self.entries]}
 
 
 def validity_of(baseline: Baseline, now: datetime) -> str:
@@ -208,29 +231,6 @@ def _reasons(baseline: Baseline) -> Iterator[tuple[str, ...]]:
         reasons = {"condition": one.condition, "transform": one.transform, "no value": one.no_value}
         listed = ", ".join(f"{reason} {count}" for reason, count in reasons.items() if count)
         yield name, rate, count, listed
-
-
-def _data(entry: Entry) -> dict[str, Any]:
-    from trialwise.cli.printing import near
-
-    one = entry.baseline
-    expires = one.expires_at
-    return {
-        "contract": one.contract,
-        "identifier": one.identifier,
-        "file": near(entry.path),
-        "created_at": one.created_at.isoformat(),
-        "expires_at": None if expires is None else expires.isoformat(),
-        "validity": entry.validity,
-        "epoch": one.epoch,
-        "in_force": entry.in_force,
-        "covariates": dict(one.covariates),
-        "factors": dict(one.factors),
-        "criteria": {
-            name: {"trials": each.trials, "passed": each.passed, "rate": each.rate}
-            for name, each in one.criteria.items()
-        },
-    }
 
 
 def _span(span: timedelta) -> str:

@@ -9,13 +9,13 @@ from typing import Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import choose_sized, load, selection, size_options
+from trialwise.cli.selecting import choose_sized, json_option, load, selection, size_options
 
 
 @click.command("check")
 @selection
 @size_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output instead.")
+@json_option
 def command(
     names: tuple[str, ...],
     file: Path | None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import suite_option
+from trialwise.cli.selecting import json_option, suite_option
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Document, Tone
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("doctor")
 @suite_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@json_option
 def command(file: Path | None, as_json: bool) -> int:
     """Check this machine and this suite: what is there, what is missing, what to do.
 

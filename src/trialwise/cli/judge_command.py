@@ -12,14 +12,11 @@ import click
 
 from trialwise.cli.exits import ExitCode
 from trialwise.cli.plan.option_types import RATE, SUCCESSES, refusal
-from trialwise.cli.selecting import choose, load, selection, suite_option
+from trialwise.cli.selecting import choose, json_option, load, selection, suite_option
 
 if TYPE_CHECKING:
     from trialwise.judges import Calibration, Judge
     from trialwise.suite import SuiteContract
-
-
-_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
 @click.group("judge", no_args_is_help=True)
@@ -42,7 +39,7 @@ def command() -> None:
 @click.option("--criterion", "criteria", multiple=True, metavar="NAME", help="Only this one's.")
 @click.option("--concurrency", type=click.IntRange(1), default=8, help="Questions side by side.")
 @click.option("--seed", type=int, default=0, help="Of the order in which jurors see things.")
-@_json
+@json_option
 def calibrate(
     names: tuple[str, ...],
     file: Path | None,
@@ -178,7 +175,7 @@ def _experiment(contract: SuiteContract, criterion: str | None) -> str:
     show_default=True,
     help="Guaranteed, by Wilson cells, or narrower and near.",
 )
-@_json
+@json_option
 def correct(
     calibration: Path, judged: tuple[int, int], required: float | None, **given: Any
 ) -> int:

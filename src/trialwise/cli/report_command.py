@@ -8,15 +8,10 @@ from typing import Any
 import click
 
 from trialwise.cli.exits import ExitCode
+from trialwise.cli.selecting import output_option
 from trialwise.cli.stored import chosen_runs, find_places, run_choice
 from trialwise.errors import InvalidArgument
-from trialwise.reports.formats import (
-    BUILT_IN,
-    ReportFormat,
-    find_format,
-    list_endings,
-    match_format,
-)
+from trialwise.reports.formats import BUILT_IN, ReportFormat, find_format, match_format
 
 
 def _choose_format(_: click.Context, __: click.Parameter, name: str | None) -> ReportFormat | None:
@@ -28,14 +23,7 @@ def _choose_format(_: click.Context, __: click.Parameter, name: str | None) -> R
 
 @click.command("report")
 @run_choice
-@click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help=f"Write a report, by extension: {' '.join(list_endings())}; may be repeated.",
-)
+@output_option
 @click.option(
     "--format",
     "format_",

@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import choose_sized, load, selection, size_options
+from trialwise.cli.selecting import (
+    choose_sized,
+    json_option,
+    load,
+    output_option,
+    selection,
+    size_options,
+)
 
 if TYPE_CHECKING:
     from trialwise.model.run import RunRecord
     from trialwise.runtime.preparing import PreparedRun
     from trialwise.runtime.workspace import Workspace
     from trialwise.suite import Suite
-from trialwise.reports.formats import list_endings
 
 
 @click.command("run")
@@ -33,19 +39,12 @@ from trialwise.reports.formats import list_endings
 )
 @click.option("--record", type=click.Path(path_type=Path), help="Write every reply to a file.")
 @click.option("--replay", type=click.Path(path_type=Path), help="Take the replies from a file.")
-@click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    help=f"Write a report, by extension: {' '.join(list_endings())}; may be repeated.",
-)
+@output_option
 @click.option("--html", type=click.Path(path_type=Path), help="Write an HTML report to this file.")
 @click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML to this file.")
 @click.option("--summary", type=click.Path(path_type=Path), help="Append Markdown to this file.")
 @click.option("--annotations", type=click.Choice(["github"]), help="Annotate a GitHub workflow.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output instead.")
+@json_option
 @click.option("--transparent", is_flag=True, help="Also print the full statistical analysis.")
 @click.option("--fail-on-inconclusive", is_flag=True, help="Exit 1 if the suite is INCONCLUSIVE.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")

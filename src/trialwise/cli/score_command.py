@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
+from trialwise.cli.selecting import json_option, output_option
 from trialwise.stats.result_types import Undefined
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at"
 @click.option("--rule", type=click.Choice(["wilson", "exact"]), default="wilson")
 @click.option("--intent", type=click.Choice(["verification", "smoke"]), default="verification")
 @click.option("--baselines", type=click.Path(path_type=Path), default=Path("baselines"))
-@click.option("-o", "--output", "outputs", multiple=True, type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output instead.")
+@output_option
+@json_option
 @click.option("--transparent", is_flag=True, help="Print the full statistical analysis.")
 def command(files: tuple[Path, ...], **given: Any) -> int:
     """Decide on results in files: JSONL, CSV, JUnit XML, Inspect AI logs, promptfoo results.

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from trialwise.cli.plan.option_types import Written
+from trialwise.declarations.amounts import describe_option, read_option
+from trialwise.reports.formats import list_endings
 from trialwise.run_options import OPTIONS
 
 if TYPE_CHECKING:
@@ -26,6 +30,16 @@ suite_option = click.option(
     "file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="The suite file. Default: trialwise.yaml in this folder or above.",
+)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+output_option = click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help=f"Write a report, by extension: {' '.join(list_endings())}; may be repeated.",
 )
 
 
@@ -63,24 +77,12 @@ def _parameter(name: str) -> str:
 def _type_of(kind: str) -> click.ParamType[Any]:
     if "|" in kind:
         return click.Choice(kind.split("|"), case_sensitive=False)
-    return click.STRING if kind in ("text", "names") else _Amount(kind)
-
-
-class _Amount(click.ParamType[Any]):
-    """A value of some kind, read as suites and markers read it."""
-
-    def __init__(self, kind: str) -> None:
-        self.name = kind.split(maxsplit=1)[0]
-        self._kind = kind
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read what was written."""
-        from trialwise.declarations.amounts import describe_option, read_option
-
-        found = read_option(self._kind, value) if isinstance(value, str) else value
-        if found is None:
-            self.fail(f"{value!r} is not {describe_option(self._kind)}.", param, ctx)
-        return found
+    if kind in ("text", "names"):
+        return click.STRING
+    # A value is read as suites and markers read it.
+    return Written(
+        kind.split(maxsplit=1)[0], f"be {describe_option(kind)}", partial(read_option, kind)
+    )
 
 
 def load(file: Path | None, *, without_services: bool = False) -> Suite:

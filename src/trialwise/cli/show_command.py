@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trialwise.cli.exits import ExitCode
+from trialwise.cli.selecting import json_option
 from trialwise.cli.stored import chosen_runs, run_choice
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     "--trials", type=click.IntRange(1), metavar="N", help="Also print the first N trials."
 )
 @click.option("--verify", "verifies", is_flag=True, help="Decide the run again and compare.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@json_option
 @click.option("--ascii", "ascii_only", is_flag=True, help="Use no character beyond ASCII.")
 def command(names: tuple[str, ...], every: bool, store: Path | None, **given: Any) -> int:
     """Show a stored run again; the latest where none is named.

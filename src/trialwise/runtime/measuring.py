@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -160,7 +160,7 @@ def write_baseline(
         contract=plan.contract,
         created_at=created_at,
         criteria={
-            one.criterion: _count(one, plan, trials, scopes[one.criterion]) for one in plan.criteria
+            one.criterion: _count(one, trials, scopes[one.criterion]) for one in plan.criteria
         },
         covariates=plan.covariates,
         factors=plan.factors,
@@ -178,13 +178,10 @@ def write_baseline(
 
 
 def _count(
-    criterion: CriterionPlan, plan: Plan, trials: Sequence[Trial], scope: CriterionScope
+    criterion: CriterionPlan, trials: Sequence[Trial], scope: CriterionScope
 ) -> CriterionBaseline:
-    place = [one.criterion for one in plan.criteria_of(criterion.experiment)].index(
-        criterion.criterion
-    )
     reasons = Counter(
-        trial.outcomes[place].result.reason
+        trial.outcome(criterion.criterion).result.reason
         for trial in trials
         if trial.experiment == criterion.experiment
     )
@@ -194,10 +191,7 @@ def _count(
         condition=reasons[FailReason.CONDITION],
         transform=reasons[FailReason.TRANSFORM],
         no_value=reasons[FailReason.NO_VALUE],
-        structure=scope.structure,
-        postconditions=scope.postconditions,
-        sampling=scope.sampling,
-        sampling_fingerprint=scope.sampling_fingerprint,
+        **asdict(scope),
     )
 
 

@@ -44,9 +44,11 @@ __all__ = ["PlanChanged", "RunStore", "StoreUnusable", "StoredRun"]
 
 PLAN_FORMAT = "trialwise.plan-record/2"
 RECORD_FORMAT = "trialwise.run/2"
-#: What 0.1.0 wrote.
-_FIRST_PLAN_FORMAT = "trialwise.plan-record/1"
-_FIRST_RECORD_FORMAT = "trialwise.run/1"
+#: By file: the format of today, and the one that 0.1.0 wrote.
+_FORMATS = {
+    "plan.json": (PLAN_FORMAT, "trialwise.plan-record/1"),
+    "record.json": (RECORD_FORMAT, "trialwise.run/1"),
+}
 #: In names of folders: it sorts, and no file system minds it.
 _TIME = "%Y-%m-%dT%H-%M-%SZ"
 _TIME_LENGTH = len("2026-11-15T06-25-24Z")
@@ -89,7 +91,7 @@ class StoredRun:
         self, path: Path, *, plan: Plan | None = None, journal: Journal | None = None
     ) -> None:
         self.path = path
-        self._head = _read_plan_record(path)
+        self._head = _read_kept(path / "plan.json")
         self._plan = plan
         self._journal = journal
 
@@ -170,7 +172,7 @@ class StoredRun:
                 f"after {count_journal(self.path / 'journal.jsonl')} trials. They are kept: run "
                 f"the same contract with resume={self.run_id!r} to go on from there."
             )
-        kept = _read_run_record(self.path)
+        kept = _read_kept(path)
         trials = self.trials()
         if len(trials) != kept["trials"]:
             raise JournalDamaged(self.path / "journal.jsonl", line=len(trials) + 1)
@@ -357,12 +359,12 @@ class RunStore:
 def _summary(path: Path) -> RunSummary:
     try:
         if (path / "record.json").exists():
-            kept = _read_run_record(path)
+            kept = _read_kept(path / "record.json")
             verdict = kept["verdict"]
             shown = {name: verdict[name] for name in ("decision", "stop")}
             shown |= {"contract": verdict["plan"]["contract"], "trials": kept.get("trials")}
         else:
-            kept = _read_plan_record(path)
+            kept = _read_kept(path / "plan.json")
             shown = {"contract": kept["plan"]["contract"]}
         shown |= {name: kept[name] for name in ("plan_hash", "started_at")}
         return from_plain(RunSummary, {"run_id": path.name, **shown})
@@ -370,24 +372,16 @@ def _summary(path: Path) -> RunSummary:
         return RunSummary(run_id=path.name, damage=str(error))
 
 
-def _read_plan_record(folder: Path) -> dict[str, Any]:
-    kept = read_json(folder / "plan.json", PLAN_FORMAT, _FIRST_PLAN_FORMAT)
-    return _upgrade(folder / "plan.json", kept)
-
-
-def _read_run_record(folder: Path) -> dict[str, Any]:
-    kept = read_json(folder / "record.json", RECORD_FORMAT, _FIRST_RECORD_FORMAT)
-    return _upgrade(folder / "record.json", kept)
-
-
-def _upgrade(path: Path, kept: dict[str, Any]) -> dict[str, Any]:
-    if kept["format"] in (PLAN_FORMAT, RECORD_FORMAT):
+def _read_kept(path: Path) -> dict[str, Any]:
+    """What a file of a run holds, brought to today's format."""
+    form, first = _FORMATS[path.name]
+    kept = read_json(path, form, first)
+    if kept["format"] == form:
         return kept
     from trialwise.model.upgrade import upgrade_plan_record, upgrade_run_record
 
-    first_plan = kept["format"] == _FIRST_PLAN_FORMAT
     try:
-        return upgrade_plan_record(kept) if first_plan else upgrade_run_record(kept)
+        return upgrade_plan_record(kept) if form == PLAN_FORMAT else upgrade_run_record(kept)
     except (InvalidArgument, KeyError, TypeError, AttributeError) as error:
         reason = f"it is not as 0.1.0 wrote it ({type(error).__name__}: {error})."
         raise StoreUnusable(path, "read it", reason) from None

@@ -25,7 +25,7 @@ def option_name(param: click.Parameter | None) -> str:
     return param.make_metavar(click.get_current_context())
 
 
-class _Written(click.ParamType[Any]):
+class Written(click.ParamType[Any]):
     """A value read from what was written, exactly: 90% is 9/10, not nine tenths of a double.
 
     Args:
@@ -40,6 +40,7 @@ class _Written(click.ParamType[Any]):
         self._read = read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read what was written."""
         if not isinstance(value, str):
             return value
         result = self._read(value.strip())
@@ -77,10 +78,10 @@ _TIME = "be a time above 0, such as 3s, 500ms, 2m or a number of seconds"
 _DOLLARS = "be an amount in dollars above 0, such as 0.02 or $0.02"
 _OF_TRIALS = "be successes of at least as many trials, such as 951/1000"
 
-RATE = _Written("rate", "be a rate such as 90% or 0.9", rate)
-PERCENTILE = _Written("percentile", "be a percentile such as 95, p95 or 0.95", _read_percentile)
-USD = _Written("usd", _DOLLARS, lambda text: money(text) or None)
-DURATION = _Written("time", _TIME, _read_duration)
-LIMIT = _Written("time", _TIME, lambda text: 0.0 if text == UNNAMED_LIMIT else _read_duration(text))
-SUCCESSES = _Written("k/n", _OF_TRIALS, _read_successes)
-TRIALS = _Written("n", "be a whole number of at least 1", _read_trials)
+RATE = Written("rate", "be a rate such as 90% or 0.9", rate)
+PERCENTILE = Written("percentile", "be a percentile such as 95, p95 or 0.95", _read_percentile)
+USD = Written("usd", _DOLLARS, lambda text: money(text) or None)
+DURATION = Written("time", _TIME, _read_duration)
+LIMIT = Written("time", _TIME, lambda text: 0.0 if text == UNNAMED_LIMIT else _read_duration(text))
+SUCCESSES = Written("k/n", _OF_TRIALS, _read_successes)
+TRIALS = Written("n", "be a whole number of at least 1", _read_trials)
