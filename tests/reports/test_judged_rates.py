@@ -184,8 +184,8 @@ def test_the_page_draws_judged_and_corrected_intervals() -> None:
     assert 1 == len(list(by_class(root, "strip", "dashed", "pass")))
     assert 1 == len(list(by_class(root, "strip", "dashed", "open")))
     said = words(block)
-    assert "labels240: of 211 that people pass the judge fails 3" in said
-    assert f"missing{name_missing(finding(record))}" in said
+    assert "Labels240: of 211 that people pass the judge fails 3" in said
+    assert f"Missing{name_missing(finding(record))}" in said
     assert "INCONCLUSIVE at 75 %" in said
     assert "the judge's errors leave it open" in words(root)
     assert "no more, by the corrected rate" in words(root)

@@ -66,6 +66,16 @@ STOPS: Mapping[str, StopPhrases] = {
 }
 
 
+def keep_few(notes: Sequence[str], most: int) -> tuple[str, ...]:
+    """The first notes of a list, and how many more there are.
+
+    >>> keep_few(["a", "b", "c"], 2)
+    ('a', 'b', 'and 1 more')
+    """
+    left = len(notes) - most
+    return (*notes[:most], f"and {left:,} more") if left > 0 else tuple(notes)
+
+
 def join_few(names: Sequence[str]) -> str:
     """The first names of a list, and how many more there are.
 

@@ -5,7 +5,7 @@ The verdict of the run comes first, then the sections of each criterion, then ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from trialwise.documents.blocks import Document, Section
@@ -13,7 +13,7 @@ from trialwise.documents.numbers import as_count, as_duration
 from trialwise.documents.phrases import STOPS
 from trialwise.model.claim import PopulationClaim, TargetEstimand
 from trialwise.model.evidence import ExperimentSummary
-from trialwise.model.verdict import Dimension, Finding, Intent, Verdict
+from trialwise.model.verdict import Dimension, Intent, Verdict
 from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.finding_facts import name_mode, pick_badge
 from trialwise.pages.suite_totals import write_abandoned, write_amounts
@@ -122,8 +122,11 @@ def _list_composite(verdict: Verdict) -> Rows:
     if verdict.refusals:
         rows.append(("Refused because", ", ".join(verdict.refusals)))
     rows += [
-        ("Per criterion" if place == 0 else "", _write_line(finding))
-        for place, finding in enumerate(verdict.findings)
+        (
+            "Per criterion" if place == 0 else "",
+            f"{one.criterion}: {pick_badge(one)} ({name_mode(one)})",
+        )
+        for place, one in enumerate(verdict.findings)
     ]
     rows += _list_dimensions(verdict)
     rows += _list_envelopes(verdict)
@@ -133,10 +136,6 @@ def _list_composite(verdict: Verdict) -> Rows:
         *_list_claim(verdict),
     ]
     return rows + _list_spending(verdict)
-
-
-def _write_line(finding: Finding) -> str:
-    return f"{finding.criterion}: {pick_badge(finding)} ({name_mode(finding)})"
 
 
 def _list_dimensions(verdict: Verdict) -> Rows:
@@ -156,34 +155,29 @@ def _list_dimensions(verdict: Verdict) -> Rows:
 
 def _list_envelopes(verdict: Verdict) -> Rows:
     """The union bounds by direction: what each bounds is another event (§1.4.6)."""
-    regression, compliance = _belongs_to("false-degradation"), _belongs_to("false-compliance")
-    sequential = _belongs_to("false-rejection")
     kinds = (
-        ("False degradation", "Σα", verdict.false_degradation_envelope, regression),
-        ("False compliance", "Σα", verdict.false_compliance_envelope, compliance),
-        ("False rejection", "Σα", verdict.false_rejection_envelope, sequential),
-        ("False acceptance", "Σβ", verdict.false_acceptance_envelope, sequential),
+        ("False degradation", "Σα", verdict.false_degradation_envelope, "false-degradation"),
+        ("False compliance", "Σα", verdict.false_compliance_envelope, "false-compliance"),
+        ("False rejection", "Σα", verdict.false_rejection_envelope, "false-rejection"),
+        ("False acceptance", "Σβ", verdict.false_acceptance_envelope, "false-rejection"),
     )
     rows = [
-        (label, f"at most {symbol} = {value:g} ({_join_names(verdict, chosen)}), disclosed")
-        for label, symbol, value, chosen in kinds
+        (label, f"at most {symbol} = {value:g} ({_join_names(verdict, family)}), disclosed")
+        for label, symbol, value, family in kinds
         if value is not None
     ]
-    silent = _join_names(verdict, _belongs_to(None))
+    silent = _join_names(verdict, None)
     if rows and silent:
         rows.append(("", f"{silent}: observational, part of none of these"))
     return rows
 
 
-def _belongs_to(family: str | None) -> Callable[[Finding], bool]:
-    return lambda finding: procedure_of(finding).error_family == family
-
-
-def _join_names(verdict: Verdict, chosen: Callable[[Finding], bool]) -> str:
+def _join_names(verdict: Verdict, family: str | None) -> str:
+    """The criteria whose rules can make the errors of a family."""
     return ", ".join(
         f"{one.criterion} × {len(one.by_input)} inputs" if one.by_input else one.criterion
         for one in verdict.findings
-        if chosen(one)
+        if procedure_of(one).error_family == family
     )
 
 

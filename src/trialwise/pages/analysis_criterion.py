@@ -12,13 +12,7 @@ from trialwise.model.evidence import Breakdown, Diagnostics
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.pages.finding_facts import pick_badge
-from trialwise.pages.judge_facts import (
-    CORRECTION_NAMES,
-    describe_labels,
-    find_labels,
-    list_corrections,
-    name_missing,
-)
+from trialwise.pages.judge_facts import find_labels, list_judge_rows
 from trialwise.procedures.explaining.analysis_sections import (
     Rows,
     as_brackets,
@@ -54,7 +48,7 @@ def list_criterion_sections(finding: Finding, verdict: Verdict) -> Iterator[Sect
         yield make_section("ESTIMATOR", _list_strata(finding.estimator))
     yield from explained
     if find_labels(finding) is not None:
-        yield make_section("JUDGE", _list_judge(finding))
+        yield make_section("JUDGE", list(list_judge_rows(finding, is_exact=True)))
     yield from _list_guardrail_sections(finding)
     yield make_section("VERDICT", _list_verdict(finding))
     if finding.diagnostics is not None:
@@ -142,27 +136,6 @@ def _list_inputs(finding: Finding) -> Rows:
         rows.append((name, f"{pick_badge(part)}, {_write_counts(part.tally)}{bound}{stop}"))
     note = "Each input is decided on its own at the configured level; the worst decides."
     return [*rows, ("", note)]
-
-
-def _list_judge(finding: Finding) -> Rows:
-    """What the judge's errors leave of its rate; both corrections have to agree."""
-    labels = find_labels(finding)
-    assert labels is not None
-    rows = [("Labels", describe_labels(labels))]
-    for one in list_corrections(finding):
-        found = one.corrected
-        if isinstance(found, Undefined):
-            shown = found.reason
-        else:
-            sure = found.interval.confidence
-            level = "" if sure is None else f" at {100 * sure:g} %"
-            ends = f"[{as_computed(found.interval.low)}, {as_computed(found.interval.high)}]{level}"
-            shown = f"{as_computed(found.rate)} {ends}; {one.decision} at {one.required_rate:g}"
-        rows.append((f"Corrected, {CORRECTION_NAMES[one.correction]}", shown))
-    judged = finding.judged
-    if judged is not None and judged.decision is Decision.INCONCLUSIVE:
-        rows += [("Open because of", judged.open_because), ("Missing", name_missing(finding))]
-    return rows
 
 
 def _list_verdict(finding: Finding) -> Rows:

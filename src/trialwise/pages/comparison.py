@@ -24,6 +24,7 @@ from trialwise.documents.numbers import (
     as_points,
     as_seconds,
 )
+from trialwise.documents.phrases import keep_few
 from trialwise.documents.results import Status
 from trialwise.model.tally import Tally
 from trialwise.pages.suite_totals import write_amounts
@@ -91,9 +92,7 @@ def _list_spending(verdict: ComparisonVerdict) -> Iterator[str]:
 
 def _fold(title: str, notes: Sequence[str]) -> Iterator[Block]:
     if notes:
-        left = len(notes) - _MOST_NOTES
-        rest = (f"and {left:,} more",) if left > 0 else ()
-        items = Items(items=(*notes[:_MOST_NOTES], *rest))
+        items = Items(items=keep_few(notes, _MOST_NOTES))
         yield Details(summary=title, blocks=(items,), is_printed=True)
 
 

@@ -20,13 +20,13 @@ class TrialIndex:
     """The trials of a record by experiment and input, in the order of inputs."""
 
     record: RunRecord
-    _by_experiment: dict[str, list[Trial]] = field(default_factory=dict)
-    _by_input: dict[tuple[str, str], list[Trial]] = field(default_factory=dict)
+    _trials: dict[tuple[str, str | None], list[Trial]] = field(default_factory=dict)
+    """By experiment and input; all of an experiment under no input."""
 
     def __post_init__(self) -> None:
         for trial in sorted(self.record.trials, key=lambda one: one.index):
-            self._by_experiment.setdefault(trial.experiment, []).append(trial)
-            self._by_input.setdefault((trial.experiment, trial.input_id), []).append(trial)
+            for input_id in (None, trial.input_id):
+                self._trials.setdefault((trial.experiment, input_id), []).append(trial)
 
     def count_inputs(self, finding: Finding) -> int:
         """How many inputs a criterion was tried on."""
@@ -36,15 +36,11 @@ class TrialIndex:
 
     def list_counted(self, finding: Finding) -> Iterator[Trial]:
         """The trials that a finding rests on: those before its decision."""
-        name = self._experiment(finding)
         if finding.by_input:
             for part in finding.by_input:
                 yield from self.list_counted(part)
             return
-        if finding.input_id is None:
-            trials = self._by_experiment.get(name, [])
-        else:
-            trials = self._by_input.get((name, finding.input_id), [])
+        trials = self._trials.get((self._experiment(finding), finding.input_id), [])
         # Excused trials stand among the counted ones, whether or not they decide.
         yield from trials[: (finding.intent_to_treat or finding.tally).trials]
 

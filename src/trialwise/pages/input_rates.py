@@ -6,8 +6,19 @@ import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-from trialwise.documents.blocks import Block, Cell, Details, Name, Prose, Row, Section, Table, Value
+from trialwise.documents.blocks import (
+    Block,
+    Column,
+    Details,
+    Name,
+    Prose,
+    Section,
+    Table,
+    Value,
+    build_table,
+)
 from trialwise.documents.numbers import as_count, as_observed, as_seconds
 from trialwise.documents.printable import cut_middle
 from trialwise.model.plan import ExperimentPlan
@@ -111,21 +122,27 @@ def _build_table(heading: str, criteria: Sequence[str], rows: Sequence[InputCoun
     most = max((row.usd for row in rows if row.usd is not None), default=None)
     # One number of places down the column: two digits of the largest.
     places = max(2, 1 - math.floor(math.log10(most))) if most else 2
-    columns: list[Cell] = ["input", *(Name(cut_middle(name, _NAME)) for name in criteria), "trials"]
-    columns += ["median latency"] if times else []
-    columns += ["cost"] if most is not None else []
-    body = []
-    for row in rows:
-        cells: list[Cell] = [Name(cut_middle(row.input_id, _NAME))]
-        cells += [_write_rate(row, name) for name in criteria]
-        cells.append(f"{row.trials:,}")
-        if times:
-            median = round(statistics.median(row.latencies), 3) if row.latencies else None
-            cells.append("–" if median is None else as_seconds(median))
-        if most is not None:
-            cells.append("–" if row.usd is None else f"${row.usd:,.{places}f}")
-        body.append(Row(cells=tuple(cells)))
-    return Table(heading=heading, columns=tuple(columns), rows=tuple(body), is_headed=False)
+
+    def write_median(row: InputCounts) -> str:
+        return as_seconds(round(statistics.median(row.latencies), 3)) if row.latencies else "–"
+
+    def write_cost(row: InputCounts) -> str:
+        return "–" if row.usd is None else f"${row.usd:,.{places}f}"
+
+    optional: list[Column[InputCounts]] = [("median latency", write_median)] if times else []
+    optional += [("cost", write_cost)] if most is not None else []
+    return build_table(
+        heading,
+        rows,
+        ("input", lambda row: Name(cut_middle(row.input_id, _NAME))),
+        *(
+            (Name(cut_middle(name, _NAME)), partial(_write_rate, criterion=name))
+            for name in criteria
+        ),
+        ("trials", lambda row: f"{row.trials:,}"),
+        *optional,
+        is_headed=False,
+    )
 
 
 def _write_rate(row: InputCounts, criterion: str) -> Value:

@@ -15,7 +15,7 @@ from trialwise.pages.judge_facts import CORRECTION_NAMES, list_corrections
 from trialwise.pages.path_chart import INKS
 from trialwise.pages.verdict_meaning import make_finding_badge
 from trialwise.stats.judged_decision import JudgedDecision
-from trialwise.stats.result_types import Undefined
+from trialwise.stats.result_types import Interval, Undefined
 
 #: Inputs of one criterion that are drawn, the worst first; the heat map holds the others.
 MOST_INPUTS = 16
@@ -63,11 +63,6 @@ def make_strip(record: RunRecord, finding: Finding, name: str) -> Strip | None:
         return None
     low, high = (rate, rate) if interval is None else (interval.low, interval.high)
     badge, required = make_finding_badge(record, finding), find_required(finding)
-    parts = [f"{name}: {badge.word}", f"rate {as_observed(rate)}"]
-    if interval is not None:
-        parts.append(f"interval {as_ends(interval)} %")
-    if required is not None:
-        parts.append(f"held against {as_percent(round(required, 4))}")
     return Strip(
         low=low,
         value=rate,
@@ -77,8 +72,14 @@ def make_strip(record: RunRecord, finding: Finding, name: str) -> Strip | None:
         need=required,
         other=find_alternative(finding),
         soft=badge.soft,
-        hint=", ".join(parts),
+        hint=_write_hint(f"{name}: {badge.word}", rate, interval, required),
     )
+
+
+def _write_hint(start: str, rate: float, interval: Interval | None, required: float | None) -> str:
+    ends = "" if interval is None else f", interval {as_ends(interval)} %"
+    held = "" if required is None else f", held against {as_percent(round(required, 4))}"
+    return f"{start}, rate {as_observed(rate)}{ends}{held}"
 
 
 def _list_rows(record: RunRecord, finding: Finding) -> Iterator[StripRow]:
@@ -118,8 +119,7 @@ def _list_corrected(
         if isinstance(found, Undefined):
             continue
         name = f"corrected, {CORRECTION_NAMES[one.correction]}"
-        required, ends = find_required(finding), as_ends(found.interval)
-        held = "" if required is None else f", held against {as_percent(round(required, 4))}"
+        said, required = f"{name}: {one.decision}", find_required(finding)
         yield replace(
             row,
             name=name,
@@ -130,11 +130,10 @@ def _list_corrected(
                 high=found.interval.high,
                 ink=INKS[one.decision],
                 dashed=True,
-                hint=f"{name}: {one.decision}, rate {as_observed(found.rate)}, "
-                f"interval {ends} %{held}",
+                hint=_write_hint(said, found.rate, found.interval, required),
             ),
             value=as_observed(found.rate),
-            interval=ends,
+            interval=as_ends(found.interval),
             note=f"by {as_count(found.confusion.labels, 'label')}",
             depth=row.depth + 1,
         )

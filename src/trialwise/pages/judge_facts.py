@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trialwise.documents.blocks import Facts, Section
-from trialwise.documents.numbers import as_count, as_ends, as_observed, as_percent
+from trialwise.documents.numbers import as_computed, as_count, as_ends, as_observed, as_percent
 from trialwise.model.verdict import Decision, Finding, Verdict
 from trialwise.stats.result_types import Undefined
 
@@ -45,11 +45,14 @@ def describe_labels(labels: Confusion) -> str:
     )
 
 
-def _as_corrected(judged: JudgedDecision) -> str:
-    """A corrected rate with its interval in percent, or why there is none."""
+def _as_corrected(judged: JudgedDecision, *, is_exact: bool = False) -> str:
+    """A corrected rate with its interval, in percent or to six digits, or why there is none."""
     found = judged.corrected
     if isinstance(found, Undefined):
         return found.reason
+    if is_exact:
+        low, high = map(as_computed, found.interval)
+        return f"{as_computed(found.rate)} [{low}, {high}]"
     return f"{as_observed(found.rate)} {as_ends(found.interval)}"
 
 
@@ -134,22 +137,30 @@ def build_correction(finding: Finding) -> Section | None:
     """The judge's rate beside the corrected ones; None where no judge was measured."""
     if find_labels(finding) is None:
         return None
-    facts = Facts(pairs=tuple(_list_rates(finding)))
+    facts = Facts(pairs=tuple(list_judge_rows(finding)))
     return Section(heading="Corrected for the judge's errors", blocks=(facts,), note=_NOTE)
 
 
-def _list_rates(finding: Finding) -> Iterator[tuple[str, str | None]]:
-    labels = find_labels(finding)
+def list_judge_rows(finding: Finding, *, is_exact: bool = False) -> Iterator[tuple[str, str]]:
+    """The labels, what the judge said, what each correction leaves of it, and what is missing.
+
+    Args:
+        finding: Of a criterion whose judge was measured.
+        is_exact: Whether corrected rates have six digits.
+    """
+    labels, judged = find_labels(finding), finding.judged
     assert labels is not None
+    yield "Labels", describe_labels(labels)
     if finding.tally.rate is not None:
         of = as_count(finding.tally.trials, "trial")
-        yield "judged", f"{as_observed(finding.tally.rate)} of {of}"
+        yield "Judged", f"{as_observed(finding.tally.rate)} of {of}"
     for one in list_corrections(finding):
-        said = _as_corrected(one)
+        said = _as_corrected(one, is_exact=is_exact)
         if not isinstance(one.corrected, Undefined):
             confidence = one.corrected.interval.confidence
             level = "" if confidence is None else f" at {as_percent(confidence)}"
             said = f"{said}{level}: {one.decision} at {as_percent(one.required_rate)}"
-        yield CORRECTION_NAMES[one.correction], said
-    yield "labels", describe_labels(labels)
-    yield "missing", name_missing(finding)
+        yield f"Corrected, {CORRECTION_NAMES[one.correction]}", said
+    if judged is not None and judged.decision is Decision.INCONCLUSIVE:
+        yield "Open because of", judged.open_because
+        yield "Missing", name_missing(finding)

@@ -16,6 +16,7 @@ from trialwise.documents.blocks import (
     build_table,
 )
 from trialwise.documents.numbers import as_count, as_percent
+from trialwise.documents.phrases import keep_few
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
 from trialwise.pages.finding_facts import find_required, pick_interval, write_interval, write_rate
@@ -154,7 +155,5 @@ def _count_rest(rows: Sequence[object]) -> tuple[str, ...]:
 
 def _fold_notes(title: str, notes: Sequence[str], *, is_open: bool = False) -> Iterator[Block]:
     if notes:
-        left = len(notes) - _MOST_NOTES
-        rest = (f"and {left:,} more",) if left > 0 else ()
-        items = Items(items=(*notes[:_MOST_NOTES], *rest))
+        items = Items(items=keep_few(notes, _MOST_NOTES))
         yield Details(summary=f"{title} ({len(notes):,})", blocks=(items,), is_open=is_open)

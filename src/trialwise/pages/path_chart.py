@@ -63,7 +63,8 @@ def chart_path(finding: Finding, bounds: Bounds, outcomes: Sequence[bool]) -> Ch
     reach = max(failures[-1] + 1, _find_reach(bounds, last), 4)
     top = reach + reach // 12
     places = thin_out(last + 1, CORNERS)
-    end = f"{_pick_word(finding)} · {as_count(taken, 'trial')}"
+    word = finding.label or (finding.decision or Decision.INCONCLUSIVE).value
+    end = f"{word} · {as_count(taken, 'trial')}"
     return Chart(
         heading="Path to the verdict",
         summary=_write_summary(finding, bounds, taken, failures[-1], last),
@@ -140,10 +141,6 @@ def _write_row(n: int, failed: int, bounds: Bounds) -> tuple[str, ...]:
 def _write_limits(n: int, bounds: Bounds) -> tuple[str, str]:
     accept, reject = bounds.accept[n], bounds.reject[n]
     return ("–" if accept < 0 else f"{accept:,}"), ("–" if reject > n else f"{reject:,}")
-
-
-def _pick_word(finding: Finding) -> str:
-    return finding.label or (finding.decision or Decision.INCONCLUSIVE).value
 
 
 def _write_summary(finding: Finding, bounds: Bounds, taken: int, failed: int, last: int) -> str:

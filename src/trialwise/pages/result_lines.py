@@ -107,21 +107,17 @@ def _notes(finding: Finding, guards: tuple[str, ...]) -> tuple[str, ...]:
 
 def _figures(finding: Finding, verdict: Verdict) -> Figures:
     rate, interval = pick_rate(finding), pick_interval(finding)
+    known = "known" if procedure_of(finding).knows_rate(finding) else ""
     ended = {one.name: one.stop for one in verdict.experiments}
     stop = finding.stop or ended.get(finding.experiment, verdict.stop)
     return Figures(
         rate="" if rate is None else as_observed(rate),
-        interval=_known_rate(finding) if interval is None else as_ends(interval),
+        # A corpus that was tried whole needs no interval.
+        interval=as_ends(interval) if interval is not None else known,
         trials=finding.tally.trials,
         stop=STOPS[stop].label,
         cost=_cost(finding, verdict),
     )
-
-
-def _known_rate(finding: Finding) -> str:
-    """What stands for the interval of a corpus that was tried whole."""
-
-    return "known" if procedure_of(finding).knows_rate(finding) else ""
 
 
 def _cost(finding: Finding, verdict: Verdict) -> str:

@@ -33,7 +33,8 @@ def render_rules(plan: Plan, *, expense: Expense | None = None, width: int = _WI
         width: Columns.
     """
     lines = [f"{plan.contract}: {_word_size(plan)}, seed {plan.seed}"]
-    lines += [*_wrap(f"This is {_word_claim(plan)}.", "  ", width)]
+    inputs = sum(len(one.input_ids) for one in plan.experiments)
+    lines += [*_wrap(f"This is {plan.claim.about(inputs)}.", "  ", width)]
     for one in forecast(plan):
         lines += _list_criterion(one, width)
     for limit in plan.latency:
@@ -48,16 +49,8 @@ def render_rules(plan: Plan, *, expense: Expense | None = None, width: int = _WI
 
 def _word_size(plan: Plan) -> str:
     sizes = [f"{one.trials} of {one.name}" for one in plan.experiments]
-    return "at most " + (
-        f"{plan.max_trials} trials"
-        if len(sizes) == 1
-        else f"{plan.max_trials} trials ({', '.join(sizes)})"
-    )
-
-
-def _word_claim(plan: Plan) -> str:
-    inputs = sum(len(one.input_ids) for one in plan.experiments)
-    return plan.claim.about(inputs)
+    parts = f" ({', '.join(sizes)})" if len(sizes) != 1 else ""
+    return f"at most {plan.max_trials} trials{parts}"
 
 
 def _list_criterion(one: Forecast, width: int) -> Iterator[str]:

@@ -27,7 +27,7 @@ from trialwise.documents.blocks import (
     Value,
     Verbatim,
 )
-from trialwise.documents.charts import Area, Axis, Chart, Ink, Place, find_share
+from trialwise.documents.charts import Axis, Chart, Ink, Place, find_share
 from trialwise.documents.printable import count_cells, pad, wrap_text
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
 
@@ -136,8 +136,6 @@ class _Writer:
         yield from lines
 
     def write_chart(self, chart: Chart) -> Iterator[str]:
-        # Few pages have charts.
-
         heading, *rest = render_chart_characters(chart, unicode=self.able.unicode)
         yield self.able.show(heading.upper())
         yield from map(self.able.show, rest)
@@ -335,15 +333,11 @@ def _draw_areas(chart: Chart, grid: list[list[str]], unicode: bool) -> None:
     for area in chart.areas:
         for column in range(COLUMNS):
             at = x.low + (x.high - x.low) * column / (COLUMNS - 1)
-            low, high = _find_edges(area, at)
+            low, high = _interpolate(area.lower, at), _interpolate(area.upper, at)
             for row in range(ROWS):
                 middle = y.low + (y.high - y.low) * (ROWS - row - 0.5) / ROWS
                 if low <= middle < high:
                     grid[row][column] = _pick_area_mark(area.ink, unicode)
-
-
-def _find_edges(area: Area, at: float) -> tuple[float, float]:
-    return _interpolate(area.lower, at), _interpolate(area.upper, at)
 
 
 def _interpolate(points: Sequence[Place], at: float) -> float:
