@@ -20,7 +20,7 @@ from tests.procedures.decided_counts import check_design, decide_claimed
 
 from trialwise.model.claim import Claim
 from trialwise.model.verdict import Decision
-from trialwise.stats.cluster_estimators import Stratum, stratified
+from trialwise.stats.cluster_estimators import Stratum, stratum_weighted
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.result_types import RULES, Rule
 
@@ -193,7 +193,7 @@ def test_the_stratified_bound_is_near_its_level(
         if sum(s.weight * int(s.successes) / int(s.trials) for s in strata) > required * sum(
             weights
         ):
-            passes[counts] = stratified(strata, confidence=0.9).interval.low >= required
+            passes[counts] = stratum_weighted(strata, confidence=0.9).interval.low >= required
     total, worst = sum(weights), 0.0
     for rates in itertools.product(np.linspace(0, 1, 41), repeat=len(weights) - 1):
         known = sum(w * p for w, p in zip(weights, rates, strict=False))

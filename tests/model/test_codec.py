@@ -58,7 +58,7 @@ from trialwise.model.verdict import (
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.regression import decide_regression
-from trialwise.stats.cluster_estimators import Stratum, stratified
+from trialwise.stats.cluster_estimators import Stratum, stratum_weighted
 from trialwise.stats.finite import exact_corpus_rate
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.sequential import SequentialDesign
@@ -368,7 +368,7 @@ def real_findings() -> list[Finding]:
         interval=DESIGNS[2].interval(13, 0),
         estimate=DESIGNS[2].estimate(13, 0),
     )
-    weighted = replace(sequential, estimator=stratified(STRATA), by_input=tuple(found[:3]))
+    weighted = replace(sequential, estimator=stratum_weighted(STRATA), by_input=tuple(found[:3]))
     corpus = replace(found[0], design=exact_corpus_rate(9, 10))
     return [*found, sequential, weighted, corpus]
 

@@ -46,7 +46,7 @@ from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.regression import decide_regression
-from trialwise.stats.cluster_estimators import Stratum, call_weighted, stratified
+from trialwise.stats.cluster_estimators import Stratum, call_weighted, stratum_weighted
 from trialwise.stats.finite import exact_corpus_rate, finite_corpus_cutoff
 from trialwise.stats.guardrail_bounds import (
     ChallengeStratum,
@@ -469,7 +469,7 @@ def test_an_estimator_says_what_it_estimates() -> None:
 
 def test_strata_are_shown_with_their_weights() -> None:
     """0.8 × 1 + 0.2 × 0.6 = 0.92."""
-    estimate = stratified(
+    estimate = stratum_weighted(
         [
             Stratum(name="easy", weight=4, successes=50, trials=50),
             Stratum(name="hard", weight=1, successes=30, trials=50),

@@ -12,7 +12,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import xlog1py, xlogy
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.cluster_estimators import Stratum, stratified
+from trialwise.stats.cluster_estimators import Stratum, stratum_weighted
 from trialwise.stats.rate_intervals import wilson_interval
 
 Groups = list[tuple[int, int]]
@@ -37,7 +37,7 @@ def stratum(weight: float, successes: int, trials: int, name: str = "") -> Strat
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_one_stratum_is_wilsons_interval(k: int, n: int, confidence: float) -> None:
     """Whatever the weight."""
-    result = stratified([stratum(3, k, n)], confidence=confidence)
+    result = stratum_weighted([stratum(3, k, n)], confidence=confidence)
 
     assert tuple(result.interval) == pytest.approx(
         tuple(wilson_interval(k, n, confidence=confidence)), abs=1e-12
@@ -47,14 +47,14 @@ def test_one_stratum_is_wilsons_interval(k: int, n: int, confidence: float) -> N
 
 def test_equal_rates_in_proportional_allocation_are_wilsons_pooled_interval() -> None:
     """Then stratifying neither helps nor hurts."""
-    result = stratified([stratum(0.25, 8, 10), stratum(0.75, 24, 30)])
+    result = stratum_weighted([stratum(0.25, 8, 10), stratum(0.75, 24, 30)])
 
     assert tuple(result.interval) == pytest.approx(tuple(wilson_interval(32, 40)))
 
 
 def test_after_unanimous_strata_the_largest_weight_per_trial_decides() -> None:
     """0 of 10 beside 0 of 1000 at equal weights leaves half of what 0 of 10 leaves."""
-    result = stratified([stratum(1, 0, 10), stratum(1, 0, 1000)])
+    result = stratum_weighted([stratum(1, 0, 10), stratum(1, 0, 1000)])
 
     assert result.interval.low == 0.0
     assert result.interval.high == pytest.approx(wilson_interval(0, 10).high / 2)
@@ -96,7 +96,7 @@ def test_the_ends_are_where_the_score_test_rejects(
         variance = v**2 * p * (1 - p) / n[0] + w**2 * q * (1 - q) / n[1]
         return float((estimate - P) ** 2 - stats.norm.ppf(0.975) ** 2 * variance)
 
-    result = stratified([stratum(v, y[0], n[0], "a"), stratum(w, y[1], n[1], "b")])
+    result = stratum_weighted([stratum(v, y[0], n[0], "a"), stratum(w, y[1], n[1], "b")])
 
     assert result.rate == pytest.approx(estimate)
     # Next to the estimate the difference is negative, next to 0 and 1 positive.
@@ -112,7 +112,9 @@ def test_coverage_of_the_stratified_interval(sizes: tuple[int, int], weight: flo
     first, second = sizes
     outcomes = list(product(range(first + 1), range(second + 1)))
     intervals = [
-        stratified([stratum(weight, a, first, "a"), stratum(1 - weight, b, second, "b")]).interval
+        stratum_weighted(
+            [stratum(weight, a, first, "a"), stratum(1 - weight, b, second, "b")]
+        ).interval
         for a, b in outcomes
     ]
     low, high = (np.array(column) for column in zip(*map(tuple, intervals), strict=True))
@@ -136,8 +138,8 @@ def test_only_the_proportions_of_the_weights_matter(counts: Groups, data: st.Dat
     strata = [
         stratum(w, y, m, str(j)) for j, (w, (y, m)) in enumerate(zip(weights, counts, strict=True))
     ]
-    result = stratified(strata)
-    scaled = stratified(
+    result = stratum_weighted(strata)
+    scaled = stratum_weighted(
         [
             stratum(7 * w, y, m, str(j))
             for j, (w, (y, m)) in reversed(list(enumerate(zip(weights, counts, strict=True))))
@@ -157,14 +159,14 @@ def test_only_the_proportions_of_the_weights_matter(counts: Groups, data: st.Dat
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
-        (lambda: stratified([]), "strata"),
-        (lambda: stratified([(1, 2)]), "strata"),  # type: ignore[list-item]
-        (lambda: stratified([stratum(1, 1, 2, "a"), stratum(1, 1, 2, "a")]), "strata"),
-        (lambda: stratified([stratum(0, 1, 2, "a")]), "weight of stratum 'a'"),
-        (lambda: stratified([stratum(float("nan"), 1, 2, "a")]), "weight of stratum 'a'"),
-        (lambda: stratified([stratum(1, 3, 2, "a")]), "successes of stratum 'a'"),
-        (lambda: stratified([stratum(1, 0, 0, "a")]), "trials of stratum 'a'"),
-        (lambda: stratified([stratum(1, 1, 2, "a")], confidence=0.0), "confidence"),
+        (lambda: stratum_weighted([]), "strata"),
+        (lambda: stratum_weighted([(1, 2)]), "strata"),  # type: ignore[list-item]
+        (lambda: stratum_weighted([stratum(1, 1, 2, "a"), stratum(1, 1, 2, "a")]), "strata"),
+        (lambda: stratum_weighted([stratum(0, 1, 2, "a")]), "weight of stratum 'a'"),
+        (lambda: stratum_weighted([stratum(float("nan"), 1, 2, "a")]), "weight of stratum 'a'"),
+        (lambda: stratum_weighted([stratum(1, 3, 2, "a")]), "successes of stratum 'a'"),
+        (lambda: stratum_weighted([stratum(1, 0, 0, "a")]), "trials of stratum 'a'"),
+        (lambda: stratum_weighted([stratum(1, 1, 2, "a")], confidence=0.0), "confidence"),
     ],
 )
 def test_bad_input_is_refused_by_name(call: Any, argument: str) -> None:

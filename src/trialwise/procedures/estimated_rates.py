@@ -27,7 +27,7 @@ from trialwise.stats.cluster_estimators import (
     Stratum,
     call_weighted,
     prompt_weighted,
-    stratified,
+    stratum_weighted,
 )
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_open_rate
@@ -145,7 +145,7 @@ def matched_estimate(
         raise InvalidArgument("alpha", alpha, "be below 0.5: a bound needs more than even odds")
     confidence = float(1 - 2 * as_written(alpha))
     if claim.estimator is Estimator.STRATIFIED:
-        return stratified(_strata(claim, counts, weights, strata), confidence=confidence)
+        return stratum_weighted(_strata(claim, counts, weights, strata), confidence=confidence)
     by_input = claim.estimand is TargetEstimand.PROMPT_WEIGHTED
     estimate = partial(prompt_weighted if by_input else call_weighted, list(counts.values()))
     if claim.estimator is Estimator.KORN_GRAUBARD:

@@ -1,7 +1,7 @@
 """Statistics on counts and sequences, with the standard library only.
 
-Every function takes plain numbers and returns a small frozen value that keeps its inputs. Sources
-such as "companion §5.3" are named in `docs/bibliography.md`.
+Every function takes plain numbers and returns a number or a small frozen value. Sources such as
+"companion §5.3" are named in `docs/bibliography.md`.
 
 - rates: `rate_intervals`, `compliance_cutoffs`, `finite` (part of a corpus), `rate_sizing`
 - against a baseline: `regression_cutoffs`, `fisher`, `unconditional`, `precedence`,
@@ -41,7 +41,7 @@ _MODULES = {
     "bounded_means": "bounded_mean_interval bounded_variance_interval weighted_mean_interval",
     "cluster_estimators": (
         "ClusterEstimate ClusterMethod Estimand Groups StratifiedEstimate Stratum call_weighted "
-        "prompt_weighted stratified"
+        "prompt_weighted stratum_weighted"
     ),
     "compliance_cutoffs": "ComplianceCutoff compliance_cutoff minimum_trials",
     "confidence_sequences": "BoundedSequence anytime_interval anytime_p_value",

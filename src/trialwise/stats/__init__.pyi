@@ -25,7 +25,7 @@ from trialwise.stats.cluster_estimators import StratifiedEstimate as StratifiedE
 from trialwise.stats.cluster_estimators import Stratum as Stratum
 from trialwise.stats.cluster_estimators import call_weighted as call_weighted
 from trialwise.stats.cluster_estimators import prompt_weighted as prompt_weighted
-from trialwise.stats.cluster_estimators import stratified as stratified
+from trialwise.stats.cluster_estimators import stratum_weighted as stratum_weighted
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff as ComplianceCutoff
 from trialwise.stats.compliance_cutoffs import compliance_cutoff as compliance_cutoff
 from trialwise.stats.compliance_cutoffs import minimum_trials as minimum_trials

@@ -25,13 +25,10 @@ ALTERNATIVES: tuple[Alternative, ...] = ("greater", "less", "two-sided")
 class AutocorrelationTest:
     """The exact runs test of one sequence, with its lag-one autocorrelation beside it."""
 
-    trials: int
-    successes: int
     runs: int
     """Stretches of equal outcomes: fewer than expected means that neighbours are alike."""
     expected_runs: float
     lag_one: float
-    alternative: Alternative
     p_value: float
 
 
@@ -109,12 +106,9 @@ def autocorrelation_test(
     runs = 1 + sum(a != b for a, b in pairwise(sequence))
     failures = trials - successes
     return AutocorrelationTest(
-        trials=trials,
-        successes=successes,
         runs=runs,
         expected_runs=1 + 2 * successes * failures / trials,
         lag_one=_lag_one(sequence),
-        alternative=alternative,
         p_value=_p_value(runs, successes, failures, alternative),
     )
 

@@ -14,10 +14,10 @@ spread over prompts in a beta shape, and for a few bad prompts among good ones. 
 - ``"prompts"`` (as many trials as prompts) keeps that error near 3 % in both, at any correlation,
   and a better record never lowers it. It is the default.
 
-A group is one input, written as (successes, trials). `stratified` puts a rate together from strata
-by their declared weights (companion 8.2.1, 1.4.5b). The weights come from outside: the mix of the
-run says nothing about them, and the interval has to answer for a stratum with few trials and a
-large weight. The correlation within inputs is in `toolbox.cluster_correlation`.
+A group is one input, written as (successes, trials). `stratum_weighted` puts a rate together from
+strata by their declared weights (companion 8.2.1, 1.4.5b). The weights come from outside: the mix
+of the run says nothing about them, and the interval has to answer for a stratum with few trials and
+a large weight. The correlation within inputs is in `toolbox.cluster_correlation`.
 """
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ class StratifiedEstimate:
     interval: Interval
 
 
-def stratified(strata: Sequence[Stratum], *, confidence: float = 0.95) -> StratifiedEstimate:
+def stratum_weighted(strata: Sequence[Stratum], *, confidence: float = 0.95) -> StratifiedEstimate:
     """The weighted mean of the strata's rates, with a score interval.
 
     ``p̂ = Σ w p̂ₕ``. The interval holds every P that the score test keeps: with p̃ₕ the most likely
@@ -306,7 +306,7 @@ def stratified(strata: Sequence[Stratum], *, confidence: float = 0.95) -> Strati
 
     Examples
     --------
-    >>> result = stratified([
+    >>> result = stratum_weighted([
     ...     Stratum(name="easy", weight=0.8, successes=50, trials=50),
     ...     Stratum(name="hard", weight=0.2, successes=30, trials=50),
     ... ])

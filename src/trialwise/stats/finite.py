@@ -42,10 +42,6 @@ class FiniteCorpusInterval:
     """What part of a corpus says about the whole corpus, as counts and as rates."""
 
     successes: int
-    trials: int
-    corpus_size: int
-    confidence: float
-    side: Side
     rate: float
     """The observed rate, successes / trials; near exhaustion no corpus of this size may have it."""
     sample_fraction: float
@@ -151,10 +147,6 @@ def finite_corpus_interval(
     high = N - (n - k) if side == "lower" else N - _low_count(n - k, n, N, level)
     return FiniteCorpusInterval(
         successes=k,
-        trials=n,
-        corpus_size=N,
-        confidence=confidence,
-        side=side,
         rate=k / n,
         sample_fraction=n / N,
         low_count=low,

@@ -46,9 +46,6 @@ class JudgeAccuracy:
     specificity: float | Undefined
     """P(the judge fails | people fail)."""
     specificity_interval: Interval | Undefined
-    confusion: Confusion
-    confidence: float
-    rule: Rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,9 +120,6 @@ def judge_accuracy(
         sensitivity_interval=sensitivity[1],
         specificity=specificity[0],
         specificity_interval=specificity[1],
-        confusion=confusion,
-        confidence=level,
-        rule=rule,
     )
 
 
@@ -216,7 +210,7 @@ def rectified_rate(
         ends = cell.low + band.low, cell.high + band.high
     return CorrectedRate(
         rate=unit(judged + _shift(confusion)),
-        interval=_cut(ends, confidence, method),
+        interval=_limit_to_unit(ends, confidence, method),
         judged_rate=judged,
         trials=n,
         confusion=confusion,
@@ -279,7 +273,7 @@ def rogan_gladen_rate(
         )
     return CorrectedRate(
         rate=unit((judged + specificity - 1) / told_apart),
-        interval=_cut(ends, confidence, method),
+        interval=_limit_to_unit(ends, confidence, method),
         judged_rate=judged,
         trials=n,
         confusion=confusion,
@@ -336,7 +330,9 @@ def _shift(confusion: Confusion) -> float:
     return (confusion.false_fail - confusion.false_pass) / confusion.labels
 
 
-def _cut(ends: tuple[float, float], confidence: float, method: CorrectionMethod) -> Interval:
+def _limit_to_unit(
+    ends: tuple[float, float], confidence: float, method: CorrectionMethod
+) -> Interval:
     low, high = map(unit, ends)
     return Interval(low, high, confidence=confidence, method=method)
 

@@ -131,8 +131,11 @@ def evaluate_latency_limit(
     tau = require_positive("limit", limit)
     level = require_open_rate("alpha", alpha)
     purpose = require_choice("intent", intent, INTENTS)
-    planned = None if planned_trials is None else _check_planned_trials(planned_trials)
-    if purpose == "VERIFICATION" and planned is not None and planned < _minimum(p, level):
+    planned = None
+    if planned_trials is not None:
+        planned = require_count("planned_trials", planned_trials, minimum=1)
+    too_few = planned is not None and planned < minimum_trials(p, alpha=level, rule="exact")
+    if purpose == "VERIFICATION" and too_few:
         return LatencyLimitDecision(
             percentile=p,
             limit=tau,
@@ -160,14 +163,6 @@ def evaluate_latency_limit(
         clopper_pearson_lower=clopper_pearson_low(within, n, level),
         observed_percentile=nearest_rank(ordered, p) if n else None,
     )
-
-
-def _check_planned_trials(value: SupportsIndex) -> int:
-    return require_count("planned_trials", value, minimum=1)
-
-
-def _minimum(percentile: float, alpha: float) -> int:
-    return minimum_trials(percentile, alpha=alpha, rule="exact")
 
 
 def _decide(within: int, y_min: int | None) -> LimitVerdict:

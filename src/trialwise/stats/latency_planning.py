@@ -40,10 +40,6 @@ GateOutcome: TypeAlias = Literal["DECIDED", "INCONCLUSIVE", "INDICATIVE"]
 class VerificationGate:
     """Whether a plan can support a latency verification under rule set "wilson" (§12.5.3)."""
 
-    planned_trials: int
-    success_rate: float
-    percentile: float
-    confidence: float
     expected_trials: int
     """⌊planned · rate⌋: the successful trials to expect, not a lower bound on them."""
     emission_minimum: int
@@ -139,10 +135,6 @@ def verification_gate(
     emission = emission_minimum(percentile)
     existence = existence_minimum(percentile, confidence=confidence)
     return VerificationGate(
-        planned_trials=planned,
-        success_rate=rate,
-        percentile=float(percentile),
-        confidence=float(confidence),
         expected_trials=floor_product(rate, planned),
         emission_minimum=emission,
         existence_minimum=existence,
@@ -216,7 +208,6 @@ class NondegeneracyDecision:
     """What the number of latencies that a run really gave allows."""
 
     test_trials: int
-    percentile: float
     intent: Intent
     threshold_source: ThresholdSource
     minimum_trials: int
@@ -294,7 +285,6 @@ def nondegeneracy_decision(
     minimum = emission_minimum(percentile)
     return NondegeneracyDecision(
         test_trials=require_count("test_trials", test_trials),
-        percentile=float(percentile),
         intent=require_choice("intent", intent, INTENTS),
         threshold_source=require_choice("threshold_source", threshold_source, _SOURCES),
         minimum_trials=minimum,

@@ -49,12 +49,9 @@ class ComplianceSizing:
     """The trials from which on a compliance test has its power, by exact enumeration."""
 
     rule: Rule
-    required_rate: float
     alternative_rate: float
     alternative_kind: AlternativeKind
     """How the alternative was chosen: required + effect, midway to 1, or as declared."""
-    alpha: float
-    power: float
     required_trials: int | None
     """The first number of trials from which power stays at the target up to 20,000 trials.
 
@@ -159,11 +156,8 @@ def compliance_sizing(
     required = next((n for n in range(LIMIT, 0, -1) if not enough[n - 1]), 0) + 1
     return ComplianceSizing(
         rule=rule,
-        required_rate=p,
         alternative_rate=p1,
         alternative_kind=kind,
-        alpha=level,
-        power=target,
         required_trials=required if required <= LIMIT else None,
         achieved_power=powers[required - 1] if required <= LIMIT else None,
         first_crossing=first,
@@ -177,8 +171,12 @@ def reaches_target(power: float, target: float) -> bool:
 
 def approximate_power(p0: float, p1: float, n: int, z: float) -> float:
     """Return the power of a test of p0 at p1, by the normal approximation."""
-    gap = p0 - p1 - z * math.sqrt(p0 * (1 - p0) / n)
-    spread = math.sqrt(p1 * (1 - p1) / n)
+    return chance_below(p0 - z * math.sqrt(p0 * (1 - p0) / n), p1, n)
+
+
+def chance_below(limit: float, rate: float, n: int) -> float:
+    """Return the chance that n trials observe less than a limit, by the normal approximation."""
+    gap, spread = limit - rate, math.sqrt(rate * (1 - rate) / n)
     if spread == 0:
         return 1.0 if gap > 0 else 0.0
     return normal_cdf(gap / spread)

@@ -8,17 +8,16 @@ approximation. A design outside the domain is refused with its reason, never giv
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import SupportsIndex
 
 from trialwise.decimals import complement
 from trialwise.stats.binomial import raw_cdf
-from trialwise.stats.normal import normal_cdf, upper_z
+from trialwise.stats.normal import upper_z
 from trialwise.stats.precedence import smallest_count
 from trialwise.stats.rate_intervals import wilson_low
-from trialwise.stats.rate_sizing import reaches_target
+from trialwise.stats.rate_sizing import chance_below, reaches_target
 from trialwise.stats.result_types import Refusal
 from trialwise.validation import require_open_rate, require_rate, require_successes
 
@@ -165,11 +164,7 @@ def find_held_trials(
 
 def approximate_floor_power(p0: float, p1: float, n: int, z: float) -> float:
     """Return the power at p1 of Wilson's bound below p0, by the normal approximation."""
-    gap = wilson_low(p0 * n, n, z) - p1
-    spread = math.sqrt(p1 * (1 - p1) / n)
-    if spread == 0:
-        return 1.0 if gap > 0 else 0.0
-    return normal_cdf(gap / spread)
+    return chance_below(wilson_low(p0 * n, n, z), p1, n)
 
 
 def size_floor(question: str, p0: float, p1: float, n: int, z: float) -> Sizing:

@@ -155,7 +155,12 @@ def variance_amplification(outcomes: Sequence[bool]) -> int:
     87
     """
     checked = require_outcomes("outcomes", outcomes)
-    return _variance_amplification(sum(checked), len(checked))
+    runs, passes = len(checked), sum(checked)
+    # ⌊200 √(c f)/n + ½⌋ = ⌊(400 √(c f) + n) / 2n⌋, where flooring the root first changes nothing
+    # because the rest is whole. A half itself never occurs: it would be an odd leg over an even
+    # hypotenuse of a right triangle in lowest terms.
+    root = math.isqrt(160_000 * passes * (runs - passes))
+    return (root + runs) // (2 * runs)
 
 
 def graceful_degradation(outcomes: Sequence[bool]) -> int:
@@ -176,7 +181,10 @@ def graceful_degradation(outcomes: Sequence[bool]) -> int:
     >>> graceful_degradation([True, True, True, False])
     60
     """
-    return _graceful_degradation(require_outcomes("outcomes", outcomes))
+    checked = require_outcomes("outcomes", outcomes)
+    total = len(checked) * (len(checked) + 1) // 2
+    earned = sum(place for place, passed in enumerate(checked, start=1) if passed)
+    return (200 * earned + total) // (2 * total)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,8 +244,8 @@ def summarize(outcomes: Sequence[bool]) -> ReliabilitySummary:
         runs=len(checked),
         pass_at_k=100 * any(checked),
         passhat_k=100 * all(checked),
-        variance_amplification=_variance_amplification(sum(checked), len(checked)),
-        graceful_degradation=_graceful_degradation(checked),
+        variance_amplification=variance_amplification(checked),
+        graceful_degradation=graceful_degradation(checked),
         decay_curve=reliability_decay_curve(checked),
     )
 
@@ -265,17 +273,3 @@ def _decay_percent(k: int, failures: int) -> int:
     if k >= _SETTLED_FROM:
         return _SETTLED_PERCENT[failures]
     return int(100 * (k - failures) ** k // k**k)
-
-
-def _variance_amplification(passes: int, runs: int) -> int:
-    # ⌊200 √(c f)/n + ½⌋ = ⌊(400 √(c f) + n) / 2n⌋, where flooring the root first changes nothing
-    # because the rest is whole. A half itself never occurs: it would be an odd leg over an even
-    # hypotenuse of a right triangle in lowest terms.
-    root = math.isqrt(160_000 * passes * (runs - passes))
-    return (root + runs) // (2 * runs)
-
-
-def _graceful_degradation(outcomes: tuple[bool, ...]) -> int:
-    total = len(outcomes) * (len(outcomes) + 1) // 2
-    earned = sum(place for place, passed in enumerate(outcomes, start=1) if passed)
-    return (200 * earned + total) // (2 * total)
