@@ -11,7 +11,7 @@ from trialwise.cli.exits import ExitCode
 from trialwise.cli.selecting import output_option
 from trialwise.cli.stored import chosen_runs, find_places, run_choice
 from trialwise.errors import InvalidArgument
-from trialwise.reports.formats import BUILT_IN, ReportFormat, find_format, match_format
+from trialwise.reports.formats import BUILT_IN, ReportFormat, find_format
 
 
 def _choose_format(_: click.Context, __: click.Parameter, name: str | None) -> ReportFormat | None:
@@ -53,9 +53,6 @@ def command(
     from trialwise.cli.printing import near, say, say_json
     from trialwise.reports.report_files import render_report, write_report
 
-    # A name that asks for no report is told before anything is read.
-    for path in outputs:
-        match_format(path)
     stored = chosen_runs(names, store, every=every)
     records = [one.record() for one in stored]
     suite = find_places().suite

@@ -63,7 +63,6 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
     from trialwise.runtime.preparing import prepare_runs
     from trialwise.runtime.workspace import Workspace
 
-    _check_outputs(given["outputs"])
     if given["record"] is not None and given["replay"] is not None:
         raise click.UsageError("--record and --replay exclude each other")
     suite = load(file, without_services=given["replay"] is not None)
@@ -86,15 +85,6 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
         click.echo(f"trialwise: {trouble}", err=True)
     # Whoever waits for the report must not take its absence for a success.
     return ExitCode.ERROR if troubles and code == ExitCode.PASS else code
-
-
-def _check_outputs(paths: Sequence[Path]) -> None:
-    """Tell of a name that asks for no report before anything is run."""
-    if paths:
-        from trialwise.reports.formats import match_format
-
-        for path in paths:
-            match_format(path)
 
 
 def _announce(suite: Suite, prepared: Sequence[PreparedRun]) -> None:

@@ -131,11 +131,8 @@ def _rates(texts: tuple[str, ...]) -> float | dict[str, float] | None:
 
 def _report(scored: Scored, given: dict[str, Any]) -> int:
     from trialwise.pages.suite_totals import pick_exit_code
-    from trialwise.reports.formats import match_format
     from trialwise.reports.report_files import write_report
 
-    for path in given["outputs"]:
-        match_format(path)
     code = pick_exit_code([scored.result.verdict])
     if given["as_json"]:
         click.echo(json.dumps(scored.to_dict(), indent=2))

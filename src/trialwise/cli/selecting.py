@@ -13,7 +13,7 @@ import click
 
 from trialwise.cli.plan.option_types import Written
 from trialwise.declarations.amounts import describe_option, read_option
-from trialwise.reports.formats import list_endings
+from trialwise.reports.formats import list_endings, match_format
 from trialwise.run_options import OPTIONS
 
 if TYPE_CHECKING:
@@ -32,6 +32,16 @@ suite_option = click.option(
     help="The suite file. Default: trialwise.yaml in this folder or above.",
 )
 
+
+def _check_endings(
+    _: click.Context, __: click.Parameter, paths: tuple[Path, ...]
+) -> tuple[Path, ...]:
+    """Refuse a name that asks for no report before anything is read or run."""
+    for path in paths:
+        match_format(path)
+    return paths
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 output_option = click.option(
     "-o",
@@ -39,6 +49,7 @@ output_option = click.option(
     "outputs",
     multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
+    callback=_check_endings,
     help=f"Write a report, by extension: {' '.join(list_endings())}; may be repeated.",
 )
 

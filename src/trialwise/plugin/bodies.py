@@ -57,7 +57,8 @@ def bodies_for(host: pytest.Function) -> Bodies:
         scope = _loop_scope(host)
         if scope == "function":
             return ThreadBodies()
-        return TaskBodies(lambda item, _: _runner_of(item, scope).get_loop())
+        runner = f"_{scope}_scoped_runner"
+        return TaskBodies(lambda item, _: item._request.getfixturevalue(runner).get_loop())
     if not inspect.iscoroutinefunction(function) or _is_testcase(host):
         return ThreadBodies()
     if "anyio_backend" in host.fixturenames:
@@ -76,10 +77,6 @@ def _loop_scope(host: pytest.Function) -> str:
 def _is_testcase(host: pytest.Function) -> bool:
     """Whether unittest runs the body: it has its own way with coroutines."""
     return bool(getattr(host, "nofuncargs", False))
-
-
-def _runner_of(item: TrialItem, scope: str) -> Any:
-    return item._request.getfixturevalue(f"_{scope}_scoped_runner")
 
 
 def _anyio_loop(item: TrialItem, stack: ExitStack) -> asyncio.AbstractEventLoop:
@@ -162,7 +159,8 @@ class TaskBodies:
         done, _ = self._loop.run_until_complete(
             asyncio.wait(self._tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         )
-        return [self._take_result(task) for task in sorted(done, key=self._index)]
+        ordered = sorted(done, key=lambda task: self._tasks[task].trial.index)
+        return [self._take_result(task) for task in ordered]
 
     def cancel(self, item: TrialItem) -> bool:
         """Cancel a body's task; it ends at its next wait."""
@@ -181,9 +179,6 @@ class TaskBodies:
                 self._loop.run_until_complete(asyncio.wait(self._tasks))
         finally:
             self._stack.close()
-
-    def _index(self, task: asyncio.Task[None]) -> int:
-        return self._tasks[task].trial.index
 
     def _take_result(self, task: asyncio.Task[None]) -> Done:
         item = self._tasks.pop(task)

@@ -23,7 +23,7 @@ from trialwise.plugin import other_plugins
 from trialwise.plugin.admission import CASE, Case, admit, find_earlier
 from trialwise.plugin.one_by_one import OneByOne
 from trialwise.plugin.pytest_driver import TestRun
-from trialwise.plugin.reasons import Ending, Reasons
+from trialwise.plugin.reasons import Ending, Reasons, show_place
 from trialwise.plugin.reporting import Judged, headline, properties_of, verdict_repr
 from trialwise.plugin.session_budget import SessionBudget
 from trialwise.plugin.settings import Settings
@@ -172,9 +172,7 @@ class MarkedTest:
     ) -> str:
         """Show a failed check like an assertion, while its frame is there."""
         path = Path(frame.f_code.co_filename)
-        root = item.config.rootpath
-        shown = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
-        where = f"{shown}:{frame.f_lineno}"
+        where = show_place(path, frame.f_lineno, item.config.rootpath)
 
         def write() -> Any:
             error = CheckFailed(f"{name}: {result.explanation}")

@@ -11,17 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from trialwise.engine.attempt import innermost_error
 from trialwise.engine.ports import ServiceError
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 #: Kinds of failure whose first traceback is written out as it comes.
 _MOST_KEPT = 12
@@ -89,7 +85,8 @@ class Reasons:
         counts: dict[_Key, int] = {}
         first: dict[_Key, tuple[Trial, Outcome]] = {}
         for trial, failed in failures:
-            for key, outcome in {_key_of(trial, one): one for one in failed}.items():
+            alike = {_key(one.result, trial.error_class, one.postcondition): one for one in failed}
+            for key, outcome in alike.items():
                 counts[key] = counts.get(key, 0) + 1
                 first.setdefault(key, (trial, outcome))
         ranked = sorted(counts, key=lambda key: -counts[key])
@@ -104,10 +101,6 @@ class Reasons:
             error_class=str(trial.error_class),
             traceback=traceback,
         )
-
-
-def _key_of(trial: Trial, outcome: Outcome) -> _Key:
-    return _key(outcome.result, trial.error_class, outcome.postcondition)
 
 
 def _key(result: CheckResult, error_class: ErrorClass, where: str | None) -> _Key:
@@ -222,7 +215,11 @@ def _place(entries: Iterable[Any], root: Path, file: Path) -> str | None:
     found = own or last
     if found is None:
         return None
-    path, line = found
+    return show_place(*found, root)
+
+
+def show_place(path: Path, line: int, root: Path) -> str:
+    """A place in a file, as `file:line` below a folder."""
     shown = path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
     return f"{shown.as_posix()}:{line}"
 

@@ -7,6 +7,7 @@ alone, so that it is the same with workers and without.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,7 +24,7 @@ from trialwise.pages.suite_totals import bound_suite_errors, sum_spending
 from trialwise.plugin import other_plugins
 from trialwise.plugin.marker import BODY
 from trialwise.plugin.settings import Settings
-from trialwise.renderers.capabilities import Capabilities, pick_style
+from trialwise.renderers.capabilities import Capabilities, pick_style, read_capabilities
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -53,7 +54,9 @@ def write_summary(
         terminal.write_line(line)
     for one in results:
         if "baseline" in one:
-            rates = ", ".join(_word_rate(name, rate) for name, rate in one["rates"].items())
+            rates = ", ".join(
+                rate if name == BODY else f"{name} {rate}" for name, rate in one["rates"].items()
+            )
             terminal.write_line(f"measured {rates}{_GAP}{one['contract']}")
             terminal.write_line(f"{_GAP}{one['baseline']}")
     for text in (*_list_totals(verdicts, able), *_list_notes(results, verdicts, config)):
@@ -66,12 +69,8 @@ def write_summary(
 
 def _read_capabilities(terminal: TerminalReporter) -> Capabilities:
     writer = terminal._tw
-    encoding = getattr(writer._file, "encoding", None) or "ascii"
-    return Capabilities(
-        colour=writer.hasmarkup,
-        unicode=encoding.lower().replace("-", "").startswith("utf"),
-        width=writer.fullwidth,
-    )
+    able = read_capabilities(writer._file)
+    return replace(able, colour=writer.hasmarkup, width=writer.fullwidth)
 
 
 def _draw_lines(runs: Sequence[RunResults], able: Capabilities) -> Iterator[str]:
@@ -105,10 +104,6 @@ def _pick_columns(line: ResultLine) -> tuple[str, ...]:
     if figures is None or line.sentence:
         return (line.sentence,)
     return figures.columns[:4]
-
-
-def _word_rate(name: str, rate: str) -> str:
-    return rate if name == BODY else f"{name} {rate}"
 
 
 def _list_totals(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[str]:

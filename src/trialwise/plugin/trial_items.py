@@ -10,9 +10,10 @@ from __future__ import annotations
 import copy
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -167,7 +168,7 @@ def forget_item(item: TrialItem) -> None:
     Every fixture that a shared one was requested by leaves a finalizer with it, to be torn down
     first. Those of a trial are done; kept, they would hold every trial until the session's end.
     """
-    for definition in _definitions(item):
+    for definition in chain.from_iterable(item._fixtureinfo.name2fixturedefs.values()):
         waiting = definition._finalizers
         if waiting and scope_in(item, definition) != "function":
             waiting[:] = [one for one in waiting if not _is_done(one)]
@@ -176,11 +177,6 @@ def forget_item(item: TrialItem) -> None:
     loose.__dict__.pop("_instance", None)
     loose.__dict__.pop("_obj", None)
     _forget_subtests(item)
-
-
-def _definitions(item: pytest.Function) -> Iterator[Any]:
-    for definitions in item._fixtureinfo.name2fixturedefs.values():
-        yield from definitions
 
 
 def _is_done(finalizer: object) -> bool:

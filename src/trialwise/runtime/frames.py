@@ -303,8 +303,10 @@ def _make_frame(
     for name in LIBRARIES if library is None else (library,):
         module = _import_library(name)
         if module is not None:
-            make = _make_pandas if name == "pandas" else _make_polars
-            return make(module, columns, {one: [row.get(one) for row in rows] for one in columns})
+            data = {one: [row.get(one) for row in rows] for one in columns}
+            if name == "pandas":
+                return _make_pandas(module, columns, data)
+            return module.DataFrame(data, schema=dict(columns), strict=False)
     raise FrameLibraryMissing(
         f"a table needs {library or 'pandas or polars'}, which is not installed. Install it (pip "
         f"install {library or 'pandas'}), or take the plain values of to_dict()"
@@ -338,7 +340,3 @@ def _pandas_type(kind: type, values: Sequence[Any]) -> str:
     if kind is bool:
         return "boolean" if gaps else "bool"
     return "float64" if kind is float else "string"
-
-
-def _make_polars(polars: Any, columns: Mapping[str, type], data: dict[str, list[Any]]) -> Any:
-    return polars.DataFrame(data, schema=dict(columns), strict=False)

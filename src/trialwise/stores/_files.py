@@ -93,11 +93,8 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
     """Put a file in its place at once, or leave what was there."""
     pieces: list[str] = []
     _write_value(value, "", pieces.append)
-    text = "".join(pieces) + "\n"
-    try:
-        data = text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which only an escape can carry
-        data = json.dumps(value, allow_nan=False, indent=2).encode("ascii")
+    # Only an escape can carry half a surrogate pair, and Python writes it as JSON does.
+    data = ("".join(pieces) + "\n").encode("utf-8", "backslashreplace")
     with disk_trouble(path, "write it"):
         replace_file(path, data)
 

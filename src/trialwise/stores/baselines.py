@@ -176,6 +176,7 @@ def _entries(folder: Path) -> list[Path]:
 
 def _document(baseline: Baseline) -> dict[str, Any]:
     claim = {name: getattr(baseline.claim, name) for name in _CLAIM}
+    expires = baseline.expires_at
     document: dict[str, Any] = {
         "format": _FORMAT,
         "contract": baseline.contract,
@@ -184,7 +185,7 @@ def _document(baseline: Baseline) -> dict[str, Any]:
         "epoch": baseline.epoch,
         "valid_days": baseline.valid_days,
         "grace_days": baseline.grace_days,
-        "expires_at": _expires(baseline),
+        "expires_at": None if expires is None else expires.isoformat(),
         "covariates": dict(sorted(baseline.covariates.items())),
         "factors": dict(sorted(baseline.factors.items())),
         "claim": {name: None if value is None else str(value) for name, value in claim.items()},
@@ -201,10 +202,6 @@ def _criterion(one: CriterionBaseline) -> dict[str, Any]:
     counts = {"trials": one.trials, "passed": one.passed, "rate": round(one.rate, 6)}
     rest = {name: getattr(one, name) for name in _CRITERION}
     return {**counts, **rest, "postconditions": list(one.postconditions)}
-
-
-def _expires(baseline: Baseline) -> str | None:
-    return None if baseline.expires_at is None else baseline.expires_at.isoformat()
 
 
 def _checksum(document: Mapping[str, Any]) -> str:
@@ -233,16 +230,9 @@ def _pretty(value: Any, indent: str = "") -> str:
 
 def _quote(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    # Half a surrogate pair, as from an environment variable that is no UTF-8, stays escaped.
-    return text if text.isascii() or _is_unicode(text) else json.dumps(value)
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    # Half a surrogate pair, as from an environment variable that is no UTF-8, is escaped; Python
+    # writes such an escape as JSON does.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 # From a document ------------------------------------------------------------------------------

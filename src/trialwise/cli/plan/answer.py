@@ -88,7 +88,8 @@ def answer(question: str, given: dict[str, Any]) -> int:
     as_json, html, svg, output = (given.pop(name) for name in ("as_json", "html", "svg", "output"))
     for path in (html, svg, output):
         _check_place(path)
-    _check_kind(output)
+    if output is not None and output.suffix.lower() not in _FORMATS:
+        raise refusal("--output", output, "end in .json, .html, .svg or .txt")
     try:
         found: SizingAnswer = getattr(trial_sizing, question)(**given)
     except InvalidArgument as error:
@@ -121,8 +122,3 @@ def _check_place(path: Path | None) -> None:
     """Before a search that may take long: is there a folder to write to?"""
     if path is not None and not path.parent.is_dir():
         raise click.FileError(str(path), f"there is no folder {path.parent}")
-
-
-def _check_kind(path: Path | None) -> None:
-    if path is not None and path.suffix.lower() not in _FORMATS:
-        raise refusal("--output", path, "end in .json, .html, .svg or .txt")
