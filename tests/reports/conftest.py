@@ -73,7 +73,7 @@ def _plan(contract: str, inputs: Sequence[str], findings: Sequence[Finding], tri
                 decision_rule=one.decision_rule,
                 alpha=one.alpha,
                 trials=trials,
-                threshold=one.threshold or Threshold(),
+                threshold=one.threshold,
                 each_input=bool(one.by_input),
             )
             for one in findings

@@ -73,16 +73,6 @@ class CriterionBaseline:
         evaluable = self.trials - self.transform - self.no_value
         return Tally(trials=self.trials, passed=self.passed, evaluable=evaluable)
 
-    @property
-    def scope(self) -> CriterionScope:
-        """What its trials were trials of."""
-        return CriterionScope(
-            structure=self.structure,
-            postconditions=self.postconditions,
-            sampling=self.sampling,
-            sampling_fingerprint=self.sampling_fingerprint,
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:

@@ -152,15 +152,7 @@ class Criterion:
         put = object.__setattr__
         require_text("name", self.name, "be a text that names the criterion")
         put(self, "postconditions", _postconditions(self.postconditions))
-        asked = [
-            name
-            for name, given in (
-                ("at_least", self.at_least is not None),
-                ("no_worse_than", self.no_worse_than is not None),
-                ("never_fails", self.never_fails),
-            )
-            if given
-        ]
+        asked = self._list_questions()
         if len(asked) != 1:
             allowed = "be exactly one of at_least, no_worse_than and never_fails"
             raise InvalidArgument(f"the question of {self.name!r}", asked or None, allowed)
@@ -202,9 +194,12 @@ class Criterion:
     @property
     def question(self) -> str:
         """Which of the three questions it asks."""
-        if self.at_least is not None:
-            return "at_least"
-        return "no_worse_than" if self.no_worse_than is not None else "never_fails"
+        return self._list_questions()[0]
+
+    def _list_questions(self) -> list[str]:
+        rates = ("at_least", "no_worse_than")
+        asked = [name for name in rates if getattr(self, name) is not None]
+        return [*asked, "never_fails"] if self.never_fails else asked
 
     @property
     def is_normative(self) -> bool:

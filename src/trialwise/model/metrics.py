@@ -167,15 +167,10 @@ GateEvidence: TypeAlias = ReliabilityEvidence | StabilityEvidence | MetricsEvide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GateCheck:
+class GateCheck(GateNumber):
     """One expectation and the number it was held against."""
 
-    target: str
     matcher: Matcher
-    basis: Basis
-    value: float | Undefined
-    interval: Interval | Undefined
-    """Of the quantity that the number estimates, where there is one; it decides nothing."""
     holds: bool | None
     """None where there is no number."""
 

@@ -223,7 +223,7 @@ class Finding:
         return self.plan.category
 
     @property
-    def threshold(self) -> Threshold | None:
+    def threshold(self) -> Threshold:
         """What the criterion is held against."""
         return self.plan.threshold
 

@@ -279,7 +279,7 @@ def _list_horizon(verdict: Verdict) -> Rows:
     epochs = {
         one.threshold.baseline.epoch
         for one in verdict.findings
-        if one.threshold is not None and one.threshold.baseline is not None
+        if one.threshold.baseline is not None
     }
     if epochs:
         rows.append(("Reference-state epoch", ", ".join(map(str, sorted(epochs)))))

@@ -22,8 +22,7 @@ def name_mode(finding: Finding) -> str:
     """Inferential or observational, and where the threshold comes from."""
     if not procedure_of(finding).claims_rate:
         return "observational"
-    origin = "" if finding.threshold is None else f", {finding.threshold.origin}"
-    return f"inferential{origin}, {finding.procedure.lower()}"
+    return f"inferential, {finding.threshold.origin}, {finding.procedure.lower()}"
 
 
 def pick_badge(finding: Finding | LatencyFinding | Verdict) -> str:
@@ -72,8 +71,6 @@ def list_latency_marks(finding: LatencyFinding, verdict: Verdict) -> Sequence[st
 def find_required(finding: Finding) -> float | None:
     """The rate a criterion is held against: the required one, or its baseline's."""
     threshold = finding.threshold
-    if threshold is None:
-        return None
     if threshold.required_rate is None and threshold.baseline is not None:
         return threshold.baseline.passed / threshold.baseline.trials
     return threshold.required_rate
@@ -81,18 +78,17 @@ def find_required(finding: Finding) -> float | None:
 
 def find_alternative(finding: Finding) -> float | None:
     """The rate that the required one must be told from."""
-    threshold = finding.threshold
-    return None if threshold is None else threshold.alternative_rate
+    return finding.threshold.alternative_rate
 
 
 def write_need(finding: Finding) -> str:
     """What is asked of the rate, in the fewest words."""
     if not procedure_of(finding).claims_rate:
         return "no failure"
-    required, threshold = find_required(finding), finding.threshold
-    if required is None or threshold is None:
+    required = find_required(finding)
+    if required is None:
         return ""
-    if threshold.required_rate is None:
+    if finding.threshold.required_rate is None:
         return f"baseline {as_probability(required, digits=1)}"
     return f"≥ {as_percent(required)}"
 

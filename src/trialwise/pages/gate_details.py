@@ -127,11 +127,11 @@ def _explain_intervals(given: Iterable[tuple[str, Interval | Undefined]]) -> tup
     return tuple(f"{', '.join(dict.fromkeys(names))}: {said}" for said, names in named.items())
 
 
-def _write_asked(one: GateCheck | GateNumber) -> tuple[str, str, str]:
+def _write_asked(one: GateNumber) -> tuple[str, str, str]:
     """The number, what was asked of it and whether that holds."""
-    if isinstance(one, GateNumber):
-        return _write_number(one.value), "–", "not asked"
-    return one.shown, str(one.matcher), HELD[one.holds]
+    if isinstance(one, GateCheck):
+        return one.shown, str(one.matcher), HELD[one.holds]
+    return _write_number(one.value), "–", "not asked"
 
 
 def _write_ends(interval: Interval | Undefined) -> str:

@@ -170,9 +170,9 @@ def _reason(finding: Finding) -> str:
     threshold = finding.threshold
     parts = [] if finding.stop is None else [STOPS[finding.stop].label]
     parts += [refusal.replace("_", " ").lower() for refusal in finding.refusals]
-    if threshold is not None and threshold.required_rate is not None:
+    if threshold.required_rate is not None:
         parts.append(f"at least {as_percent(threshold.required_rate)}")
-    if threshold is not None and threshold.baseline is not None:
+    if threshold.baseline is not None:
         baseline = threshold.baseline
         parts.append(f"baseline {baseline.passed:,} of {baseline.trials:,}")
     if finding.cutoff is not None:
@@ -184,7 +184,7 @@ def _criterion_facts(
     finding: Finding, label: str, *, advisory: bool, claim: str
 ) -> dict[str, Fact]:
     interval, threshold = finding.interval, finding.threshold
-    baseline = threshold.baseline if threshold is not None else None
+    baseline = threshold.baseline
     return {
         "decision": finding.decision,
         "label": label,
@@ -202,7 +202,7 @@ def _criterion_facts(
         "interval_high": interval.high if interval is not None else None,
         "interval_confidence": interval.confidence if interval is not None else None,
         "interval_method": interval.method if interval is not None else None,
-        "required_rate": threshold.required_rate if threshold is not None else None,
+        "required_rate": threshold.required_rate,
         "baseline": baseline.identifier if baseline is not None else None,
         "cutoff": finding.cutoff,
         "alpha": finding.alpha,

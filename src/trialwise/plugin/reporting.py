@@ -134,8 +134,6 @@ def outcome_text(finding: Finding) -> str:
 
 def _word_requirement(finding: Finding) -> str:
     threshold = finding.threshold
-    if threshold is None:
-        return "no failure"
     by = f" ({threshold.origin.value})" if threshold.origin.is_normative else ""
     if threshold.baseline is not None:
         reference = threshold.baseline

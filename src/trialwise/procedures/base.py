@@ -7,7 +7,7 @@ runs, decides or reports asks the object; nobody asks which procedure it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from trialwise.decimals import as_written
@@ -88,7 +88,7 @@ class Situation:
             criterion: What is promised.
             given: The other fields of the plan.
         """
-        fields = {
+        usual = {
             "criterion": criterion.name,
             "experiment": self.experiment,
             "category": criterion.category,
@@ -96,7 +96,7 @@ class Situation:
             "curtailed": self.options.curtail,
             "each_input": criterion.each_input,
         }
-        return CriterionPlan(**(fields | given))  # type: ignore[arg-type]
+        return CriterionPlan(**(usual | given))  # type: ignore[arg-type]
 
 
 def rate_below(rate: float, margin: float) -> float:
@@ -139,20 +139,14 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conclusion:
+class Conclusion(Wording):
     """What a procedure concludes from counts; `deciding` makes the finding of it."""
 
     decision: Decision | None
     tally: Tally
-    statement: str
     evidence: Evidence = field(default_factory=Evidence)
     observed_rate: ObservedRate = ObservedRate.NOT_APPLICABLE
     caution: Caution | None = None
-    advice: str = ""
-    label: str = ""
-    null: str = ""
-    alternative: str = ""
-    confidence_statement: str = ""
     notes: tuple[Note, ...] = ()
     refusals: tuple[Refusal, ...] = ()
 
@@ -168,14 +162,7 @@ class Conclusion:
             decision=self.decision,
             tally=self.tally,
             evidence=self.evidence,
-            words=Wording(
-                statement=self.statement,
-                advice=self.advice,
-                label=self.label,
-                null=self.null,
-                alternative=self.alternative,
-                confidence_statement=self.confidence_statement,
-            ),
+            words=Wording(**{one.name: getattr(self, one.name) for one in fields(Wording)}),
             observed_rate=self.observed_rate,
             caution=self.caution,
             notes=self.notes,

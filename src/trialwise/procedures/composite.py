@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trialwise.errors import InvalidArgument
@@ -81,15 +82,16 @@ def compose(
             *(() if Dimension.LATENCY in left_out else latency),
         ]
     )
+    verdict = Verdict(
+        decision=None,
+        findings=findings,
+        latency=latency,
+        gates=gates,
+        advisory=left_out,
+        refusals=refusals,
+    )
     if refusals:
-        return Verdict(
-            decision=None,
-            findings=findings,
-            latency=latency,
-            gates=gates,
-            advisory=left_out,
-            refusals=refusals,
-        )
+        return verdict
     functional = combine(f.decision or Decision.INCONCLUSIVE for f in counting)
     timing = combine(f.decision or Decision.INCONCLUSIVE for f in latency)
     enforced = [
@@ -106,22 +108,12 @@ def compose(
     sequential = [
         f for f in _streams(counting) if procedure_of(f).error_family == "false-rejection"
     ]
-    return Verdict(
+    return replace(
+        verdict,
         decision=decision,
-        findings=findings,
-        latency=latency,
-        gates=gates,
-        advisory=left_out,
         functional_decision=functional,
         latency_decision=timing,
-        triggers=(
-            *_triggers(decision, counting, latency, left_out),
-            *(
-                Trigger(kind="gate", name=gate.gate)
-                for gate in gates
-                if gate.decision is decision is not Decision.PASS
-            ),
-        ),
+        triggers=tuple(_list_triggers(verdict, decision)),
         false_compliance_envelope=envelopes.false_compliance,
         false_degradation_envelope=envelopes.false_degradation_signal,
         false_rejection_envelope=_sum(f.alpha for f in sequential),
@@ -171,21 +163,15 @@ def _refusals(parts: Iterable[Finding | LatencyFinding]) -> tuple[Refusal, ...]:
     return tuple(reason for reason in Refusal if reason in given)
 
 
-def _triggers(
-    decision: Decision,
-    findings: Sequence[Finding],
-    latency: Sequence[LatencyFinding],
-    advisory: frozenset[Dimension],
-) -> tuple[Trigger, ...]:
-    if decision is Decision.PASS:
-        return ()
-    functional = () if Dimension.FUNCTIONAL in advisory else findings
-    timing = () if Dimension.LATENCY in advisory else latency
-    return (
-        *(
-            Trigger(kind="criterion", name=f.criterion)
-            for f in functional
-            if f.decision is decision
-        ),
-        *(Trigger(kind="latency", name=f.constraint) for f in timing if f.decision is decision),
-    )
+def _list_triggers(verdict: Verdict, decision: Decision) -> Iterator[Trigger]:
+    """What decided a verdict other than PASS, as far as it is enforced."""
+    parts: list[tuple[str, str, Decision | None]] = []
+    if Dimension.FUNCTIONAL not in verdict.advisory:
+        counting = (one for one in verdict.findings if not one.advisory)
+        parts += [("criterion", one.criterion, one.decision) for one in counting]
+    if Dimension.LATENCY not in verdict.advisory:
+        parts += [("latency", one.constraint, one.decision) for one in verdict.latency]
+    parts += [("gate", one.gate, one.decision) for one in verdict.gates]
+    for kind, name, found in parts:
+        if found is decision is not Decision.PASS:
+            yield Trigger(kind=kind, name=name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from enum import Enum, auto
 from functools import partial
 
@@ -82,15 +83,7 @@ def pass_k_of(
             if tasks
             else UNTRIED
         )
-        return PassK(
-            k=k,
-            pass_at_k=few,
-            pass_at_k_interval=few,
-            pass_hat_k=few,
-            pass_hat_k_interval=few,
-            pass_at_k_naive=few,
-            pass_hat_k_plugin=few,
-        )
+        return PassK(k=k, **{one.name: few for one in fields(PassK) if one.name != "k"})
     some = mean_of([pass_at_k(trials, passed, k) for trials, passed in tasks])
     every = mean_of([pass_hat_k(trials, passed, k) for trials, passed in tasks])
     within = partial(pass_interval, tasks, [k] * len(tasks), confidence=confidence, reach=reach)

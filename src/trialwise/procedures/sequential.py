@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from trialwise.decimals import complement
@@ -189,17 +190,17 @@ def _stopping_rule(
 ) -> SequentialDesign:
     """The boundaries, by the criterion's own method."""
     assert criterion.at_least is not None
-    rates = criterion.at_least, alternative
-    alpha, beta = criterion.alpha, criterion.beta
-    match criterion.method:
-        case "wald":
-            return SequentialDesign.wald(*rates, alpha=alpha, beta=beta, cap=cap)
-        case "calibrated":
-            return SequentialDesign.calibrated(*rates, alpha=alpha, beta=beta, cap=cap)
-        case "fixed":
-            return SequentialDesign.fixed(*rates, alpha=alpha, beta=beta, cap=cap)
-    cache = situation.cache
-    return SequentialDesign.optimal(*rates, alpha=alpha, beta=beta, cap=cap, cache=cache)
+    # Each method is made by the class method of its name.
+    make = partial(
+        getattr(SequentialDesign, criterion.method),
+        criterion.at_least,
+        alternative,
+        alpha=criterion.alpha,
+        beta=criterion.beta,
+        cap=cap,
+    )
+    found = make(cache=situation.cache) if criterion.method == "optimal" else make()
+    return cast("SequentialDesign", found)
 
 
 def _describe(design: SequentialDesign) -> str:

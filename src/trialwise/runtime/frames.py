@@ -189,7 +189,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         interval_low=None if interval is None else interval.low,
         interval_high=None if interval is None else interval.high,
         interval_method=None if interval is None else interval.method,
-        required_rate=None if threshold is None else threshold.required_rate,
+        required_rate=threshold.required_rate,
         p_value=None if finding.p_value is None else finding.p_value.value,
     )
 

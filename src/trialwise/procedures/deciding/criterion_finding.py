@@ -37,25 +37,6 @@ from trialwise.procedures.registry import find_procedure
 from trialwise.procedures.streams import Stream
 
 
-class Counted(NamedTuple):
-    """The part of a stream that counts, and how it ended."""
-
-    rows: Sequence[Row]
-    """In issue order, excused trials included."""
-    decision: Decision | None
-    trials: int
-    """Those the analysis counts."""
-    passed: int
-    is_complete: bool
-    """Whether every planned trial is in."""
-
-    def fair_rows(self, plan: Plan) -> Sequence[Row]:
-        """Those that the analysis counts."""
-        if plan.analysis is not Analysis.PER_PROTOCOL:
-            return self.rows
-        return [row for row in self.rows if not row.is_excused]
-
-
 def decide_criterion(
     criterion: CriterionPlan,
     plan: Plan,
@@ -75,141 +56,129 @@ def decide_criterion(
     place = [one.criterion for one in plan.criteria_of(experiment.name)].index(criterion.criterion)
     rows = [Row(trial, trial.outcomes[place]) for trial in trials]
     if not criterion.each_input:
-        return _decide_rows(criterion, plan, experiment, rows, stop)
+        return _Stream(criterion, plan, experiment, stop).decide(rows)
     by_input: dict[str, list[Row]] = {name: [] for name in experiment.input_ids}
     for row in rows:
         by_input[row.trial.input_id].append(row)
-    parts = tuple(
-        _decide_rows(criterion, plan, experiment, mine, stop, inputs=len(by_input), input_id=name)
-        for name, mine in by_input.items()
-    )
+    stream = _Stream(criterion, plan, experiment, stop, inputs=len(by_input))
+    parts = tuple(stream.decide(mine, input_id=name) for name, mine in by_input.items())
     return _over_inputs(criterion, rows, parts)
 
 
-def _decide_rows(
-    criterion: CriterionPlan,
-    plan: Plan,
-    experiment: ExperimentPlan,
-    rows: Sequence[Row],
-    stop: StopReason,
-    *,
-    inputs: int = 1,
-    input_id: str | None = None,
-) -> Finding:
-    counted = _count(criterion, plan, rows, inputs=inputs)
-    conclusion = _decide(criterion, plan, experiment, counted, stop)
-    rows = counted.rows
-    if conclusion.decision is Decision.FAIL:
-        if _is_unreached(rows, plan):
-            conclusion = conclude_unreached(conclusion.tally)
-        elif _hinges_on_silence(criterion, plan, experiment, rows, stop, inputs=inputs):
-            conclusion = conclude_silenced(conclusion, sum(row.is_unjudged for row in rows))
-    reason = _reason(criterion, counted, stop)
-    conclusion = find_procedure(criterion.procedure).complete(criterion, conclusion, reason, plan)
-    disclosed = disclose_counts(rows, skips_unjudged=criterion.stops_early)
-    conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed))
-    if criterion.errors is not None and conclusion.evidence.judged is None:
-        from trialwise.procedures.deciding.judge_corrections import correct
+class _Stream(NamedTuple):
+    """The trials that a criterion is decided on: all of its experiment, or those of one input."""
 
-        conclusion = correct(conclusion, criterion, counted.fair_rows(plan), reason)
-    conclusion = contain(conclusion, criterion, plan, experiment, rows, stop=reason)
-    return conclusion.to_finding(
-        criterion,
-        stop=reason,
-        counts=count_trials(rows),
-        diagnostics=diagnose_rows(rows),
-        input_id=input_id,
-    )
+    criterion: CriterionPlan
+    plan: Plan
+    experiment: ExperimentPlan
+    stop: StopReason
+    """Why the experiment ended."""
+    inputs: int = 1
+    """How many such streams share the issue order."""
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether the analysis leaves out what had no fair chance."""
+        return self.plan.analysis is Analysis.PER_PROTOCOL
 
-def _is_unreached(rows: Sequence[Row], plan: Plan) -> bool:
-    """Whether no trial had a fair chance, and nobody asked for a FAIL where that is so."""
-    return not plan.options.abort.to_fail and all(row.trial.is_excused for row in rows)
+    def decide(self, rows: Sequence[Row], *, input_id: str | None = None) -> Finding:
+        """What the procedure concludes, and what the trials say beside it."""
+        criterion, plan = self.criterion, self.plan
+        used, counts = self._count(rows)
+        conclusion = self._conclude(counts)
+        if conclusion.decision is Decision.FAIL:
+            if not plan.options.abort.to_fail and all(row.trial.is_excused for row in used):
+                # No trial had a fair chance, and nobody asked for a FAIL where that is so.
+                conclusion = conclude_unreached(conclusion.tally)
+            elif self._hinges_on_silence(used):
+                conclusion = conclude_silenced(conclusion, sum(row.is_unjudged for row in used))
+        reason = self._find_reason(counts)
+        procedure = find_procedure(criterion.procedure)
+        conclusion = procedure.complete(criterion, conclusion, reason, plan)
+        disclosed = disclose_counts(used, skips_unjudged=criterion.stops_early)
+        conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed))
+        if criterion.errors is not None and conclusion.evidence.judged is None:
+            from trialwise.procedures.deciding.judge_corrections import correct
 
-
-def _hinges_on_silence(
-    criterion: CriterionPlan,
-    plan: Plan,
-    experiment: ExperimentPlan,
-    rows: Sequence[Row],
-    stop: StopReason,
-    *,
-    inputs: int,
-) -> bool:
-    """Whether it would not FAIL, had the trials that no judge judged passed.
-
-    A judge's silence is no pass, and no failure of the service either.
-    """
-    if plan.analysis is Analysis.PER_PROTOCOL or not any(row.is_unjudged for row in rows):
-        return False
-    kindly = [row.with_pass() if row.is_unjudged else row for row in rows]
-    counted = _count(criterion, plan, kindly, inputs=inputs)
-    return _decide(criterion, plan, experiment, counted, stop).decision is not Decision.FAIL
-
-
-def _count(criterion: CriterionPlan, plan: Plan, rows: Sequence[Row], *, inputs: int) -> Counted:
-    """Run the stream through its limits, in issue order and up to the first gap.
-
-    Where each input is decided, trials are issued in blocks of all inputs: a trial's block is its
-    place among its input's own. What no judge judged decides nothing early; at the end of a fixed
-    design it counts as failed, and a sequential one goes on without it.
-    """
-    leaves_out = plan.analysis is Analysis.PER_PROTOCOL
-    if criterion.rides_along:
-        kept = [row for row in rows if not (leaves_out and row.is_excused)]
-        passed = sum(row.passed for row in kept)
-        return Counted(
-            rows=rows, decision=None, trials=len(kept), passed=passed, is_complete=bool(rows)
+            conclusion = correct(conclusion, criterion, counts.rows, reason)
+        conclusion = contain(conclusion, criterion, plan, self.experiment, used, stop=reason)
+        return conclusion.to_finding(
+            criterion,
+            stop=reason,
+            counts=count_trials(used),
+            diagnostics=diagnose_rows(used),
+            input_id=input_id,
         )
-    stream = Stream(criterion.limits)
-    places = [row.trial.index // inputs for row in rows]
-    for place, row in zip(places, rows, strict=True):
-        passed = row.outcome.result.passed
-        skipped = (leaves_out and row.is_excused) or (not passed and row.is_unjudged)
-        stream.add(place, passed=None if skipped else passed)
-    used = [row for place, row in zip(places, rows, strict=True) if place < stream.next_place]
-    adds_silent = not leaves_out and not criterion.stops_early
-    silent = sum(row.is_unjudged for row in used if not row.passed) if adds_silent else 0
-    return Counted(
-        rows=used,
-        decision=stream.decision,
-        trials=stream.trials + silent,
-        passed=stream.passed,
-        is_complete=stream.next_place >= criterion.trials,
-    )
 
+    def _hinges_on_silence(self, rows: Sequence[Row]) -> bool:
+        """Whether it would not FAIL, had the trials that no judge judged passed.
 
-def _decide(
-    criterion: CriterionPlan,
-    plan: Plan,
-    experiment: ExperimentPlan,
-    counted: Counted,
-    stop: StopReason,
-) -> Conclusion:
-    tally = tally_of(counted.rows, counted.trials, counted.passed)
-    if plan.purpose == "measure":
-        return conclude_measured(tally)
-    counts = Counts(
-        tally=tally,
-        is_complete=counted.is_complete,
-        decision=counted.decision,
-        stop=stop,
-        intent=plan.intent,
-        claim=plan.claim,
-        experiment=experiment,
-        rows=counted.fair_rows(plan),
-    )
-    return find_procedure(criterion.procedure).decide(criterion, counts)
+        A judge's silence is no pass, and no failure of the service either.
+        """
+        if self.leaves_out or not any(row.is_unjudged for row in rows):
+            return False
+        _, counts = self._count([row.with_pass() if row.is_unjudged else row for row in rows])
+        return self._conclude(counts).decision is not Decision.FAIL
 
+    def _count(self, rows: Sequence[Row]) -> tuple[Sequence[Row], Counts]:
+        """Run the stream through its limits, in issue order and up to the first gap.
 
-def _reason(criterion: CriterionPlan, counted: Counted, stop: StopReason) -> StopReason:
-    if criterion.rides_along:
-        return stop if stop.is_premature else StopReason.COMPLETE
-    if counted.decision is not None and not counted.is_complete:
-        return StopReason.DECIDED if criterion.stops_early else StopReason.CURTAILED
-    if counted.is_complete:
-        return StopReason.COMPLETE
-    return stop
+        Where each input is decided, trials are issued in blocks of all inputs: a trial's block is
+        its place among its input's own. What no judge judged decides nothing early; at the end of a
+        fixed design it counts as failed, and a sequential one goes on without it.
+
+        Returns the rows that were reached, excused trials included, and what was counted of them.
+        """
+        criterion = self.criterion
+        if criterion.rides_along:
+            fair = self._leave_out(rows)
+            passed = sum(row.passed for row in fair)
+            return rows, self._make_counts(rows, len(fair), passed, is_complete=bool(rows))
+        stream = Stream(criterion.limits)
+        places = [row.trial.index // self.inputs for row in rows]
+        for place, row in zip(places, rows, strict=True):
+            passes = row.outcome.result.passed
+            skipped = (self.leaves_out and row.is_excused) or (not passes and row.is_unjudged)
+            stream.add(place, passed=None if skipped else passes)
+        used = [row for place, row in zip(places, rows, strict=True) if place < stream.next_place]
+        adds_silent = not self.leaves_out and not criterion.stops_early
+        silent = sum(row.is_unjudged for row in used if not row.passed) if adds_silent else 0
+        is_complete = stream.next_place >= criterion.trials
+        counts = self._make_counts(
+            used, stream.trials + silent, stream.passed, is_complete=is_complete
+        )
+        return used, replace(counts, decision=stream.decision)
+
+    def _leave_out(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Those that the analysis counts."""
+        return [row for row in rows if not row.is_excused] if self.leaves_out else rows
+
+    def _make_counts(
+        self, rows: Sequence[Row], trials: int, passed: int, *, is_complete: bool
+    ) -> Counts:
+        return Counts(
+            tally=tally_of(rows, trials, passed),
+            is_complete=is_complete,
+            stop=self.stop,
+            intent=self.plan.intent,
+            claim=self.plan.claim,
+            experiment=self.experiment,
+            rows=self._leave_out(rows),
+        )
+
+    def _conclude(self, counts: Counts) -> Conclusion:
+        if self.plan.purpose == "measure":
+            return conclude_measured(counts.tally)
+        return find_procedure(self.criterion.procedure).decide(self.criterion, counts)
+
+    def _find_reason(self, counts: Counts) -> StopReason:
+        if self.criterion.rides_along:
+            return self.stop if self.stop.is_premature else StopReason.COMPLETE
+        if counts.is_complete:
+            return StopReason.COMPLETE
+        if counts.decision is not None:
+            return StopReason.DECIDED if self.criterion.stops_early else StopReason.CURTAILED
+        return self.stop
 
 
 def _over_inputs(

@@ -75,11 +75,17 @@ def decide_run(
         findings = [_aborted(one, to_fail=plan.options.abort.to_fail) for one in findings]
     latency = [_latency(one, plan, by_experiment[one.experiment]) for one in plan.latency]
     enforced = any(one.enforced for one in plan.latency)
+    gates: tuple[GateFinding, ...] = ()
+    if plan.gates:  # few runs have any
+        from trialwise.procedures.gates.gate_findings import decide_gates
+
+        ends = {name: stops.get(name, stop) for name in by_experiment}
+        gates = decide_gates(plan, by_experiment, ends)
     verdict = compose(
         findings,
         latency,
         advisory=() if enforced else (Dimension.LATENCY,),
-        gates=_gates(plan, by_experiment, stops, stop),
+        gates=gates,
     )
     return replace(
         verdict,
@@ -96,20 +102,6 @@ def decide_run(
         horizon_false_alarm=_horizon(plan, verdict),
         reproducibility=reproducibility or Reproducibility(seed=plan.seed),
     )
-
-
-def _gates(
-    plan: Plan,
-    trials: Mapping[str, Sequence[Trial]],
-    stops: Mapping[str, StopReason],
-    stop: StopReason,
-) -> tuple[GateFinding, ...]:
-    if not plan.gates:
-        return ()
-    # Few runs have any.
-    from trialwise.procedures.gates.gate_findings import decide_gates
-
-    return decide_gates(plan, trials, {name: stops.get(name, stop) for name in trials})
 
 
 def _aborted(finding: Finding, *, to_fail: bool) -> Finding:

@@ -45,10 +45,9 @@ def explain_hypotheses(
     """
     words = finding.words
     null, alternative = (words.null, words.alternative) if words.null else usual
-    origin = finding.threshold.origin if finding.threshold is not None else None
     rows = [
         ("Procedure", str(finding.procedure)),
-        ("Question", "" if origin is None else _QUESTIONS[origin]),
+        ("Question", _QUESTIONS[finding.threshold.origin]),
         ("H₀ (null)", null),
         ("H₁ (alternative)", alternative),
         ("Decision rule", str(finding.decision_rule)),
@@ -64,8 +63,6 @@ def explain_hypotheses(
 def describe_threshold(finding: Finding) -> Rows:
     """Who says what the criterion is held against (§7.4)."""
     threshold = finding.threshold
-    if threshold is None:
-        return []
     rows = [("Threshold origin", threshold.origin.value)]
     if threshold.contract_ref:
         rows.append(("Contract ref", threshold.contract_ref))
@@ -105,10 +102,10 @@ def list_p_value(finding: Finding, usual_null: str) -> Rows:
 
 def list_power(finding: Finding) -> Rows:
     """The exact power at the alternative rate, where one was named."""
-    threshold = finding.threshold
-    if finding.power is None or threshold is None or threshold.alternative_rate is None:
+    alternative = finding.threshold.alternative_rate
+    if finding.power is None or alternative is None:
         return []
-    at = f"{threshold.alternative_rate:g}"
+    at = f"{alternative:g}"
     return [("Power", f"{as_computed(finding.power)} = P(not PASS) at a true rate of {at}, exact")]
 
 

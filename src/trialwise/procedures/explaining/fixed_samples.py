@@ -60,8 +60,7 @@ def explain_regression(finding: Finding) -> tuple[Section, ...]:
     )
     reference, rows = describe_threshold(finding), []
     if design is not None:
-        measured = finding.threshold.baseline if finding.threshold is not None else None
-        reference += _describe_baseline(design, measured)
+        reference += _describe_baseline(design, finding.threshold.baseline)
         if design.cutoff is not None:
             null = "no degradation from the baseline"
             rows = _infer(finding, design, _regression_size(design), null, design.threshold)
@@ -92,7 +91,7 @@ def _state_requirement(
     finding: Finding, design: ComplianceCutoff | FiniteCorpusCutoff | None
 ) -> tuple[tuple[str, str], Rows]:
     """The two hypotheses about a required rate, and where the rate comes from."""
-    required = None if finding.threshold is None else finding.threshold.required_rate
+    required = finding.threshold.required_rate
     if required is None and design is not None:
         required = design.required_rate
     reference = describe_threshold(finding)

@@ -22,7 +22,7 @@ def explain_sequential(finding: Finding) -> tuple[Section, ...]:
     """The two rates, the design, what it does at them, the stop, and the inference after it."""
     design, threshold = finding.design, finding.threshold
     reference = describe_threshold(finding)
-    if threshold is not None and threshold.required_rate is not None:
+    if threshold.required_rate is not None:
         required = f"p* = {threshold.required_rate:g} (given, not estimated)"
         reference.append(("Normative threshold", required))
     if not isinstance(design, SequentialDesign):

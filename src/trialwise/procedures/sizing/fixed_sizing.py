@@ -5,7 +5,6 @@ The normal approximation that books give stands beside the exact size, with what
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -299,18 +298,11 @@ def _precision(question: PrecisionQuestion, method: IntervalMethod, trials: int)
     )
 
 
-def _half_width(question: PrecisionQuestion, method: IntervalMethod, trials: int) -> float:
-    make, level = _INTERVALS[method], question.confidence
-    first, weights = likely_counts(trials, question.rate)
-    widths = (make(k, trials, confidence=level).width for k in range(first, trials + 1))
-    return math.fsum(w * width for w, width in zip(weights, widths, strict=False)) / 2
-
-
 def _narrow_enough(question: PrecisionQuestion, method: IntervalMethod, guess: int) -> int:
     """The fewest trials whose mean half-width is at most the margin; it falls with the trials."""
 
     def narrow(trials: int) -> bool:
-        return _half_width(question, method, trials) <= question.margin
+        return _precision(question, method, trials).half_width <= question.margin
 
     low, high = 0, guess
     while not narrow(high):
@@ -324,4 +316,4 @@ def _narrow_enough(question: PrecisionQuestion, method: IntervalMethod, guess: i
 def _precision_curve(question: PrecisionQuestion, enough: int) -> Iterator[PrecisionPoint]:
     sizes = sorted({max(1, round(2 * enough * i / CURVE_POINTS)) for i in range(4, CURVE_POINTS)})
     for n in sizes:
-        yield PrecisionPoint(trials=n, half_width=_half_width(question, "wilson", n))
+        yield PrecisionPoint(trials=n, half_width=_precision(question, "wilson", n).half_width)

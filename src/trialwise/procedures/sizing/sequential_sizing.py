@@ -225,18 +225,12 @@ def _designs(
 ) -> Iterator[tuple[Method, SequentialDesign]]:
     rates = question.required_rate, question.alternative_rate
     alpha, beta, batch = question.alpha, question.beta, question.batch
-    optimal = SequentialDesign.optimal(
-        *rates, alpha=alpha, beta=beta, cap=most, batch=batch, cache=cache
-    )
-    yield Method.OPTIMAL, optimal
-    others: list[tuple[Method, Callable[..., SequentialDesign]]] = [
-        (Method.CALIBRATED, SequentialDesign.calibrated),
-        (Method.WALD, SequentialDesign.wald),
-        (Method.FIXED, SequentialDesign.fixed),
-    ]
-    for method, make in others:
-        if method is not Method.CALIBRATED or most <= LONGEST_CALIBRATED:
-            yield method, make(*rates, alpha=alpha, beta=beta, cap=most, batch=batch)
+    for method in (Method.OPTIMAL, Method.CALIBRATED, Method.WALD, Method.FIXED):
+        if method is Method.CALIBRATED and most > LONGEST_CALIBRATED:
+            continue
+        kept = {"cache": cache} if method is Method.OPTIMAL else {}
+        make: Callable[..., SequentialDesign] = getattr(SequentialDesign, method.value)
+        yield method, make(*rates, alpha=alpha, beta=beta, cap=most, batch=batch, **kept)
 
 
 def _omissions(designs: dict[Method, SequentialDesign]) -> Iterator[Omission]:
@@ -281,22 +275,23 @@ def _list_broken(
     """
     p0, p1 = question.required_rate, question.alternative_rate
     alpha, beta = question.alpha, question.beta
-    stated: list[tuple[Literal["PASS", "FAIL"], float, float, float]] = [
-        ("FAIL", p0, alpha, good.fails),
-        ("PASS", p1, beta, bad.passes),
+    stated: list[
+        tuple[Literal["PASS", "FAIL"], float, Literal["at most", "at least"], float, float]
     ]
-    for outcome, rate, promised, actual in stated:
-        if actual > promised + SLACK:
+    stated = [
+        ("FAIL", p0, "at most", alpha, good.fails),
+        ("PASS", p1, "at most", beta, bad.passes),
+    ]
+    if method is Method.WALD:
+        stated += [
+            ("PASS", p0, "at least", 1 - alpha, good.passes),
+            ("FAIL", p1, "at least", 1 - beta, bad.fails),
+        ]
+    for outcome, rate, promise, promised, actual in stated:
+        excess = actual - promised if promise == "at most" else promised - actual
+        if excess > SLACK:
             yield BrokenPromise(
-                outcome=outcome, rate=rate, promise="at most", promised=promised, actual=actual
-            )
-    if method is not Method.WALD:
-        return
-    stated = [("PASS", p0, 1 - alpha, good.passes), ("FAIL", p1, 1 - beta, bad.fails)]
-    for outcome, rate, promised, actual in stated:
-        if actual < promised - SLACK:
-            yield BrokenPromise(
-                outcome=outcome, rate=rate, promise="at least", promised=promised, actual=actual
+                outcome=outcome, rate=rate, promise=promise, promised=promised, actual=actual
             )
 
 
