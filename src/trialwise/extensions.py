@@ -23,18 +23,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-__all__ = [
-    "CHECKS",
-    "IMPORTERS",
-    "PROCEDURES",
-    "REPORTERS",
-    "SERVICES",
-    "ExtensionError",
-    "extension_names",
-    "find_extension",
-    "load_extensions",
-]
-
 #: The groups of entry points that trialwise looks up.
 CHECKS = "trialwise.checks"
 SERVICES = "trialwise.services"

@@ -6,14 +6,16 @@ The guard stands here once, so that a check's own file holds nothing but its con
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, ClassVar
 
 from trialwise.checks.quoting import failed
+from trialwise.declarations.signatures import Natural
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason
-from trialwise.validation import require_count, require_real
+from trialwise.validation import require_count
 
 
 class Unset:
@@ -41,11 +43,7 @@ class Unreadable(Exception):
     """
 
     def __init__(
-        self,
-        explanation: str,
-        evidence: str = "",
-        *,
-        reason: FailReason = FailReason.TRANSFORM,
+        self, explanation: str, evidence: str = "", *, reason: FailReason = FailReason.TRANSFORM
     ) -> None:
         super().__init__(explanation)
         self.explanation = explanation
@@ -171,22 +169,28 @@ class Limits:
             self.maximum is None or value <= self.maximum
         )
 
-    def check_counts(self) -> None:
-        """Whole numbers, at least one of them, in order."""
+    def check(self, require: Callable[[str, Any], object]) -> None:
+        """Each as `require` has it, at least one of them, in order."""
         for argument, value in (("minimum", self.minimum), ("maximum", self.maximum)):
             if value is not None:
-                require_count(argument, value)  # type: ignore[arg-type]
-        self._check_order()
-
-    def check_reals(self) -> None:
-        """Finite numbers, at least one of them, in order."""
-        for argument, value in (("minimum", self.minimum), ("maximum", self.maximum)):
-            if value is not None:
-                require_real(argument, value)
-        self._check_order()
-
-    def _check_order(self) -> None:
+                require(argument, value)
         if self.minimum is None and self.maximum is None:
             raise InvalidArgument("minimum", None, "be given, or maximum, or both")
         if self.minimum is not None and self.maximum is not None and self.maximum < self.minimum:
             raise InvalidArgument("maximum", self.maximum, f"be at least minimum ({self.minimum})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountLimits(Check):
+    """A check whose count lies within limits."""
+
+    minimum: Natural | None = None
+    maximum: Natural | None = None
+
+    def __post_init__(self) -> None:
+        self.limits.check(require_count)
+
+    @property
+    def limits(self) -> Limits:
+        """The limits."""
+        return Limits(self.minimum, self.maximum)

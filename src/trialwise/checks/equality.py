@@ -19,13 +19,7 @@ from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
 from trialwise.validation import require_choice
 
-__all__ = [
-    "AsExpected",
-    "Comparison",
-    "Equals",
-    "as_expected",
-    "equals",
-]
+__all__ = ["AsExpected", "Comparison", "Equals", "as_expected", "equals"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from trialwise.declarations.signatures import Natural
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
-from trialwise.validation import require_choice, require_count
+from trialwise.validation import require_choice, require_count, require_real
 
 if TYPE_CHECKING:
     from jsonpath_rfc9535 import JSONPathQuery
@@ -81,7 +81,7 @@ class JsonPath(Check, spelling="json_path"):
         if self.matches is not None:
             check_pattern("matches", self.matches)
         if self.minimum is not None or self.maximum is not None:
-            Limits(self.minimum, self.maximum).check_reals()
+            Limits(self.minimum, self.maximum).check(require_real)
         if self.exists is not None:
             check_flags(exists=self.exists)
         if self.count is not None:

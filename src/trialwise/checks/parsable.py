@@ -12,7 +12,7 @@ from trialwise.checks.quoting import failed, preview, shown
 from trialwise.checks.reply_reading import json_of, number_of, text_of
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
-from trialwise.validation import require_choice
+from trialwise.validation import require_choice, require_real
 
 __all__ = ["Format", "NumericRange", "Parses", "numeric_range", "parses"]
 
@@ -98,7 +98,7 @@ class NumericRange(Check, spelling="numeric_range"):
     path: str | None = None
 
     def __post_init__(self) -> None:
-        Limits(self.minimum, self.maximum).check_reals()
+        Limits(self.minimum, self.maximum).check(require_real)
         if self.path is not None:
             check_path("path", self.path)
 

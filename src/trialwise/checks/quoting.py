@@ -56,16 +56,11 @@ def label(value: object) -> str:
 
 
 def failed(
-    explanation: str,
-    evidence: str = "",
-    *,
-    reason: FailReason = FailReason.CONDITION,
+    explanation: str, evidence: str = "", *, reason: FailReason = FailReason.CONDITION
 ) -> CheckResult:
     """A failure whose explanation and evidence keep the bounds."""
     return CheckResult.fail(
-        printable(explanation, EXPLANATION_LIMIT),
-        evidence=printable(evidence),
-        reason=reason,
+        printable(explanation, EXPLANATION_LIMIT), evidence=printable(evidence), reason=reason
     )
 
 

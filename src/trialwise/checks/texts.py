@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal
 
-from trialwise.checks.check_base import Check, Limits, check_flags, check_texts
+from trialwise.checks.check_base import Check, CountLimits, Limits, check_flags, check_texts
 from trialwise.checks.quoting import around, failed, label, preview
 from trialwise.checks.reply_reading import text_of
 from trialwise.declarations.signatures import Natural
@@ -130,6 +131,8 @@ not_contains = NotContains
 class _TextAtEnd(Check):
     """The reply has a given text at one of its ends."""
 
+    end: ClassVar[Literal["start", "end"]]
+
     text: str
     _: KW_ONLY
     ignore_case: bool = False
@@ -138,8 +141,21 @@ class _TextAtEnd(Check):
         check_flags(ignore_case=self.ignore_case)
         check_texts("text", (self.text,))
 
-    def _fold_case(self, text: str) -> str:
-        return text.casefold() if self.ignore_case else text
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return f"{self.end}s with {label(self.text)}"
+
+    def _examine(self, reply: Reply) -> CheckResult:
+        text = text_of(reply)
+        searched, sought = text, self.text
+        if self.ignore_case:
+            searched, sought = searched.casefold(), sought.casefold()
+        at_start, size = self.end == "start", len(self.text) + 20
+        if searched.startswith(sought) if at_start else searched.endswith(sought):
+            return CheckResult.ok()
+        near = text[:size] if at_start else text[-size:]
+        return failed(f"the reply does not {self.end} with {label(self.text)}", preview(near))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,17 +170,7 @@ class StartsWith(_TextAtEnd, spelling="starts_with"):
     False
     """
 
-    @property
-    def name(self) -> str:
-        """The name in reports."""
-        return f"starts with {label(self.text)}"
-
-    def _examine(self, reply: Reply) -> CheckResult:
-        text = text_of(reply)
-        if self._fold_case(text).startswith(self._fold_case(self.text)):
-            return CheckResult.ok()
-        begin = text[: len(self.text) + 20]
-        return failed(f"the reply does not start with {label(self.text)}", preview(begin))
+    end = "start"
 
 
 starts_with = StartsWith
@@ -182,24 +188,14 @@ class EndsWith(_TextAtEnd, spelling="ends_with"):
     True
     """
 
-    @property
-    def name(self) -> str:
-        """The name in reports."""
-        return f"ends with {label(self.text)}"
-
-    def _examine(self, reply: Reply) -> CheckResult:
-        text = text_of(reply)
-        if self._fold_case(text).endswith(self._fold_case(self.text)):
-            return CheckResult.ok()
-        end = text[-(len(self.text) + 20) :]
-        return failed(f"the reply does not end with {label(self.text)}", preview(end))
+    end = "end"
 
 
 ends_with = EndsWith
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Length(Check, spelling="length"):
+class Length(CountLimits, spelling="length"):
     """The reply has at least `minimum` and at most `maximum` code points.
 
     Args:
@@ -210,23 +206,18 @@ class Length(Check, spelling="length"):
     'the reply has 4 characters, expected at most 3'
     """
 
-    minimum: Natural | None = None
-    maximum: Natural | None = None
-
-    def __post_init__(self) -> None:
-        Limits(self.minimum, self.maximum).check_counts()
-
     @property
     def name(self) -> str:
         """The name in reports."""
-        return f"length {Limits(self.minimum, self.maximum)}"
+        return f"length {self.limits}"
 
     def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)
-        limits = Limits(self.minimum, self.maximum)
-        if limits.hold(len(text)):
+        if self.limits.hold(len(text)):
             return CheckResult.ok()
-        return failed(f"the reply has {len(text)} characters, expected {limits}", preview(text))
+        return failed(
+            f"the reply has {len(text)} characters, expected {self.limits}", preview(text)
+        )
 
 
 length = Length

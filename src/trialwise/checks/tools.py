@@ -13,7 +13,14 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any
 
-from trialwise.checks.check_base import Check, Limits, Unreadable, check_flags, check_texts
+from trialwise.checks.check_base import (
+    Check,
+    CountLimits,
+    Limits,
+    Unreadable,
+    check_flags,
+    check_texts,
+)
 from trialwise.checks.json_paths import Require
 from trialwise.checks.json_schemas import SchemaArgument, check_schema, describe, worst_error
 from trialwise.checks.quoting import failed, label, printable, shown
@@ -276,7 +283,7 @@ tool_called_with = ToolCalledWith
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallCount(Check, spelling="tool_call_count"):
+class ToolCallCount(CountLimits, spelling="tool_call_count"):
     """All calls together are at least `minimum` and at most `maximum`.
 
     Args:
@@ -287,22 +294,16 @@ class ToolCallCount(Check, spelling="tool_call_count"):
     True
     """
 
-    minimum: Natural | None = None
-    maximum: Natural | None = None
-
-    def __post_init__(self) -> None:
-        Limits(self.minimum, self.maximum).check_counts()
-
     @property
     def name(self) -> str:
         """The name in reports."""
-        return f"calls {Limits(self.minimum, self.maximum)} tools"
+        return f"calls {self.limits} tools"
 
     def _examine(self, reply: Reply) -> CheckResult:
-        calls, limits = calls_of(reply), Limits(self.minimum, self.maximum)
-        if limits.hold(len(calls)):
+        calls = calls_of(reply)
+        if self.limits.hold(len(calls)):
             return CheckResult.ok()
-        return failed(f"{len(calls)} tool calls, expected {limits}", names(calls))
+        return failed(f"{len(calls)} tool calls, expected {self.limits}", names(calls))
 
 
 tool_call_count = ToolCallCount

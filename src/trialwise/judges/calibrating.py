@@ -94,11 +94,7 @@ def _check_units(judge: Judge, gold: GoldSet) -> None:
 
 
 async def _all(
-    judge: Judge,
-    gold: GoldSet,
-    seed: int,
-    concurrency: int,
-    hear: Callable[[Judged], None] | None,
+    judge: Judge, gold: GoldSet, seed: int, concurrency: int, hear: Callable[[Judged], None] | None
 ) -> list[Judged]:
     from anyio import CapacityLimiter
 

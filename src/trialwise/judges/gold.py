@@ -31,13 +31,7 @@ from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Sampling
 from trialwise.validation import require_count, require_text
 
-__all__ = [
-    "GoldSet",
-    "GoldSetError",
-    "GoldUnit",
-    "draw_unlabelled",
-    "read_gold",
-]
+__all__ = ["GoldSet", "GoldSetError", "GoldUnit", "draw_unlabelled", "read_gold"]
 
 
 _MAX_BYTES = 50_000_000

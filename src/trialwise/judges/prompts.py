@@ -102,12 +102,7 @@ def _beside(given: Any, expected: Any) -> dict[str, str]:
 
 
 def _messages(
-    instruction: str,
-    rubric: str,
-    material: Mapping[str, str],
-    *,
-    limit: int,
-    rubric_first: bool,
+    instruction: str, rubric: str, material: Mapping[str, str], *, limit: int, rubric_first: bool
 ) -> list[dict[str, str]]:
     texts = {name: _sendable(text) for name, text in material.items()}
     token = _token(rubric, *texts.values())

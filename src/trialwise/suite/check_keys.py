@@ -7,19 +7,13 @@ loaded when a suite names it, so that a suite pays for the checks it uses.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from trialwise.checks.check_declarations import CheckDeclaration, check_names, find_check
 from trialwise.declarations.scalars import Data, Kind, PythonPath, Schema, Text
 from trialwise.declarations.signatures import DeclaredKind
-from trialwise.declarations.structures import (
-    Fields,
-    Key,
-    Listing,
-    More,
-    Record,
-    Short,
-)
+from trialwise.declarations.structures import Fields, Key, Listing, More, Record, Short
 from trialwise.declarations.written import (
     INVALID,
     Invalid,
@@ -31,7 +25,7 @@ from trialwise.declarations.written import (
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.extensions import CHECKS, extension_names
 from trialwise.suite.reading_context import Context
-from trialwise.suite.suite_judges import JUDGE_KEYS
+from trialwise.suite.suite_judges import JUDGE_KEYS, build_judge
 
 _ALONE = "turned round or mixed it is not the one whose errors were measured; put it beside it"
 
@@ -220,12 +214,7 @@ class _Judge(Record):
         fields = super().read(node, label, reader)
         if isinstance(fields, Invalid) or not fields.sound:
             return INVALID
-        return CheckSpec(self.name, node, lambda context: self._build(fields, context))
-
-    def _build(self, fields: Fields, context: Context) -> Any:
-        from trialwise.suite.suite_judges import build_judge
-
-        return build_judge(fields, context)
+        return CheckSpec(self.name, node, partial(build_judge, fields))
 
 
 class _Python(PythonPath):
@@ -243,9 +232,8 @@ class _Python(PythonPath):
 
     def _build(self, node: Any, text: str, context: Context) -> Any:
         from trialwise.checks.predicates import predicate
-        from trialwise.suite.reading_context import import_function
 
-        function = import_function(node, text, context)
+        function = context.import_function(node, text)
         if isinstance(function, Invalid):
             return function
         try:

@@ -17,7 +17,7 @@ from trialwise.suite.criterion_building import build_criteria, build_samplings, 
 from trialwise.suite.environment import EnvironmentText
 from trialwise.suite.gate_building import check_runs
 from trialwise.suite.loaded_suite import SuiteContract
-from trialwise.suite.reading_context import Context, import_function, make_model
+from trialwise.suite.reading_context import Context, make_model
 from trialwise.suite.suite_services import build_service, service_label
 from trialwise.suite.yaml_reading import Node
 
@@ -181,7 +181,7 @@ def _service(fields: Fields, model: str | None, top: Top) -> tuple[Any, str]:
 
 def _activity(fields: Fields, context: Context) -> Any:
     where = fields.get("activity")
-    return None if where is None else import_function(fields.at("activity"), where, context)
+    return None if where is None else context.import_function(fields.at("activity"), where)
 
 
 def models_of(fields: Fields, context: Context) -> Sequence[str | None]:

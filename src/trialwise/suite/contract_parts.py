@@ -43,7 +43,9 @@ def build_parts(
     return {
         "claim": make_part(fields, "claim", build_claim, Claim(), reader),
         "latency": make_part(fields, "latency", build_latency, None, reader),
-        "prevalence": make_part(fields, "prevalence", _prevalence, None, reader),
+        "prevalence": make_part(
+            fields, "prevalence", lambda given: Prevalence(**given.values), None, reader
+        ),
         "covariates": build_covariates(fields, reader),
         "factors": build_factors(fields, reader),
         **build_gates(fields, criteria, samplings, reader),
@@ -79,10 +81,6 @@ def _is_written(value: object) -> bool:
     """Whether a value is written as a suite would, and is no object of the model."""
     items = value if isinstance(value, list | tuple) else [value]
     return all(isinstance(item, Mapping | str) for item in items)
-
-
-def _prevalence(given: Fields) -> Prevalence:
-    return Prevalence(**given.values)
 
 
 def build_options(

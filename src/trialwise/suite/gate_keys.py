@@ -10,32 +10,21 @@ from trialwise.declarations.structures import Either, Fields, Key, Listing, MapO
 from trialwise.declarations.written import Invalid, Reader, Written
 
 #: Of `trialwise.stats.trace_stability`, which a suite without gates does not load.
-_SUB_SCORES = (
-    "tool_usage_stability",
-    "response_consistency",
-    "redundancy",
-    "cost_per_progress",
-)
+_SUB_SCORES = ("tool_usage_stability", "response_consistency", "redundancy", "cost_per_progress")
 #: Matchers elsewhere that ask a model, by the names they go under.
 _ASK_A_MODEL = frozenset(
     {"judge", "jury", "llm_judge", "llm_jury", "llm_rubric", "similar", "similarity", "embedding"}
 )
 #: What people call limits elsewhere, by what a schema calls them.
 _LIMITS = {
-    "minimum": "minimum",
-    "min": "minimum",
-    "at_least": "minimum",
-    "gte": "minimum",
-    "ge": "minimum",
-    "maximum": "maximum",
-    "max": "maximum",
-    "at_most": "maximum",
-    "lte": "maximum",
-    "le": "maximum",
-    "exclusiveminimum": "exclusiveMinimum",
-    "gt": "exclusiveMinimum",
-    "exclusivemaximum": "exclusiveMaximum",
-    "lt": "exclusiveMaximum",
+    word: limit
+    for limit, words in {
+        "minimum": "minimum min at_least gte ge",
+        "maximum": "maximum max at_most lte le",
+        "exclusiveMinimum": "exclusiveminimum gt",
+        "exclusiveMaximum": "exclusivemaximum lt",
+    }.items()
+    for word in words.split()
 }
 
 

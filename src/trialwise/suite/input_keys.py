@@ -101,12 +101,7 @@ SAMPLING = Record(
     (
         Key("inputs", INPUTS, "The inputs."),
         Key("version", Text(), "The version of the list."),
-        Key(
-            "role",
-            Choice(*SamplingRole),
-            "What the inputs represent.",
-            default="unspecified",
-        ),
+        Key("role", Choice(*SamplingRole), "What the inputs represent.", default="unspecified"),
         Key("description", Text(), "Where the inputs come from."),
     ),
     required=("inputs",),

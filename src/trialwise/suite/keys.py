@@ -8,14 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.declarations.quantities import Duration, Rate
-from trialwise.declarations.scalars import (
-    Choice,
-    Flag,
-    Kind,
-    Label,
-    PythonPath,
-    Text,
-)
+from trialwise.declarations.scalars import Choice, Flag, Kind, Label, PythonPath, Text
 from trialwise.declarations.settings import Names, setting_keys
 from trialwise.declarations.signatures import derive_keys
 from trialwise.declarations.structures import Either, Key, Listing, MapOf, More, Record, Short
@@ -76,12 +69,7 @@ COVARIATE = Record(
     "covariate",
     (
         Key("name", Text(), "The name of the covariate."),
-        Key(
-            "kind",
-            Choice(*CovariateKind),
-            "The source of its value.",
-            default="custom",
-        ),
+        Key("kind", Choice(*CovariateKind), "The source of its value.", default="custom"),
         Key("value", Label(), "The value of a region or a custom covariate."),
         Key("environment", Text(), "The environment variable with the value."),
         Key(
@@ -110,8 +98,7 @@ PREVALENCE = Record(
 )
 
 _COVARIATES = Listing(
-    Either("a covariate", scalar=Choice(*_BY_CLOCK), mapping=COVARIATE),
-    "a list of covariates",
+    Either("a covariate", scalar=Choice(*_BY_CLOCK), mapping=COVARIATE), "a list of covariates"
 )
 _FACTORS = MapOf(
     Either("text, a number or `{environment: NAME}`", scalar=Label(), mapping=FACTOR),

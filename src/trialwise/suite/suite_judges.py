@@ -27,7 +27,6 @@ class _Quorum(Scalar):
 
     def convert(self, value: Any) -> Any:
         """The share as it is written: a decimal would not be a third."""
-        from trialwise.errors import InvalidArgument
         from trialwise.judges.votes import quorum_of
 
         text = str(value).strip() if is_number(value) or isinstance(value, str) else ""
