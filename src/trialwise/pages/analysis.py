@@ -16,7 +16,7 @@ from trialwise.model.evidence import ExperimentSummary
 from trialwise.model.verdict import Dimension, Intent, Verdict
 from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.finding_facts import name_mode, pick_badge
-from trialwise.pages.suite_totals import write_abandoned, write_amounts
+from trialwise.pages.suite_totals import list_plain_caveats, write_abandoned, write_amounts
 from trialwise.procedures.explaining.analysis_sections import Rows, make_section
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.error_envelopes import horizon_false_alarm
@@ -101,8 +101,7 @@ def list_caveat_sections(verdict: Verdict) -> Iterator[Section]:
     """What qualifies the verdict without changing it."""
     if verdict.guards:
         yield make_section("GUARDRAILS", _list_guards(verdict))
-    messages = {guard.message for guard in verdict.guards}
-    caveats = [("Caveat", caveat) for caveat in verdict.caveats if caveat not in messages]
+    caveats = [("Caveat", caveat) for caveat in list_plain_caveats(verdict)]
     if caveats:
         yield make_section("CAVEATS", caveats)
 

@@ -14,6 +14,7 @@ from trialwise.model.verdict import Decision, Finding, Intent, Verdict
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.suite_totals import (
     bound_suite_errors,
+    list_plain_caveats,
     pick_status,
     pick_suite_status,
     require_runs,
@@ -69,9 +70,8 @@ def list_run_notes(verdict: Verdict) -> tuple[str, ...]:
         for guard in verdict.guards
         if guard.criterion is None
     ]
-    known = {guard.message for guard in verdict.guards}
-    rest = [caveat for caveat in verdict.caveats if caveat not in known]
-    return (*((verdict.aborted,) if verdict.aborted else ()), *guards, *rest)
+    ended = (verdict.aborted,) if verdict.aborted else ()
+    return (*ended, *guards, *list_plain_caveats(verdict))
 
 
 def _describe_verdict(
@@ -235,9 +235,8 @@ def _list_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     for guard in verdict.guards:
         yield guard.criterion or "", _word_guard(guard)
     messages = {guard.message for guard in verdict.guards}
-    for caveat in verdict.caveats:
-        if caveat not in messages:
-            yield "", caveat
+    for caveat in list_plain_caveats(verdict):
+        yield "", caveat
     for finding in verdict.findings:
         for caveat in _list_qualifications(finding):
             if caveat not in messages:

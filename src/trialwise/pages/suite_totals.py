@@ -143,6 +143,12 @@ def sum_spending(verdicts: Sequence[Verdict]) -> Spending:
     return Spending(**sums)
 
 
+def list_plain_caveats(verdict: Verdict) -> list[str]:
+    """The caveats of a run that no guardrail says already."""
+    known = {guard.message for guard in verdict.guards}
+    return [caveat for caveat in verdict.caveats if caveat not in known]
+
+
 def list_spent(spent: Spending) -> Iterator[tuple[str, str | None]]:
     """Time, money and tokens, each without a value where there is none."""
     yield "time", as_duration(spent.seconds) if spent.seconds else None

@@ -19,7 +19,6 @@ from trialwise.documents.blocks import (
     Name,
     Prose,
     Section,
-    Tone,
     Value,
     build_table,
 )
@@ -30,6 +29,7 @@ from trialwise.documents.numbers import (
     is_within,
 )
 from trialwise.documents.phrases import join_few
+from trialwise.documents.results import Status
 from trialwise.model.options import Analysis
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
@@ -45,13 +45,6 @@ MEASURED = "MEASURED"
 """What a run is called that decided nothing on purpose."""
 
 
-_TONES: dict[Decision, Tone] = {
-    Decision.PASS: "pass",
-    Decision.FAIL: "fail",
-    Decision.INCONCLUSIVE: "open",
-}
-
-
 def is_measured(record: RunRecord) -> bool:
     """Whether the run measured a baseline and decided nothing."""
     return record.plan.purpose == "measure"
@@ -60,11 +53,6 @@ def is_measured(record: RunRecord) -> bool:
 def _is_soft(record: RunRecord) -> bool:
     """Whether a PASS of the run is that of a smoke run and no evidence."""
     return record.verdict.intent is Intent.SMOKE
-
-
-def _pick_tone(decision: Decision | None) -> Tone:
-    """How a decision stands out; a refusal has a tone of its own."""
-    return "plain" if decision is None else _TONES[decision]
 
 
 def make_badge(decision: Decision | None, label: str = "", *, soft: bool = False) -> Badge:
@@ -77,7 +65,9 @@ def make_badge(decision: Decision | None, label: str = "", *, soft: bool = False
     """
     word = label or ("REFUSED" if decision is None else decision.value)
     softened = decision is Decision.PASS and (soft or word != decision.value)
-    return Badge(word=word, tone=_pick_tone(decision), soft=softened)
+    # A refusal has a tone of its own.
+    tone = "plain" if decision is None else Status(decision).tone
+    return Badge(word=word, tone=tone, soft=softened)
 
 
 def make_finding_badge(record: RunRecord, finding: Finding) -> Badge:

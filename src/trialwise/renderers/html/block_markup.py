@@ -102,10 +102,6 @@ def render_facts(pairs: Pairs, outline: Outline, class_: str = "") -> Markup:
 # --- Words ------------------------------------------------------------------------------------
 
 
-def _render_facts_block(block: Facts, outline: Outline) -> Markup:
-    return _render_headed(block.heading, render_facts(block.pairs, outline), outline)
-
-
 def _render_columns(block: Columns, outline: Outline) -> Markup:
     if all(isinstance(one, Chart) for one in block.blocks):
         return element("div", render_blocks(block.blocks, outline), class_="plots")
@@ -317,16 +313,14 @@ def _render_in_card(block: Block, outline: Outline) -> Markup:
     return element("div", render_block(block, outline))
 
 
-def _render_timeline(block: Timeline, outline: Outline) -> Markup:
-    return render_timeline(block, lambda details: _render_details(details, outline))
-
-
 def _render_link(link: Link, outline: Outline) -> Markup:
     return element("a", element("bdi", link.text), href=f"#{outline.find(link.target)}")
 
 
 _BLOCKS: Mapping[type, Callable[[Any, Outline], Markup]] = {
-    Facts: _render_facts_block,
+    Facts: lambda block, outline: _render_headed(
+        block.heading, render_facts(block.pairs, outline), outline
+    ),
     Prose: _render_prose,
     Items: _render_items,
     Verbatim: _render_verbatim,
@@ -338,7 +332,9 @@ _BLOCKS: Mapping[type, Callable[[Any, Outline], Markup]] = {
     Strips: render_strips,
     Bars: render_bars,
     Cards: _render_cards,
-    Timeline: _render_timeline,
+    Timeline: lambda block, outline: render_timeline(
+        block, lambda details: _render_details(details, outline)
+    ),
 }
 _CELLS: Mapping[type, Callable[[Any, Outline], Markup]] = {
     Name: lambda name, _: element("bdi", name.text),
