@@ -87,10 +87,8 @@ class Caller:
                     reply = _require_reply(
                         await call_in_time(self._service, context, self._timeout_s)
                     )
-                    if not earlier:
-                        return Response(reply)
-                    attempts = len(earlier) + 1
-                    return Response(reply, ErrorClass.NONE, "", attempts, earlier, None, lost)
+                    made = len(earlier) + 1
+                    return Response(reply, ErrorClass.NONE, "", made, earlier, None, lost)
                 except (Exception, SystemExit) as caught:
                     error = innermost_error(caught)
                 except BaseException as caught:
@@ -100,13 +98,13 @@ class Caller:
                         raise
                     error = RuntimeError("the service cancelled itself")
                 message = self._excerpts.text(error_text(error))
-                delay = self._delay(error, seed, len(earlier) + 1)
+                made = len(earlier) + 1
+                delay = self._delay(error, seed, made)
                 # Read once and forgotten: what an attempt took must not be abandoned as well.
                 partial, context = context.partial, None
                 if delay is None:
                     error_class = getattr(error, "error_class", ErrorClass.NONE)
-                    attempts = len(earlier) + 1
-                    return Response(None, error_class, message, attempts, earlier, partial, lost)
+                    return Response(None, error_class, message, made, earlier, partial, lost)
                 earlier += (message,)
                 lost += () if partial is None else (partial,)
                 await self._clock.sleep(delay)
@@ -121,7 +119,10 @@ class Caller:
         if not isinstance(error, ServiceError):
             return None
         if error.stops_run:
+            # No later trial can do better, and as a response it would count against the service.
             raise error
+        # Only what says nothing about the service is tried again. A retried timeout or wrong answer
+        # would measure the best of several tries and call it one.
         if error.error_class is not ErrorClass.INFRASTRUCTURE or attempts > self._retries:
             return None
         return retry_delay(error, seed=seed, attempt=attempts)

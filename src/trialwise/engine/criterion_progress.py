@@ -92,6 +92,7 @@ class Progress:
     @property
     def decision(self) -> Decision | None:
         """Of all streams together, once each has one."""
+        # Not before every stream is settled, and worked out once: there may be thousands of them.
         if self._decision is None and self.is_settled:
             known = [one.decision for one in self.streams if one.decision is not None]
             self._decision = combine(known) if len(known) == len(self.streams) else None

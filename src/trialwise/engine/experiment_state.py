@@ -65,6 +65,8 @@ class ExperimentState:
         self._last_trouble = ""
         self.has_trouble = False
         """Whether some trial says nothing about the service."""
+        # In the order of inputs: a journal holds trials as they completed, and a stream that is
+        # fed in order keeps nothing waiting.
         self._resume(sorted(done, key=lambda trial: trial.index))
 
     def _resume(self, done: Sequence[Trial]) -> None:
@@ -80,6 +82,7 @@ class ExperimentState:
     def _is_ours(self, trial: Trial) -> bool:
         if not 0 <= trial.index < len(self.order) or len(trial.outcomes) != len(self.progress):
             return False
+        # Order and seeds follow from the plan alone, so a trial of another plan is known by them.
         expected = self.experiment.input_ids[self.order[trial.index]]
         return trial.input_id == expected and trial.seed == self.seed_of(trial.index)
 

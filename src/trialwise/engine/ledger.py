@@ -49,6 +49,7 @@ class Ledger:
             except OSError as error:
                 self._fail(error)
                 return None
+            # Written is enough to survive a kill; only a power cut can take it until the sync.
             self._is_behind = True
         return self._state.completed(trial)
 
@@ -56,6 +57,7 @@ class Ledger:
         """Whether the caller must sync: the last sync is long enough ago, and nobody else will."""
         if not self._is_behind or now - self._synced_s < _SYNC_EVERY_S:
             return False
+        # Taken before the sync itself: other workers that come by meanwhile need not queue for it.
         self._synced_s = now
         return True
 

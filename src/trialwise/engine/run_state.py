@@ -110,6 +110,7 @@ class RunState:
             one for experiment in self.experiments for one in experiment.progress
         ]
         self.meter = Meter(options.budget, clock)
+        # Trials from before a restart were paid for, so the budget of the whole run holds them.
         for trial in done:
             self.meter.add(trial)
         self.stop_reason: StopReason | None = None
@@ -149,6 +150,8 @@ class RunState:
         # `is_over` spelled out: this runs before every trial.
         while self.stop_reason is None and self._place < self._count:
             experiment = self._current
+            # A full house is no reason to look for the next trial: what completes first may
+            # settle the experiment, and then the next one is not needed.
             if experiment.in_flight >= experiment.concurrency:
                 return None
             index = None if experiment.is_settled else experiment.peek()
@@ -162,6 +165,7 @@ class RunState:
         return None
 
     def _start(self, experiment: ExperimentState, index: int) -> TrialStart | Pause | None:
+        # The budget before the pace: a run whose money is gone ends now, not after a pause.
         spent = self.meter.find_limit(experiment.in_flight) if self.meter.is_limited else None
         if spent is None and self._pacer is not None and not self._pacer.admit():
             return Pause(self._pacer.seconds_left())
@@ -188,6 +192,7 @@ class RunState:
         experiment = self._current
         settled = experiment.add(trial)
         self.meter.add(trial)
+        # A settled experiment has its answer, whatever the trials cost that led to it.
         if experiment.has_trouble and not experiment.is_settled:
             why = experiment.abort_reason(self._abort, unreached=self._unreached)
             if why is not None:
@@ -214,6 +219,8 @@ class RunState:
 
     def stop(self, reason: StopReason, message: str) -> None:
         """End the run before its plan; the first reason stays."""
+        # A run that ends often ends twice, such as by a budget and then by an impatient Ctrl-C.
+        # What came first is what happened; the rest are its consequences.
         if self.stop_reason is None:
             self.stop_reason, self.message = reason, message
 
@@ -234,6 +241,7 @@ class RunState:
             trials=tuple(
                 trial
                 for one in self.experiments
+                # Trials came back in any order; the record must not depend on who was quick.
                 for trial in sorted(one.trials, key=lambda trial: trial.index)
             ),
             stops=stops,

@@ -93,40 +93,35 @@ def metrics_of(
         order: What is known of the order.
     """
     asked = None if ks is None else [require_count("k", k, minimum=1) for k in ks]
-    return Metrics(
-        criteria=tuple(
-            _criterion(experiment, place, ks=asked, confidence=confidence, rule=rule, order=order)
-            for experiment in experiments
-            for place in range(len(experiment.criteria))
-        ),
-        confidence=confidence,
-    )
+    criteria = []
+    for experiment in experiments:
+        for place, criterion in enumerate(experiment.criteria):
+            rows = [trial.rows[place] for trial in experiment.trials]
+            by_input: dict[str, list[OutcomeRow]] = {name: [] for name in experiment.inputs}
+            for row in rows:
+                by_input[row.input_id].append(row)
+            inputs = [_input(name, by_input[name], confidence, rule, order) for name in by_input]
+            criteria.append(_criterion(criterion, rows, inputs, asked, confidence))
+    return Metrics(criteria=tuple(criteria), confidence=confidence)
 
 
 def _criterion(
-    experiment: Experiment,
-    place: int,
-    *,
-    ks: list[int] | None,
+    name: str,
+    rows: Sequence[OutcomeRow],
+    inputs: Sequence[InputMetrics],
+    ks: Sequence[int] | None,
     confidence: float,
-    rule: Rule,
-    order: Order,
 ) -> CriterionMetrics:
-    rows = [trial.rows[place] for trial in experiment.trials]
-    by_input: dict[str, list[OutcomeRow]] = {name: [] for name in experiment.inputs}
-    for row in rows:
-        by_input[row.input_id].append(row)
-    inputs = tuple(_input(name, mine, confidence, rule, order) for name, mine in by_input.items())
     passed = sum(row.passed for row in rows)
     latencies = [row.latency_s for row in rows if row.passed and row.latency_s is not None]
     tasks = [(one.trials, one.passed) for one in inputs]
     fewest = min(one.trials for one in inputs)
     return CriterionMetrics(
-        criterion=experiment.criteria[place],
+        criterion=name,
         trials=len(rows),
         passed=passed,
         rate=passed / len(rows),
-        inputs=inputs,
+        inputs=tuple(inputs),
         # A file does not say how its inputs were chosen, so they count as a sample.
         pass_k=tuple(
             pass_k_of(tasks, k, confidence=confidence, reach=Reach.POPULATION)

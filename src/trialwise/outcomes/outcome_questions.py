@@ -126,12 +126,10 @@ def _check(asked: Asked) -> None:
         if asked.sequential and (one.at_least is None and not one.never_fails):
             allowed = "be fixed against a baseline: only a required rate is decided early"
             raise InvalidArgument("design", "sequential", allowed)
-        if asked.sequential and one.trials is not None:
+    for trials in (*(one.trials for one in asked.criteria), asked.trials):
+        if asked.sequential and trials is not None:
             allowed = "be left out of a sequential decision, which takes max_trials"
-            raise InvalidArgument("trials", one.trials, allowed)
-    if asked.sequential and asked.trials is not None:
-        allowed = "be left out of a sequential decision, which takes max_trials"
-        raise InvalidArgument("trials", asked.trials, allowed)
+            raise InvalidArgument("trials", trials, allowed)
     if not asked.sequential and asked.options.max_trials is not None:
         allowed = "go with a sequential design"
         raise InvalidArgument("max_trials", asked.options.max_trials, allowed)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import groupby
 from random import Random
+from typing import Any
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
@@ -42,7 +43,8 @@ class TrialRows:
     @property
     def order(self) -> float | None:
         """When the trial began."""
-        return next((row.order for row in self.rows if row.order is not None), None)
+        began: float | None = self._find("order")
+        return began
 
     def trial(self, experiment: str, index: int, text: Callable[[str], str]) -> Trial:
         """Build the trial that is decided.
@@ -53,7 +55,6 @@ class TrialRows:
             text: How a text is kept: shortened, and without secrets.
         """
         error_class = self._error_class()
-        first = self.rows[0]
         return Trial(
             experiment=experiment,
             index=index,
@@ -62,11 +63,16 @@ class TrialRows:
             outcomes=tuple(_outcome(row, error_class, text) for row in self.rows),
             error_class=error_class,
             error=text(next((row.error for row in self.rows if row.error), "")),
-            latency_s=next((row.latency_s for row in self.rows if row.latency_s is not None), None),
-            usage=next((row.usage for row in self.rows if row.usage is not None), None),
-            cost_usd=next((row.cost_usd for row in self.rows if row.cost_usd is not None), None),
-            attempts=first.attempts,
+            latency_s=self._find("latency_s"),
+            usage=self._find("usage"),
+            cost_usd=self._find("cost_usd"),
+            attempts=self.rows[0].attempts,
         )
+
+    def _find(self, field: str) -> Any:
+        """What the first row that says something of the call says of it."""
+        values = (getattr(row, field) for row in self.rows)
+        return next((value for value in values if value is not None), None)
 
     def _error_class(self) -> ErrorClass:
         """The error that broke the trial; none if a criterion has a result."""

@@ -49,8 +49,11 @@ class Stream:
             place: The trial's place in this stream's issue order, from 0.
             passed: None for a trial that the analysis leaves out.
         """
+        # What comes after the decision cannot change it, or a lucky late trial could.
         if self.is_settled:
             return False
+        # Kept until the gap before it is filled: counting what is quick first would count failures
+        # first where failing is quick, and stop on them.
         if place != self.next_place:
             self._waiting[place] = passed
             return False

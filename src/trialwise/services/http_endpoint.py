@@ -96,7 +96,9 @@ class HttpService:
         self._environment = os.environ if environment is None else environment
         check_set("url", [url], self._environment)
         check_set("headers", self._headers.values(), self._environment)
-        self._body = _default_body(self._method) if body is None else body
+        if body is None and self._method in _WITH_BODY:
+            body = {"input": "{input}"}
+        self._body = body
         self._extract = None if extract is None else check_pointer("extract", extract)
         self._infrastructure = frozenset(infrastructure_statuses)
         self._exchange = Exchange(
@@ -162,7 +164,3 @@ def _check_method(method: object) -> str:
     if not isinstance(method, str) or not method.isalpha():
         raise InvalidArgument("method", method, "be an HTTP method such as 'POST'")
     return method.upper()
-
-
-def _default_body(method: str) -> Any:
-    return {"input": "{input}"} if method in _WITH_BODY else None

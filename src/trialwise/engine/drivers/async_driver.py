@@ -91,6 +91,7 @@ async def run_plan(
         )
         await run.go(run_id, interrupted)
     finally:
+        # Also when the plan was refused: the caller handed the service over with the call.
         trouble = await _close(service)
     return run.end(trouble)
 
@@ -161,6 +162,8 @@ class _AsyncRun:
             else:
                 await self._run_until(interrupted)
         except (get_cancelled_exc_class(), KeyboardInterrupt):
+            # Swallowed on purpose: complete trials are to be decided and kept. A cancellation is
+            # raised again at the caller's next wait.
             self._interrupt()
 
     async def _run_until(self, interrupted: Interrupt) -> None:
@@ -198,8 +201,10 @@ class _AsyncRun:
                     else:
                         await self._work_side_by_side()
                 finally:
+                    # Whatever the workers left is cancelled by now, so that it never counts.
                     state.let_go()
         finally:
+            # The log first: closing a judge may hang, and no trial may be lost to that.
             self._ledger.sync()
             await self._close_checkers()
 
@@ -260,12 +265,15 @@ class _AsyncRun:
             response = await self._caller.respond(index, given.value, seed)
             examined = await self._ask(checker, response, given, seed) if checker.asks else None
         except ServiceError as error:
+            # Only one that ends the run gets here; `respond` turns all others into responses.
             self._state.stop(StopReason.SERVICE, str(error))
             self._let_go()
             return
         trial = checker.trial(
             index, given, seed, response, started_s=round(started_s, 6), examined=examined
         )
+        # Nothing is awaited between the last answer and the count: a worker cancelled there would
+        # lose a trial that was complete.
         settled = self._ledger.count(trial)
         if settled is not None and self._emit is not None:
             self._tell(self._emit, trial, settled)
@@ -309,6 +317,7 @@ class _AsyncRun:
         await self._change.wait()
 
     def _tell_change(self) -> None:
+        # A new event for every change: one that stays set would keep idle workers spinning.
         if self._change is not None:
             self._change.set()
             self._change = None

@@ -92,6 +92,7 @@ def _loop(
         if not executor.in_flight:
             return
         if state.lets_go:
+            # Still waited for below: an executor hands back also what it ended, to be torn down.
             executor.let_go()
         for item in executor.wait():
             count(item)
