@@ -14,7 +14,7 @@ Every function takes plain numbers and returns a number or a small frozen value.
 - guardrails: `guardrail_bounds`
 - agents: `passk`, `skill_scores`, `run_reliability`, `trace_shape`, `trace_stability`
 - several tests: `multiplicity`, `error_envelopes`
-- distributions: `binomial`, `normal`, `finite_hypergeometric`
+- distributions: `binomial`, `normal`, `finite_hypergeometric`; `bisection`: the search they share
 - `result_types`: what answers are made of
 - `toolbox`: what no verdict uses
 

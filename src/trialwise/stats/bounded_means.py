@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import SupportsIndex
 
 from trialwise.errors import InvalidArgument
+from trialwise.stats.bisection import find_end
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import require_count, require_open_rate, require_positive, require_rate
 
@@ -132,13 +133,7 @@ def _log_of(confidence: float) -> float:
 
 def _furthest(mean: float, budget: float) -> float:
     """The largest m ≥ mean with kl(mean, m) ≤ budget, by bisection, rounded outward."""
-    inside, outside = mean, 1.0
-    while inside < (middle := (inside + outside) / 2) < outside:
-        if _kl(mean, middle) <= budget:
-            inside = middle
-        else:
-            outside = middle
-    return outside
+    return find_end(mean, 1.0, lambda m: _kl(mean, m) <= budget)
 
 
 def _kl(a: float, b: float) -> float:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 from trialwise.decimals import RELATIVE_BAND, as_written, at_most
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import exact_tail, raw_tail
+from trialwise.stats.bisection import find_first
 from trialwise.stats.normal import upper_z
 from trialwise.stats.result_types import RULES, Refusal, Rule
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
@@ -154,10 +155,7 @@ def exact_cutoff(p: float, n: int, alpha: float) -> int | None:
     for probe in (guess - 2, guess + 2):
         if low < probe < high:
             low, high = (low, probe) if _admits(probe, n, p, alpha) else (probe, high)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if _admits(middle, n, p, alpha) else (middle, high)
-    return high
+    return find_first(low, high, lambda k: _admits(k, n, p, alpha))
 
 
 def _admits(k: int, n: int, p: float, alpha: float) -> bool:

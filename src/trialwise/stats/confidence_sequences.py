@@ -19,12 +19,13 @@ an anytime p-value.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import beta_cdf, continued_fraction, deviance, stirling_error
+from trialwise.stats.bisection import find_end
 from trialwise.stats.rate_intervals import SIDES, Side
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import (
@@ -158,28 +159,20 @@ def mixture_ends(
         f = n - s
         constant = _log_beta(s + a, f + b) - _log_beta(a, b) - reach
 
-        def excess(p: float) -> float:
-            return constant - s * math.log(p) - f * math.log1p(-p)
+        def keeps(p: float) -> bool:
+            return constant - s * math.log(p) - f * math.log1p(-p) < 0
 
         return (
-            _end(0.0, s / n, excess) if s else 0.0,
-            _end(1.0, s / n, excess) if f else 1.0,
+            find_end(s / n, 0.0, keeps) if s else 0.0,
+            find_end(s / n, 1.0, keeps) if f else 1.0,
         )
     # Written as an average over (0, 1), the one-sided mixture is ((1−u) + u/p)^s (1−u)^f: it falls
     # as the threshold p rises, so what it rules out is one interval.
     if side == "lower":
-        return _end(0.0, 1.0, lambda p: _log_mixture(s, n, p, "above") - reach) if s else 0.0, 1.0
-    return 0.0, _end(1.0, 0.0, lambda p: _log_mixture(s, n, p, "below") - reach) if s < n else 1.0
-
-
-def _end(outside: float, inside: float, excess: Callable[[float], float]) -> float:
-    """Where `excess` turns from positive to negative on the way inside, rounded outward."""
-    while (middle := (outside + inside) / 2) not in (outside, inside):
-        if excess(middle) >= 0:
-            outside = middle
-        else:
-            inside = middle
-    return outside
+        low = find_end(1.0, 0.0, lambda p: _log_mixture(s, n, p, "above") < reach) if s else 0.0
+        return low, 1.0
+    high = find_end(0.0, 1.0, lambda p: _log_mixture(s, n, p, "below") < reach) if s < n else 1.0
+    return 0.0, high
 
 
 def _log_beta(a: float, b: float) -> float:

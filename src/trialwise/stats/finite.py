@@ -7,13 +7,13 @@ law and not the binomial. Every bound here inverts that law exactly.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import SupportsIndex
 
 from trialwise.decimals import as_written, at_most, ceil_product
 from trialwise.errors import InvalidArgument
+from trialwise.stats.bisection import find_first
 from trialwise.stats.finite_hypergeometric import exact_tail, tail
 from trialwise.stats.rate_intervals import SIDES, Side
 from trialwise.stats.result_types import Interval, Undefined
@@ -231,11 +231,11 @@ def _rejects(k: int, n: int, M: int, N: int, level: float) -> bool:
 def _low_count(k: int, n: int, N: int, level: float) -> int:
     """The smallest M whose upper tail at k exceeds the level; the tail grows with M."""
     # At M = N − (n − k) the observed failures are all there are, so the tail is 1.
-    return _first(k, N - (n - k), lambda M: not _rejects(k, n, M, N, level))
+    return find_first(k - 1, N - (n - k), lambda M: not _rejects(k, n, M, N, level))
 
 
 def _cutoff(n: int, M: int, N: int, alpha: float) -> int | None:
-    k = _first(0, n + 1, lambda k: _rejects(k, n, M, N, alpha))
+    k = find_first(-1, n + 1, lambda k: _rejects(k, n, M, N, alpha))
     return k if k <= n else None
 
 
@@ -249,15 +249,4 @@ def fewest_trials(M: int, N: int, alpha: float) -> int:
     high = 1
     while high <= M and not enough(high):
         high *= 2
-    return _first(high // 2 + 1, min(high, M + 1), enough)
-
-
-def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """The smallest integer of low … high from which on `holds`; it is taken to hold at high."""
-    while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return find_first(high // 2, min(high, M + 1), enough)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 #: The package exports the checked forms, from `toolbox.hypergeometric_law`.
-__all__: list[str] = []
 
 #: A further term below this share of its sum no longer moves a double.
 _NEGLIGIBLE = 1e-18

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.decimals import as_written, ceil_product, complement, floor_product
+from trialwise.stats.bisection import find_first
 from trialwise.stats.compliance_cutoffs import minimum_trials
 from trialwise.stats.latency_baseline import precedence_existence
 from trialwise.stats.latency_percentiles import check_percentile, emission_minimum
@@ -197,10 +198,7 @@ def _smallest_baseline(nt: int, percentile: float, alpha: float) -> int | Undefi
     low, high = nt - 1, nt
     while not has_rank(high):
         low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if has_rank(middle) else (middle, high)
-    return high
+    return find_first(low, high, has_rank)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

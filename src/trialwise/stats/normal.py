@@ -7,7 +7,6 @@ import math
 _SQRT2 = math.sqrt(2)
 
 #: The package exports none of these: Python has `statistics.NormalDist`.
-__all__: list[str] = []
 
 
 def normal_cdf(x: float) -> float:

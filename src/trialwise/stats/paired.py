@@ -14,6 +14,7 @@ from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import binomial_tail, exact_tail
+from trialwise.stats.bisection import find_end
 from trialwise.stats.normal import upper_z
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_choice, require_count, require_open_rate
@@ -217,13 +218,7 @@ def _tango(counts: PairCounts, z: float) -> tuple[float, float]:
 
 def _tango_upper(a: int, b: int, n: int, z: float) -> float:
     """The Δ above (a − b)/n where the score statistic reaches z, by bisection to the last bit."""
-    low, high = (a - b) / n, 1.0
-    while low < (middle := (low + high) / 2) < high:
-        if _tango_rejects(middle, a, b, n, z):
-            high = middle
-        else:
-            low = middle
-    return high
+    return find_end((a - b) / n, 1.0, lambda delta: not _tango_rejects(delta, a, b, n, z))
 
 
 def _tango_rejects(delta: float, a: int, b: int, n: int, z: float) -> bool:

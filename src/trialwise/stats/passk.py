@@ -49,7 +49,11 @@ def pass_at_k(trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex)
     >>> pass_at_k(5, 3, 1), pass_at_k(5, 3, 2), pass_at_k(5, 3, 5)
     (0.6, 0.9, 1.0)
     """
-    return unbiased_pass_at_k(*_check_counts(trials, successes, k))
+    n, c, size = _check_counts(trials, successes, k)
+    if size * c > _ROUNDS_TO_ONE * n:
+        return 1.0
+    without, subsets = _subsets(n, n - c, size)
+    return (subsets - without) / subsets
 
 
 def pass_at_k_naive(rate: float, k: SupportsIndex) -> float:
@@ -82,7 +86,11 @@ def pass_hat_k(trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex
     >>> pass_hat_k(5, 3, 1), pass_hat_k(5, 3, 2), pass_hat_k(5, 3, 4)
     (0.6, 0.3, 0.0)
     """
-    return unbiased_pass_hat_k(*_check_counts(trials, successes, k))
+    n, c, size = _check_counts(trials, successes, k)
+    if size * (n - c) > _ROUNDS_TO_ZERO * n:
+        return 0.0
+    inside, subsets = _subsets(n, c, size)
+    return inside / subsets
 
 
 def pass_hat_k_plugin(rate: float, k: SupportsIndex) -> float:
@@ -162,22 +170,6 @@ def _check_counts(
     if size > n:
         raise InvalidArgument("k", k, f"be at most trials ({n})")
     return n, c, size
-
-
-def unbiased_pass_at_k(n: int, c: int, k: int) -> float:
-    """Return the unbiased pass@k without checking the arguments."""
-    if k * c > _ROUNDS_TO_ONE * n:
-        return 1.0
-    without, subsets = _subsets(n, n - c, k)
-    return (subsets - without) / subsets
-
-
-def unbiased_pass_hat_k(n: int, c: int, k: int) -> float:
-    """Return the unbiased pass^k without checking the arguments."""
-    if k * (n - c) > _ROUNDS_TO_ZERO * n:
-        return 0.0
-    inside, subsets = _subsets(n, c, k)
-    return inside / subsets
 
 
 def _subsets(n: int, c: int, k: int) -> tuple[int, int]:

@@ -28,7 +28,6 @@ from trialwise.stats.normal import upper_z
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__: list[str] = []
 
 #: A walk adds rounding at every step; a fresh sum this often keeps it below 1e-13.
 _REFRESH = 128

@@ -14,6 +14,7 @@ from typing import SupportsIndex
 
 from trialwise.decimals import complement
 from trialwise.stats.binomial import raw_cdf
+from trialwise.stats.bisection import find_first
 from trialwise.stats.normal import upper_z
 from trialwise.stats.precedence import smallest_count
 from trialwise.stats.rate_intervals import wilson_low
@@ -105,17 +106,16 @@ def floor_required_trials(
     question = "required trials"
     if refusal := refuse_tolerance(p0, p1):
         return Sizing(question=question, refusal=refusal)
+
+    def suffices(n: int) -> bool:
+        return approximate_floor_power(p0, p1, n, z) >= target
+
     high = 1
-    while approximate_floor_power(p0, p1, high, z) < target and high < _DOUBLING_LIMIT:
+    while not suffices(high) and high < _DOUBLING_LIMIT:
         high *= 2
-    if approximate_floor_power(p0, p1, high, z) < target:
+    if not suffices(high):
         return Sizing(question=question)
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        short = approximate_floor_power(p0, p1, middle, z) < target
-        low, high = (middle, high) if short else (low, middle)
-    return size_floor(question, p0, p1, high, z)
+    return size_floor(question, p0, p1, find_first(high // 2, high, suffices), z)
 
 
 def check_baseline(

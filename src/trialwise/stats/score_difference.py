@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from typing import Literal, SupportsIndex, TypeAlias
 
+from trialwise.stats.bisection import find_end
 from trialwise.stats.fisher import check_two_runs
 from trialwise.stats.normal import upper_z
 from trialwise.stats.rate_intervals import wilson_high, wilson_low
@@ -164,13 +165,8 @@ def _middle_root(cubic: tuple[float, float, float, float]) -> float:
 
 def _score_upper(k: int, nb: int, x: int, nt: int, limit: float) -> float:
     """The difference above the observed one where the score reaches −limit, to the last bit."""
-    low, high = (x * nb - k * nt) / (nt * nb), 1.0
-    while low < (middle := (low + high) / 2) < high:
-        if score_statistic(k, nb, x, nt, middle) <= -limit:
-            high = middle
-        else:
-            low = middle
-    return high
+    observed = (x * nb - k * nt) / (nt * nb)
+    return find_end(observed, 1.0, lambda d: score_statistic(k, nb, x, nt, d) > -limit)
 
 
 def _newcombe_upper(k: int, nb: int, x: int, nt: int, z: float) -> float:

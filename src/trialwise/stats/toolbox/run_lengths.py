@@ -18,7 +18,6 @@ from trialwise.stats.result_types import Undefined
 from trialwise.stats.toolbox.binomial_weights import raw_pmfs
 
 #: Nothing here is public: the charts of this package are.
-__all__: list[str] = []
 
 #: Counts less likely than this are left out: below a mean of 1e15 runs they change no digit that
 #: is shown.

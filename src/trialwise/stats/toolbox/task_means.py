@@ -10,7 +10,7 @@ from typing import Literal, SupportsIndex, TypeAlias
 from trialwise.errors import InvalidArgument
 from trialwise.stats.bounded_means import bounded_mean_interval
 from trialwise.stats.normal import upper_z
-from trialwise.stats.passk import unbiased_pass_at_k, unbiased_pass_hat_k
+from trialwise.stats.passk import pass_at_k, pass_hat_k
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import (
     require_choice,
@@ -120,7 +120,7 @@ def _task_mean(
     counts = _check_tasks(tasks, size)
     level = require_open_rate("confidence", confidence)
     chosen = require_choice("method", method, METHODS)
-    estimator = unbiased_pass_at_k if metric == "pass@k" else unbiased_pass_hat_k
+    estimator = pass_at_k if metric == "pass@k" else pass_hat_k
     per_task = tuple(estimator(n, c, size) for n, c in counts)
     estimate = math.fsum(per_task) / len(per_task)
     return TaskMean(
