@@ -173,6 +173,13 @@ class Spending:
     """What those took, as far as they told; a request that was under way told nothing."""
     abandoned_usd: float | None = None
 
+    @property
+    def paid_usd(self) -> float | None:
+        """All of it together; None where nothing said what it cost."""
+        paid = (self.usd, self.setup_usd, self.judging_usd, self.abandoned_usd)
+        known = [one for one in paid if one is not None]
+        return sum(known) if known else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproducibility:

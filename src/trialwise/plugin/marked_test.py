@@ -96,7 +96,8 @@ class MarkedTest:
         earlier = find_earlier(case, self._settings, self._earlier)
         if earlier.finished is not None:
             path = self._settings.store / "runs" / earlier.finished.run_id
-            self._conclude(earlier.finished, path, note="finished before, kept")
+            note = "finished before, kept"
+            self._where = note_result(self._item, earlier.finished, path, note=note)
             self._raise_unless_passed(earlier.finished)
             return
         session = self._item.session
@@ -116,7 +117,7 @@ class MarkedTest:
 
         def conclude(run: TestRun) -> RunRecord:
             record = decide_and_keep(earlier.plan, run.outcome, run.stored_run)
-            self._conclude(record, run.path, note=note)
+            self._where = note_result(self._item, record, run.path, note=note)
             return record
 
         self._raise_unless_passed(self._through(case, conclude))
@@ -217,19 +218,13 @@ class MarkedTest:
             {"contract": case.contract.name, "baseline": baseline, "rates": rates}
         ]
 
-    def _conclude(self, record: RunRecord, path: Path, *, note: str) -> None:
-        self._where = note_result(self._item, record, path, note=note)
-
     def _raise_unless_passed(self, record: RunRecord) -> None:
         if record.verdict.decision is not Decision.PASS:
-            self._add_sections()
+            # What the trials of the tracebacks printed and logged.
+            for trial, sections in sorted(self.reasons.sections.items()):
+                for when, key, content in sections:
+                    self._item.add_report_section(when, f"{key} of trial {trial}", content)
             raise_verdict(self._item, record, self.reasons, self._where, self._settings)
-
-    def _add_sections(self) -> None:
-        """What the trials of the tracebacks printed and logged."""
-        for trial, sections in sorted(self.reasons.sections.items()):
-            for when, key, content in sections:
-                self._item.add_report_section(when, f"{key} of trial {trial}", content)
 
 
 def note_result(

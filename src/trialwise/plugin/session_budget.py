@@ -75,13 +75,7 @@ class SessionBudget:
         if self._is_limited:
             with self._share_spending() as spent:
                 spent.trials += spending.trials
-                amounts = (
-                    spending.usd,
-                    spending.setup_usd,
-                    spending.judging_usd,
-                    spending.abandoned_usd,
-                )
-                spent.usd += sum(one or 0.0 for one in amounts)
+                spent.usd += spending.paid_usd or 0.0
 
     def remaining(self) -> Budget | None:
         """What a run made in one piece may take; None where nothing is left.

@@ -33,7 +33,8 @@ def report_phases(
         call: Every trial and the verdict.
         leftovers: Raises what went wrong in tearing trials down.
     """
-    hooks, loose = item.ihook, _loose(item)
+    loose: Any = item
+    hooks = item.ihook
     hooks.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     if not loose._request:  # a plugin runs the test again
         loose._initrequest()
@@ -68,7 +69,7 @@ def _set_up_shared(item: pytest.Function) -> None:
     # The test itself is not set up: its trials stand in its place.
     state = item.session._setupstate
     state.teardown_exact(_Sibling(item))  # type: ignore[arg-type]
-    loose = _loose(item)
+    loose: Any = item
     loose._initrequest()
 
 
@@ -89,7 +90,3 @@ def _phase(item: pytest.Item, when: When, function: Callable[[], None]) -> pytes
     if check_interactive_exception(call, report):
         item.ihook.pytest_exception_interact(node=item, call=call, report=report)
     return report
-
-
-def _loose(item: pytest.Function) -> Any:
-    return item

@@ -64,8 +64,8 @@ class Workbench:
         result = trialwise.run(contract, **self._arguments(arguments))
         self._budget.pay_all(result.verdict.spending)
         assert result.path is not None
-        prefix = contract.name
-        return result, note_result(self._item, result.record, result.path, prefix=prefix)
+        where = note_result(self._item, result.record, result.path, prefix=contract.name)
+        return result, where
 
     def _arguments(self, given: dict[str, Any]) -> dict[str, Any]:
         left = self._budget.remaining()

@@ -109,10 +109,9 @@ def expense_of(plan: Plan, store: Path) -> Expense | None:
     spent = verdict.spending
     if not spent.trials:
         return None
-    paid = (spent.usd, spent.setup_usd, spent.judging_usd, spent.abandoned_usd)
-    known = [one for one in paid if one is not None]
+    paid_usd = spent.paid_usd
     return Expense(
-        trial_usd=sum(known) / spent.trials if known else None,
+        trial_usd=None if paid_usd is None else paid_usd / spent.trials,
         trial_s=spent.seconds / spent.trials,
         known_from=f"as the {spent.trials} trials of {verdict.run_id} did",
     )
