@@ -6,7 +6,7 @@ A number within 1e-9 of a limit is at it, since 0.7 may be computed as 0.6999999
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -99,13 +99,21 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AllOf:
-    """What every one of several matchers matches."""
+class _Several:
+    """Matchers that are combined, at least one."""
 
     matchers: tuple[Matcher, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "matchers", _several("all_of", self.matchers))
+        object.__setattr__(self, "matchers", tuple(self.matchers))
+        if not self.matchers:
+            argument = "all_of" if isinstance(self, AllOf) else "any_of"
+            raise InvalidArgument(argument, (), "hold at least one matcher")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllOf(_Several):
+    """What every one of several matchers matches."""
 
     def holds(self, number: float) -> bool:
         """Whether all do."""
@@ -116,13 +124,8 @@ class AllOf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnyOf:
+class AnyOf(_Several):
     """What at least one of several matchers matches."""
-
-    matchers: tuple[Matcher, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "matchers", _several("any_of", self.matchers))
 
     def holds(self, number: float) -> bool:
         """Whether any does."""
@@ -170,13 +173,6 @@ def _within(name: str, number: float, limit: float) -> bool:
     if _is_at(number, limit):
         return not name.startswith("exclusive")
     return number > limit if "minimum" in name else number < limit
-
-
-def _several(argument: str, given: Sequence[Matcher]) -> tuple[Matcher, ...]:
-    matchers = tuple(given)
-    if not matchers:
-        raise InvalidArgument(argument, (), "hold at least one matcher")
-    return matchers
 
 
 def _group(matcher: Matcher) -> str:

@@ -150,6 +150,16 @@ class Conclusion(Wording):
     notes: tuple[Note, ...] = ()
     refusals: tuple[Refusal, ...] = ()
 
+    @classmethod
+    def without_trials(cls, tally: Tally) -> Conclusion:
+        """Conclude nothing, since no trial counts."""
+        return cls(
+            decision=Decision.INCONCLUSIVE,
+            tally=tally,
+            caution=Caution.ZERO_EVALUABLE,
+            statement="No trial was available to decide on.",
+        )
+
     def to_finding(self, plan: CriterionPlan, **given: object) -> Finding:
         """Make the finding of a plan.
 

@@ -239,12 +239,7 @@ def _conclude(plan: CriterionPlan, counts: Counts) -> Conclusion:
     assert alpha is not None
     assert rule is not None
     if tally.trials == 0:
-        return Conclusion(
-            decision=Decision.INCONCLUSIVE,
-            tally=tally,
-            caution=Caution.ZERO_EVALUABLE,
-            statement="No trial was available to decide on.",
-        )
+        return Conclusion.without_trials(tally)
     design = compliance_cutoff(required, tally.trials, alpha=alpha, rule=rule)
     observed = ObservedRate.NOT_APPLICABLE
     if design.cutoff is None:
@@ -331,14 +326,26 @@ def _state(
         )
     count = f"{tally.passed} of {tally.trials} successes, {design.cutoff} needed"
     if intent is Intent.SMOKE:
-        if decision is Decision.PASS:
-            return f"The observed rate is consistent with the target of {rate} ({count})."
-        if observed is ObservedRate.BELOW_THRESHOLD:
-            return f"The observed rate is inconsistent with the target of {rate} ({count})."
-        return f"The observed rate meets the target of {rate} but does not show it ({count})."
+        return state_smoke(decision, observed, rate, count)
     if decision is Decision.PASS:
         return f"The evidence supports a rate above {rate} at the configured level ({count})."
     return f"A rate above {rate} was not shown at the configured level ({count})."
+
+
+def state_smoke(decision: Decision | None, observed: ObservedRate, rate: str, fact: str) -> str:
+    """The statement of a smoke run, which claims nothing (§5.7.4).
+
+    Args:
+        decision: What was decided.
+        observed: Where the observed rate stands.
+        rate: The required one.
+        fact: The numbers that decided.
+    """
+    if decision is Decision.PASS:
+        return f"The observed rate is consistent with the target of {rate} ({fact})."
+    if observed is ObservedRate.BELOW_THRESHOLD:
+        return f"The observed rate is inconsistent with the target of {rate} ({fact})."
+    return f"The observed rate meets the target of {rate} but does not show it ({fact})."
 
 
 def _explain_infeasibility(design: ComplianceCutoff, confidence: float) -> str:

@@ -20,7 +20,7 @@ from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Intent, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts
-from trialwise.procedures.compliance import observed_status
+from trialwise.procedures.compliance import observed_status, state_smoke
 from trialwise.stats.cluster_estimators import (
     ClusterEstimate,
     StratifiedEstimate,
@@ -98,14 +98,14 @@ class ClaimedCounts:
 
     def conclude_nothing(self, reason: str) -> Conclusion:
         """A design of which no result could have been a PASS, or no result at all."""
-        n, smoke = self.tally.trials, self.intent is Intent.SMOKE
-        tried = f"{n} trials of {len(self.counts)} inputs"
-        short = f"{tried} cannot show a rate of {self.target}: {reason}."
+        if not self.tally.trials:
+            return Conclusion.without_trials(self.tally)
+        tried = f"{self.tally.trials} trials of {len(self.counts)} inputs"
         return Conclusion(
-            decision=Decision.FAIL if n and smoke else Decision.INCONCLUSIVE,
+            decision=Decision.FAIL if self.intent is Intent.SMOKE else Decision.INCONCLUSIVE,
             tally=self.tally,
-            caution=Caution.FEASIBILITY_REFUSED if n else Caution.ZERO_EVALUABLE,
-            statement=short if n else "No trial was available to decide on.",
+            caution=Caution.FEASIBILITY_REFUSED,
+            statement=f"{tried} cannot show a rate of {self.target}: {reason}.",
         )
 
     def state(
@@ -113,12 +113,7 @@ class ClaimedCounts:
     ) -> str:
         """The statement of a finding, softened for a smoke run (§5.7.4)."""
         if self.intent is Intent.SMOKE:
-            target = f"the target of {self.target}"
-            if decision is Decision.PASS:
-                return f"The observed rate is consistent with {target} ({fact})."
-            if observed is ObservedRate.BELOW_THRESHOLD:
-                return f"The observed rate is inconsistent with {target} ({fact})."
-            return f"The observed rate meets {target} but does not show it ({fact})."
+            return state_smoke(decision, observed, self.target, fact)
         if decision is Decision.PASS:
             return f"The evidence supports a rate {rate} {self.target} ({fact})."
         return f"A rate {rate} {self.target} was not shown ({fact})."

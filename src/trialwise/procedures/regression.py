@@ -105,7 +105,7 @@ class Regression(Procedure):
         """Decide by the cutoff at the number of trials that count."""
         planned, tally = cast("RegressionCutoff", plan.design), counts.tally
         if tally.trials == 0:
-            return _conclude(plan, tally, None, counts.intent)
+            return Conclusion.without_trials(tally)
         if tally.trials == planned.trials:
             return _conclude(plan, tally, planned, counts.intent)
         # Fewer trials count than were planned: the cutoff is that of their number.
@@ -248,11 +248,11 @@ def _design(baseline: Tally, trials: int, alpha: float, rule: Rule) -> Regressio
 
 
 def _conclude(
-    plan: CriterionPlan, tally: Tally, design: RegressionCutoff | None, intent: Intent
+    plan: CriterionPlan, tally: Tally, design: RegressionCutoff, intent: Intent
 ) -> Conclusion:
     decision, observed, caution = _strands(tally, design)
     evidence = CutoffEvidence()
-    if design is not None and design.cutoff is not None:
+    if design.cutoff is not None:
         evidence = CutoffEvidence(
             design=None if design == plan.design else design,
             p_value=_p_value(tally, design),
@@ -263,17 +263,15 @@ def _conclude(
         tally=tally,
         observed_rate=observed,
         caution=caution,
-        refusals=(design.refusal,) if design is not None and design.refusal else (),
+        refusals=(design.refusal,) if design.refusal else (),
         evidence=evidence,
         statement=_statement(tally, design, intent),
     )
 
 
 def _strands(
-    tally: Tally, design: RegressionCutoff | None
+    tally: Tally, design: RegressionCutoff
 ) -> tuple[Decision | None, ObservedRate, Caution]:
-    if design is None:
-        return Decision.INCONCLUSIVE, ObservedRate.NOT_APPLICABLE, Caution.ZERO_EVALUABLE
     if design.cutoff is None:
         return None, ObservedRate.NOT_APPLICABLE, Caution.CONFIGURATION_ERROR
     if tally.passed < design.cutoff:
@@ -298,9 +296,7 @@ def _p_value(tally: Tally, design: RegressionCutoff) -> PValue:
     )
 
 
-def _statement(tally: Tally, design: RegressionCutoff | None, intent: Intent) -> str:
-    if design is None:
-        return "No trial was available to decide on."
+def _statement(tally: Tally, design: RegressionCutoff, intent: Intent) -> str:
     if design.cutoff is None:
         return (
             f"A test of {design.trials} trials is larger than its baseline of "

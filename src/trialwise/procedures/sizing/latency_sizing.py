@@ -7,7 +7,7 @@ Only counts are needed: every rule here is free of the latencies' distribution.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trialwise.decimals import floor_product
 from trialwise.errors import InvalidArgument
@@ -138,32 +138,27 @@ def _row(question: LatencyQuestion, level: float) -> LatencyRow:
     emission = emission_minimum(level)
     existence = existence_minimum(level, confidence=question.confidence)
     baseline, planned = question.baseline_trials, question.trials
-    expected = question.expected_trials
-    return LatencyRow(
+    expected, alpha = question.expected_trials, question.alpha
+    row = LatencyRow(
         percentile=level,
         emission_minimum=emission,
         existence_minimum=existence,
         planned_for_emission=planned_trials_needed(emission, question.success_rate),
         planned_for_existence=planned_trials_needed(existence, question.success_rate),
-        baseline=None if baseline is None else _baseline_rank(question, level, baseline),
-        precedence=(
-            precedence_existence(baseline, expected, level, alpha=question.alpha)
-            if baseline is not None and expected
-            else None
-        ),
-        precedence_plan=(
-            precedence_planning(
-                baseline, planned, question.success_rate, level, alpha=question.alpha
-            )
-            if baseline is not None and planned is not None
-            else None
-        ),
-        exceedance=(
-            exceedance_cutoff(baseline, expected, level, alpha=question.alpha)
-            if baseline is not None and expected
-            else None
-        ),
-        limit=latency_limit_cutoff(level, expected, alpha=question.alpha) if expected else None,
+        limit=latency_limit_cutoff(level, expected, alpha=alpha) if expected else None,
+    )
+    if baseline is None:
+        return row
+    row = replace(row, baseline=_baseline_rank(question, level, baseline))
+    if planned is not None:
+        plan = precedence_planning(baseline, planned, question.success_rate, level, alpha=alpha)
+        row = replace(row, precedence_plan=plan)
+    if not expected:
+        return row
+    return replace(
+        row,
+        precedence=precedence_existence(baseline, expected, level, alpha=alpha),
+        exceedance=exceedance_cutoff(baseline, expected, level, alpha=alpha),
     )
 
 
