@@ -3,7 +3,7 @@
 A name loads its module on first use, and a module its libraries on first use of a check: importing
 this package imports none of them. Type checkers read `__init__.pyi`.
 
-Modules of checks, each with the class, the constructor and what declares both:
+Modules of checks. The class of a check is its constructor, which users call in lower case:
 
     texts, patterns              the text of a reply
     equality                     the whole reply, also against `expected` of the input

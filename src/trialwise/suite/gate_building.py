@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trialwise.declarations.structures import Fields
 from trialwise.declarations.written import Invalid, Reader, find_nearest, show_value
@@ -75,20 +75,19 @@ def _gate(name: str, given: Fields, expect: tuple[Expectation, ...]) -> Gate:
     from trialwise.model.gate import Metrics, Reliability, Stability
     from trialwise.stats.trace_stability import StabilityFloors
 
-    shared: dict[str, Any] = {"expect": expect, **given.given("sampling", "confidence")}
-    if name == "reliability":
-        return Reliability(**shared, **given.given("criterion", "half_width"))
-    if name == "stability":
-        floors = given.get("floors")
-        if isinstance(floors, Fields):
-            shared["floors"] = StabilityFloors(**floors.values)
-        return Stability(**shared, **given.given("exclude", "tokens_per_call"))
-    if "k" in given:
-        shared["k"] = given["k"] if isinstance(given["k"], list) else (given["k"],)
-    weights = given.get("weights")
-    if isinstance(weights, Fields):
-        shared["weights"] = dict(weights.values)
-    return Metrics(**shared, **given.given("threshold", "criterion"))
+    kinds: dict[str, type[Gate]] = {
+        "reliability": Reliability,
+        "stability": Stability,
+        "metrics": Metrics,
+    }
+    values = {key: one for key, one in given.values.items() if key != "expect"}
+    if isinstance(floors := values.get("floors"), Fields):
+        values["floors"] = StabilityFloors(**floors.values)
+    if isinstance(weights := values.get("weights"), Fields):
+        values["weights"] = weights.values
+    if isinstance(k := values.get("k"), int):
+        values["k"] = (k,)
+    return kinds[name](expect=expect, **values)
 
 
 def _check_criteria(

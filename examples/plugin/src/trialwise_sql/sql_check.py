@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
-from typing import ClassVar
 
 from trialwise.checks import Check
 from trialwise.checks.quoting import failed, preview
@@ -14,14 +13,12 @@ from trialwise.model.trial import CheckResult
 
 
 @dataclass(frozen=True, slots=True)
-class RunsAsSql(Check):
+class RunsAsSql(Check, spelling="runs_as_sql"):
     """The reply is SQL that runs in an empty SQLite database.
 
     Args:
         setup: Statements that run before it, such as those that create its tables.
     """
-
-    spelling: ClassVar[str] = "runs_as_sql"
 
     setup: str = ""
 
