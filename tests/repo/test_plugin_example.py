@@ -135,6 +135,16 @@ print("fine")
     assert "fine\n" == run(site, folder, "-c", code)
 
 
+def test_a_file_of_queries_is_imported_and_runs(site: Path, folder: Path) -> None:
+    (folder / "queries.yaml").write_text("database: shop.db\nqueries: [SELECT 1, SELECT 2]\n")
+    (folder / "trialwise.yaml").unlink()
+    command = ("-m", "trialwise.cli.main")
+
+    said = run(site, folder, *command, "import", "queries.yaml", "-o", "trialwise.yaml")
+    assert "at_least" in said, said
+    assert "PASS" in run(site, folder, *command, "run", "--quiet", "--seed", "1")
+
+
 def test_without_the_plugin_its_words_are_unknown(tmp_path: Path, folder: Path) -> None:
     said = run(tmp_path, folder, "-m", "trialwise.cli.main", "check")
 

@@ -1,1 +1,1 @@
-"""SQL for trialwise: a check, a service and a format of reports."""
+"""SQL for trialwise: a check, a service, a format of reports and an importer."""
