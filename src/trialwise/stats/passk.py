@@ -18,11 +18,7 @@ from typing import SupportsIndex
 from trialwise.errors import InvalidArgument
 from trialwise.stats.rate_intervals import clopper_pearson
 from trialwise.stats.result_types import Interval
-from trialwise.validation import (
-    require_count,
-    require_rate,
-    require_successes,
-)
+from trialwise.validation import require_count, require_rate, require_successes
 
 #: C(n−c, k)/C(n, k) ≤ exp(−kc/n). Beyond kc/n = 38 it is below 2⁻⁵⁴ and 1 minus it rounds to 1;
 #: beyond 746 it is below half the smallest double and rounds to 0. Stopping there keeps the

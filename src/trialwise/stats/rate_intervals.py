@@ -13,12 +13,7 @@ import math
 from trialwise.stats.binomial import beta_quantile
 from trialwise.stats.normal import normal_quantile, upper_z
 from trialwise.stats.result_types import Interval
-from trialwise.validation import (
-    require_choice,
-    require_count,
-    require_open_rate,
-    require_successes,
-)
+from trialwise.validation import require_choice, require_count, require_open_rate, require_successes
 
 # `typing` costs half an interpreter's start, and nothing here needs it to run.
 TYPE_CHECKING = False

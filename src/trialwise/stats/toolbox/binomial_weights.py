@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import SupportsIndex
 
 from trialwise.stats.binomial import raw_pmf
-from trialwise.validation import (
-    require_count,
-    require_rate,
-)
+from trialwise.validation import require_count, require_rate
 
 
 def binomial_pmfs(n: SupportsIndex, p: float) -> list[float]:

@@ -10,12 +10,7 @@ from typing import Literal, SupportsIndex, TypeAlias
 from trialwise.errors import InvalidArgument
 from trialwise.stats.cluster_estimators import MATERIAL_REPETITION, Groups, check_groups
 from trialwise.stats.result_types import Undefined
-from trialwise.validation import (
-    require_choice,
-    require_count,
-    require_rate,
-    require_real,
-)
+from trialwise.validation import require_choice, require_count, require_rate, require_real
 
 IccMethod: TypeAlias = Literal["anova", "fleiss-cuzick"]
 """An estimator of the intraclass correlation."""

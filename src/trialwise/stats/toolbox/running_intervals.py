@@ -18,11 +18,7 @@ from trialwise.stats.confidence_sequences import (
 )
 from trialwise.stats.rate_intervals import Side
 from trialwise.stats.result_types import Interval, Undefined
-from trialwise.validation import (
-    require_open_rate,
-    require_rate,
-    require_successes,
-)
+from trialwise.validation import require_open_rate, require_rate, require_successes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
