@@ -48,9 +48,9 @@ Written by `make stubs` from the modules themselves: nothing is imported to find
 _ROWS = """
 import json
 from dataclasses import astuple
-from trialwise.declarations.settings import option_rows
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import Budget, RunOptions
+from tools.option_rows import option_rows
 
 rows = [*option_rows(RunOptions), *option_rows(Budget, "budget.")]
 rows += [row for row in option_rows(Criterion) if row.name == "confidence"]

@@ -29,18 +29,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = [
-    "BaselineError",
-    "DesignRefused",
-    "InvalidArgument",
-    "JournalDamaged",
-    "JournalInUse",
-    "ReferenceDataError",
-    "RunInterrupted",
-    "RunNotFound",
-    "TrialwiseError",
-]
-
 
 class TrialwiseError(Exception):
     """Anything trialwise raises on purpose; it survives pickling, whatever its arguments are."""

@@ -21,18 +21,6 @@ from trialwise.declarations.structures import Key
 from trialwise.errors import InvalidArgument
 from trialwise.extensions import CHECKS, extension_names, find_extension
 
-__all__ = [
-    "COMBINING",
-    "CheckDeclaration",
-    "check_names",
-    "find_check",
-    "from_spec",
-    "spellings",
-    "suggest",
-    "to_spec",
-]
-
-
 #: Checks that hold other checks; the reader of a suite builds their parts first.
 COMBINING = ("all_of", "any_of", "named", "not")
 _MAX_NESTING = 50

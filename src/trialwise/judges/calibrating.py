@@ -18,8 +18,6 @@ from trialwise.model.trial import ErrorClass, FailReason
 from trialwise.stats.agreement import confusion_of
 from trialwise.validation import require_count
 
-__all__ = ["Judged", "NothingJudged", "calibrate"]
-
 
 class NothingJudged(TrialwiseError):
     """No unit of a gold set got a verdict, so that nothing is known of the judge."""

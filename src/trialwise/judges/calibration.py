@@ -28,8 +28,6 @@ from trialwise.stats.judge_correction import JudgeAccuracy, judge_accuracy
 from trialwise.stats.result_types import Interval, Rule, Undefined
 from trialwise.validation import require_count
 
-__all__ = ["Calibration", "CalibrationError", "GoldFiles", "read_calibration", "write_calibration"]
-
 _FORMAT = 1
 _AGAIN = "write it again with `trialwise judge calibrate`"
 #: Of the bootstrap; fixed, so that the same labels always give the same interval.

@@ -31,9 +31,6 @@ from trialwise.model.run import RunRecord
 from trialwise.model.sampling import Sampling
 from trialwise.validation import require_count, require_text
 
-__all__ = ["GoldSet", "GoldSetError", "GoldUnit", "draw_unlabelled", "read_gold"]
-
-
 _MAX_BYTES = 50_000_000
 _LABELS = {"pass": True, "fail": False, True: True, False: False}
 _KNOWN = {"id", "input", "expected", "output", "label", "note"}

@@ -26,18 +26,6 @@ from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import ErrorClass
 from trialwise.validation import require_count, require_positive, require_text
 
-__all__ = [
-    "Answer",
-    "Asking",
-    "CacheUnusable",
-    "Expenses",
-    "Juror",
-    "VoteCache",
-    "content_key",
-    "juror_of",
-]
-
-
 #: Twice the usual time of a long answer.
 TIMEOUT_S = 60.0
 RETRIES = 1

@@ -33,8 +33,6 @@ from trialwise.stats.paired import paired_difference_interval, sign_test
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.validation import require_open_rate, require_text
 
-__all__ = ["Comparison", "Pairwise", "Preference", "WinRate", "pairwise", "win_rate"]
-
 #: How much a choice is worth to the candidate, where it is the one chosen: by far, or slightly.
 _MUCH, _SLIGHTLY, _EQUAL = 1.0, 0.75, 0.5
 

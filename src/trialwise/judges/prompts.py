@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-__all__ = ["PROMPT_VERSION", "comparison_messages", "judgement_messages", "shown_text"]
-
 #: Changed with every change to the words below: cached votes and calibrations belong to them.
 PROMPT_VERSION = 1
 

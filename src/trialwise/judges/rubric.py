@@ -39,8 +39,6 @@ from trialwise.model.trial import CheckResult, ErrorClass, FailReason
 from trialwise.stats.agreement import Confusion
 from trialwise.validation import require_count, require_text
 
-__all__ = ["Judge", "judge"]
-
 _NEVER_MEASURED = (
     "the judge has no gold set: nobody has measured how often it is wrong, so its verdict advises"
 )

@@ -20,8 +20,6 @@ from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
 from trialwise.validation import require_open_rate
 
-__all__ = ["Similar", "similar"]
-
 #: More is not read: a mean over more tokens says less and less.
 _LONGEST = 100_000
 

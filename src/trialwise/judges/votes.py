@@ -19,19 +19,6 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from trialwise.errors import InvalidArgument
 from trialwise.validation import require_count, require_rate
 
-__all__ = [
-    "MAJORITY",
-    "Choice",
-    "Preferred",
-    "Vote",
-    "decide_panel",
-    "quorum_of",
-    "read_choice",
-    "read_vote",
-    "votes_needed",
-]
-
-
 #: A juror that needs more than this to say yes or no has lost its way.
 _LONGEST_ANSWER = 20_000
 _LONGEST_REASONING = 2_000

@@ -29,7 +29,8 @@ from trialwise.model.evidence import (
     TrialCounts,
 )
 from trialwise.model.tally import Tally
-from trialwise.stats.result_types import Decision, Interval, Refusal, Rule
+from trialwise.stats.result_types import Decision as Decision  # noqa: PLC0414 (model's own)
+from trialwise.stats.result_types import Interval, Refusal, Rule
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -51,20 +52,6 @@ if TYPE_CHECKING:
         StratifiedEstimate,
     )
     from trialwise.stats.sequential import SequentialDesign
-
-__all__ = [
-    "Caution",
-    "Decision",
-    "Dimension",
-    "Finding",
-    "Intent",
-    "LatencyFinding",
-    "ObservedRate",
-    "ProcedureDesign",
-    "Trigger",
-    "Verdict",
-    "Wording",
-]
 
 
 class Intent(StrEnum):

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from mcp import ClientSession
     from mcp_types import Tool
 
-__all__ = ["McpServer", "open_toolbox"]
 
 #: Tools that a server may offer, and pages that it may list them on.
 _MOST_TOOLS, _MOST_PAGES = 1_000, 100

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from anyio.abc import Process
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-__all__ = ["PipedServer"]
 
 #: Bytes of one message; the largest tool results are a fraction of that.
 _MESSAGE_BYTES = 2**24

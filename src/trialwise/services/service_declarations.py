@@ -15,8 +15,6 @@ from trialwise.declarations.signatures import Declaration
 from trialwise.declarations.structures import Key
 from trialwise.extensions import SERVICES, find_extension
 
-__all__ = ["ServiceDeclaration", "find_service", "service_names"]
-
 
 class ServiceDeclaration(Declaration):
     """A service as it is declared."""

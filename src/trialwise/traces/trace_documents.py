@@ -16,14 +16,6 @@ from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.model.foreign_fields import Fields, read_amount
 from trialwise.model.trace import Trace
 
-__all__ = [
-    "TraceError",
-    "TraceFormat",
-    "read_trace",
-    "read_traces",
-]
-
-
 #: Bytes of a document; a longer one is refused before it is read.
 MAX_BYTES = 2**26
 # A tuple: what is looked for may be a list, which no set takes.
