@@ -11,28 +11,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
+from tools import documents
 
 ROOT = Path(__file__).parents[2]
-
-
-def _documents() -> ModuleType:
-    path = Path(__file__).parent / "documents.py"
-    spec = importlib.util.spec_from_file_location("documents", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["documents"] = module  # its dataclasses look themselves up there
-    spec.loader.exec_module(module)
-    return module
-
-
-DOCUMENTS = _documents()
-PAGES: list[str] = DOCUMENTS.pages()
+PAGES = documents.pages()
 #: Whose blocks are run by tests of their own, line by line.
 ELSEWHERE = {
     "docs/plan.md": "tests/cli/test_plan.py",
@@ -52,7 +38,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if ">>> " in DOCUMENTS.read(page)])
+@pytest.mark.parametrize("page", [page for page in PAGES if ">>> " in documents.read(page)])
 def test_the_examples_in_the_documents_run(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,7 +56,7 @@ def test_the_examples_in_the_documents_run(
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page not in ELSEWHERE and DOCUMENTS.sessions(DOCUMENTS.read(page))],
+    [page for page in PAGES if page not in ELSEWHERE and documents.sessions(documents.read(page))],
 )
 def test_the_commands_in_the_documents_do_what_is_shown(
     page: str, tmp_path: Path, cache: Path
@@ -78,9 +64,9 @@ def test_the_commands_in_the_documents_do_what_is_shown(
     """Typed one after another, in the folders that the document names."""
     found = [
         problem
-        for place, session in enumerate(DOCUMENTS.sessions(DOCUMENTS.read(page)))
-        for problem in DOCUMENTS.problems(
-            page, DOCUMENTS.play(session, tmp_path / str(place), cache=cache)
+        for place, session in enumerate(documents.sessions(documents.read(page)))
+        for problem in documents.problems(
+            page, documents.play(session, tmp_path / str(place), cache=cache)
         )
     ]
 
@@ -90,10 +76,10 @@ def test_the_commands_in_the_documents_do_what_is_shown(
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE])
 def test_no_block_of_a_document_escapes(page: str) -> None:
     """It is run, it is a file that a command uses, it is only shown, or it says why not."""
-    text = DOCUMENTS.read(page)
+    text = documents.read(page)
     escaped = [
         f"{page}:{block.line}: {block.language}"
-        for block in DOCUMENTS.blocks(text)
+        for block in documents.blocks(text)
         if not block.mark
         and not block.text.startswith(tuple(UNMARKED))
         and block.language not in {"console", *SHOWN}
@@ -108,7 +94,7 @@ def test_no_block_of_a_document_escapes(page: str) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_between_documents_leads_somewhere(page: str) -> None:
     """To a file of the repository."""
-    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", DOCUMENTS.read(page))
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", documents.read(page))
     paths = [link for link in links if "://" not in link]
 
     assert [] == [path for path in paths if not (ROOT / page).parent.joinpath(path).exists()]
@@ -129,7 +115,7 @@ def test_every_link_to_a_heading_leads_to_one(page: str) -> None:
 
 def _prose(page: str) -> str:
     """The page without its fenced blocks, in which `#` starts a comment."""
-    return re.sub(r"^```.*?^```", "", DOCUMENTS.read(page), flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"^```.*?^```", "", documents.read(page), flags=re.MULTILINE | re.DOTALL)
 
 
 def _anchors(page: str) -> set[str]:
@@ -144,7 +130,7 @@ def test_every_module_of_the_reference_exists() -> None:
     named = {
         module
         for page in PAGES
-        for module in re.findall(r"^\.\. automodule:: (\S+)$", DOCUMENTS.read(page), re.MULTILINE)
+        for module in re.findall(r"^\.\. automodule:: (\S+)$", documents.read(page), re.MULTILINE)
     }
 
     assert named
@@ -154,16 +140,16 @@ def test_every_module_of_the_reference_exists() -> None:
 @pytest.mark.parametrize("file", RECIPES)
 def test_the_recipes_for_servers_run(file: str, tmp_path: Path, cache: Path) -> None:
     """What a server would execute comes to a verdict: neither a usage error nor a crash."""
-    blocks = DOCUMENTS.blocks(DOCUMENTS.read("docs/guides/ci.md"))
+    blocks = documents.blocks(documents.read("docs/guides/ci.md"))
     recipe = next(block.text for block in blocks if block.value == file)
     scripts = list(_scripts(YAML(typ="safe").load(recipe), RECIPES[file]))
     ours = [script for script in scripts if "trialwise run" in script]
     text = "\n".join(ours)
-    session = DOCUMENTS.Session(
-        "examples/quickstart", [DOCUMENTS.Command(f"sh -e <<'END'\n{text}\nEND", "", 0)]
+    session = documents.Session(
+        "examples/quickstart", [documents.Command(f"sh -e <<'END'\n{text}\nEND", "", 0)]
     )
 
-    (reply,) = DOCUMENTS.play(
+    (reply,) = documents.play(
         session,
         tmp_path / "server",
         cache=cache,
@@ -192,7 +178,7 @@ def _scripts(part: Any, key: str) -> Iterator[str]:
 def test_every_make_target_that_is_named_exists() -> None:
     """In the documents of the repository's front door."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    text = DOCUMENTS.read("README.md") + DOCUMENTS.read("CONTRIBUTING.md")
+    text = documents.read("README.md") + documents.read("CONTRIBUTING.md")
     named = set(re.findall(r"(?:^|`)make ([a-z-]+)", text, re.MULTILINE))
 
     assert named
@@ -216,7 +202,7 @@ def test_every_command_is_documented() -> None:
 
     from trialwise.cli.main import cli
 
-    page = DOCUMENTS.read("docs/reference/commands.md")
+    page = documents.read("docs/reference/commands.md")
     named = re.findall(r"^\| `trialwise (\w+)` \|", page, re.MULTILINE)
 
     assert [] == [name for name in cli.list_commands(Context(cli)) if name not in named]

@@ -11,6 +11,8 @@ does not see them:
     <!-- not run: why -->                  the next block is only shown
 
 Python with `>>>` is a doctest. Other Python and YAML is a file, or says why it is not.
+
+`tests/repo/test_documents.py` compares; `tools/rerun_documents.py` rewrites.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 _PART = re.compile(
     r"^```(?P<language>[^\n`]*)\n(?P<text>.*?)^```[ ]*$"
     r"|^<!-- (?P<mark>folder|file|not run): (?P<value>.*?) -->$",
@@ -71,6 +73,7 @@ class Session:
 
     @property
     def commands(self) -> list[Command]:
+        """What is typed, without the files between."""
         return [step for step in self.steps if isinstance(step, Command)]
 
 
@@ -91,6 +94,7 @@ def pages() -> list[str]:
 
 
 def read(page: str) -> str:
+    """The text of a document."""
     return (ROOT / page).read_text(encoding="utf-8")
 
 
