@@ -1,11 +1,15 @@
-"""Writes the catalogue of sequential designs that ship, after a change of the search.
+"""Writes the catalogues of sequential designs that ship, after a change of the search.
 
 python -m tools.designs > src/trialwise/stats/sequential/designs.json
+python -m tools.designs --strict > src/trialwise/stats/sequential/strict_designs.json
+
+The second also says on standard error which caps belong into `shipped_designs.DEFAULT_CAPS`.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
@@ -14,7 +18,24 @@ from typing import Any
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.sequential.bound import first_deciding
 from trialwise.stats.sequential.hypotheses import Hypotheses, even_mix
-from trialwise.stats.sequential.shipped_designs import ALPHA, BATCH, BETA, RATES, search_design
+from trialwise.stats.sequential.shipped_designs import (
+    ALPHA,
+    BATCH,
+    BETA,
+    MOST_WITHOUT_CONSENT,
+    RATES,
+    STRICT_LEVEL,
+    search_design,
+    search_strict,
+)
+from trialwise.stats.sequential.strict_problem import usual_cap
+
+#: The rates of the strict designs that ship, and the power that sets their caps.
+STRICT_RATES = (
+    *(0.50, 0.60, 0.66, 0.70, 0.75, 0.80, 0.85, 0.90, 0.92, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99),
+    0.995,
+)
+WANTED_POWER = 0.80
 
 #: The shipped caps, besides twice the exact fixed sample.
 CAPS = (30, 50, 100, 200)
@@ -53,5 +74,64 @@ def _steps(boundary: tuple[int, ...]) -> list[int]:
     return [n for n, (a, b) in enumerate(pairwise(boundary), 1) for _ in range(b - a)]
 
 
+def strict_catalogue_text() -> str:
+    """The catalogue of strict designs, searched anew, one design a line."""
+    lines = []
+    for rate in STRICT_RATES:
+        design = find_default(rate)
+        sys.stderr.write(f"    {rate}: {design.cap},  # {design.certificate:.4f}\n")
+        lines.append(json.dumps(_encode_strict(design)))
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def find_default(rate: float) -> SequentialDesign:
+    """The design with the fewest trials that passes half the allowed failure rate often enough."""
+    half = (1 + rate) / 2
+
+    def design_at(cap: int) -> SequentialDesign:
+        return search_strict(Hypotheses.of_rate(rate, STRICT_LEVEL, STRICT_LEVEL), cap, BATCH)
+
+    def suffices(design: SequentialDesign) -> bool:
+        return design.operating_characteristic(half).passes >= WANTED_POWER
+
+    low, high = 0, min(MOST_WITHOUT_CONSENT, math.ceil(usual_cap(rate)))
+    best = design_at(high)
+    while not suffices(best) and high < MOST_WITHOUT_CONSENT:
+        low, high = high, min(MOST_WITHOUT_CONSENT, math.ceil(1.15 * high))
+        best = design_at(high)
+    if high == MOST_WITHOUT_CONSENT and not suffices(best):
+        return best
+    low = max(low, round(0.8 * high))
+    while high - low > 1:
+        middle = (low + high) // 2
+        design = design_at(middle)
+        if suffices(design):
+            high, best = middle, design
+        else:
+            low = middle
+    return best
+
+
+def _encode_strict(design: SequentialDesign) -> dict[str, Any]:
+    """A strict design: the steps of its boundaries, and runs of trials with one futile span."""
+    spans: list[list[int]] = []
+    for n, (low, high) in enumerate(design.futile):
+        if low > high:
+            continue
+        if spans and spans[-1][1] == n and spans[-1][2:] == [low, high]:
+            spans[-1][1] = n + 1
+        else:
+            spans.append([n, n + 1, low, high])
+    return {
+        "rate": design.p0,
+        "cap": design.cap,
+        "certificate": design.certificate,
+        "accept": _steps(design.accept),
+        "reject": _steps(design.reject),
+        "futile": spans,
+    }
+
+
 if __name__ == "__main__":
-    sys.stdout.write(catalogue_text())
+    text = strict_catalogue_text() if "--strict" in sys.argv[1:] else catalogue_text()
+    sys.stdout.write(text)

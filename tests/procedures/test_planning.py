@@ -80,7 +80,7 @@ def same(expected: Spread, actual: Spread) -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 4])
-@pytest.mark.parametrize("method", list(Method))
+@pytest.mark.parametrize("method", [one for one in Method if one is not Method.STRICT])
 def test_probabilities_and_trials_are_those_of_counted_paths(method: Method, batch: int) -> None:
     """P(PASS), P(FAIL), P(INCONCLUSIVE), mean and 95th percentile at all four rates."""
     plan = planned(batch=batch).of(method)
@@ -97,7 +97,7 @@ def test_probabilities_and_trials_are_those_of_counted_paths(method: Method, bat
         same(counted((n, weight) for _, n, weight in found), at.trials)
 
 
-@pytest.mark.parametrize("method", list(Method))
+@pytest.mark.parametrize("method", [one for one in Method if one is not Method.STRICT])
 def test_the_errors_of_a_method_are_those_of_counted_paths(method: Method) -> None:
     """P(FAIL) at the required rate and P(PASS) at the alternative, with their open ends."""
     plan = planned().of(method)

@@ -48,11 +48,9 @@ class Limits:
         (<Decision.PASS: 'PASS'>, <Decision.FAIL: 'FAIL'>, None)
         """
         if self.design is not None:
-            if failures <= self.design.accept[trials]:
-                return Decision.PASS
-            if failures >= self.design.reject[trials]:
-                return Decision.FAIL
-            return Decision.INCONCLUSIVE if trials == self.cap else None
+            from trialwise.stats.sequential.concurrency import decision_at
+
+            return decision_at(self.design, trials, failures)
         if self.cutoff is None or not (self.curtailed or trials == self.cap):
             return None
         if trials - failures >= self.cutoff:

@@ -219,14 +219,14 @@ def _cutoff(hypotheses: Hypotheses, n: int) -> int | None:
 def _bound_expected_trials(hypotheses: Hypotheses, p: float) -> float:
     from trialwise.stats.sequential.boundary_rule import never
     from trialwise.stats.sequential.induction import EDGE, Problem
-    from trialwise.stats.sequential.relaxation import Column, relax
+    from trialwise.stats.sequential.relaxation import Column, relax, two_rates
 
     horizon = LOOK_AHEAD * first_deciding(hypotheses, start=1).trials
     looks = tuple(range(horizon + 1))
     p0 = min(hypotheses.p0, 1 - EDGE)
     problem = Problem(p0, hypotheses.p1, looks, ((p0 if p == hypotheses.p0 else p, 1.0),), 0.0)
     safe = Column(float(horizon), 0.0, 0.0, never(horizon))
-    return max(0.0, relax(problem, hypotheses, safe=safe).bound)
+    return max(0.0, relax(two_rates(problem, hypotheses), hypotheses, safe=safe).bound)
 
 
 def _few_failures(f: int, n: int, p: float) -> float:

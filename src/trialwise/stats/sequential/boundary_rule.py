@@ -81,3 +81,31 @@ def check_boundaries(accept: Sequence[int], reject: Sequence[int], looks: Sequen
         if not -1 <= accept[n] < reject[n] <= n + 1:
             value = (accept[n], reject[n])
             raise InvalidArgument("accept and reject", value, f"be in order after {n} trials")
+
+
+def check_futile(
+    futile: Sequence[tuple[int, int]],
+    accept: Sequence[int],
+    reject: Sequence[int],
+    looks: Sequence[int],
+) -> None:
+    """Refuse spans of failures to give up at that are not between the boundaries of a look.
+
+    Once there is a span it stays: the runs below it may still PASS and those above it may still
+    FAIL, which is what makes P(PASS) rise and P(FAIL) fall with the true rate.
+    """
+    if not futile:
+        return
+    if len(futile) != len(accept):
+        raise InvalidArgument("futile", len(futile), f"have {len(accept)} entries, n = 0 … cap")
+    looking, before = set(looks), (0, -1)
+    for n, (low, high) in enumerate(futile):
+        if low > high:
+            if n in looking and before[0] <= before[1]:
+                raise InvalidArgument("futile", (low, high), f"not end before {n} trials")
+            continue
+        if n not in looking or not accept[n] < low <= high < reject[n]:
+            raise InvalidArgument("futile", (low, high), f"lie between the boundaries of look {n}")
+        if before[0] <= before[1] and (low > before[1] + 1 or high < before[0]):
+            raise InvalidArgument("futile", (low, high), f"join the span before {n} trials")
+        before = low, high

@@ -71,7 +71,12 @@ class OperatingCharacteristic:
         return self.quantile(0.5)
 
 
-def stopping_probabilities(accept: Sequence[int], reject: Sequence[int], p: float) -> Stops:
+def stopping_probabilities(
+    accept: Sequence[int],
+    reject: Sequence[int],
+    p: float,
+    futile: Sequence[tuple[int, int]] = (),
+) -> Stops:
     """Where the rule stops at true rate p, with what probability: the forward recursion.
 
     Parameters
@@ -80,6 +85,8 @@ def stopping_probabilities(accept: Sequence[int], reject: Sequence[int], p: floa
         Boundaries for n = 0 … cap: PASS at f ≤ accept[n], FAIL at f ≥ reject[n].
     p : float
         The true rate of a success, 0 and 1 included.
+    futile : sequence of (int, int), optional
+        For n = 0 … cap, the fewest and most failures at which the rule gives up.
     """
     q = 1 - p
     stops = Stops([], [], [])
@@ -94,17 +101,25 @@ def stopping_probabilities(accept: Sequence[int], reject: Sequence[int], p: floa
         if room < len(band):
             stops.fails.extend((n, low + room + j, w) for j, w in enumerate(band[room:]))
             band = band[:room]
+        if futile:
+            first, last = max(futile[n][0], low), min(futile[n][1], low + len(band) - 1)
+            for f in range(first, last + 1):
+                stops.inconclusive.append((n, f, band[f - low]))
+                band[f - low] = 0.0
         if not band:
             return stops
-    stops.inconclusive.extend((n, low + j, w) for j, w in enumerate(band))
+    stops.inconclusive.extend((n, low + j, w) for j, w in enumerate(band) if w or not futile)
     return stops
 
 
 def characteristic(
-    accept: Sequence[int], reject: Sequence[int], p: float
+    accept: Sequence[int],
+    reject: Sequence[int],
+    p: float,
+    futile: Sequence[tuple[int, int]] = (),
 ) -> OperatingCharacteristic:
     """The operating characteristic of a rule at true rate p."""
-    stops = stopping_probabilities(accept, reject, p)
+    stops = stopping_probabilities(accept, reject, p, futile)
     distribution = [0.0] * len(accept)
     for verdict in stops:
         for n, _, weight in verdict:

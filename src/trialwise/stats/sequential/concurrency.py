@@ -36,6 +36,10 @@ class Boundaries(Protocol):
     def reject(self) -> Sequence[int]:
         """The fewest failures that fail after each number of trials."""
 
+    @property
+    def futile(self) -> Sequence[tuple[int, int]]:
+        """The failures at which the design gives up after each number of trials, or nothing."""
+
 
 def trials_to_start(
     design: Boundaries,
@@ -80,7 +84,8 @@ def decision_at(design: Boundaries, n: int, f: int) -> Decision | None:
         return Decision.PASS
     if f >= design.reject[n]:
         return Decision.FAIL
-    return Decision.INCONCLUSIVE if n == design.cap else None
+    gives_up = bool(design.futile) and design.futile[n][0] <= f <= design.futile[n][1]
+    return Decision.INCONCLUSIVE if n == design.cap or gives_up else None
 
 
 def chances_undecided(

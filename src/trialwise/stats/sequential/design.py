@@ -7,14 +7,19 @@ compared and used without the machinery that found it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Decision, Interval, Undefined
-from trialwise.stats.sequential.boundary_rule import Rule, check_boundaries, reach
+from trialwise.stats.sequential.boundary_rule import (
+    Rule,
+    check_boundaries,
+    check_futile,
+    reach,
+)
 from trialwise.stats.sequential.characteristic import OperatingCharacteristic, characteristic
 from trialwise.stats.sequential.hypotheses import (
     Hypotheses,
@@ -41,6 +46,7 @@ class Method(StrEnum):
 
     WALD = "wald"
     CALIBRATED = "calibrated"
+    STRICT = "strict"
     OPTIMAL = "optimal"
     FIXED = "fixed"
 
@@ -49,9 +55,10 @@ class Method(StrEnum):
 class SequentialDesign:
     """A test of "the rate is at least p0" against "at most p1" that stops as soon as it may.
 
-    After n trials with f failures: PASS where f ≤ accept[n], FAIL where f ≥ reject[n], else go
-    on; at the cap what is left is INCONCLUSIVE. Make one with `optimal`, `calibrated`, `wald` or
-    `fixed`.
+    After n trials with f failures: PASS where f ≤ accept[n], FAIL where f ≥ reject[n],
+    INCONCLUSIVE where futile[n] holds f, else go on; at the cap what is left is INCONCLUSIVE. Make
+    one with `strict`, where both rates are the required one, or with `optimal`, `calibrated`,
+    `wald` or `fixed`.
 
     Examples
     --------
@@ -84,16 +91,25 @@ class SequentialDesign:
     """What an open end counted for, in trials."""
     certificate: float | Undefined = NO_CERTIFICATE
     """Objective over the exact least objective of any test with this cap; 1 cannot be beaten."""
+    futile: tuple[tuple[int, int], ...] = ()
+    """For n = 0 … cap, the fewest and the most failures at which a decision has become so
+    improbable that the test stops; (n + 1, −1) for none. Empty where it never gives up."""
     _reach: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        Hypotheses.from_numbers(self.p0, self.p1, self.alpha, self.beta)
+        if self.method is Method.STRICT:
+            Hypotheses.of_rate(self.p0, self.alpha, self.beta)
+            if self.p1 != self.p0:
+                raise InvalidArgument("p1", self.p1, f"equal p0 ({self.p0}) in a strict design")
+        else:
+            Hypotheses.from_numbers(self.p0, self.p1, self.alpha, self.beta)
         require_choice("method", self.method, tuple(Method))
         require_positive("inconclusive_cost", self.inconclusive_cost)
         if not isinstance(self.certificate, Undefined):
             require_positive("certificate", self.certificate)
         looks = list_looks(check_cap(self.cap), require_count("batch", self.batch, minimum=1))
         check_boundaries(self.accept, self.reject, looks)
+        check_futile(self.futile, self.accept, self.reject, looks)
         object.__setattr__(self, "_reach", reach(self.accept, self.reject))
 
     # --- Making one ---------------------------------------------------------------------------
@@ -144,6 +160,54 @@ class SequentialDesign:
         size = require_count("batch", batch, minimum=1)
         rates = None if mix is None else check_mix(mix)
         return optimal_design(hypotheses, resolve_cap(hypotheses, cap, size), size, rates, cache)
+
+    @classmethod
+    def strict(
+        cls,
+        rate: float,
+        *,
+        alpha: float = 0.05,
+        beta: float = 0.05,
+        cap: int | None = None,
+        batch: int = 1,
+        cache: DesignCache | None = None,
+    ) -> SequentialDesign:
+        """The test that shows on which side of a required rate the true rate lies.
+
+        P(PASS) is at most beta at every true rate up to the required one, and P(FAIL) at most
+        alpha at every rate from it on. Near the required rate many runs end INCONCLUSIVE. Among
+        the tests with these errors it makes an objective least: expected trials at rates far from
+        the required one, and a price for every run that does not decide at rates nearer to it
+        (`strict_problem`). `certificate` says how near it comes to the least possible.
+
+        Parameters
+        ----------
+        rate : float
+            The required rate, strictly between 0 and 1.
+        alpha, beta : float
+            The probability of FAIL and of PASS at the required rate.
+        cap : int, optional
+            The most trials; by default `default_strict_cap`.
+        batch : int
+            Verdicts fall at multiples of this many trials, and at the cap.
+        cache : DesignCache, optional
+            Where designs that do not ship with the package are kept between runs.
+
+        Examples
+        --------
+        >>> design = SequentialDesign.strict(0.90, cap=200)
+        >>> at_required = design.operating_characteristic(0.90)
+        >>> at_required.passes <= 0.05, at_required.fails <= 0.05
+        (True, True)
+        >>> curve = design.operating_characteristic(0.97)
+        >>> curve.passes > 0.985, curve.mean_trials < 83
+        (True, True)
+        """
+        from trialwise.stats.sequential.shipped_designs import strict_design
+
+        hypotheses = Hypotheses.of_rate(rate, alpha, beta)
+        size = require_count("batch", batch, minimum=1)
+        return strict_design(hypotheses, None if cap is None else check_cap(cap), size, cache)
 
     @classmethod
     def wald(
@@ -245,6 +309,7 @@ class SequentialDesign:
         *,
         mix: Mix | None = None,
         certificate: float | Undefined = NO_CERTIFICATE,
+        futile: Sequence[tuple[int, int]] = (),
     ) -> SequentialDesign:
         """The design of a rule that some method found for two hypotheses."""
         return cls(
@@ -259,6 +324,7 @@ class SequentialDesign:
             reject=tuple(rule.reject),
             mix=mix or even_mix(hypotheses),
             certificate=certificate,
+            futile=tuple(futile),
         )
 
     # --- Using one ----------------------------------------------------------------------------
@@ -274,11 +340,12 @@ class SequentialDesign:
             return Decision.PASS
         if f >= self.reject[n]:
             return Decision.FAIL
-        return Decision.INCONCLUSIVE if n == self.cap else None
+        gives_up = bool(self.futile) and self.futile[n][0] <= f <= self.futile[n][1]
+        return Decision.INCONCLUSIVE if n == self.cap or gives_up else None
 
     def operating_characteristic(self, p: float) -> OperatingCharacteristic:
         """What the design does at true rate p: P(PASS), P(FAIL), P(INCONCLUSIVE) and trials."""
-        return characteristic(self.accept, self.reject, require_rate("p", p))
+        return characteristic(self.accept, self.reject, require_rate("p", p), self.futile)
 
     def lower_bound(self, p: float) -> float:
         """The least expected trials at rate p of any test that decides with these two errors.
@@ -294,13 +361,16 @@ class SequentialDesign:
     def always_decides(self) -> bool:
         """Whether no run can end INCONCLUSIVE."""
         low, high = self._reach[self.cap]
-        return low > high or self.accept[self.cap] + 1 == self.reject[self.cap]
+        closes = low > high or self.accept[self.cap] + 1 == self.reject[self.cap]
+        return closes and not self.futile
 
     @property
     def shortfall(self) -> Shortfall | None:
         """What a cap this small leaves undecided whatever the rule, or None where it suffices."""
         from trialwise.stats.sequential.bound import shortfall
 
+        if self.method is Method.STRICT:
+            return None  # no cap decides every run where the two rates are one
         rates = (self.p0, self.p1)
         levels = {"alpha": self.alpha, "beta": self.beta}
         return shortfall(*rates, cap=self.cap, batch=self.batch, **levels)
@@ -323,6 +393,16 @@ class SequentialDesign:
         from trialwise.stats.sequential.stopped_rates import stopped_interval
 
         return stopped_interval(self, trials, failures, confidence=confidence, side=side)
+
+    def decision_interval(self, trials: int, failures: int) -> Interval:
+        """The interval that agrees with the decision: beta below it, alpha above it.
+
+        PASS exactly where its lower end is above p1, FAIL exactly where its upper end is below p0;
+        where neither is shown it holds both rates.
+        """
+        from trialwise.stats.sequential.stopped_rates import decision_interval
+
+        return decision_interval(self, trials, failures)
 
     def estimate(self, trials: int, failures: int) -> float:
         """The mid median-unbiased estimate of the rate where the design stopped."""
@@ -353,6 +433,7 @@ class SequentialDesign:
             "mix": [list(pair) for pair in self.mix],
             "inconclusive_cost": self.inconclusive_cost,
             "certificate": None if isinstance(self.certificate, Undefined) else self.certificate,
+            "futile": [list(span) for span in self.futile],
         }
 
     @classmethod
@@ -366,7 +447,8 @@ class SequentialDesign:
         True
         """
         known = {name for name in cls.__dataclass_fields__ if not name.startswith("_")}
-        if set(values) != known:
+        # Designs that never give up were kept without the key until 0.2.
+        if {*values, "futile"} != known:
             raise InvalidArgument("values", values, f"be a mapping of {', '.join(sorted(known))}")
         fields = dict(values)
         method = require_choice("method", fields["method"], tuple(map(str, Method)))
@@ -374,6 +456,10 @@ class SequentialDesign:
             if not isinstance(fields[name], list | tuple):
                 raise InvalidArgument(name, fields[name], "be a list of whole numbers")
             fields[name] = tuple(fields[name])
+        spans = fields.get("futile", ())
+        if not isinstance(spans, list | tuple) or not all(len(span) == 2 for span in spans):
+            raise InvalidArgument("futile", spans, "be a list of pairs")
+        fields["futile"] = tuple((low, high) for low, high in spans)
         if fields["certificate"] is None:
             fields["certificate"] = NO_CERTIFICATE
         return cls(**{**fields, "method": Method(method), "mix": check_mix(fields["mix"])})

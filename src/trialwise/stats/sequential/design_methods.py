@@ -37,7 +37,7 @@ from trialwise.stats.sequential.boundary_rule import Rule, never, prolong_rule
 from trialwise.stats.sequential.characteristic import characteristic, stopping_probabilities
 from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, Mix, list_looks
 from trialwise.stats.sequential.induction import EDGE, Problem, log_ratios
-from trialwise.stats.sequential.relaxation import Column, evaluate, relax
+from trialwise.stats.sequential.relaxation import Column, evaluate, relax, two_rates
 from trialwise.stats.sequential.slack_search import fill_slack
 
 #: What an open end costs, in trials, where the cap is too small to decide every run.
@@ -75,7 +75,7 @@ def find_optimal(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Foun
     else:
         safe = Column(cap + INCONCLUSIVE_COST, 0.0, 0.0, never(cap))
         shorter = None
-    relaxed = relax(problem, hypotheses, safe=safe)
+    relaxed = relax(two_rates(problem, hypotheses), hypotheses, safe=safe)
     rule = fill_slack(problem, relaxed, hypotheses, shorter=shorter).rule
     _confirm(hypotheses, rule)
     return Found(rule, mean_cost(rule, mix, problem.undecided or 0.0), relaxed.bound)

@@ -40,10 +40,20 @@ class Hypotheses:
         bad = default_alternative(good) if p1 is None else require_open_rate("p1", p1)
         if bad >= good:
             raise InvalidArgument("p1", bad, f"lie below p0 ({good})")
-        a, b = require_open_rate("alpha", alpha), require_open_rate("beta", beta)
-        if a + b >= 1:
-            raise InvalidArgument("beta", b, f"add up with alpha ({a}) to less than 1")
-        return cls(good, bad, a, b)
+        return cls(good, bad, *_check_levels(alpha, beta))
+
+    @classmethod
+    def of_rate(cls, rate: float, alpha: float, beta: float) -> Hypotheses:
+        """Hypotheses about one required rate, where both errors are counted at that rate."""
+        required = require_open_rate("rate", rate)
+        return cls(required, required, *_check_levels(alpha, beta))
+
+
+def _check_levels(alpha: float, beta: float) -> tuple[float, float]:
+    a, b = require_open_rate("alpha", alpha), require_open_rate("beta", beta)
+    if a + b >= 1:
+        raise InvalidArgument("beta", b, f"add up with alpha ({a}) to less than 1")
+    return a, b
 
 
 def default_alternative(p0: float) -> float:

@@ -11,8 +11,8 @@ that none does. Every answer also bounds from below what any test can reach (wea
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from trialwise.stats.sequential.boundary_rule import Rule
 from trialwise.stats.sequential.characteristic import stopping_probabilities
@@ -35,7 +35,10 @@ MOST_PIVOTS = 60
 LEAST_PRICE = 1e-9
 
 
-class Column(NamedTuple):
+R = TypeVar("R", bound=tuple[Any, ...])
+
+
+class Column(NamedTuple, Generic[R]):
     """A rule and what it costs."""
 
     objective: float
@@ -43,18 +46,18 @@ class Column(NamedTuple):
     """P(FAIL) at p0."""
     error1: float
     """P(PASS) at p1."""
-    rule: Rule
+    rule: R
 
 
-class Relaxation(NamedTuple):
+class Relaxation(NamedTuple, Generic[R]):
     """The least objective with coins allowed, its prices, and the rules met on the way."""
 
     bound: float
     prices: Prices
-    columns: list[Column]
+    columns: list[Column[R]]
 
 
-def evaluate(problem: Problem, rule: Rule) -> Column:
+def evaluate(problem: Problem, rule: Rule) -> Column[Rule]:
     """The objective and the two errors of a rule: one walk under p0, tilted to the other rates."""
     if rule.accept[0] >= 0 or rule.reject[0] <= 0:
         passes = rule.accept[0] >= 0
@@ -68,22 +71,51 @@ def evaluate(problem: Problem, rule: Rule) -> Column:
     return Column(math.fsum(costs), error0, error1, rule)
 
 
-def relax(problem: Problem, hypotheses: Hypotheses, *, safe: Column) -> Relaxation:
+class Space(NamedTuple, Generic[R]):
+    """Rules of one kind: what a search needs to know of them."""
+
+    horizon: int
+    start: Prices
+    """Prices to begin with."""
+    solve: Callable[[Prices], tuple[float, R]]
+    """The least cost at two prices, and a rule that attains it."""
+    evaluate: Callable[[R], Column[R]]
+    """What a rule costs, and its two errors."""
+
+
+def two_rates(problem: Problem, hypotheses: Hypotheses) -> Space[Rule]:
+    """The rules that tell two rates apart."""
+    return Space(
+        problem.horizon,
+        _starting_prices(problem, hypotheses),
+        lambda prices: backward(problem, prices),
+        lambda rule: evaluate(problem, rule),
+    )
+
+
+def relax(
+    space: Space[R],
+    hypotheses: Hypotheses,
+    *,
+    safe: Column[R],
+    tolerance: float = TOLERANCE,
+    warm_up: int = WARM_UP,
+) -> Relaxation[R]:
     """Solve the relaxed problem, starting from a `safe` rule that keeps both errors."""
     best, best_prices = -math.inf, Prices(1.0, 1.0)
     columns = [safe]
 
-    def ask(prices: Prices) -> Column:
+    def ask(prices: Prices) -> Column[R]:
         nonlocal best, best_prices
-        value, rule = backward(problem, prices)
+        value, rule = space.solve(prices)
         bound = value - prices.fail * hypotheses.alpha - prices.passed * hypotheses.beta
         if bound > best:
             best, best_prices = bound, prices
-        columns.append(evaluate(problem, rule))
+        columns.append(space.evaluate(rule))
         return columns[-1]
 
-    prices = _starting_prices(problem, hypotheses)
-    for _ in range(WARM_UP):
+    prices = space.start
+    for _ in range(warm_up):
         answer = ask(prices)
         prices = Prices(
             prices.fail * _nudge(answer.error0 / hypotheses.alpha),
@@ -91,7 +123,7 @@ def relax(problem: Problem, hypotheses: Hypotheses, *, safe: Column) -> Relaxati
         )
     for _ in range(MOST_ROUNDS):
         least, prices = _mix_columns(columns, hypotheses)
-        if least - best <= TOLERANCE * least:
+        if least - best <= tolerance * least:
             break
         ask(prices)
     return Relaxation(best, best_prices, columns)
@@ -114,7 +146,7 @@ def _nudge(ratio: float) -> float:
     return min(2.0, max(0.5, ratio))
 
 
-def _mix_columns(columns: list[Column], hypotheses: Hypotheses) -> tuple[float, Prices]:
+def _mix_columns(columns: Sequence[Column[Any]], hypotheses: Hypotheses) -> tuple[float, Prices]:
     """The objective of the best mixture of the columns, and the prices it puts on the errors.
 
     The simplex method on three rows: the two errors, as shares of their levels, and the shares of

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Protocol
 
 from trialwise.errors import InvalidArgument
@@ -21,6 +22,33 @@ from trialwise.stats.sequential.hypotheses import Hypotheses, Mix, even_mix, lis
 
 #: Part of every key, and changed with the search, so that no older design is taken for a new one.
 EDITION = 1
+
+#: The error levels of the shipped strict designs.
+STRICT_LEVEL = 0.05
+
+#: Nobody is made to pay for more trials than this without having said so.
+MOST_WITHOUT_CONSENT = 1_000
+
+#: The fewest trials with which a service with half the allowed failure rate passes a strict design
+#: in 80 % of runs, for the rates that ship; `python -m tools.designs --strict` finds them.
+DEFAULT_CAPS = {
+    0.5: 26,
+    0.6: 37,
+    0.66: 48,
+    0.7: 55,
+    0.75: 72,
+    0.8: 92,
+    0.85: 133,
+    0.9: 215,
+    0.92: 270,
+    0.95: 464,
+    0.96: 581,
+    0.97: 778,
+    0.98: 1000,
+    0.985: 1000,
+    0.99: 1000,
+    0.995: 1000,
+}
 
 #: What every shipped design has in common.
 ALPHA, BETA, BATCH = 0.05, 0.20, 1
@@ -107,6 +135,72 @@ def optimal_design(
     return design
 
 
+def strict_design(
+    hypotheses: Hypotheses, cap: int | None, batch: int, cache: DesignCache | None
+) -> SequentialDesign:
+    """The strict design from the shipped catalogue, the cache, or the search."""
+    limit = cap or default_strict_cap(hypotheses.p0, hypotheses.alpha, hypotheses.beta)
+    usual = all(math.isclose(level, STRICT_LEVEL) for level in (hypotheses.alpha, hypotheses.beta))
+    if usual and batch == BATCH:
+        for entry in _read_catalogue("strict_designs.json"):
+            if (entry["rate"], entry["cap"]) == (hypotheses.p0, limit):
+                return _decode_strict(hypotheses, entry)
+    parts = (hypotheses.p0, hypotheses.alpha, hypotheses.beta, limit, batch)
+    key = "-".join(["strict", str(EDITION), *map(str, parts)])
+    kept = cache and _accept_kept_design(cache.load(key), hypotheses, limit, batch)
+    if kept:
+        return kept
+    design = search_strict(hypotheses, limit, batch)
+    if cache is not None:
+        cache.save(key, design.to_dict())
+    return design
+
+
+def default_strict_cap(rate: float, alpha: float = STRICT_LEVEL, beta: float = STRICT_LEVEL) -> int:
+    """The most trials of a strict design where nobody says.
+
+    Enough for a service with half the allowed failure rate to PASS in 80 % of runs, and at most
+    1,000. Exactly the fewest for the rates that ship; for others interpolated between these, which
+    is within a few trials.
+
+    Examples
+    --------
+    >>> default_strict_cap(0.99)
+    1000
+    """
+    from trialwise.stats.sequential.strict_problem import usual_cap
+
+    estimate = usual_cap(rate, alpha, beta)
+    if all(math.isclose(level, STRICT_LEVEL) for level in (alpha, beta)):
+        if rate in DEFAULT_CAPS:
+            return DEFAULT_CAPS[rate]
+        points = [(1 - rate_, cap) for rate_, cap in DEFAULT_CAPS.items()]
+        for (x, low), (y, high) in pairwise(points):
+            if y <= 1 - rate <= x:
+                share = (x - (1 - rate)) / (x - y)
+                scale = low * x + share * (high * y - low * x)
+                return min(MOST_WITHOUT_CONSENT, math.ceil(scale / (1 - rate)))
+    return max(1, min(MOST_WITHOUT_CONSENT, math.ceil(estimate)))
+
+
+def search_strict(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDesign:
+    """Search for a strict design."""
+    from trialwise.stats.sequential.strict_problem import default_objective
+    from trialwise.stats.sequential.strict_search import find_strict
+
+    objective = default_objective(hypotheses.p0, cap)
+    rule, certificate = find_strict(hypotheses, cap, batch, objective)
+    return SequentialDesign.from_rule(
+        Method.STRICT,
+        hypotheses,
+        batch,
+        Rule(rule.accept, rule.reject),
+        mix=normalize(objective.trials),
+        certificate=certificate,
+        futile=rule.futile if any(low <= high for low, high in rule.futile[:-1]) else (),
+    )
+
+
 def _accept_kept_design(
     values: Mapping[str, Any] | None, hypotheses: Hypotheses, cap: int, batch: int
 ) -> SequentialDesign | None:
@@ -133,13 +227,18 @@ def shipped_design(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDe
     usual = math.isclose(hypotheses.alpha, ALPHA) and math.isclose(hypotheses.beta, BETA)
     if not usual or batch != BATCH or (hypotheses.p0, hypotheses.p1) not in RATES:
         return None
-    import json
-    from pkgutil import get_data  # `importlib.resources` loads temporary files and archives
-
-    for entry in json.loads(get_data("trialwise.stats.sequential", "designs.json") or "[]"):
+    for entry in _read_catalogue("designs.json"):
         if (entry["p0"], entry["p1"], entry["cap"]) == (hypotheses.p0, hypotheses.p1, cap):
             return _decode_design(hypotheses, entry)
     return None
+
+
+def _read_catalogue(name: str) -> list[dict[str, Any]]:
+    import json
+    from pkgutil import get_data  # `importlib.resources` loads temporary files and archives
+
+    found: list[dict[str, Any]] = json.loads(get_data("trialwise.stats.sequential", name) or "[]")
+    return found
 
 
 def search_design(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> SequentialDesign:
@@ -158,10 +257,39 @@ def search_design(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Seq
 
 
 def _decode_design(hypotheses: Hypotheses, entry: Mapping[str, Any]) -> SequentialDesign:
+    rule = _decode_rule(entry)
+    return SequentialDesign.from_rule(
+        Method.OPTIMAL, hypotheses, BATCH, rule, certificate=entry["certificate"]
+    )
+
+
+def _decode_rule(entry: Mapping[str, Any]) -> Rule:
     rule = never(entry["cap"])
     for n in list_looks(entry["cap"], BATCH):
         rule.accept[n] = sum(step <= n for step in entry["accept"]) - 1
         rule.reject[n] = sum(step <= n for step in entry["reject"]) + 1
+    return rule
+
+
+def _decode_strict(hypotheses: Hypotheses, entry: Mapping[str, Any]) -> SequentialDesign:
+    from trialwise.stats.sequential.strict_problem import default_objective
+
+    cap = entry["cap"]
+    futile = [(n + 1, -1) for n in range(cap + 1)]
+    for start, stop, low, high in entry["futile"]:
+        futile[start:stop] = [(low, high)] * (stop - start)
     return SequentialDesign.from_rule(
-        Method.OPTIMAL, hypotheses, BATCH, Rule(*rule), certificate=entry["certificate"]
+        Method.STRICT,
+        hypotheses,
+        BATCH,
+        _decode_rule(entry),
+        mix=normalize(default_objective(hypotheses.p0, cap).trials),
+        certificate=entry["certificate"],
+        futile=futile if entry["futile"] else (),
     )
+
+
+def normalize(mix: Mix) -> Mix:
+    """The same rates with weights that add up to 1."""
+    total = math.fsum(weight for _, weight in mix)
+    return tuple((rate, weight / total) for rate, weight in mix)

@@ -12,19 +12,30 @@ pairs and triples of them are found by adding up and then confirmed by the full 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import chain, combinations, product
+from typing import Any, Generic, NamedTuple
 
 from trialwise.stats.sequential.boundary_rule import Rule, monotone, orderly, prolong_rule
 from trialwise.stats.sequential.cell_flips import Change, Flip, flips
 from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses
-from trialwise.stats.sequential.induction import Prices, Problem, backward
-from trialwise.stats.sequential.relaxation import Column, Relaxation, evaluate, relax
+from trialwise.stats.sequential.induction import Prices, Problem
+from trialwise.stats.sequential.relaxation import (
+    Column,
+    R,
+    Relaxation,
+    Space,
+    evaluate,
+    relax,
+    two_rates,
+)
 
 #: How many flips, those that waste least for their size, are combined in pairs and in triples.
 PAIRED, TRIPLED = 80, 24
+#: How many of them are made at once. A long horizon has many small ones.
+TOGETHER = 600
 
 #: The smallest flips worth combining, as shares of what is to be gained: coarse, then fine.
 STROKES = (0.02, 0.001)
@@ -48,30 +59,59 @@ FEWEST_STEPS, MOST_STEPS, STEPS_TIMES_HORIZON = 4, 120, 6_000
 FIRST_EXTRA, MOST_EXTRA, TIMES, TIMES_SHORTER = 1e-3, 0.3, 12, 60
 
 
-def keeps(hypotheses: Hypotheses, column: Column) -> bool:
+def keeps(hypotheses: Hypotheses, column: Column[Any]) -> bool:
     """Whether a rule keeps both errors, up to rounding."""
     return column.error0 <= hypotheses.alpha + SLACK and column.error1 <= hypotheses.beta + SLACK
 
 
 def fill_slack(
-    problem: Problem, relaxed: Relaxation, hypotheses: Hypotheses, *, shorter: Problem | None = None
-) -> Column:
+    problem: Problem,
+    relaxed: Relaxation[Rule],
+    hypotheses: Hypotheses,
+    *,
+    shorter: Problem | None = None,
+) -> Column[Rule]:
     """The best rule without coins that flips can reach from the rules of the relaxation.
 
     `shorter` is the same problem ended by the cutoff of a fixed sample that would do. When the cap
     is barely enough, the last look is where the relaxed optimum tosses its coin, and only with
     that verdict settled do higher prices lead to rules that keep both errors.
     """
-    columns = [*relaxed.columns, *_stricter(problem, relaxed, hypotheses)]
+    space = two_rates(problem, hypotheses)
+    columns = [*relaxed.columns, *stricter(space, relaxed, hypotheses)]
     if shorter and not any(keeps(hypotheses, c) for c in columns[1:]):
-        settled = relax(shorter, hypotheses, safe=columns[0])
+        shorter_space = two_rates(shorter, hypotheses)
+        settled = relax(shorter_space, hypotheses, safe=columns[0])
         short = [
             *settled.columns[1:],
-            *_stricter(shorter, settled, hypotheses, times=TIMES_SHORTER),
+            *stricter(shorter_space, settled, hypotheses, times=TIMES_SHORTER),
         ]
         columns.extend(evaluate(problem, prolong_rule(c.rule, problem.looks)) for c in short)
+    moves = Moves(
+        lambda rule: flips(problem, rule), lambda rule, flip: _flip_cells(problem, rule, flip)
+    )
+    return search_flips(space, moves, relaxed, hypotheses, columns)
+
+
+class Moves(NamedTuple, Generic[R]):
+    """How rules of one kind change state by state."""
+
+    flips: Callable[[R], Iterable[Flip]]
+    """Every flip of one boundary state, with its exact effect."""
+    apply: Callable[[R, Flip], R | None]
+    """The rule after some flips, or None where it would no longer be a rule."""
+
+
+def search_flips(
+    space: Space[R],
+    moves: Moves[R],
+    relaxed: Relaxation[R],
+    hypotheses: Hypotheses,
+    columns: Sequence[Column[R]],
+) -> Column[R]:
+    """The best rule that keeps both errors and that flips can reach from some rules."""
     best = min((c for c in columns if keeps(hypotheses, c)), key=lambda c: c.objective)
-    search = _Search(problem, relaxed, hypotheses, best)
+    search = _Search(space, moves, relaxed, hypotheses, best)
     for start in (*nsmallest(STARTS, columns, key=lambda c: _cost(relaxed, c)), best):
         search.climb(start)
     # Each improvement opens a new neighbourhood; the search ends in one that has none.
@@ -81,11 +121,12 @@ def fill_slack(
 
 
 @dataclass(slots=True)
-class _Search:
-    problem: Problem
-    relaxed: Relaxation
+class _Search(Generic[R]):
+    space: Space[R]
+    moves: Moves[R]
+    relaxed: Relaxation[R]
     hypotheses: Hypotheses
-    best: Column
+    best: Column[R]
     steps: int = 0
 
     @property
@@ -94,10 +135,10 @@ class _Search:
 
     @property
     def over(self) -> bool:
-        allowed = min(MOST_STEPS, max(FEWEST_STEPS, STEPS_TIMES_HORIZON // self.problem.horizon))
+        allowed = min(MOST_STEPS, max(FEWEST_STEPS, STEPS_TIMES_HORIZON // self.space.horizon))
         return self.gap <= GOOD_ENOUGH * self.best.objective or self.steps >= allowed
 
-    def climb(self, start: Column) -> bool:
+    def climb(self, start: Column[R]) -> bool:
         """Follow improvements of the best rule from a start, which may break the errors."""
         before, column = self.best, self._improve_column(start)
         while column is not None:
@@ -105,7 +146,7 @@ class _Search:
             column = self._improve_column(column)
         return self.best is not before
 
-    def neighbours(self) -> Iterator[Column]:
+    def neighbours(self) -> Iterator[Column[R]]:
         """Rules one flip away from the best and then two, whether or not they keep the errors."""
         column = self.best
         near = _thriftiest(self._useful(column), NEIGHBOURS, STROKES[0] * self.gap)
@@ -113,27 +154,31 @@ class _Search:
         for flip in chain(near, pairs):
             if self.over:
                 return
-            if changed := _flip_cells(self.problem, column.rule, flip):
+            if changed := self._apply(column, flip):
                 yield changed
 
-    def _improve_column(self, column: Column) -> Column | None:
+    def _improve_column(self, column: Column[R]) -> Column[R] | None:
         """A better rule than the best, a few flips away from a column."""
         if self.over:
             return None
         self.steps += 1
         useful, scale = self._useful(column), self._scale(column)
-        count = CONFIRMED if self.problem.horizon <= LONG else CONFIRMED_LONG
+        count = CONFIRMED if self.space.horizon <= LONG else CONFIRMED_LONG
         for stroke in STROKES:
-            near = _thriftiest(useful, PAIRED, stroke * scale)
-            found = chain(self._fitting(near, column), self._many(near, column))
+            near = _thriftiest(useful, TOGETHER, stroke * scale)
+            found = chain(self._fitting(near[:PAIRED], column), self._many(near, column))
             likely = nsmallest(count, found, key=lambda flip: flip.change.objective)
-            tried = (_flip_cells(self.problem, column.rule, flip) for flip in likely)
+            tried = (self._apply(column, flip) for flip in likely)
             better = [c for c in tried if c and self._better(c)]
             if better:
                 return min(better, key=lambda c: c.objective)
         return None
 
-    def _many(self, thrifty: list[Flip], column: Column) -> Iterator[Flip]:
+    def _apply(self, column: Column[R], flip: Flip) -> Column[R] | None:
+        rule = self.moves.apply(column.rule, flip)
+        return None if rule is None else self.space.evaluate(rule)
+
+    def _many(self, thrifty: list[Flip], column: Column[R]) -> Iterator[Flip]:
         """Many flips at once, the thriftiest first: to mend what is broken, then to fill the room.
 
         Predictions add up less exactly for many flips, so part of the room is left as a margin.
@@ -152,7 +197,8 @@ class _Search:
             for mending, ((move,), (a, b, c)) in product((True, False), thrifty):
                 n, up, out = move
                 # One flip for each stretch of a boundary: a second would no longer be reached.
-                place = (up and column.rule.accept[n] + 2, out and -column.rule.reject[n] - 1)
+                accept, reject = column.rule[:2]
+                place = (up and accept[n] + 2, out and -reject[n] - 1)
                 then = excess(y + b, z + c)
                 if place not in moves and (then < now if mending else a < 0 and then <= now):
                     moves[place] = move
@@ -160,21 +206,21 @@ class _Search:
             if column.objective + x < self.best.objective and not now:
                 yield Flip(tuple(moves.values()), Change(x, y, z))
 
-    def _better(self, column: Column) -> bool:
+    def _better(self, column: Column[R]) -> bool:
         return column.objective < self.best.objective - 1e-12 and keeps(self.hypotheses, column)
 
-    def _scale(self, column: Column) -> float:
+    def _scale(self, column: Column[R]) -> float:
         """How much a column has to gain or to mend, in trials."""
         prices, (alpha, beta) = self.relaxed.prices, (self.hypotheses.alpha, self.hypotheses.beta)
         loss = _cost(self.relaxed, column) - prices.fail * alpha - prices.passed * beta
         spare = prices.fail * abs(alpha - column.error0) + prices.passed * abs(beta - column.error1)
         return min(self.gap, max(0.0, loss - self.relaxed.bound) + spare)
 
-    def _useful(self, column: Column) -> list[tuple[float, float, Flip]]:
+    def _useful(self, column: Column[R]) -> list[tuple[float, float, Flip]]:
         """Flips that could be part of an improvement, with their waste and their size."""
         gap, prices, found = self.gap, self.relaxed.prices, []
         least = STROKES[-1] * self._scale(column)
-        for flip in flips(self.problem, column.rule):
+        for flip in self.moves.flips(column.rule):
             waste = _cost(self.relaxed, flip.change)
             _, e0, e1 = flip.change
             size = prices.fail * abs(e0) + prices.passed * abs(e1)
@@ -182,7 +228,7 @@ class _Search:
                 found.append((waste, size, flip))
         return found
 
-    def _fitting(self, singles: list[Flip], column: Column) -> Iterator[Flip]:
+    def _fitting(self, singles: list[Flip], column: Column[R]) -> Iterator[Flip]:
         """Combinations of flips predicted to keep the errors and to improve on the best."""
         room = Change(
             self.best.objective - column.objective,
@@ -222,19 +268,19 @@ def _thriftiest(useful: list[tuple[float, float, Flip]], count: int, least: floa
     return [useful[k][2] for _, k in nsmallest(count, sizable)]
 
 
-def _cost(relaxed: Relaxation, item: Change | Column) -> float:
+def _cost(relaxed: Relaxation[Any], item: Change | Column[Any]) -> float:
     """The objective with both errors paid for at the relaxed prices."""
     prices = relaxed.prices
     return item.objective + prices.fail * item.error0 + prices.passed * item.error1
 
 
-def _stricter(
-    problem: Problem, relaxed: Relaxation, hypotheses: Hypotheses, *, times: int = TIMES
-) -> Iterator[Column]:
+def stricter(
+    space: Space[R], relaxed: Relaxation[R], hypotheses: Hypotheses, *, times: int = TIMES
+) -> Iterator[Column[R]]:
     """Rules at higher and higher prices, up to the first that keeps both errors."""
     prices, extra = relaxed.prices, FIRST_EXTRA
     for _ in range(times):
-        column = evaluate(problem, backward(problem, prices)[1])
+        column = space.evaluate(space.solve(prices)[1])
         yield column
         if keeps(hypotheses, column):
             return
@@ -246,7 +292,7 @@ def _stricter(
         extra = min(2 * extra, MOST_EXTRA)
 
 
-def _flip_cells(problem: Problem, rule: Rule, flip: Flip) -> Column | None:
+def _flip_cells(problem: Problem, rule: Rule, flip: Flip) -> Rule | None:
     """The rule after some flips, if it is still a rule with orderly boundaries."""
     accept, reject = rule.accept.copy(), rule.reject.copy()
     for n, up, out in flip.moves:
@@ -255,4 +301,4 @@ def _flip_cells(problem: Problem, rule: Rule, flip: Flip) -> Column | None:
     if any(accept[n] >= reject[n] for n, *_ in flip.moves):
         return None
     changed = monotone(Rule(accept, reject), problem.looks)
-    return evaluate(problem, changed) if orderly(changed.reject, problem.looks) else None
+    return changed if orderly(changed.reject, problem.looks) else None

@@ -3,8 +3,9 @@
 A run that stopped because it looked good looks too good. The Wilson interval at the stop ignores
 that (95 % becomes 84 to 86 %); the interval here does not. Outcomes are ordered by stage: an
 earlier PASS is better than a later one, an open end lies in between (fewer failures first), and a
-later FAIL is better than an earlier one. As boundaries never fall, "at least as good" is more
-likely the higher the true rate, and inverting its probability gives exact limits.
+later FAIL is better than an earlier one. A run that gave up from the side of PASS is better the
+later it gave up, one from the side of FAIL the earlier. As boundaries never fall, "at least as
+good" is more likely the higher the true rate, and inverting its probability gives exact limits.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential.characteristic import stopping_probabilities
@@ -80,6 +82,26 @@ def stopped_interval(
     return Interval(low, high, confidence=confidence, method="exact after stopping, stage-wise")
 
 
+def decision_interval(design: SequentialDesign, trials: int, failures: int) -> Interval:
+    """The interval that leaves out beta below and alpha above, so that it agrees with the verdict.
+
+    PASS exactly where its lower end is above p1 and FAIL exactly where its upper end is below p0.
+    Where neither was shown it is widened to hold both rates, should it not.
+    """
+    tails = _tails(design, trials, failures)
+    low = _crossing(lambda p: tails(p).good, design.beta)[0]
+    high = _crossing(lambda p: -tails(p).bad, -design.alpha)[1]
+    match design.decide(trials, failures):
+        case "PASS":
+            low = max(low, design.p1)  # an error may exceed its level by rounding, 1e-12
+        case "FAIL":
+            high = min(high, design.p0)
+        case _:
+            low, high = min(low, design.p1), max(high, design.p0)
+    confidence = complement(float(as_written(design.alpha) + as_written(design.beta)))
+    return Interval(low, high, confidence=confidence, method="exact after stopping, stage-wise")
+
+
 def stopped_estimate(design: SequentialDesign, trials: int, failures: int) -> float:
     """The mid median-unbiased estimate of the rate where a design stopped.
 
@@ -127,7 +149,7 @@ def naive_bias(design: SequentialDesign, p: float) -> float:
     True
     """
     rate = require_rate("p", p)
-    stops = stopping_probabilities(design.accept, design.reject, rate)
+    stops = stopping_probabilities(design.accept, design.reject, rate, design.futile)
     return math.fsum(w * (n - f) / n for part in stops for n, f, w in part) - rate
 
 
@@ -144,15 +166,18 @@ def _tails(design: SequentialDesign, trials: int, failures: int) -> Callable[[fl
     n, f = check_stop(design, trials, failures)
     verdict = design.decide(n, f)
     # Stages after a verdict of this one cannot matter to it.
-    accept, reject = design.accept[: n + 1], design.reject[: n + 1]
+    last = design.cap if verdict == "INCONCLUSIVE" else n
+    accept, reject = design.accept[: last + 1], design.reject[: last + 1]
     middle = (design.p0 + design.p1) / 2
-    stops = stopping_probabilities(accept, reject, middle)
+    stops = stopping_probabilities(accept, reject, middle, design.futile[: last + 1])
     if verdict == "FAIL":
         beyond = [stop for stop in stops.fails if stop[0] < n or stop[1] > f]
     elif verdict == "PASS":
         beyond = [stop for stop in stops.passes if stop[0] < n or stop[1] < f]
     else:
-        beyond = stops.passes + [stop for stop in stops.inconclusive if stop[1] < f]
+        own_rank = _rank_open_end(design, n, f)
+        better = (s for s in stops.inconclusive if _rank_open_end(design, s[0], s[1]) < own_rank)
+        beyond = [*stops.passes, *better]
     own = [stop for part in stops for stop in part if stop[:2] == (n, f)]
     # How many paths lead to a stop does not depend on the rate, so one recursion serves all.
     paths, own_paths = _log_paths(beyond, middle), _log_paths(own, middle)
@@ -164,6 +189,17 @@ def _tails(design: SequentialDesign, trials: int, failures: int) -> Callable[[fl
         return Tails(past + itself, 1 - past)
 
     return tails
+
+
+def _rank_open_end(design: SequentialDesign, n: int, f: int) -> tuple[int, int, int]:
+    """The place of an INCONCLUSIVE end among all of them, the best first.
+
+    Runs below the failures at which a design gives up may still PASS, those above may still FAIL,
+    and none gets from one side to the other.
+    """
+    low, high = design.futile[n - 1] if design.futile else (0, -1)
+    from_above = low <= high and f > low
+    return (1, n, f) if from_above else (0, -n, f)
 
 
 def _log_paths(stops: list[tuple[int, int, float]], p: float) -> list[tuple[float, int, int]]:

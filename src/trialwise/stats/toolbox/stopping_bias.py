@@ -60,6 +60,6 @@ def estimate_bias(design: SequentialDesign, p: float) -> float:
     True
     """
     rate = require_rate("p", p)
-    stops = stopping_probabilities(design.accept, design.reject, rate)
+    stops = stopping_probabilities(design.accept, design.reject, rate, design.futile)
     found = (w * stopped_estimate(design, n, f) for part in stops for n, f, w in part)
     return math.fsum(found) - rate

@@ -1,0 +1,243 @@
+"""The search for a test of one required rate: prices by duality, then flips of boundary states."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from trialwise.stats.sequential.bound import fewest_failing, most_passing
+from trialwise.stats.sequential.boundary_rule import Rule, monotone, orderly
+from trialwise.stats.sequential.cell_flips import Change, Flip, Slice
+from trialwise.stats.sequential.characteristic import characteristic
+from trialwise.stats.sequential.design_methods import fixed_rule
+from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, list_looks
+from trialwise.stats.sequential.induction import Prices
+from trialwise.stats.sequential.relaxation import Column, Relaxation, Space, relax
+from trialwise.stats.sequential.slack_search import Moves, keeps, search_flips, stricter
+from trialwise.stats.sequential.strict_problem import (
+    Row,
+    StrictObjective,
+    StrictProblem,
+    StrictRule,
+    evaluate_strict,
+    induct,
+    keep_joined,
+    step_row,
+)
+
+#: The prices at which the search begins, in caps: near those that most designs end with.
+FIRST_PRICES = (2.7, 3.8)
+
+#: A certificate that needs no further search, and how many rules say which ends are tried.
+GOOD_ENOUGH, MOST_ENDS = 1.005, 6
+
+#: The width of a band, in failures, for which the limits on the steps of a search are meant.
+USUAL_WIDTH = 60
+
+#: How near bound and mixture come before flips take over, as a share of the objective.
+TOLERANCE = 1e-3
+
+
+def find_strict(
+    hypotheses: Hypotheses, cap: int, batch: int, objective: StrictObjective
+) -> tuple[StrictRule, float]:
+    """The best rule whose two errors at the required rate are kept, and its certificate."""
+    problem = StrictProblem(hypotheses.p0, list_looks(cap, batch), objective)
+    safe = _fixed(problem, hypotheses)
+    start = Prices(*(share * cap for share in FIRST_PRICES))
+    space = _space(problem, start)
+    relaxed = relax(space, hypotheses, safe=safe, tolerance=TOLERANCE)
+    columns = list(relaxed.columns)
+    # One state at the cap can hold more probability than is left of an error. With the verdicts at
+    # the cap settled either way, prices spend the rest in the many small states before it.
+    last = [(c.rule.accept[cap], c.rule.reject[cap]) for c in reversed(columns[-MOST_ENDS:])]
+    for ends in dict.fromkeys(last):
+        if _certify(hypotheses, columns, relaxed) <= GOOD_ENOUGH:
+            break
+        settled = _space(problem, relaxed.prices, ends)
+        found = relax(settled, hypotheses, safe=safe, tolerance=TOLERANCE, warm_up=2)
+        columns += found.columns
+        columns += stricter(settled, found, hypotheses, times=3)
+    if not any(keeps(hypotheses, c) for c in columns[1:]):
+        columns += stricter(space, relaxed, hypotheses)
+    moves = Moves(lambda rule: _flips(problem, rule), lambda rule, flip: _flip(problem, rule, flip))
+    best = search_flips(space, moves, relaxed, hypotheses, columns)
+    _confirm(hypotheses, best.rule)
+    return best.rule, best.objective / relaxed.bound
+
+
+def _certify(
+    hypotheses: Hypotheses,
+    columns: Sequence[Column[StrictRule]],
+    relaxed: Relaxation[StrictRule],
+) -> float:
+    """The least objective of rules that keep both errors, over the bound."""
+    return min(c.objective for c in columns if keeps(hypotheses, c)) / relaxed.bound
+
+
+def _space(
+    problem: StrictProblem, start: Prices, ends: tuple[int, int] | None = None
+) -> Space[StrictRule]:
+    return Space(
+        _effort(problem),
+        start,
+        lambda prices: induct(problem, prices, ends),
+        lambda rule: evaluate_strict(problem, rule),
+    )
+
+
+def _effort(problem: StrictProblem) -> int:
+    """How long a horizon of the usual width a walk over this problem is worth.
+
+    A step of the search costs a walk over the band between the boundaries, which is narrow where
+    failures are rare.
+    """
+    width = 5 * math.sqrt(problem.horizon * problem.rate * (1 - problem.rate))
+    return max(1, round(problem.horizon * width / USUAL_WIDTH))
+
+
+def _fixed(problem: StrictProblem, hypotheses: Hypotheses) -> Column[StrictRule]:
+    """The rule that decides at the cap, or once the end is certain: it keeps both errors."""
+    cap = problem.horizon
+    ends = most_passing(hypotheses, cap), fewest_failing(hypotheses, cap)
+    accept, reject = fixed_rule(*ends, problem.looks)
+    futile = [(n + 1, -1) for n in range(cap)] + [(accept[cap] + 1, reject[cap] - 1)]
+    return evaluate_strict(problem, StrictRule(accept, reject, futile))
+
+
+def _confirm(hypotheses: Hypotheses, rule: StrictRule) -> None:
+    curve = characteristic(rule.accept, rule.reject, hypotheses.p0, rule.futile)
+    if curve.fails > hypotheses.alpha + SLACK or curve.passes > hypotheses.beta + SLACK:
+        raise AssertionError(f"the rule for {hypotheses} errs: {curve.fails}, {curve.passes}")
+
+
+def _flip(problem: StrictProblem, rule: StrictRule, flip: Flip) -> StrictRule | None:
+    """The rule after some flips, if it is still a rule with orderly boundaries."""
+    accept, reject = rule.accept.copy(), rule.reject.copy()
+    for n, up, out in flip.moves:
+        accept[n] += up
+        reject[n] += out
+    if any(accept[n] >= reject[n] for n, *_ in flip.moves):
+        return None
+    monotone(Rule(accept, reject), problem.looks)
+    if not orderly(reject, problem.looks):
+        return None
+    futile = [
+        (max(low, a + 1), min(high, r - 1))
+        for (low, high), a, r in zip(rule.futile, accept, reject, strict=True)
+    ]
+    futile[-1] = (accept[-1] + 1, reject[-1] - 1)
+    return StrictRule(accept, reject, keep_joined(futile))
+
+
+def _flips(problem: StrictProblem, rule: StrictRule) -> Iterator[Flip]:
+    """Every flip of one boundary state that can be reached, with its exact effect."""
+    reach = _reach(problem, rule)
+    before = dict(zip(problem.looks, (0, *problem.looks), strict=False))
+    ahead = problem.horizon + 1
+    for n, going_on in _going_on(problem, rule):
+        if n not in before:
+            continue
+        low, weights = reach[n]
+        accept, reject = rule.accept[n], rule.reject[n]
+        moves = ((accept, -1, 0), (accept + 1, 1, 0), (reject, 0, 1), (reject - 1, 0, -1))
+        for f, up, out in moves:
+            in_order = rule.reject[before[n]] <= reject + out <= ahead
+            if not in_order or not low <= f < low + len(weights) or accept + up >= reject + out:
+                continue
+            old = _stop(problem, rule, n, f) or going_on.at(f)
+            if up > 0:
+                new = _passing(problem, n, f)
+            elif out < 0:
+                new = _failing(problem, n, f)
+            else:
+                new = going_on.at(f)
+            change = (weights[f - low] * (x - y) for x, y in zip(new, old, strict=True))
+            yield Flip(((n, up, out),), Change(*change))
+        ahead = reject
+
+
+def _passing(problem: StrictProblem, n: int, f: int) -> Change:
+    return Change(problem.fails(n, f), 0.0, 1.0)
+
+
+def _failing(problem: StrictProblem, n: int, f: int) -> Change:
+    return Change(problem.passes(n, f), 1.0, 0.0)
+
+
+def _give_up_at(problem: StrictProblem, n: int, f: int) -> Change:
+    missed = problem.fails(n, f) + problem.passes(n, f)
+    return Change(missed, 0.0, 0.0)
+
+
+def _stop(problem: StrictProblem, rule: StrictRule, n: int, f: int) -> Change | None:
+    """What a state that stops leads to; None where the rule goes on."""
+    if f <= rule.accept[n]:
+        return _passing(problem, n, f)
+    if f >= rule.reject[n]:
+        return _failing(problem, n, f)
+    low, high = rule.futile[n]
+    return _give_up_at(problem, n, f) if low <= f <= high else None
+
+
+def _going_on(problem: StrictProblem, rule: StrictRule) -> Iterator[tuple[int, Slice]]:
+    """From the cap down, what going on leads to, one state beyond the boundaries too."""
+    r, q, cap = problem.rate, 1 - problem.rate, problem.horizon
+    failures = range(max(0, rule.accept[cap]), min(cap, rule.reject[cap]) + 1)
+    ends = [_give_up_at(problem, cap, f) for f in failures]
+    after = Slice(failures.start, *map(list, zip(*ends, strict=True)))
+    yield cap, after
+    row = Row(0, [])
+    for n in range(cap - 1, 0, -1):
+        first, last = max(0, rule.accept[n]), min(n, rule.reject[n])
+        cost, e0, e1 = _row_after(problem, rule, after, n + 1, range(first, last + 2))
+        row = step_row(problem, n, row, range(first, last + 1))
+        after = Slice(
+            first,
+            [h + (r * x + q * y) for h, x, y in zip(row.values, cost, cost[1:], strict=False)],
+            [r * x + q * y for x, y in pairwise(e0)],
+            [r * x + q * y for x, y in pairwise(e1)],
+        )
+        yield n, after
+
+
+def _row_after(
+    problem: StrictProblem, rule: StrictRule, after: Slice, n: int, failures: range
+) -> tuple[list[float], list[float], list[float]]:
+    """What some states of a row lead to, its verdicts included."""
+    low, high = rule.accept[n] + 1, rule.reject[n] - 1
+    inside = range(max(failures.start, low), min(failures.stop - 1, high) + 1)
+    part = slice(inside.start - after.low, inside.stop - after.low)
+    cost, e0, e1 = after.objective[part], after.error0[part], after.error1[part]
+    first, last = rule.futile[n]
+    for f in range(max(first, inside.start), min(last, inside.stop - 1) + 1):
+        j = f - inside.start
+        cost[j], e0[j], e1[j] = _give_up_at(problem, n, f)
+    passed = range(failures.start, min(low, failures.stop))
+    failed = range(max(high + 1, failures.start), failures.stop)
+    none, one = [0.0] * len(passed), [1.0] * len(failed)
+    return (
+        [
+            *(problem.fails(n, f) for f in passed),
+            *cost,
+            *(problem.passes(n, f) for f in failed),
+        ],
+        [*none, *e0, *one],
+        [*([1.0] * len(passed)), *e1, *([0.0] * len(failed))],
+    )
+
+
+def _reach(problem: StrictProblem, rule: StrictRule) -> list[tuple[int, list[float]]]:
+    """For every n, the fewest failures with which a run gets there, and the probabilities."""
+    r, q = problem.rate, 1 - problem.rate
+    band, low = [1.0], 0
+    found = [(0, band)]
+    for n in range(1, problem.horizon + 1):
+        band = [r * x + q * y for x, y in zip([*band, 0.0], [0.0, *band], strict=True)]
+        found.append((low, band))
+        passed = max(0, rule.accept[n] + 1 - low)
+        band, low = band[passed : max(passed, rule.reject[n] - low)], low + passed
+        first, last = rule.futile[n]
+        band = [0.0 if first <= low + j <= last else w for j, w in enumerate(band)]
+    return found
