@@ -304,7 +304,7 @@ def test_a_hostile_trace_is_no_trace() -> None:
     """Whatever a service hands over, the run goes on."""
 
     class Hostile(dict[str, Any]):
-        def get(self, key: str, default: Any = None) -> Any:  # noqa: ARG002
+        def __contains__(self, key: object) -> bool:
             raise RuntimeError("no")
 
     def answer(question: str) -> tw.Reply:  # noqa: ARG001
