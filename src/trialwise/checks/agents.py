@@ -133,6 +133,11 @@ class MaxTurns(Check, spelling="max_turns"):
 
     def _examine(self, reply: Reply) -> CheckResult:
         trace = trace_of(reply)
+        if trace.calls_unknown is not None:
+            raise Unreadable(
+                f"the trace does not tell its turns: {trace.calls_unknown}",
+                reason=FailReason.UNKNOWN,
+            )
         if not trace.turns:
             raise Unreadable("the trace does not tell its turns", reason=FailReason.NO_VALUE)
         # Of the turns left out nobody knows whose they were, so that all count.

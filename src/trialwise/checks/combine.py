@@ -52,12 +52,17 @@ class AllOf(_Several, spelling="all_of"):
     joined: ClassVar[str] = "and"
 
     def _examine(self, reply: Reply) -> CheckResult:
+        unknown = CheckResult.ok()
         for check in self.checks:
             result = check.check(reply)
-            if result.reason is not None:
-                explanation = f"{printable(check.name, 80)}: {result.explanation}"
-                return failed(explanation, result.evidence, reason=result.reason)
-        return CheckResult.ok()
+            if result.reason is None:
+                continue
+            explanation = f"{printable(check.name, 80)}: {result.explanation}"
+            found = failed(explanation, result.evidence, reason=result.reason)
+            if result.reason is not FailReason.UNKNOWN:
+                return found
+            unknown = found if unknown.passed else unknown
+        return unknown
 
 
 def all_of(*checks: Postcondition) -> AllOf:
@@ -86,6 +91,8 @@ class AnyOf(_Several, spelling="any_of"):
         # One that was evaluated says more than one that could not be.
         reasons = [result.reason for result in results if result.reason is not None]
         reason = FailReason.CONDITION if FailReason.CONDITION in reasons else reasons[0]
+        if FailReason.UNKNOWN in reasons:
+            reason = FailReason.UNKNOWN  # the one that cannot be told might hold
         evidence = next((result.evidence for result in results if result.evidence), "")
         share = 260 // len(results)
         parts = [printable(result.explanation, max(share, 20)) for result in results]

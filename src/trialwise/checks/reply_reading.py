@@ -166,8 +166,13 @@ class Call:
         return arguments
 
 
-def calls_of(reply: Reply) -> list[Call]:
-    """The calls in order."""
+def calls_of(reply: Reply, *, seen: bool = False) -> list[Call]:
+    """The calls in order.
+
+    Args:
+        reply: What came back.
+        seen: Return those that the trace shows, also where it may not show all.
+    """
     carried = reply.details.get("trace")
     whole = carried.to_dict() if isinstance(carried, Trace) else carried
     envelope = whole if isinstance(whole, Mapping) else {}
@@ -181,6 +186,10 @@ def calls_of(reply: Reply) -> list[Call]:
         # Whatever is asked, the answer may lie in what was left out.
         left = f"{shown(omitted.get('calls'))} tool calls were left out of the trace"
         raise Unreadable(left, reason=FailReason.NO_VALUE)
+    unknown = envelope.get("calls_unknown")
+    if unknown is not None and not seen:
+        told = f"the trace does not tell which tools were called: {unknown}"
+        raise Unreadable(told, reason=FailReason.UNKNOWN)
     return [_call(index, call) for index, call in enumerate(calls)]
 
 

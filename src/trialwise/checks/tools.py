@@ -4,6 +4,7 @@ They read `reply.details["tool_calls"]`: a list of calls in order, each with a `
 `server`, and `args` or `arguments` (an object, or JSON text of one). A reply without a trace, or
 with one that calls were left out of, fails with reason `no-value`, `tool_not_called` included: no
 trace is no evidence that nothing was called. A trace of another form fails with reason `transform`.
+A trace that does not tell its calls (`Trace.calls_unknown`) is not measured: reason `unknown`.
 """
 
 from __future__ import annotations
@@ -128,11 +129,12 @@ class ToolNotCalled(Check, spelling="tool_not_called"):
         return f"does not call {' or '.join(_tool(tool, self.server) for tool in self.tool)}"
 
     def _examine(self, reply: Reply) -> CheckResult:
-        calls = calls_of(reply)
+        calls = calls_of(reply, seen=True)
         for index, call in enumerate(calls):
             if any(call.is_of(tool, self.server) for tool in self.tool):
                 where = f"{label(call.name)} was called (call {index + 1} of {len(calls)})"
                 return failed(where, shown(call.given))
+        calls_of(reply)  # a trace that may hold more calls than it shows is no evidence
         return CheckResult.ok()
 
 

@@ -155,7 +155,7 @@ class ExperimentState:
             return None
         for count, what in (
             (self._excused, unreached),
-            (self._unanswered, f"could not be judged ({self._last_trouble})"),
+            (self._unanswered, f"could not be measured ({self._last_trouble})"),
         ):
             if count > rule.max_error_rate * self._completed:
                 return (

@@ -155,7 +155,7 @@ class ReplyChecker:
 
         try:
             trace = Trace.of(reply)
-            if trace is None:
+            if trace is None or trace.calls_unknown is not None:
                 return _NO_SESSION
             ended = None if trace.ended is None else self._excerpts.text(trace.ended)
             return read_trace(trace.to_dict()), ended
@@ -233,10 +233,12 @@ class ReplyChecker:
         criterion, postconditions = self._criteria[place]
         for name, check, asking in postconditions:
             if asking is None:
-                appraisal = Appraisal(result=_result(check, reply))
-            else:
-                appraisal = await _answer(asking, reply, seed)
-                answers.append(appraisal)
+                result = _result(check, reply)
+                if not result.passed:
+                    return Outcome.of_failure(criterion, self._excerpts.result(result), name)
+                continue
+            appraisal = await _answer(asking, reply, seed)
+            answers.append(appraisal)
             if not appraisal.result.passed:
                 return Outcome(
                     criterion=criterion,
@@ -275,10 +277,12 @@ class ReplyChecker:
                     continue
                 if outcomes is None:
                     outcomes = list(self._all_passed)
-                outcomes[place] = Outcome(
-                    criterion=criterion, result=self._excerpts.result(result), postcondition=name
-                )
-                break
+                is_known = result.reason is not FailReason.UNKNOWN
+                if is_known or outcomes[place].passed:
+                    kept = self._excerpts.result(result)
+                    outcomes[place] = Outcome.of_failure(criterion, kept, name)
+                if is_known:  # a later check may still be sure that the reply fails
+                    break
         return self._all_passed if outcomes is None else tuple(outcomes)
 
     def _all(self, result: CheckResult, error_class: ErrorClass) -> tuple[Outcome, ...]:
@@ -377,4 +381,6 @@ def _calls_tools(partial: Reply) -> bool | None:
     from trialwise.model.trace import Trace
 
     trace = Trace.of(partial)
-    return None if trace is None else bool(trace.tool_calls)
+    if trace is None or (trace.calls_unknown is not None and not trace.tool_calls):
+        return None
+    return bool(trace.tool_calls)

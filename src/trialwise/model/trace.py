@@ -3,8 +3,8 @@
 Its JSON form is the trace envelope of the stability report with more keys, so that whoever reads
 the one reads the other. A trace comes from elsewhere: what is missing or malformed in an envelope
 is read as absent, except that every entry of `tool_calls` is a call, so that none can hide in a
-malformed one. Everything is bounded: texts and arguments are cut, and turns and calls beyond a
-limit are counted and left out.
+malformed one, and that an envelope without a list of them does not tell its calls. Everything is
+bounded: texts and arguments are cut, and turns and calls beyond a limit are counted and left out.
 """
 
 from __future__ import annotations
@@ -143,6 +143,9 @@ class Trace:
     omitted_turns: int = 0
     omitted_calls: int = 0
     """Beyond what is kept."""
+    calls_unknown: str | None = None
+    """Why there may be calls beside `tool_calls`; None where those are all. No check about calls
+    passes on such a trace: it is not measured."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -160,7 +163,7 @@ class Trace:
             put(self, "total_tokens", self.usage.total_tokens)
         for name in ("cost_usd", "duration_s"):
             _check_amount(name, getattr(self, name))
-        _cut_fields(self, answer=MAX_ANSWER, ended=MAX_NAME)
+        _cut_fields(self, answer=MAX_ANSWER, ended=MAX_NAME, calls_unknown=MAX_NAME)
 
     @property
     def assistant_turns(self) -> int:
@@ -223,7 +226,7 @@ class Trace:
                     "input": self.usage.input_tokens,
                     "output": self.usage.output_tokens,
                 }
-        names = ("answer", "ended", "cost_usd", "duration_s")
+        names = ("answer", "ended", "cost_usd", "duration_s", "calls_unknown")
         told = {name: getattr(self, name) for name in names}
         omitted = {"turns": self.omitted_turns, "calls": self.omitted_calls}
         return {
@@ -246,6 +249,9 @@ class Trace:
         conversation, omitted = fields.inner("conversation"), fields.inner("omitted")
         tokens = conversation.inner("tokens")
         calls, turns = fields.items("tool_calls"), conversation.objects("turns")
+        unknown = fields.text("calls_unknown")
+        if unknown is None and not isinstance(envelope.get("tool_calls"), list | tuple):
+            unknown = "the trace has no list `tool_calls`"
         return cls(
             turns=_bound_text(turns, _turn, MAX_TURNS),
             tool_calls=_bound_text(calls, ToolCall.from_dict, MAX_CALLS),
@@ -257,6 +263,7 @@ class Trace:
             ended=fields.text("ended"),
             omitted_turns=(omitted.count("turns") or 0) + max(0, len(turns) - MAX_TURNS),
             omitted_calls=(omitted.count("calls") or 0) + max(0, len(calls) - MAX_CALLS),
+            calls_unknown=unknown,
         )
 
 

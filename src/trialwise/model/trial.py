@@ -27,6 +27,8 @@ class FailReason(StrEnum):
     """The reply could not be turned into what the postcondition looks at."""
     NO_VALUE = "no-value"
     """There was no reply to look at."""
+    UNKNOWN = "unknown"
+    """What the postcondition asks about cannot be told from what was recorded: not measured."""
 
 
 class ErrorClass(StrEnum):
@@ -40,6 +42,8 @@ class ErrorClass(StrEnum):
     """The trial was broken before the service touched it."""
     EMPTY_RUN = "empty-run"
     """The service returned at once without any sign of activity."""
+    NO_EVIDENCE = "no-evidence"
+    """The service replied, and what was recorded of it does not tell what a criterion asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +102,27 @@ class Outcome:
         """Whether the criterion's every postcondition held."""
         return self.result.passed
 
+    @classmethod
+    def of_failure(cls, criterion: str, result: CheckResult, postcondition: str | None) -> Outcome:
+        """A postcondition that did not hold, or that could not be told: that is not measured."""
+        unknown = result.reason is FailReason.UNKNOWN
+        return cls(
+            criterion=criterion,
+            result=result,
+            postcondition=postcondition,
+            error_class=ErrorClass.NO_EVIDENCE if unknown else ErrorClass.NONE,
+        )
+
 
 #: Classes in which the service never had a fair chance: left out of the per-protocol rate.
-EXCUSED = frozenset({ErrorClass.INFRASTRUCTURE, ErrorClass.PRE_VALIDATION, ErrorClass.EMPTY_RUN})
+EXCUSED = frozenset(
+    {
+        ErrorClass.INFRASTRUCTURE,
+        ErrorClass.PRE_VALIDATION,
+        ErrorClass.EMPTY_RUN,
+        ErrorClass.NO_EVIDENCE,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +176,10 @@ class Trial:
         return self.error_class in EXCUSED
 
     def is_unjudged(self, outcome: Outcome) -> bool:
-        """Whether the service replied, and a judge gave one criterion no verdict."""
+        """Whether the service replied, and one criterion could not be measured.
+
+        A judge gave no verdict, or what was recorded of the reply does not tell.
+        """
         return outcome.error_class in EXCUSED and self.error_class not in EXCUSED
 
     def outcome(self, criterion: str) -> Outcome:

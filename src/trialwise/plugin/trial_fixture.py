@@ -9,7 +9,7 @@ from typing import Any
 
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.model.reply import Reply, Usage
-from trialwise.model.trial import CheckResult, FailReason, Outcome
+from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome
 from trialwise.plugin.marker import BODY
 from trialwise.plugin.reasons import Ending
 from trialwise.validation import require_count, require_real
@@ -144,6 +144,8 @@ class TrialHandle:
             result, where = checked if keeps else (result, where)
         elif name != BODY and ending.passed:
             result, where = _UNCHECKED, None
+        if ending.error_class is ErrorClass.NONE and not result.passed:
+            return Outcome.of_failure(name, result, where)
         return Outcome(
             criterion=name,
             result=result,

@@ -190,7 +190,7 @@ def _count(
         passed=reasons[None],
         condition=reasons[FailReason.CONDITION],
         transform=reasons[FailReason.TRANSFORM],
-        no_value=reasons[FailReason.NO_VALUE],
+        no_value=reasons[FailReason.NO_VALUE] + reasons[FailReason.UNKNOWN],
         **asdict(scope),
     )
 

@@ -6,6 +6,8 @@
     otlp                 OpenTelemetry GenAI spans
     inspect_logs         logs of Inspect AI
     event_logs           plain events, one a line
+    unknown_parts, unknown_spans
+                         what a reader does not know, so that the calls of a trace are unknown
     _building            puts a trace together from events, with the rules that all formats share
 
 A reader is a module with a function `read` that returns the traces of a parsed document. It looks

@@ -57,6 +57,12 @@ class Building:
         self._costs: list[float | None] = []
         self._answer: str | None = None
         self._first, self._last = math.inf, -math.inf
+        self._unknown: str | None = None
+
+    def doubt(self, why: str) -> None:
+        """Something was met that this reader does not know, so that a call may hide in it."""
+        if self._unknown is None:
+            self._unknown = why
 
     def say(self, role: str, said: str, *, at: float | None = None) -> None:
         """Somebody spoke."""
@@ -149,6 +155,7 @@ class Building:
             ended=ended,
             omitted_turns=self._omitted_turns,
             omitted_calls=self._omitted_calls,
+            calls_unknown=self._unknown,
         )
 
     def _see(self, at: float | None) -> None:

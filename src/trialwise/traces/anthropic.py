@@ -20,8 +20,10 @@ from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
 from trialwise.traces._building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_conversations
+from trialwise.traces.unknown_parts import doubt_unknown
 
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
+_PLAIN = ("container_upload", "search_result")
 
 
 def is_anthropic(message: TraceFields) -> bool:
@@ -47,6 +49,8 @@ def _conversation(place: int, fields: TraceFields) -> Trace:
         building.say("system", spoken)
     for message in messages:
         _read_message(building, message)
+    if len(fields.objects("messages")) < len(fields.items("messages")):
+        building.doubt("one of the messages is no object")
     # The usage of a reply is its own, which the message tells already.
     usage = None if is_reply else _usage(fields)
     return building.finish(usage=usage, ended=messages[-1].text("stop_reason"))
@@ -55,6 +59,14 @@ def _conversation(place: int, fields: TraceFields) -> Trace:
 def _read_message(building: Building, message: TraceFields) -> None:
     role = message.text("role") or ""
     blocks = message.objects("content")
+    kinds = [one.text("type") or "" for one in blocks]
+    known = [kind for kind in kinds if _is_block(kind) or kind in _PLAIN]
+    calls = any(kind in _CALLS for kind in kinds)
+    # Some write the calls of their blocks down a second time.
+    twice = ("tool_calls",) if calls else ()
+    doubt_unknown(building, message, fields=(*twice, "messages", "container"), parts=known)
+    if message.get("stop_reason") == "tool_use" and not calls:
+        building.doubt("a reply ended with 'tool_use' and shows no call")
     spoken = message.content("content")
     if spoken or role == "assistant" or not any(_is_result(one.get("type")) for one in blocks):
         building.say(role, spoken)

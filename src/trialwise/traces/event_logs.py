@@ -9,7 +9,8 @@
 
 Fields may stand in a `data` of their own and be written in camelCase, as vally's trajectories have
 it (`toolName`, `toolCallId`, `inputTokens`, with the `output` of the whole beside `events`). An
-event has a `timestamp` (ISO 8601) or `at_s`. Unknown events are passed over.
+event has a `timestamp` (ISO 8601) or `at_s`. An event of another type is not read, and since it may
+be a call, the calls of the trace are then unknown.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from trialwise.model.foreign_fields import read_usage
 from trialwise.model.trace import Trace
 from trialwise.traces._building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
+from trialwise.traces.unknown_parts import doubt_unknown
 
 KINDS = (
     "answer",
@@ -69,6 +71,8 @@ def _read_event(building: Building, event: TraceFields) -> bool:
     """Take one event in, if it is known."""
     kind = event.get("type") or ("message" if "role" in event else None)
     if kind not in KINDS:
+        told = f"has the unknown type {kind!r}" if kind is not None else "has no type"
+        building.doubt(f"an event {told}")
         return False
     fields = TraceFields({**event.values, **event.inner("data").values})
     at = event.moment("timestamp", "at_s")
@@ -91,6 +95,8 @@ def _read_event(building: Building, event: TraceFields) -> bool:
             building.answer(fields.content("content"))
         case _:
             role = fields.text("role") or str(kind).removesuffix("_message")
+            spoken = TraceFields({**fields.values, "role": role})
+            doubt_unknown(building, spoken, fields=("tool_calls", "data"))
             building.say(role, fields.content("content"), at=at)
             for call in fields.calls("tool_calls"):
                 inner = call.inner("function") or call

@@ -15,6 +15,7 @@ from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
 from trialwise.traces._building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members
+from trialwise.traces.unknown_parts import ROLES, doubt_unknown
 
 _ATTACHMENT = "attachment://"
 #: How deep references are looked for: arguments may be nested, and a sample holds them.
@@ -85,6 +86,7 @@ def _read_event(building: Building, event: TraceFields) -> None:
 
 
 def _read_message(building: Building, message: TraceFields, executed: set[str | None]) -> None:
+    doubt_unknown(building, message, roles=ROLES | {"tool"}, fields=("tool_calls", "error"))
     role = message.text("role") or ""
     if role == "tool":
         key = message.text("tool_call_id")

@@ -20,6 +20,12 @@ from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
 from trialwise.traces._building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_conversations
+from trialwise.traces.unknown_parts import ROLES, doubt_unknown
+
+_ROLES = ROLES | {"tool", "function"}
+#: The fields that hold calls.
+_READ = ("tool_calls", "function_call")
+_CALLING = ("tool_calls", "function_call")
 
 
 def read(document: Any) -> list[Trace]:
@@ -39,10 +45,16 @@ def _conversation(place: int, fields: TraceFields) -> Trace:
     building = Building()
     for message in (*messages, *replies):
         _read_message(building, message)
+    if len(messages) < len(fields.items("messages")):
+        building.doubt("one of the messages is no object")
+    ended = next((one.text("finish_reason") for one in fields.objects("choices")[:1]), None)
+    if ended in _CALLING and not any(one.get(*_READ) for one in replies):
+        building.doubt(f"the reply ended with {ended!r} and shows no call")
     return building.finish(usage=None if replies else _usage(fields))
 
 
 def _read_message(building: Building, message: TraceFields) -> None:
+    doubt_unknown(building, message, roles=_ROLES, fields=_READ)
     role = message.text("role") or ""
     if role in {"tool", "function"}:
         building.result(

@@ -20,9 +20,12 @@ from trialwise.model.reply import Usage
 from trialwise.model.trace import Trace
 from trialwise.traces._building import Building
 from trialwise.traces.trace_documents import TraceError, TraceFields, list_members, read_content
+from trialwise.traces.unknown_parts import doubt_unknown_parts
+from trialwise.traces.unknown_spans import REPLIES, calls_tool, doubt_silent_reply, doubt_span
 
+#: Parts of a message that are read, or that hold no call.
+_PARTS = ("tool_call", "tool_call_response")
 _ARGUMENTS = "gen_ai.tool.call.arguments"
-_REPLIES = ("chat", "generate_content", "text_completion")
 _SERVER_KINDS = (2, "SPAN_KIND_SERVER")
 _ERRORS = (2, "STATUS_CODE_ERROR")
 #: How deep a value of an attribute may be nested.
@@ -40,11 +43,12 @@ class _Span:
     is_server: bool
     failed: str | None
     attributes: TraceFields
+    events: tuple[str, ...]
 
     @property
     def is_reply(self) -> bool:
         """Whether the model spoke in it."""
-        return self.attributes.get("gen_ai.operation.name") in _REPLIES
+        return self.attributes.get("gen_ai.operation.name") in REPLIES
 
     @property
     def is_call(self) -> bool:
@@ -96,8 +100,9 @@ def _spans(document: TraceFields) -> Iterator[tuple[str, _Span]]:
 
 def _span(span: TraceFields) -> _Span:
     attributes = _attributes(span)
-    for event in span.objects("events"):
-        if str(event.get("name")).startswith("gen_ai."):
+    events = tuple(str(event.get("name")) for event in span.objects("events"))
+    for name, event in zip(events, span.objects("events"), strict=True):
+        if name.startswith("gen_ai."):
             attributes = {**_attributes(event), **attributes}
     status = span.inner("status")
     failed = attributes.get("error.type") or (status.get("code") in _ERRORS and "error")
@@ -109,6 +114,7 @@ def _span(span: TraceFields) -> _Span:
         is_server=span.get("kind") in _SERVER_KINDS,
         failed=(status.text("message") or str(failed)) if failed else None,
         attributes=TraceFields(attributes),
+        events=events,
     )
 
 
@@ -124,7 +130,10 @@ def _trace(spans: list[_Span]) -> Trace:
     building = Building()
     calls = _Calls(spans)
     spoken = False
+    if not calls and not any(span.is_reply for span in spans):
+        building.doubt("no span shows a reply of the model or the execution of a tool")
     for span in spans:
+        doubt_span(building, span.attributes, span.events)
         if span.is_reply:
             if not spoken:
                 _read_opening(building, span)
@@ -196,11 +205,13 @@ def _read_reply(building: Building, span: _Span, calls: _Calls) -> None:
     messages = _messages(told, "gen_ai.output.messages")[:1]
     if not messages:
         building.say("assistant", "", at=span.ended)
+        doubt_silent_reply(building, told)
         reasons = told.items("gen_ai.response.finish_reasons")
         # Without contents and without a span of its own, a call may have been any.
-        if any(str(one).startswith("tool_") for one in reasons) and not calls:
+        if any(map(calls_tool, reasons)) and not calls:
             building.call(None, at=span.ended)
     for message in messages:
+        doubt_unknown_parts(building, message.get("parts"), _PARTS)
         building.say("assistant", message.content("parts"), at=span.ended)
         for part in message.objects("parts"):
             if part.get("type") != "tool_call":

@@ -32,6 +32,7 @@ from trialwise.procedures.deciding.trial_rows import (
     diagnose_rows,
     disclose_counts,
     tally_of,
+    tell_unmeasured,
 )
 from trialwise.procedures.registry import find_procedure
 from trialwise.procedures.streams import Stream
@@ -91,7 +92,8 @@ class _Stream(NamedTuple):
                 # No trial had a fair chance, and nobody asked for a FAIL where that is so.
                 conclusion = conclude_unreached(conclusion.tally)
             elif self._hinges_on_silence(used):
-                conclusion = conclude_silenced(conclusion, sum(row.is_unjudged for row in used))
+                silent = sum(row.is_unjudged for row in used)
+                conclusion = conclude_silenced(conclusion, silent, tell_unmeasured(used))
         reason = self._find_reason(counts)
         procedure = find_procedure(criterion.procedure)
         conclusion = procedure.complete(criterion, conclusion, reason, plan)

@@ -72,8 +72,23 @@ def conclude_unreached(tally: Tally) -> Conclusion:
     )
 
 
-def conclude_silenced(conclusion: Conclusion, silent: int) -> Conclusion:
-    """A failure that rests on trials no judge judged: INCONCLUSIVE, whatever was concluded."""
+def conclude_silenced(conclusion: Conclusion, silent: int, unknown: str = "") -> Conclusion:
+    """A failure that rests on trials that were not measured: INCONCLUSIVE.
+
+    Args:
+        conclusion: What was concluded.
+        silent: How many trials were not measured.
+        unknown: What a check said could not be told; empty where it was a judge that kept silent.
+    """
+    if unknown:
+        trials = "1 trial was" if silent == 1 else f"{silent} trials were"
+        return replace(
+            conclusion,
+            decision=Decision.INCONCLUSIVE,
+            caution=None,
+            statement=f"{trials} not measured: {unknown}. That is no failure, and never a PASS.",
+            advice="record the session in a form that is read whole, or leave the criterion out",
+        )
     trials, they = ("1 trial", "it") if silent == 1 else (f"{silent} trials", "they")
     return replace(
         conclusion,

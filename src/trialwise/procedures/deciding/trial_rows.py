@@ -22,7 +22,7 @@ from trialwise.stats.fisher import fisher_one_sided
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_count
 
-_UNTESTABLE = frozenset({FailReason.TRANSFORM, FailReason.NO_VALUE})
+_UNTESTABLE = frozenset({FailReason.TRANSFORM, FailReason.NO_VALUE, FailReason.UNKNOWN})
 
 
 class Row(NamedTuple):
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
     @property
     def is_unjudged(self) -> bool:
-        """Whether the service replied, and a judge gave no verdict."""
+        """Whether the service replied, and the criterion could not be measured."""
         trial, outcome = self
         # The plain case first: there may be a hundred thousand.
         return outcome.error_class is not trial.error_class and trial.is_unjudged(outcome)
@@ -122,7 +122,7 @@ def _break_down(rows: Sequence[Row]) -> Breakdown:
     return Breakdown(
         condition=reasons[FailReason.CONDITION],
         transform=reasons[FailReason.TRANSFORM],
-        no_value=reasons[FailReason.NO_VALUE],
+        no_value=reasons[FailReason.NO_VALUE] + reasons[FailReason.UNKNOWN],
         errors={str(kind): count for kind, count in errors.items() if kind is not ErrorClass.NONE},
         retried=sum(row.needed_retry for row in rows),
         commonest_error=_commonest(row.trial.error for row in rows if row.trial.error),
@@ -153,14 +153,28 @@ def _note_silence(rows: Sequence[Row], skipped: bool) -> tuple[Note, ...]:
     trials = "1 trial" if unjudged == 1 else f"{unjudged} trials"
     if skipped:
         counted = (
-            "take no part; the error rates hold where a judge's silence has nothing to do with "
-            "what it was shown"
+            "take no part; the error rates hold where that has nothing to do with whether they "
+            "would pass"
         )
     else:
         fair = _count([row for row in rows if not row.is_excused])
         counted = f"count as failed; without them {fair.passed} of {fair.trials} pass"
-    text = f"{trials} got no verdict from the judge and {counted}"
+    text = f"{trials} {_WITHOUT_EVIDENCE if _lacks_evidence(rows) else _SILENT} and {counted}"
     return (Note(kind=NoteKind.SILENCE, text=text),)
+
+
+_SILENT = "got no verdict from the judge"
+_WITHOUT_EVIDENCE = "could not be measured (what was recorded does not tell)"
+
+
+def _lacks_evidence(rows: Sequence[Row]) -> bool:
+    return any(row.outcome.error_class is ErrorClass.NO_EVIDENCE for row in rows)
+
+
+def tell_unmeasured(rows: Sequence[Row]) -> str:
+    """Why trials were not measured, as one of their criterion's checks says it."""
+    told = (r.outcome for r in rows if r.outcome.error_class is ErrorClass.NO_EVIDENCE)
+    return next((outcome.result.explanation for outcome in told), "")
 
 
 def _note_retries(rows: Sequence[Row]) -> tuple[Note, ...]:

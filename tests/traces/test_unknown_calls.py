@@ -1,0 +1,316 @@
+"""A trace that may hold a call nobody read is no evidence that nothing was called."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+import trialwise as tw
+from trialwise.model.reply import Reply
+from trialwise.model.trace import Trace
+from trialwise.model.trial import ErrorClass, FailReason
+
+ASKED = {"role": "user", "content": "Delete it?"}
+DONE = {"role": "assistant", "content": "Done."}
+
+
+def spans(*told: dict[str, Any], events: tuple[str, ...] = ()) -> dict[str, Any]:
+    """An export with one span for each set of attributes, all in one trace."""
+    made = []
+    for number, attributes in enumerate(told):
+        made.append(
+            {
+                "traceId": "t",
+                "spanId": f"s{number}",
+                "startTimeUnixNano": str(number),
+                "endTimeUnixNano": str(number + 1),
+                "attributes": [
+                    {"key": key, "value": _any_value(value)} for key, value in attributes.items()
+                ],
+                "events": [{"name": name, "attributes": []} for name in events],
+            }
+        )
+    return {"resourceSpans": [{"scopeSpans": [{"spans": made}]}]}
+
+
+def _any_value(value: Any) -> dict[str, Any]:
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [_any_value(one) for one in value]}}
+    return {"stringValue": value}
+
+
+CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+
+#: Real shapes in which `delete` was called; each was read as a session without calls.
+SHAPES: dict[str, Any] = {
+    "gemini contents": [
+        {"role": "user", "parts": [{"text": "Delete it?"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "delete", "args": {}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "delete", "response": {}}}]},
+        {"role": "model", "parts": [{"text": "Done."}]},
+    ],
+    "bedrock converse": [
+        {"role": "user", "content": [{"text": "Delete it?"}]},
+        {
+            "role": "assistant",
+            "content": [{"toolUse": {"toolUseId": "t1", "name": "delete", "input": {}}}],
+        },
+        {
+            "role": "user",
+            "content": [{"toolResult": {"toolUseId": "t1", "content": [{"text": "ok"}]}}],
+        },
+        {"role": "assistant", "content": [{"text": "Done."}]},
+    ],
+    "vercel ui messages": [
+        {"id": "1", "role": "user", "parts": [{"type": "text", "text": "Delete it?"}]},
+        {
+            "id": "2",
+            "role": "assistant",
+            "parts": [
+                {"type": "tool-delete", "toolCallId": "c1", "state": "output-available"},
+                {"type": "text", "text": "Done."},
+            ],
+        },
+    ],
+    "responses items": [
+        ASKED,
+        {"type": "function_call", "call_id": "c1", "name": "delete", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "ok"},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Done."}],
+        },
+    ],
+    "mcp_call item": [
+        ASKED,
+        {"type": "mcp_call", "name": "delete", "server_label": "files", "arguments": "{}"},
+        {
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": "Done."}],
+        },
+    ],
+    "langchain dumps in messages": {
+        "messages": [
+            {"type": "human", "content": "Delete it?"},
+            {
+                "type": "ai",
+                "content": "",
+                "tool_calls": [{"name": "delete", "args": {}, "id": "c1", "type": "tool_call"}],
+            },
+            {"type": "tool", "content": "ok", "tool_call_id": "c1"},
+            {"type": "ai", "content": "Done."},
+        ]
+    },
+    "chat span without content": spans(CHAT),
+    "older openllmetry": spans(
+        {
+            "gen_ai.system": "OpenAI",
+            "llm.request.type": "chat",
+            "gen_ai.completion.0.role": "assistant",
+            "gen_ai.completion.0.tool_calls.0.name": "delete",
+        }
+    ),
+    "gen_ai.choice events": spans(
+        {**CHAT, "gen_ai.response.finish_reasons": ["stop"]}, events=("gen_ai.choice",)
+    ),
+    "invoke_agent only": spans({"gen_ai.operation.name": "invoke_agent"}),
+    "vercel ai.toolCall": spans(
+        {"ai.toolCall.name": "delete", "ai.toolCall.id": "c1", "ai.operationId": "ai.toolCall"},
+        {**CHAT, "gen_ai.response.finish_reasons": ["stop"]},
+    ),
+    "smolagents memory": [
+        {"role": "user", "content": [{"type": "text", "text": "Delete it?"}]},
+        {"role": "tool-call", "content": [{"type": "text", "text": "Calling tools: delete"}]},
+        {"role": "tool-response", "content": [{"type": "text", "text": "ok"}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
+    ],
+    "openinference with anthropic": spans(
+        {
+            **CHAT,
+            "openinference.span.kind": "LLM",
+            "gen_ai.response.finish_reasons": ["stop"],
+            "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "delete",
+        }
+    ),
+    "inspect server tool": {
+        "epoch": 1,
+        "messages": [
+            ASKED,
+            {"role": "assistant", "content": [{"type": "tool_use", "name": "delete"}]},
+        ],
+    },
+    "a message that is no object": {"messages": [ASKED, "delete()", DONE]},
+    "an unknown anthropic block": {
+        "messages": [
+            ASKED,
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "computer_use", "name": "delete"},
+                    {"type": "tool_use", "id": "t", "name": "look", "input": {}},
+                ],
+            },
+        ]
+    },
+    "a reply that ended with a call it does not show": {
+        "messages": [ASKED],
+        "choices": [
+            {"finish_reason": "tool_calls", "message": {"role": "assistant", "content": None}}
+        ],
+    },
+    "google's reply without its messages": spans(
+        {**CHAT, "gen_ai.provider.name": "gcp.gemini", "gen_ai.response.finish_reasons": ["STOP"]}
+    ),
+    "an unknown operation": spans({"gen_ai.operation.name": "converse"}),
+    "an unknown part of an output message": spans(
+        {
+            **CHAT,
+            "gen_ai.output.messages": json.dumps(
+                [{"role": "assistant", "parts": [{"type": "server_tool", "name": "delete"}]}]
+            ),
+        }
+    ),
+    "an envelope without calls": {"conversation": {"turns": [DONE]}},
+}
+
+#: Checks about calls, each of which would hold, or could be turned to hold, without the call.
+CHECKS = {
+    "not called": tw.tool_not_called("delete"),
+    "count": tw.tool_call_count(maximum=1),
+    "not (called)": tw.not_(tw.tool_called("delete")),
+    "any of": tw.any_of(tw.tool_not_called("delete"), tw.contains("never said")),
+    "all of": tw.all_of(tw.length(minimum=0), tw.tool_not_called("delete")),
+    "repeats": tw.max_repeated_failures(0),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_shape_that_is_not_read_leaves_the_calls_unknown(shape: str) -> None:
+    trace = tw.read_trace(SHAPES[shape])
+    assert trace.calls_unknown
+    assert Trace.from_dict(trace.to_dict()) == trace
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("check", CHECKS)
+def test_no_check_about_calls_passes_on_a_trace_that_does_not_tell_them(
+    shape: str, check: str
+) -> None:
+    result = CHECKS[check].check(tw.read_trace(SHAPES[shape]).to_reply())
+    assert not result.passed
+    assert result.reason in (FailReason.UNKNOWN, FailReason.TRANSFORM)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"trials": 5}, {"trials": 30, "analysis": "per-protocol"}]
+)
+def test_a_run_on_unknown_calls_is_not_measured_and_never_passes(settings: dict[str, Any]) -> None:
+    trace = tw.read_trace(SHAPES["responses items"])
+    criteria = [
+        tw.Criterion("never", tw.tool_not_called("delete"), never_fails=True),
+        tw.Criterion("rate", tw.tool_not_called("delete"), at_least=0.5),
+        tw.Criterion("answer", tw.contains("Done"), at_least=0.5),
+    ]
+    contract = tw.Contract("x", lambda _: trace.to_reply(), criteria)
+    result = tw.run(contract, inputs=["q"], store=None, progress=False, **settings)
+    by_name = {one.plan.criterion: one for one in result.verdict.findings}
+    assert str(result.decision) == "INCONCLUSIVE"
+    assert str(by_name["never"].decision) == str(by_name["rate"].decision) == "INCONCLUSIVE"
+    shown = io.StringIO()
+    result.show(stream=shown)
+    assert "does not tell which tools were called" in " ".join(shown.getvalue().split())
+
+
+def test_a_call_that_is_seen_fails_although_others_may_be_hidden() -> None:
+    trace = tw.read_trace(
+        [
+            ASKED,
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "1", "function": {"name": "delete"}}],
+            },
+            {"role": "critic", "content": "Hm."},
+        ]
+    )
+    result = tw.tool_not_called("delete").check(trace.to_reply())
+    assert trace.calls_unknown
+    assert result.reason is FailReason.CONDITION
+
+
+def test_a_sure_failure_of_another_check_of_the_criterion_counts() -> None:
+    trace = tw.read_trace(SHAPES["responses items"])
+    both = [tw.tool_not_called("delete"), tw.contains("never said")]
+    contract = tw.Contract("x", lambda _: trace.to_reply(), [tw.Criterion("c", both, at_least=0.5)])
+    result = tw.run(contract, inputs=["q"], trials=10, store=None, progress=False)
+    assert str(result.decision) == "FAIL"
+
+
+def test_a_session_with_unknown_calls_has_no_shape_for_stability() -> None:
+    from trialwise.engine.attempt import Response
+    from trialwise.engine.excerpts import Excerpts
+    from trialwise.engine.reply_checking import ReplyChecker
+    from trialwise.model.sampling import Input
+
+    criterion = tw.Criterion("n", tw.tool_not_called("delete"), never_fails=True)
+    checker = ReplyChecker(
+        "x", [criterion], activity=None, excerpts=Excerpts(reply_limit=100, redact=None)
+    )
+    shapes = {}
+    for name, document in (("known", [ASKED, DONE]), ("unknown", SHAPES["gemini contents"])):
+        reply: Reply = tw.read_trace(document).to_reply()
+        response = Response(reply=reply)
+        trial = checker.trial(0, Input(id="1", value="q"), 1, response, started_s=0.0)
+        shapes[name] = trial.shape
+        (outcome,) = trial.outcomes
+        expected = ErrorClass.NONE if name == "known" else ErrorClass.NO_EVIDENCE
+        assert outcome.error_class is expected
+    assert shapes["known"] is not None
+    assert shapes["unknown"] is None
+
+
+READ: dict[str, Any] = {
+    "plain conversation": [ASKED, DONE],
+    "a refusal and an image": [
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:"}}]},
+        {"role": "assistant", "content": None, "refusal": "no", "annotations": [], "audio": None},
+    ],
+    "litellm's empty fields": [
+        ASKED,
+        {**DONE, "provider_specific_fields": {"refusal": None}, "tool_calls": None},
+    ],
+    "anthropic with thinking": {
+        "messages": [
+            ASKED,
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]},
+        ],
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "text", "text": "Done."}],
+        "stop_reason": "end_turn",
+    },
+    "span that ended without a call": spans({**CHAT, "gen_ai.response.finish_reasons": ["stop"]}),
+    "span with its messages": spans(
+        {
+            **CHAT,
+            "llm.request.type": "chat",
+            "gen_ai.output.messages": json.dumps(
+                [{"role": "assistant", "parts": [{"type": "text", "content": "Done."}]}]
+            ),
+        }
+    ),
+    "envelope": {"tool_calls": [], "conversation": {"turns": [DONE]}},
+}
+
+
+@pytest.mark.parametrize("shape", READ)
+def test_what_is_read_whole_tells_that_nothing_was_called(shape: str) -> None:
+    trace = tw.read_trace(READ[shape])
+    assert trace.calls_unknown is None
+    assert tw.tool_not_called("delete").check(trace.to_reply()).passed
