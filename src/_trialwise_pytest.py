@@ -39,7 +39,7 @@ SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("override", "names", "Codes of major caveats to accept under verification."),
     ("baseline", "text", "The identifier of the baseline to compare with."),
     ("horizon", "count", "Number of recurring runs over which the false alarm rate is bounded (§8.5)."),
-    ("confidence", "rate", "1 − the probability of a wrong PASS with fixed trials, or of a wrong FAIL against a baseline or with early stopping."),
+    ("confidence", "rate", "1 − the largest probability of a wrong PASS, and of a wrong FAIL."),
 )
 # fmt: on
 # to here.

@@ -22,5 +22,5 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ("horizon", "horizon", "count", "Number of recurring runs over which the false alarm rate is bounded (§8.5)."),
     ("max-seconds", "budget.seconds", "time", "Maximum time. Every result is kept."),
     ("max-usd", "budget.usd", "money", "Maximum cost. Every result is kept."),
-    ("confidence", "confidence", "rate", "1 − the probability of a wrong PASS with fixed trials, or of a wrong FAIL against a baseline or with early stopping."),
+    ("confidence", "confidence", "rate", "1 − the largest probability of a wrong PASS, and of a wrong FAIL."),
 )

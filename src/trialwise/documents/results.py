@@ -78,6 +78,8 @@ class Figures:
 
     rate: str = ""
     interval: str = ""
+    required: str = ""
+    """What the rate is held against, such as "required ≥ 90 %"."""
     trials: int | None = None
     stop: str = ""
     cost: str = ""
@@ -86,7 +88,7 @@ class Figures:
     def columns(self) -> tuple[str, ...]:
         """In the order in which a table shows them; the last is the first to be left out."""
         trials = "" if self.trials is None else as_count(self.trials, "trial")
-        return self.rate, self.interval, trials, self.stop, self.cost
+        return self.rate, self.interval, self.required, trials, self.stop, self.cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from trialwise.decimals import complement
 from trialwise.declarations.quantities import Rate
 from trialwise.declarations.scalars import Choice, Count, Flag, Text
 from trialwise.declarations.settings import setting
@@ -22,6 +23,9 @@ from trialwise.validation import (
 
 Check: TypeAlias = Postcondition | Callable[..., object]
 """A postcondition, or a plain function that the engine wraps into one."""
+
+#: The loss against a baseline, and the chance of finding it, where a criterion says neither.
+USUAL_LOSS, USUAL_POWER = 0.10, 0.80
 
 #: How a decision that may stop early finds its boundaries, the usual way first.
 METHODS = ("optimal", "calibrated", "wald", "fixed")
@@ -92,20 +96,43 @@ class Criterion:
         "How such a decision finds its boundaries; the others are for comparison.",
         default=METHODS[0],
     )
-    margin: float = setting(
-        Rate(), "How far below the required or the baseline's rate counts as bad.", default=0.10
+    margin: float | None = setting(
+        Rate(),
+        "Accept a rate this far below: PASS then shows a rate above `at_least` − `margin`, and "
+        "FAIL still shows one below `at_least`. Against a baseline: the loss whose chance of being "
+        "found is reported.",
+        default=None,
+        words="none; 10% against a baseline",
     )
     confidence: float = setting(
         Rate(),
-        "1 − the probability of a wrong PASS with fixed trials, or of a wrong FAIL against a "
-        "baseline or with early stopping.",
+        "1 − the largest probability of a wrong PASS, and of a wrong FAIL.",
         default=0.95,
     )
-    power: float = setting(
+    alpha: float | None = setting(
         Rate(),
-        "1 − the probability that a service worse by the margin passes, if the plan accounts for "
-        "it.",
-        default=0.80,
+        "The largest probability of a wrong FAIL.",
+        default=None,
+        words="1 − `confidence`",
+    )
+    beta: float | None = setting(
+        Rate(),
+        "The largest probability of a wrong PASS.",
+        default=None,
+        words="1 − `confidence`",
+    )
+    power: float | None = setting(
+        Rate(),
+        "1 − `beta`, for those who think of it so. Against a baseline: the wanted probability of "
+        "finding a loss of the margin.",
+        default=None,
+        words="none; 80% against a baseline",
+    )
+    undecided: str = setting(
+        Choice("fail", "inconclusive"),
+        "What a fixed number of trials says that shows neither a rate above the required one nor "
+        "one below it.",
+        default="fail",
     )
     origin: Origin | str | None = setting(
         Choice(*Origin),
@@ -169,8 +196,17 @@ class Criterion:
 
     def _check_numbers(self) -> None:
         require_open_rate("confidence", self.confidence)
-        require_open_rate("power", self.power)
-        require_open_rate("margin", self.margin)
+        for name in ("margin", "alpha", "beta", "power"):
+            if getattr(self, name) is not None:
+                require_open_rate(name, getattr(self, name))
+        if self.beta is not None and self.power is not None:
+            raise InvalidArgument(
+                "power", self.power, "be left out where beta is given: it is 1 − beta"
+            )
+        if self.at_least is not None and self.margin is not None and self.margin >= self.at_least:
+            allowed = f"be below the required rate ({self.at_least:g})"
+            raise InvalidArgument("margin", self.margin, allowed)
+        require_choice("undecided", self.undecided, ("fail", "inconclusive"))
         require_given(self, "trials max_trials min_probes", require_count, minimum=1)
         if self.trials is not None and self.max_trials is not None:
             allowed = "be left out where trials fixes the number"
@@ -179,8 +215,8 @@ class Criterion:
             allowed = "go with at_least: only a required rate is decided early"
             raise InvalidArgument("max_trials", self.max_trials, allowed)
         require_choice("method", self.method, METHODS)
-        if self.method != METHODS[0] and (self.at_least is None or self.trials is not None):
-            allowed = f"be {METHODS[0]} except with at_least and without trials"
+        if self.method != METHODS[0] and (self.margin is None or self.trials is not None):
+            allowed = f"be {METHODS[0]} except with at_least and a margin, and without trials"
             raise InvalidArgument("method", self.method, allowed)
         if self.min_probes is not None and not self.never_fails:
             raise InvalidArgument("min_probes", self.min_probes, "go with never_fails")
@@ -207,18 +243,26 @@ class Criterion:
         return Origin(self.origin or Origin.UNSPECIFIED).is_normative
 
     @property
-    def alpha(self) -> float:
-        """1 − confidence, in decimals."""
-        from trialwise.decimals import complement
-
-        return complement(self.confidence)
+    def wrong_fail(self) -> float:
+        """The largest probability of a FAIL although the rate is as required, in decimals."""
+        return complement(self.confidence) if self.alpha is None else self.alpha
 
     @property
-    def beta(self) -> float:
-        """1 − power, in decimals."""
-        from trialwise.decimals import complement
+    def wrong_pass(self) -> float:
+        """The largest probability of a PASS although the rate is below what a PASS shows."""
+        if self.beta is not None:
+            return self.beta
+        return complement(self.confidence if self.power is None else self.power)
 
-        return complement(self.power)
+    @property
+    def wanted_power(self) -> float:
+        """The wanted probability of finding a loss of the margin against a baseline."""
+        return USUAL_POWER if self.power is None else self.power
+
+    @property
+    def loss(self) -> float:
+        """The loss against a baseline whose chance of being found is reported."""
+        return USUAL_LOSS if self.margin is None else self.margin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

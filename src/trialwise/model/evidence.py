@@ -268,6 +268,9 @@ Evidence.kinds["Evidence"] = Evidence
 class CutoffEvidence(Evidence):
     """The numbers of a fixed design: a cutoff, a p-value and bounds on the rate."""
 
+    ground: str | None = None
+    """Why a required rate was not passed: "shown below" it, or "not shown" to be above it."""
+
     design: ComplianceCutoff | RegressionCutoff | FiniteCorpusCutoff | ExactCorpusRate | None = None
     """The design at the number of trials that count, where that is not the planned one."""
     p_value: PValue | None = None

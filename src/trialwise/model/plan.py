@@ -39,6 +39,8 @@ class Limits:
     """Successes that PASS a fixed design; None: nothing is decided before the end."""
     design: SequentialDesign | None = None
     curtailed: bool = True
+    most_failing: int | None = None
+    """Successes that FAIL a fixed design at most; None: whatever does not PASS."""
 
     def decide(self, trials: int, failures: int) -> Decision | None:
         """The verdict that is certain after some trials, or None to go on.
@@ -55,7 +57,10 @@ class Limits:
             return None
         if trials - failures >= self.cutoff:
             return Decision.PASS
-        return Decision.FAIL if failures > self.cap - self.cutoff else None
+        most = self.cutoff - 1 if self.most_failing is None else self.most_failing
+        if failures >= self.cap - most:
+            return Decision.FAIL
+        return Decision.INCONCLUSIVE if trials == self.cap else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +80,8 @@ class CriterionPlan:
     """N, or the most trials of a sequential decision; of each input with `each_input`."""
     cutoff: int | None = None
     """The fewest successes that PASS, for a fixed design."""
+    most_failing: int | None = None
+    """The most successes that FAIL, where what shows neither side is INCONCLUSIVE; else None."""
     design: Design | None = None
     threshold: Threshold = field(default_factory=Threshold)
     estimator: Estimator | None = None
@@ -96,7 +103,7 @@ class CriterionPlan:
     def limits(self) -> Limits:
         """When its stream is decided."""
         boundaries = cast("SequentialDesign", self.design) if self.stops_early else None
-        return Limits(self.trials, self.cutoff, boundaries, self.curtailed)
+        return Limits(self.trials, self.cutoff, boundaries, self.curtailed, self.most_failing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

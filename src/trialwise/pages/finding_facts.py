@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trialwise.documents.numbers import as_ends, as_observed, as_percent, as_probability
+from trialwise.documents.numbers import as_ends, as_observed, as_percent, as_points, as_probability
 from trialwise.documents.phrases import REFUSED, STOPS
 from trialwise.model.evidence import StopReason
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
@@ -77,8 +77,10 @@ def find_required(finding: Finding) -> float | None:
 
 
 def find_alternative(finding: Finding) -> float | None:
-    """The rate that the required one must be told from."""
-    return finding.threshold.alternative_rate
+    """The rate that the required one must be told from, where it is another one."""
+    threshold = finding.threshold
+    other = threshold.alternative_rate
+    return None if other == threshold.required_rate else other
 
 
 def write_need(finding: Finding) -> str:
@@ -90,7 +92,9 @@ def write_need(finding: Finding) -> str:
         return ""
     if finding.threshold.required_rate is None:
         return f"baseline {as_probability(required, digits=1)}"
-    return f"≥ {as_percent(required)}"
+    other = find_alternative(finding)
+    margin = "" if other is None else f", margin {as_points(required - other)}"
+    return f"≥ {as_percent(required)}{margin}"
 
 
 def write_rate(finding: Finding) -> str:

@@ -19,7 +19,12 @@ from trialwise.documents.results import Fact, Figures, LineKind, ResultLine, Sta
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.pages.failure_groups import TrialIndex, group_failures
-from trialwise.pages.finding_facts import claims_rate, list_latency_marks, pick_interval, pick_rate
+from trialwise.pages.finding_facts import (
+    claims_rate,
+    list_latency_marks,
+    pick_interval,
+    pick_rate,
+)
 from trialwise.pages.gate_facts import collect_gate_facts, count_runs, list_gate_notes, sum_up_gate
 from trialwise.pages.judge_facts import (
     collect_judge_facts,

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from trialwise.documents.numbers import as_count, as_duration, as_money, as_observed, as_probability
+from trialwise.documents.numbers import (
+    as_count,
+    as_duration,
+    as_money,
+    as_observed,
+    as_percent,
+    as_probability,
+)
 from trialwise.documents.phrases import STOPS, join_few
 from trialwise.documents.results import Fact, LineKind, RunResults, Status, SuiteResults
 from trialwise.model.evidence import Guard
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding, Intent, Verdict
+from trialwise.pages.finding_facts import pick_interval
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.suite_totals import (
     bound_suite_errors,
@@ -100,6 +108,13 @@ def _headings(verdict: Verdict) -> Iterator[str]:
         yield verdict.claim.about(verdict.experiments[0].inputs)
     if verdict.analysis != "intent-to-treat":
         yield f"decided {verdict.analysis}"
+    levels = {
+        interval.confidence
+        for finding in verdict.findings
+        if (interval := pick_interval(finding)) is not None
+    }
+    if len(levels) == 1 and (level := levels.pop()) is not None:
+        yield f"{as_percent(level)} intervals"
 
 
 def _run_facts(record: RunRecord, location: str) -> dict[str, Fact]:

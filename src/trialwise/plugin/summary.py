@@ -87,7 +87,7 @@ def _draw_lines(runs: Sequence[RunResults], able: Capabilities) -> Iterator[str]
             text = pad(columns[0], whole)
         else:
             sized = enumerate(zip(columns, widths, strict=True))
-            cells = [pad(cell, width, right=n in (0, 2)) for n, (cell, width) in sized]
+            cells = [pad(cell, width, right=n in (0, 3)) for n, (cell, width) in sized]
             text = pad(_GAP.join(cells), whole)
         space = " " * (word - count_cells(line.label))
         mark = able.paint(able.show(line.label), pick_style(line.status.tone))
@@ -103,7 +103,7 @@ def _pick_columns(line: ResultLine) -> tuple[str, ...]:
     figures = line.figures
     if figures is None or line.sentence:
         return (line.sentence,)
-    return figures.columns[:4]
+    return figures.columns[:5]
 
 
 def _list_totals(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[str]:

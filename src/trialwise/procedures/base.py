@@ -47,6 +47,16 @@ HYPOTHESES: dict[Origin, tuple[str, str]] = {
 }
 
 
+#: Ends the name of a rule whose interval leaves out as much on either side as its decision does.
+#: Records of 0.1.0 lack it: their intervals were two-sided at 1 − alpha whatever decided.
+AGREEING = "/2"
+
+
+def has_agreeing_interval(plan: CriterionPlan) -> bool:
+    """Whether a plan's interval is the one that agrees with its decision."""
+    return (plan.decision_rule or "").endswith(AGREEING)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
     """What a criterion is planned in: its sampling, the claim, the options and the baseline."""

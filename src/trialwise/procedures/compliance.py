@@ -15,6 +15,7 @@ from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Design, Finding, Intent, ObservedRate
 from trialwise.procedures.base import (
+    AGREEING,
     Chance,
     Conclusion,
     Counts,
@@ -22,6 +23,8 @@ from trialwise.procedures.base import (
     Refused,
     RuleError,
     Situation,
+    has_agreeing_interval,
+    rate_below,
 )
 from trialwise.stats.binomial import binomial_tail, exact_tail
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cutoff
@@ -29,6 +32,7 @@ from trialwise.stats.normal import normal_sf, upper_z
 from trialwise.stats.rate_intervals import (
     clopper_pearson,
     clopper_pearson_low,
+    wilson_high,
     wilson_interval,
     wilson_low,
 )
@@ -61,23 +65,28 @@ class Compliance(Procedure):
     def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
         """Plan a cutoff, or refuse a number of trials that could not show the rate."""
         options, claim = situation.options, situation.claim
-        trials = situation.fixed_trials(criterion)
-        assert criterion.at_least is not None
+        trials, required = situation.fixed_trials(criterion), criterion.at_least
+        assert required is not None
         assert trials is not None
-        design = compliance_cutoff(
-            criterion.at_least, trials, alpha=criterion.alpha, rule=options.rule
-        )
+        shown = required if criterion.margin is None else rate_below(required, criterion.margin)
+        design = compliance_cutoff(shown, trials, alpha=criterion.wrong_pass, rule=options.rule)
         if design.cutoff is None and situation.verifies:
             return Refused(_explain_infeasibility(design, criterion.confidence))
         plan = situation.start_plan(
             criterion,
             procedure=self.name,
             rule=options.rule,
-            decision_rule=DECISION_RULES[options.rule],
-            alpha=criterion.alpha,
+            decision_rule=f"{DECISION_RULES[options.rule]}{AGREEING}",
+            alpha=criterion.wrong_pass,
             trials=trials,
             cutoff=design.cutoff,
+            most_failing=(
+                None
+                if criterion.undecided == "fail" or design.cutoff is None
+                else find_most_failing(required, trials, criterion.wrong_fail, options.rule)
+            ),
             design=design,
+            threshold=replace(situation.start_threshold(criterion), alternative_rate=shown),
             caveats=_smoke_caveats(criterion, design, situation),
         )
         if claim.estimator is None:
@@ -114,6 +123,9 @@ class Compliance(Procedure):
         if getattr(evidence, "interval", None) is not None:
             return completed
         weighed = evidence if isinstance(evidence, CutoffEvidence) else CutoffEvidence()
+        ground = find_ground(plan, conclusion.tally) if self.decides_fixed_rate else None
+        if ground and conclusion.decision is not Decision.PASS and not stop.is_premature:
+            weighed = replace(weighed, ground=ground)
         found = self.find_interval(plan, conclusion.tally, stop, run.rule)
         return replace(completed, evidence=replace(weighed, interval=found))
 
@@ -148,7 +160,7 @@ class Compliance(Procedure):
         """Compute the chance of a PASS at the required rate, and midway to a perfect one."""
         if not isinstance(plan.design, ComplianceCutoff) or plan.cutoff is None:
             return
-        required = plan.design.required_rate
+        required = plan.threshold.required_rate or plan.design.required_rate
         midway = float((as_written(required) + 1) / 2)
         for rate, meaning in ((required, "as required"), (midway, "midway to perfect")):
             passes = plan.design.power(rate)
@@ -162,7 +174,8 @@ class Compliance(Procedure):
 
     def derive_design(self, plan: CriterionPlan) -> Design | None:
         """Compute the cutoff of the required rate."""
-        required = plan.threshold.required_rate
+        threshold = plan.threshold
+        required = threshold.alternative_rate or threshold.required_rate
         if plan.design is None or plan.rule is None or plan.alpha is None or required is None:
             return None
         return compliance_cutoff(required, plan.trials, alpha=plan.alpha, rule=plan.rule)
@@ -227,7 +240,7 @@ def decide_compliance(
             caution=Caution.CONFIGURATION_ERROR,
             refusals=(design.refusal,),
             evidence=_weigh(tally, design, plan),
-            statement=_state(None, tally, design, intent, ObservedRate.NOT_APPLICABLE),
+            statement=_state(None, tally, design, intent, plan),
         ).to_finding(plan)
     return _conclude(plan, Counts(tally=tally, intent=intent)).to_finding(plan)
 
@@ -240,7 +253,8 @@ def _conclude(plan: CriterionPlan, counts: Counts) -> Conclusion:
     assert rule is not None
     if tally.trials == 0:
         return Conclusion.without_trials(tally)
-    design = compliance_cutoff(required, tally.trials, alpha=alpha, rule=rule)
+    shown = plan.threshold.alternative_rate or required
+    design = compliance_cutoff(shown, tally.trials, alpha=alpha, rule=rule)
     observed = ObservedRate.NOT_APPLICABLE
     if design.cutoff is None:
         decision = Decision.FAIL if intent is Intent.SMOKE else Decision.INCONCLUSIVE
@@ -248,6 +262,10 @@ def _conclude(plan: CriterionPlan, counts: Counts) -> Conclusion:
     else:
         observed = observed_status(tally, required)
         decision = Decision.PASS if tally.passed >= design.cutoff else Decision.FAIL
+        if decision is Decision.FAIL and plan.most_failing is not None:
+            # The plan asked for INCONCLUSIVE where neither side is shown.
+            most = find_most_failing(required, tally.trials, alpha, rule)
+            decision = Decision.FAIL if tally.passed <= most else Decision.INCONCLUSIVE
         caution = Caution.for_decision(decision, observed)
     return Conclusion(
         decision=decision,
@@ -255,7 +273,7 @@ def _conclude(plan: CriterionPlan, counts: Counts) -> Conclusion:
         caution=caution,
         observed_rate=observed,
         evidence=_weigh(tally, design, plan),
-        statement=_state(decision, tally, design, intent, observed),
+        statement=_state(decision, tally, design, intent, plan),
     )
 
 
@@ -281,13 +299,60 @@ def lower_bound(tally: Tally, alpha: float, rule: Rule) -> float:
     return clopper_pearson_low(tally.passed, tally.trials, alpha)
 
 
+#: The grounds of a required rate that was not passed.
+SHOWN_BELOW, NOT_SHOWN = "shown below", "not shown"
+
+
+def find_ground(plan: CriterionPlan, tally: Tally) -> str | None:
+    """Why a required rate was not passed: a rate below it was shown, or one above it was not.
+
+    Where trials were left out because the verdict was certain, the counts at the stop are those of
+    a design that waits for so many failures, and the same tail is its exact p-value.
+    """
+    required, rule = plan.threshold.required_rate, plan.rule
+    if required is None or rule is None or plan.alpha is None or not tally.trials:
+        return None
+    most = find_most_failing(required, tally.trials, plan.alpha, rule)
+    return SHOWN_BELOW if tally.passed <= most else NOT_SHOWN
+
+
+def find_most_failing(required: float, trials: int, alpha: float, rule: Rule) -> int:
+    """The most successes that show a rate below the required one; −1 where none would.
+
+    The same rule in the other direction: so many failures show more failures than are allowed.
+    """
+    allowed = float(1 - as_written(required))
+    failures = compliance_cutoff(allowed, trials, alpha=alpha, rule=rule).cutoff
+    return -1 if failures is None else trials - failures
+
+
+def decision_interval(plan: CriterionPlan, tally: Tally, rule: Rule) -> Interval | None:
+    """The interval with the decision's level on each side; Wilson's own under `wilson`."""
+    if not tally.trials or plan.alpha is None:
+        return None
+    k, n, alpha = tally.passed, tally.trials, plan.alpha
+    confidence = complement(float(2 * as_written(alpha)))
+    if rule == "wilson":
+        z = upper_z(alpha)
+        ends = wilson_low(k, n, z), wilson_high(k, n, z)
+        return Interval(*ends, confidence=confidence, method="Wilson, approximate")
+    return Interval(
+        clopper_pearson_low(k, n, alpha),
+        1 - clopper_pearson_low(n - k, n, alpha),
+        confidence=confidence,
+        method="Clopper-Pearson, exact",
+    )
+
+
 def rate_interval(
     plan: CriterionPlan, tally: Tally, stop: StopReason, rule: Rule
 ) -> Interval | None:
     """The two-sided interval of a fixed design; marked where the trials did not all run."""
     if not tally.trials or plan.alpha is None:
         return None
-    confidence = complement(plan.alpha)
+    if has_agreeing_interval(plan):
+        return decision_interval(plan, tally, rule)
+    confidence = complement(plan.alpha)  # as 0.1.0 did
     make = wilson_interval if rule == "wilson" else clopper_pearson
     found = make(tally.passed, tally.trials, confidence=confidence)
     return found if stop is StopReason.COMPLETE else found.after_early_stop()
@@ -314,7 +379,7 @@ def _state(
     tally: Tally,
     design: ComplianceCutoff,
     intent: Intent,
-    observed: ObservedRate,
+    plan: CriterionPlan,
 ) -> str:
     rate = f"{design.required_rate:g}"
     if design.cutoff is None:
@@ -326,10 +391,15 @@ def _state(
         )
     count = f"{tally.passed} of {tally.trials} successes, {design.cutoff} needed"
     if intent is Intent.SMOKE:
-        return state_smoke(decision, observed, rate, count)
+        return state_smoke(decision, observed_status(tally, design.required_rate), rate, count)
+    shown, passed = as_percent(design.required_rate), f"{tally.passed} of {tally.trials} passed"
     if decision is Decision.PASS:
-        return f"The evidence supports a rate above {rate} at the configured level ({count})."
-    return f"A rate above {rate} was not shown at the configured level ({count})."
+        return f"{passed}, which shows a rate above {shown}."
+    if find_ground(plan, tally) == SHOWN_BELOW:
+        return (
+            f"Only {passed}; at least {as_percent(plan.threshold.required_rate or 0)} is required."
+        )
+    return f"{passed}; {design.cutoff} were needed to show {shown}."
 
 
 def state_smoke(decision: Decision | None, observed: ObservedRate, rate: str, fact: str) -> str:

@@ -67,7 +67,7 @@ class Corpus(Compliance):
                 f"{planned} trials are more than the corpus's {size} inputs: a finite-corpus claim "
                 "takes each at most once. Run at most so many, or claim these fixed inputs instead"
             )
-        alpha = criterion.alpha
+        alpha = criterion.wrong_pass
         design = finite_corpus_cutoff(criterion.at_least, planned, size, alpha=alpha)
         if design.cutoff is None and situation.verifies:
             return Refused(

@@ -73,8 +73,8 @@ class Regression(Procedure):
                 "a baseline keeps counts of all inputs together, so each input cannot be compared "
                 "with it; use at_least or never_fails with each_input"
             )
-        rule, alpha = situation.options.rule, criterion.alpha
-        alternative = rate_below(found.passed / found.trials, criterion.margin)
+        rule, alpha = situation.options.rule, criterion.wrong_fail
+        alternative = rate_below(found.passed / found.trials, criterion.loss)
         trials = situation.fixed_trials(criterion)
         if trials is None:
             trials = _usual_size(criterion, found.passed, found.trials, alternative)
@@ -320,12 +320,12 @@ def _weakness(
     criterion: Criterion, design: RegressionCutoff, alternative: float
 ) -> tuple[str, ...]:
     power = design.power(alternative)
-    if power is None or power >= criterion.power:
+    if power is None or power >= criterion.wanted_power:
         return ()
     caveat = (
         f"{design.trials} trials against {design.baseline_trials} of the baseline see a drop to "
         f"{alternative:.3g} with probability {power:.2f} only, less than the "
-        f"{criterion.power:g} asked for: a PASS then says little"
+        f"{criterion.wanted_power:g} asked for: a PASS then says little"
     )
     return (caveat,)
 
@@ -337,7 +337,7 @@ def _usual_size(criterion: Criterion, passed: int, trials: int, alternative: flo
     from trialwise.stats.risk_sizing import resolved_required_trials
 
     sizing = resolved_required_trials(
-        passed, trials, alternative, alpha=criterion.alpha, power=criterion.power
+        passed, trials, alternative, alpha=criterion.wrong_fail, power=criterion.wanted_power
     )
     return trials if sizing.trials is None else sizing.trials
 

@@ -1,24 +1,30 @@
-"""Sequential: is the required rate met, or missed by the margin? Decided as soon as it may be.
+"""Sequential: is the rate at least the required one? Decided as soon as the evidence is enough.
 
-What `at_least` alone means stands here: a sequential decision between the required rate and the
-margin below it, at the fewest expected trials, within twice the exact fixed sample.
+What `at_least` means without a fixed number of trials stands here. Without a margin both errors are
+counted at the required rate itself (`SequentialDesign.strict`): PASS shows a rate above it, FAIL
+one below it, and a rate too close to it is INCONCLUSIVE. With a margin PASS shows a rate above the
+required one less the margin, and with enough trials every run is decided.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from trialwise.decimals import complement
+from trialwise.decimals import as_written, complement
 from trialwise.documents.numbers import as_percent
+from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import Note, NoteKind, SequentialEvidence
+from trialwise.model.options import Budget
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
 from trialwise.procedures.base import (
+    AGREEING,
     Chance,
     Conclusion,
     Counts,
@@ -26,71 +32,66 @@ from trialwise.procedures.base import (
     Refused,
     RuleError,
     Situation,
+    has_agreeing_interval,
     rate_below,
 )
 from trialwise.procedures.compliance import observed_status
+from trialwise.stats.normal import upper_z
 from trialwise.stats.result_types import Interval
+from trialwise.stats.sequential.bound import fixed_size
 from trialwise.stats.sequential.characteristic import OperatingCharacteristic
 from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.stats.sequential.hypotheses import MOST_TRIALS
+from trialwise.stats.sequential.shipped_designs import MOST_WITHOUT_CONSENT
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Section
 
 
+#: Of the fewest trials that can PASS, what a design is given that somebody agreed to pay for: a
+#: service with a third of the allowed failures then passes in most runs.
+GENEROUS = 2.7
+
+
 class Sequential(Procedure):
-    """A required rate or a rate lower by the margin, decided as soon as the evidence is enough."""
+    """A required rate, shown to be met or missed as soon as the evidence is enough."""
 
     name = "SEQUENTIAL"
-    question = "Is the required rate met, or missed by the margin?"
+    question = "Is the rate at least the required one?"
     error_family = "false-rejection"
     may_stop_early = True
     long_run = (
-        "at the required rate or above this rule would FAIL, and at the margin below it or "
-        "lower it would PASS, with at most the probabilities stated above"
+        "at the required rate or above this rule would FAIL, and at the rate that a PASS rules out "
+        "or lower it would PASS, with at most the probabilities stated above"
     )
 
     def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
-        """Plan boundaries between the two rates, or refuse a cap under which nothing can PASS."""
-        from trialwise.procedures.sizing.sizing_questions import (
-            SequentialQuestion,
-            resolved_max_trials,
-        )
+        """Plan boundaries, or refuse what costs more than anybody agreed to or cannot PASS."""
+        cap = criterion.max_trials or situation.options.max_trials
+        if criterion.margin is None:
+            design = _plan_strict(criterion, cap, situation)
+        else:
+            design = _plan_with_margin(criterion, cap, situation)
+        if isinstance(design, Refused):
+            return design
+        if max(design.accept) < 0:
+            if situation.verifies:
+                return Refused(_explain_no_pass(criterion, design))
+            # A quick check below the smallest size is decided by the observed rate, all trials in.
+            from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE
 
-        required = criterion.at_least
-        assert required is not None
-        alternative = rate_below(required, criterion.margin)
-        if alternative <= 0:
-            return Refused(
-                f"a margin of {criterion.margin:g} below the required rate of {required:g} leaves "
-                "no rate to tell it from; give a smaller margin, or a fixed number of trials"
-            )
-        question = SequentialQuestion(
-            required_rate=required,
-            alternative_rate=alternative,
-            confidence=criterion.confidence,
-            power=criterion.power,
-            max_trials=criterion.max_trials or situation.options.max_trials,
-        )
-        design = _stopping_rule(criterion, alternative, resolved_max_trials(question), situation)
-        can_pass = max(design.accept) >= 0
-        if not can_pass and situation.verifies:
-            return Refused(
-                f"with at most {design.cap} trials no result would PASS at a rate of {required:g} "
-                f"against {alternative:g} with power {criterion.power:g}; about "
-                f"{question.fixed_trials} trials are needed. Allow up to "
-                f"{2 * question.fixed_trials} (max_trials), widen the margin, or use smoke intent "
-                "if this is a sentinel check"
-            )
+            fixed = replace(criterion, trials=design.cap, max_trials=None, margin=None)
+            return COMPLIANCE.plan(fixed, situation)
         return situation.start_plan(
             criterion,
             procedure=self.name,
-            decision_rule=f"sequential/{design.method}",
-            alpha=criterion.alpha,
-            beta=criterion.beta,
+            decision_rule=f"sequential/{design.method}{AGREEING}",
+            alpha=design.alpha,
+            beta=design.beta,
             trials=design.cap,
             design=design,
             stops_early=True,
-            threshold=replace(situation.start_threshold(criterion), alternative_rate=alternative),
+            threshold=replace(situation.start_threshold(criterion), alternative_rate=design.p1),
             estimator=situation.claim.estimator,
             curtailed=True,
         )
@@ -122,11 +123,11 @@ class Sequential(Procedure):
         )
 
     def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
-        """Compute the chances of each decision at both rates, with the trials they take."""
+        """Compute the chances of each decision at a few true rates, with the trials they take."""
         if not plan.stops_early:
             return
         design = cast("SequentialDesign", plan.design)
-        for rate, meaning in ((design.p0, "as required"), (design.p1, "the margin below")):
+        for rate, meaning in list_telling_rates(design):
             found = design.operating_characteristic(rate)
             yield Chance(
                 rate=rate,
@@ -163,20 +164,23 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> Conclusion:
     good = design.operating_characteristic(design.p0)
     bad = design.operating_characteristic(design.p1)
     observed = observed_status(tally, design.p0) if tally.trials else ObservedRate.NOT_APPLICABLE
+    # A strict design leaves rates near the required one open on purpose, and its advice says so.
+    may_stay_open = design.p0 == design.p1 or design.always_decides
     qualifications = [
         *_below(decision, tally, design, observed),
-        *(() if design.always_decides else (_open_ends(design, good, bad),)),
+        *(() if may_stay_open else (_open_ends(design, good, bad),)),
     ]
     return Conclusion(
         decision=decision,
         tally=tally,
         evidence=SequentialEvidence(
-            interval=_interval(tally, design, is_stop=verdict is not None),
+            interval=_interval(tally, plan, is_stop=verdict is not None),
             estimate=None if verdict is None else design.estimate(tally.trials, tally.failed),
             power=1 - bad.passes,
         ),
         null=f"p ≥ {design.p0:g}, where a FAIL is rare",
         alternative=f"p ≤ {design.p1:g}, where a PASS is rare",
+        advice=_advise(decision, tally, design) if verdict is not None else "",
         observed_rate=observed,
         caution=_caution(decision, tally, observed),
         statement=_statement(verdict, tally, design, intent),
@@ -185,22 +189,101 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> Conclusion:
     )
 
 
-def _stopping_rule(
-    criterion: Criterion, alternative: float, cap: int, situation: Situation
+def _plan_strict(
+    criterion: Criterion, cap: int | None, situation: Situation
+) -> SequentialDesign | Refused:
+    """The design with both errors at the required rate, unless nobody agreed to its price."""
+    required, beta = criterion.at_least, criterion.wrong_pass
+    assert required is not None
+    least = count_passes_needed(required, beta)
+    if cap is None and least > MOST_WITHOUT_CONSENT:
+        if situation.options.budget == Budget():
+            return Refused(_explain_price(criterion, least))
+        cap = _round_up(GENEROUS * least)
+    return SequentialDesign.strict(
+        required, alpha=criterion.wrong_fail, beta=beta, cap=cap, cache=situation.cache
+    )
+
+
+def _plan_with_margin(
+    criterion: Criterion, cap: int | None, situation: Situation
 ) -> SequentialDesign:
-    """The boundaries, by the criterion's own method."""
-    assert criterion.at_least is not None
+    """The design between the required rate and the margin below it, by the criterion's method."""
+    required, margin = criterion.at_least, criterion.margin
+    assert required is not None
+    assert margin is not None
     # Each method is made by the class method of its name.
     make = partial(
         getattr(SequentialDesign, criterion.method),
-        criterion.at_least,
-        alternative,
-        alpha=criterion.alpha,
-        beta=criterion.beta,
+        required,
+        rate_below(required, margin),
+        alpha=criterion.wrong_fail,
+        beta=criterion.wrong_pass,
         cap=cap,
     )
-    found = make(cache=situation.cache) if criterion.method == "optimal" else make()
+    try:
+        found = make(cache=situation.cache) if criterion.method == "optimal" else make()
+    except InvalidArgument as error:
+        if error.argument not in ("p1", "cap"):
+            raise
+        allowed = (
+            f"be wider: {as_percent(margin)} below {as_percent(required)} takes too many trials"
+        )
+        raise InvalidArgument("margin", margin, allowed) from None
     return cast("SequentialDesign", found)
+
+
+def count_passes_needed(required: float, beta: float) -> int:
+    """The fewest trials, all passed, that show a rate above the required one."""
+    return math.ceil(math.log(beta) / math.log(required) - 1e-9)
+
+
+def _explain_price(criterion: Criterion, least: int) -> str:
+    """The choices of a promise that is too expensive to be tested unasked, in numbers."""
+    required, beta = criterion.at_least, criterion.wrong_pass
+    assert required is not None
+    margin = float((1 - as_written(required)) * 10)
+    decided = fixed_size(
+        required, rate_below(required, margin), alpha=criterion.wrong_fail, beta=beta
+    ).trials
+    return (
+        f"{as_percent(required)} needs about {_round_up(least):,} to {_round_up(1.4 * least):,} "
+        f"passing trials in a row; allow them with `max_trials: {_round_up(GENEROUS * least)}` or "
+        f"a budget, or accept a margin: `margin: {as_percent(margin).replace(' ', '')}` decides "
+        f"in about {decided:,}"
+    )
+
+
+def _explain_no_pass(criterion: Criterion, design: SequentialDesign) -> str:
+    required = criterion.at_least
+    assert required is not None
+    least = count_passes_needed(design.p1, design.beta)
+    return (
+        f"{design.cap} trials cannot show a rate above {as_percent(design.p1)}: at least {least:,} "
+        f"passing trials are needed. Allow more (`max_trials`), "
+        f"{'widen' if criterion.margin else 'accept'} a margin (`margin`), or add `intent: smoke` "
+        "for a quick check"
+    )
+
+
+def _round_up(count: float) -> int:
+    """A count with two leading digits, not below the given one."""
+    step = int(10 ** max(0, math.floor(math.log10(count)) - 1))
+    return math.ceil(count / step) * step
+
+
+def list_telling_rates(design: SequentialDesign) -> Iterator[tuple[float, str]]:
+    """The true rates at which a reader learns what a design does, each with what it stands for."""
+    required = as_written(design.p0)
+    allowed = 1 - required
+    yield 1.0, "no failures"
+    yield float(required + allowed / 2), "half the allowed failures"
+    yield design.p0, "as required"
+    if design.p1 != design.p0:
+        yield design.p1, "the margin below"
+    elif allowed * 2 < 1:
+        yield float(required - allowed / 2), "half as many failures again"
+        yield float(required - allowed), "twice the allowed failures"
 
 
 def _describe(design: SequentialDesign) -> str:
@@ -215,6 +298,9 @@ def _describe(design: SequentialDesign) -> str:
     end = f"after {cap} trials PASS with at least {cap - accept}, FAIL with at most {cap - reject}"
     if not design.always_decides:
         end += ", between: INCONCLUSIVE"
+    if design.futile:
+        start = next(n for n, (low, high) in enumerate(design.futile) if low <= high)
+        end += f" (from trial {start} on also where a decision has become improbable)"
     return "; ".join([*parts, end])
 
 
@@ -232,12 +318,15 @@ def _below(
     return (text,)
 
 
-def _interval(tally: Tally, design: SequentialDesign, *, is_stop: bool) -> Interval | None:
+def _interval(tally: Tally, plan: CriterionPlan, *, is_stop: bool) -> Interval | None:
     """Exact where the design stopped; elsewhere one that no reason for stopping can hurt."""
     if tally.trials == 0:
         return None
+    design = cast("SequentialDesign", plan.design)
+    if is_stop and has_agreeing_interval(plan):
+        return design.decision_interval(tally.trials, tally.failed)
     confidence = complement(design.alpha)
-    if is_stop:
+    if is_stop:  # as 0.1.0 planned it
         return design.interval(tally.trials, tally.failed, confidence=confidence)
     from trialwise.stats.confidence_sequences import anytime_interval
 
@@ -255,32 +344,44 @@ def _statement(
     verdict: Decision | None, tally: Tally, design: SequentialDesign, intent: Intent
 ) -> str:
     n = tally.trials
-    good, bad = f"{design.p0:g}", f"{design.p1:g}"
+    good, bad = as_percent(design.p0), as_percent(design.p1)
     if n == 0:
         return "No trial was available to decide on."
-    count = f"{tally.passed} of {n} successes"
+    count = f"{tally.passed} of {n} passed"
+    open_end = f"{count}: too close to {good} to tell"
     if verdict is None:
         return (
-            f"The run ended after {n} of at most {design.cap} trials, before the design could "
-            f"decide between {good} and {bad} ({count})."
+            f"The run ended after {n} of at most {design.cap} trials, before they could decide "
+            f"({count}; at least {good} is required)."
         )
-    match verdict:
-        case Decision.PASS:
-            consistent, shown = "consistent", f"supports a rate of {good} against {bad} or less"
-            fact = f"{count}, {n - design.accept[n]} needed after {n}"
-        case Decision.FAIL:
-            consistent, shown = "inconsistent", f"speaks against a rate of {good} or more"
-            fact = f"{count}, {n - design.reject[n]} or fewer FAIL after {n}"
-        case Decision.INCONCLUSIVE:
-            passing = f"{n - design.accept[n]}" if design.accept[n] >= 0 else "no number"
-            failing = f"{n - design.reject[n]}" if design.reject[n] <= n else "no number"
-            return (
-                f"{n} trials did not decide between {good} and {bad} ({count}; {passing} would "
-                f"PASS, {failing} would FAIL)."
-            )
-    if intent is Intent.SMOKE:
-        return f"The observed rate is {consistent} with the target of {good} ({fact})."
-    return f"The evidence {shown} ({fact})."
+    if verdict is Decision.PASS and intent is Intent.SMOKE:
+        return f"The observed rate is consistent with the target of {good} ({count})."
+    if verdict is not Decision.INCONCLUSIVE:
+        shown = f"{count}, which shows a rate above {bad}."
+        return shown if verdict is Decision.PASS else f"Only {count}; at least {good} is required."
+    if n == design.cap:
+        return f"{open_end} within {n} trials."
+    why = "because a decision had become improbable"
+    return f"{open_end}. Stopped at trial {n} of at most {design.cap}, {why}."
+
+
+def _advise(decision: Decision, tally: Tally, design: SequentialDesign) -> str:
+    """How many trials would probably decide, and which margin would have."""
+    if decision is not Decision.INCONCLUSIVE:
+        return ""
+    rate = design.estimate(tally.trials, tally.failed)
+    level, likely = upper_z(min(design.alpha, design.beta)), upper_z(0.2)
+    spread = level * math.sqrt(design.p0 * (1 - design.p0)) + likely * math.sqrt(rate * (1 - rate))
+    gap = abs(rate - design.p0)
+    trials = math.inf if gap == 0 else 1.1 * (spread / gap) ** 2
+    if trials > MOST_TRIALS:
+        needed = f"More than {MOST_TRIALS:,} trials would be needed at this rate"
+    else:
+        count = _round_up(max(trials, tally.trials + 1))
+        needed = f"About {count:,} trials would decide it in 80 % of runs at a rate like this"
+    low, _ = design.decision_interval(tally.trials, tally.failed)
+    points = math.ceil(200 * (design.p0 - low)) / 200
+    return f"{needed}; with a margin of {as_percent(points)} it would have been a PASS."
 
 
 def _error_rates(

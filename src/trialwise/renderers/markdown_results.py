@@ -102,14 +102,17 @@ def _write_code(text: str) -> str:
 
 def _write_contract(run: RunResults) -> str:
     heading = f"### {_SIGNS[run.status]} {_write_inline(run.contract)}: {run.status}"
-    top = ["| criterion | verdict | rate | interval | trials | why |", "|:--|:--|--:|:--|--:|:--|"]
+    top = [
+        "| criterion | verdict | rate | interval | held against | trials | why |",
+        "|:--|:--|--:|:--|:--|--:|:--|",
+    ]
     # An input that passes needs no line of its own.
     lines = [
         line
         for line in run.results
         if line.kind is not LineKind.INPUT or line.status is not Status.PASS
     ]
-    rows = _limit_lines(map(_write_row, lines), "| … and {} more | | | | | |")
+    rows = _limit_lines(map(_write_row, lines), "| … and {} more | | | | | | |")
     return "\n".join([heading, "", *top, *rows, "", *_list_claims(run)]).rstrip()
 
 
@@ -132,6 +135,7 @@ def _write_row(line: ResultLine) -> str:
         # Figures are numbers that a page has written; nothing in them can be active.
         figures.rate,
         figures.interval,
+        figures.required,
         "" if figures.trials is None else f"{figures.trials:,}",
         _write_inline(line.reason or line.statement, _SENTENCE),
     )

@@ -135,7 +135,7 @@ class _Page:
         space = " " * (marks - count_cells(line.badge))
         if line.figures:
             columns = [
-                pad(figure, width, right=place in (0, 2))
+                pad(figure, width, right=place in (0, 3))
                 for place, (figure, width) in enumerate(zip(line.figures, widths, strict=False))
                 if width
             ]

@@ -24,21 +24,19 @@ def conclude_certain(plan: CriterionPlan, counts: Counts) -> Conclusion:
     tally, decision = counts.tally, counts.decision
     assert plan.cutoff is not None
     assert decision is not None
-    missing = plan.trials - tally.trials
-    left = "the trial left" if missing == 1 else f"the {missing} trials left"
-    needed = f"{plan.cutoff} of {plan.trials} needed"
-    failures = "1 failure is in" if tally.failed == 1 else f"{tally.failed} failures are in"
+    failures = "1 failure" if tally.failed == 1 else f"{tally.failed} failures"
+    needed = f"{plan.cutoff} of {plan.trials}"
     if decision is Decision.PASS:
-        why = f"{tally.passed} successes are in, {needed}: {left} cannot undo that"
+        why = f"{tally.passed} passed, and {needed} are enough"
     else:
-        why = f"{failures}, {needed}: {left} cannot make up for them"
+        why = f"with {failures}, {needed} can no longer be reached"
     observed = _place_rate(plan, tally)
     return Conclusion(
         decision=decision,
         tally=tally,
         observed_rate=observed,
         caution=Caution.for_decision(decision, observed),
-        statement=f"Certain after {tally.trials} of {plan.trials} trials: {why}.",
+        statement=f"Stopped at trial {tally.trials}: {why}.",
     )
 
 

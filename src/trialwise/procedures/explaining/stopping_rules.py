@@ -30,10 +30,13 @@ def explain_sequential(finding: Finding) -> tuple[Section, ...]:
             explain_hypotheses(finding),
             *((make_section("THRESHOLD REFERENCE", reference),) if reference else ()),
         )
-    reference.append(("Margin", f"{design.p0 - design.p1:.6g} below it: p = {design.p1:g}"))
+    strict = design.p0 == design.p1
+    below = f"p ≤ {design.p1:g}, the {'required rate' if strict else 'margin below it'}"
+    margin = "none" if strict else f"{design.p0 - design.p1:.6g} below it: p = {design.p1:g}"
+    reference.append(("Margin", margin))
     hypotheses = explain_hypotheses(
         finding,
-        usual=(f"p ≥ {design.p0:g}, the required rate", f"p ≤ {design.p1:g}, the margin below it"),
+        usual=(f"p ≥ {design.p0:g}, the required rate", below),
         passes="the failures fall to the PASS boundary, given below, first",
         test=f"sequential, {design.method}; both errors exact by path counting",
     )
@@ -51,7 +54,9 @@ def _infer(finding: Finding, design: SequentialDesign) -> Rows:
     rows += [("Boundaries" if place == 0 else "", text) for place, text in enumerate(rule)]
     rows += _list_errors(design)
     if not isinstance(design.certificate, Undefined):
-        found = f"{design.certificate:.4f} × the least expected trials of any such test"
+        strict = design.p0 == design.p1
+        least = "objective" if strict else "expected trials"
+        found = f"{design.certificate:.4f} × the least {least} of any such test"
         rows.append(("Certificate", found))
     # Each input has stopped somewhere else; the table of inputs says where.
     return rows if finding.by_input else rows + _list_stop(finding, design) + _list_after(finding)
@@ -59,7 +64,8 @@ def _infer(finding: Finding, design: SequentialDesign) -> Rows:
 
 def _list_errors(design: SequentialDesign) -> Rows:
     rows: Rows = []
-    for symbol, rate in (("p₀", design.p0), ("p₁", design.p1)):
+    rates = {"p₁": design.p1, "p₀": design.p0} if design.p0 != design.p1 else {"p₀": design.p0}
+    for symbol, rate in sorted(rates.items()):
         found = design.operating_characteristic(rate)
         chances = f"P(PASS) = {as_computed(found.passes)}, P(FAIL) = {as_computed(found.fails)}"
         rows += [
