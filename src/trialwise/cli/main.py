@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from importlib import import_module
 
@@ -95,10 +96,20 @@ def main(arguments: list[str] | None = None) -> None:
     # A short command mostly loads what then stays, and would look through it for garbage time and
     # again: at every 700 objects, the usual threshold.
     gc.set_threshold(50_000)
-    sys.exit(_run(arguments))
+    if arguments is not None:
+        sys.exit(_run(arguments))
+    from trialwise.cli.supervision import calls_service, end_process, fork_supervised
+
+    if not calls_service(sys.argv[1:]):
+        sys.exit(_run(None))
+    report = fork_supervised()
+    end_process(_run(None), report)
 
 
 def _run(arguments: list[str] | None) -> int:
+    # Only click itself may leave with success, when it completes a word for a shell. An exit from
+    # anywhere else is the service's, and says nothing about a verdict.
+    completing = "_TRIALWISE_COMPLETE" in os.environ
     try:
         code = cli.main(args=arguments, prog_name="trialwise", standalone_mode=False)
     except click.ClickException as error:
@@ -110,11 +121,11 @@ def _run(arguments: list[str] | None) -> int:
     except TrialwiseError as error:
         click.echo(f"trialwise: {error}", err=True)
         return ExitCode.REFUSED
-    except SystemExit as left:
-        # click leaves this way: with 0 after completing a word for a shell, and with 1 when the
-        # reader has gone (`trialwise … | head`), which for us means FAIL, and nobody has failed.
-        return ExitCode.PASS if left.code in (0, None) else ExitCode.ERROR
-    except Exception:
+    except BaseException as error:
+        # click also leaves with 1 when the reader has gone (`trialwise … | head`), which for us
+        # means FAIL, and nobody has failed.
+        if isinstance(error, SystemExit):
+            return ExitCode.PASS if completing and error.code in (0, None) else ExitCode.ERROR
         import traceback
 
         traceback.print_exc()

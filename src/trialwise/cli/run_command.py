@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -78,13 +78,26 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
     prepared = _with_recording(prepare_runs(wanted, space), given)
     if not given["quiet"]:
         _announce(suite, prepared)
-    records, interrupted = _run(prepared, space)
-    code = _exit_code(records, interrupted, strict=given["fail_on_inconclusive"])
-    troubles = _report(suite, records, given, code)
+    ended = _run(prepared, space)
+    code = _exit_code(ended, strict=given["fail_on_inconclusive"])
+    troubles = _report(suite, ended, given, code)
+    if code == ExitCode.PASS:
+        troubles += _find_lost_records(suite, ended.records)
     for trouble in troubles:
         click.echo(f"trialwise: {trouble}", err=True)
     # Whoever waits for the report must not take its absence for a success.
     return ExitCode.ERROR if troubles and code == ExitCode.PASS else code
+
+
+def _find_lost_records(suite: Suite, records: Sequence[RunRecord]) -> list[str]:
+    """What is wrong with the records of passed runs: a service may have removed them."""
+    from trialwise.stores.runs import RunStore
+
+    store = RunStore(suite.runs_folder)
+    lost = [one.run_id for one in records if not store.holds_pass(one.run_id)]
+    return [
+        f"the record of {name} is no longer on disk, so its PASS does not count" for name in lost
+    ]
 
 
 def _announce(suite: Suite, prepared: Sequence[PreparedRun]) -> None:
@@ -97,11 +110,21 @@ def _announce(suite: Suite, prepared: Sequence[PreparedRun]) -> None:
             click.echo(text, err=True)
 
 
-def _run(prepared: Sequence[PreparedRun], space: Workspace) -> tuple[list[RunRecord], bool]:
+class _Ended(NamedTuple):
+    """What the runs of a suite came to."""
+
+    records: list[RunRecord]
+    interrupted: bool = False
+    not_kept: str = ""
+    """Why the last record is not on disk."""
+
+
+def _run(prepared: Sequence[PreparedRun], space: Workspace) -> _Ended:
     """Run one contract after another; Ctrl-C ends the suite and keeps what there is."""
     from trialwise.errors import RunInterrupted
     from trialwise.runtime.result import Result
     from trialwise.runtime.running import run_prepared
+    from trialwise.stores.runs import RecordNotKept
 
     # What is loaded by now stays as long as the process, and need not be looked through for
     # garbage when it ends: that would be a twentieth of a short run.
@@ -116,8 +139,12 @@ def _run(prepared: Sequence[PreparedRun], space: Workspace) -> tuple[list[RunRec
             click.echo(f"\n{stopped}", err=True)
             if isinstance(stopped.result, Result):
                 records.append(stopped.result.record)
-            return records, True
-    return records, False
+            return _Ended(records, interrupted=True)
+        except RecordNotKept as error:
+            # The next run would not be kept either.
+            kept = [] if error.record is None else [error.record]
+            return _Ended([*records, *kept], not_kept=str(error))
+    return _Ended(records)
 
 
 def _with_recording(prepared: list[PreparedRun], given: dict[str, Any]) -> list[PreparedRun]:
@@ -130,11 +157,14 @@ def _with_recording(prepared: list[PreparedRun], given: dict[str, Any]) -> list[
     return record_replies(prepared, given["record"])
 
 
-def _exit_code(records: Sequence[RunRecord], interrupted: bool, *, strict: bool) -> int:
+def _exit_code(ended: _Ended, *, strict: bool) -> int:
     from trialwise.model.evidence import StopReason
     from trialwise.pages.suite_totals import pick_exit_code
 
-    if interrupted or not records:
+    records = ended.records
+    if ended.not_kept:
+        return ExitCode.ERROR
+    if ended.interrupted or not records:
         return ExitCode.INTERRUPTED
     code = pick_exit_code([record.verdict for record in records])
     broken = any(record.verdict.stop is StopReason.SERVICE for record in records)
@@ -143,8 +173,9 @@ def _exit_code(records: Sequence[RunRecord], interrupted: bool, *, strict: bool)
     return ExitCode.FAIL if strict and code == ExitCode.INCONCLUSIVE else code
 
 
-def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code: int) -> list[str]:
+def _report(suite: Suite, ended: _Ended, given: dict[str, Any], code: int) -> list[str]:
     """Write the reports and say the verdict; what could not be written, in words."""
+    records = ended.records
     if not records:
         return []
     from trialwise.cli.printing import near, output_of, say
@@ -164,7 +195,7 @@ def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code:
     wanted += [(path, "") for path in given["outputs"]]
     wanted += [(given[kind], kind) for kind in ("html", "junit") if given[kind] is not None]
     written: list[str] = []
-    troubles: list[str] = []
+    troubles = [f"NOT KEPT: {ended.not_kept}"] if ended.not_kept else []
     for path, kind in wanted:
         try:
             written.append(near(write_report(path, records, format_=kind, **known)))
@@ -188,5 +219,7 @@ def _report(suite: Suite, records: list[RunRecord], given: dict[str, Any], code:
     if given["transparent"]:
         click.echo(render_report(records, "transparent"))
     verdicts = [record.verdict for record in records]
+    if ended.not_kept:
+        say(f"NOT KEPT: the record of {records[-1].run_id} could not be written")
     say(render_summary(verdicts, output_of(), written or [*locations.values()]))
     return troubles

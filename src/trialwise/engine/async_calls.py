@@ -1,9 +1,11 @@
-"""Several calls at once, and telling a cancelled call from one that cancelled itself."""
+"""Several calls at once, and whose a cancellation or an exit is."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -64,3 +66,42 @@ def is_unasked(error: BaseException) -> bool:
     except RuntimeError:  # not asyncio: anyio's scopes are all there is
         return True
     return task is not None and task.cancelling() == 0
+
+
+#: The exits of the call under way, which tasks that a service starts inherit; None between calls.
+_EXITS: ContextVar[list[SystemExit] | None] = ContextVar("trialwise_exits", default=None)
+#: Stands in a list whose call is over.
+_OVER = SystemExit()
+
+
+@contextmanager
+def collect_exits() -> Iterator[list[SystemExit]]:
+    """The exits of all tasks and callbacks that are started in the block, as they happen."""
+    exits: list[SystemExit] = []
+    token = _EXITS.set(exits)
+    try:
+        yield exits
+    finally:
+        _EXITS.reset(token)
+        exits.append(_OVER)
+
+
+def charge_exit(left: SystemExit) -> bool:
+    """Charge an exit that ended the event loop to the call whose task or callback it was.
+
+    Returns:
+        Whether that call is still under way.
+    """
+    import asyncio
+
+    trace = left.__traceback__
+    while trace is not None:
+        handle = trace.tb_frame.f_locals.get("self")
+        if isinstance(handle, asyncio.Handle):
+            exits = handle._context.get(_EXITS)  # type: ignore[attr-defined]
+            if exits is None or _OVER in exits:
+                return False
+            exits.append(left)
+            return True
+        trace = trace.tb_next
+    return False

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from anyio import move_on_after
 
-from trialwise.engine.async_calls import is_unasked
+from trialwise.engine.async_calls import collect_exits, is_unasked
 from trialwise.engine.excerpts import Excerpts, error_text
 from trialwise.engine.ports import Service, ServiceError, Timer, TrialContext
 from trialwise.model.reply import Reply
@@ -135,9 +135,9 @@ async def call_in_time(service: Service, context: TrialContext, timeout_s: float
         ServiceError: There was no reply in time.
     """
     if timeout_s is None:
-        return await service.call(context)
+        return await _call(service, context)
     with move_on_after(timeout_s) as scope:
-        reply = await service.call(context)
+        reply = await _call(service, context)
         # A service may not let itself be cancelled, and then be late; one whose reply is in
         # time by its own measure is not late because the event loop was busy.
         if not scope.cancel_called or _require_reply(reply).latency_s <= timeout_s:
@@ -145,6 +145,15 @@ async def call_in_time(service: Service, context: TrialContext, timeout_s: float
         # Of no use any more, and paid for.
         context.keep(lambda: reply)
     raise ServiceError(f"no reply within {timeout_s:g} s", ErrorClass.TIMEOUT)
+
+
+async def _call(service: Service, context: TrialContext) -> Reply:
+    with collect_exits() as exits:
+        reply = await service.call(context)
+        if exits:
+            # In a task or a callback that nobody waited for; the process would have ended there.
+            raise exits[0]
+        return reply
 
 
 def _require_reply(reply: object) -> Reply:

@@ -93,7 +93,7 @@ def error_text(error: BaseException) -> str:
 
     try:
         said = str(error)
-    except Exception:  # its own __str__ may raise anything
+    except (Exception, SystemExit):  # its own __str__ may raise anything
         said = ""
     # A failure that is played back names the kind it had.
     kind = getattr(error, "original_type", "").rpartition(".")[2]

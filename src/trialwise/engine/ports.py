@@ -124,7 +124,10 @@ class Timer(Clock, Protocol):
 
 
 class Interrupt(Protocol):
-    """A wish that the run ends early; `anyio.Event` fulfils it."""
+    """A wish that the run ends early; `anyio.Event` fulfils it.
+
+    One that has a `cause` tells what the service did to end the run; otherwise a person asked.
+    """
 
     def is_set(self) -> bool:
         """Whether somebody asked; true at once, even while the event loop is kept busy."""

@@ -36,6 +36,9 @@ def decide_and_keep(
         outcome: What came of it.
         stored: Where its trials are kept, open; None keeps no record.
         started_at: When the run began, where it is not stored.
+
+    Raises:
+        RecordNotKept: It was decided, and its record cannot be written.
     """
     run_id = "" if stored is None else stored.run_id
     verdict = decide_run(
@@ -54,6 +57,12 @@ def decide_and_keep(
             plan_hash=plan_hash(plan) if stored is None else stored.plan_hash,
         ),
     )
+    record = RunRecord(run_id=run_id, plan=plan, trials=outcome.trials, verdict=verdict)
     if stored is not None:
-        stored.write_record(verdict)
-    return RunRecord(run_id=run_id, plan=plan, trials=outcome.trials, verdict=verdict)
+        from trialwise.stores.runs import RecordNotKept, StoreUnusable
+
+        try:
+            stored.write_record(verdict)
+        except StoreUnusable as error:
+            raise RecordNotKept(error.path, error.doing, error.reason, record) from error
+    return record

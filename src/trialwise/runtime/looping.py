@@ -1,23 +1,32 @@
-"""Async work from plain code: with an event loop of its own, and Ctrl-C made gentle.
+"""Async work from plain code: an event loop of its own, signals made gentle, exits contained.
 
 The first Ctrl-C asks the work to end cleanly; the second raises at once, for a function that does
-not come back. Inside a running event loop, as in a notebook, the work gets a thread, and Ctrl-C,
-which reaches the main thread alone, is passed on to it.
+not come back. SIGTERM and SIGHUP ask like the first one, where nobody else handles them. asyncio
+ends its loop when a task exits, and all trials with it; here the exit is the trial's, or it ends
+the run with a reason. Inside a running event loop, as in a notebook, the work gets a thread, and
+Ctrl-C, which reaches the main thread alone, is passed on to it.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    import asyncio
+
     from trialwise.engine.ports import Interrupt
 
 
 T = TypeVar("T")
+
+#: Two SIGINT that are closer than this are one Ctrl-C: a terminal sends it to every process of a
+#: command, and a process may pass its own on to another.
+INTERRUPT_TWIN_S = 0.1
 
 
 class _Interrupt:
@@ -35,9 +44,16 @@ class _Interrupt:
         self._loop = asyncio.get_running_loop()
         self._event = anyio.Event()
         self._is_set = False
+        self.cause = ""
 
-    def set(self) -> None:
-        """Ask for the end."""
+    def set(self, cause: str = "") -> None:
+        """Ask for the end.
+
+        Args:
+            cause: What the service did; empty where a person asks.
+        """
+        if not self._is_set:
+            self.cause = cause
         self._is_set = True
         self._loop.call_soon_threadsafe(self._event.set)
 
@@ -64,38 +80,85 @@ def run_to_end(work: Callable[[Interrupt], Awaitable[T]]) -> T:
     import anyio
 
     results: list[T] = []
+    interrupts: list[_Interrupt] = []
 
     async def whole(tell: Callable[[Callable[[], None]], None]) -> None:
         interrupted = _Interrupt()
+        interrupts.append(interrupted)
         tell(interrupted.set)
         with _gentle_interrupts(interrupted.set):
             # Not the task's result: asyncio prints its task when it puts the signal handlers
             # back, and with it every trial of the run.
             results.append(await work(interrupted))
 
+    def make_loop() -> asyncio.AbstractEventLoop:
+        return _contain_exits(lambda cause: [one.set(cause) for one in interrupts])
+
+    options = {"loop_factory": make_loop}
     if _inside_event_loop():
-        _in_thread(lambda tell: anyio.run(whole, tell))
+        _in_thread(lambda tell: anyio.run(whole, tell, backend_options=options))
     else:
-        anyio.run(whole, lambda _: None)
+        anyio.run(whole, lambda _: None, backend_options=options)
     return results[0]
+
+
+def _contain_exits(end_run: Callable[[str], object]) -> asyncio.AbstractEventLoop:
+    """An event loop that goes on when a task or a callback of the service exits.
+
+    Args:
+        end_run: Told of an exit that belongs to no trial under way.
+    """
+    import asyncio
+
+    from trialwise.engine.async_calls import charge_exit
+
+    loop = asyncio.new_event_loop()
+    run_until_complete = loop.run_until_complete
+
+    def run_past_exits(future: Any) -> Any:
+        task = asyncio.ensure_future(future, loop=loop)
+        while True:
+            try:
+                return run_until_complete(task)
+            except SystemExit as left:
+                # What was waited for may itself have ended so: that is the caller's to know.
+                if task.done() and not task.cancelled() and task.exception() is left:
+                    raise
+                if not charge_exit(left):
+                    end_run(f"a background task of the service exited (SystemExit: {left.code})")
+
+    loop.run_until_complete = run_past_exits  # type: ignore[method-assign]
+    return loop
 
 
 @contextmanager
 def _gentle_interrupts(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Let the first SIGINT ask for the end; only the main thread may handle signals."""
+    """Let the first signal ask for the end; only the main thread may handle signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    last_s: float | None = None
 
-    def handle(_number: int, _frame: Any) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        interrupt()
+    def handle(number: int, _frame: Any) -> None:
+        nonlocal last_s
+        now, before_s = time.monotonic(), last_s
+        last_s = now
+        if before_s is None:
+            interrupt()
+        elif number == signal.SIGINT and now - before_s > INTERRUPT_TWIN_S:
+            raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGINT, handle)
+    before = {signal.SIGINT: signal.signal(signal.SIGINT, handle)}
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        # One that is ignored (nohup) or handled by somebody else is theirs.
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            before[number] = signal.signal(number, handle)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
 
 
 def _inside_event_loop() -> bool:

@@ -25,7 +25,7 @@ from trialwise.model.plan import Plan
 from trialwise.model.plan_hashes import plan_differences, plan_hash
 from trialwise.model.run import RunRecord, RunSummary
 from trialwise.model.trial import Trial
-from trialwise.model.verdict import Verdict
+from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.registry import load_procedures
 from trialwise.stores._files import (
     StoreUnusable,
@@ -40,7 +40,7 @@ from trialwise.stores.journal import Journal, count_journal, read_journal
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["PlanChanged", "RunStore", "StoreUnusable", "StoredRun"]
+__all__ = ["PlanChanged", "RecordNotKept", "RunStore", "StoreUnusable", "StoredRun"]
 
 PLAN_FORMAT = "trialwise.plan-record/2"
 RECORD_FORMAT = "trialwise.run/2"
@@ -76,6 +76,23 @@ class PlanChanged(RunNotFound):
             f"{run_id} cannot be resumed with this plan: its trials belong to another. What "
             f"differs: {self.changed}. Undo that, or start a new run."
         )
+
+
+class RecordNotKept(StoreUnusable):
+    """A run was decided and its record cannot be written; its trials are in the journal.
+
+    Args:
+        path: The record's.
+        doing: What was attempted.
+        reason: Why not.
+        record: What the run came to.
+    """
+
+    def __init__(
+        self, path: Path, doing: str, reason: OSError | str, record: RunRecord | None = None
+    ) -> None:
+        super().__init__(path, doing, reason)
+        self.record = record
 
 
 class StoredRun:
@@ -273,6 +290,14 @@ class RunStore:
     def list(self) -> tuple[RunSummary, ...]:
         """Every run, newest first, without reading a journal."""
         return tuple(self._newest())
+
+    def holds_pass(self, run: str) -> bool:
+        """Whether the record of a run is on disk and says PASS.
+
+        Args:
+            run: Its name.
+        """
+        return _summary(self._runs / run).decision is Decision.PASS
 
     def latest(self, contract: str | None = None) -> StoredRun:
         """The newest run with a verdict, for reading.

@@ -189,7 +189,9 @@ class _AsyncRun:
             raise error
 
     def _interrupt(self) -> None:
-        self._state.stop(StopReason.INTERRUPTED, "the run was interrupted")
+        cause = "" if self._interrupted is None else getattr(self._interrupted, "cause", "")
+        reason = StopReason.SERVICE if cause else StopReason.INTERRUPTED
+        self._state.stop(reason, cause or "the run was interrupted")
 
     async def _run(self) -> None:
         state = self._state
