@@ -30,6 +30,8 @@ class RunSummary:
     contract: str = ""
     started_at: datetime | None = None
     plan_hash: str = ""
+    session: str = ""
+    """Runs of one session have it in common; empty for a run of an earlier version."""
     decision: Decision | None = None
     stop: StopReason | None = None
     """None: there is no verdict, as the run goes on or was killed."""

@@ -18,6 +18,7 @@ from trialwise.plugin.settings import settings_of
 from trialwise.plugin.test_protocol import report_phases
 from trialwise.plugin.trial_items import TrialItem
 from trialwise.runtime.earlier_runs import EarlierRuns
+from trialwise.stores.run_sessions import join_session
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -37,6 +38,8 @@ class TrialwisePlugin:
         self.config = config
         self.settings = settings_of(config)
         shared: dict[str, Any] = getattr(config, "workerinput", {})
+        # Every worker of pytest-xdist is a process, and all of them are one session.
+        join_session(str(shared.get("testrunuid", ""))[:12])
         folder = shared.get("trialwise_folder")
         self.budget = SessionBudget(
             self.settings.budget, None if folder is None else Path(folder) / "budget.json"

@@ -1,8 +1,10 @@
 """Which earlier run serves again: one policy for the command line, Python and pytest.
 
 The newest run of the contract counts, or the one that is named. If it is unfinished, it is resumed.
-If it is finished, its record is kept and nothing is run. Both need the same plan: if the plan
-differs, the trials answer another question, and the earlier run is refused with what differs.
+If it is finished and belongs to the session that was stopped, its record is kept and nothing is
+run. Both need the same plan: if the plan differs, the trials answer another question, and the
+earlier run is refused with what differs. A finished run of an older session serves for nothing: a
+suite that runs again is to ask the service again.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class EarlierRuns:
     def __init__(self, store: Path, named: str | None = None) -> None:
         self._runs = RunStore(store)
         self._named = named
-        self._by_contract: dict[str, list[RunSummary]] | None = None
+        self._kept: list[RunSummary] | None = None
 
     def find(self, contract: str, make_plan: MakePlan, *, purpose: str = "test") -> EarlierRun:
         """What the runs of a contract contribute.
@@ -64,7 +66,7 @@ class EarlierRuns:
             RunNotFound: The named run is not there.
         """
         stored = self._newest(contract, purpose)
-        if stored is None:
+        if stored is None or not (stored.is_unfinished or self._was_stopped(stored.session)):
             return EarlierRun(make_plan(None, None))
         # Conditions such as the day of the week are those of the first start, and so is the seed.
         plan = make_plan(stored.started_at, stored.plan.seed)
@@ -87,12 +89,18 @@ class EarlierRuns:
         return None
 
     def _of(self, contract: str) -> list[RunSummary]:
-        if self._by_contract is None:
-            self._by_contract = {}
-            for one in self._runs.list():
-                if not one.damage:
-                    self._by_contract.setdefault(one.contract, []).append(one)
-        return self._by_contract.get(contract, [])
+        return [one for one in self._list() if one.contract == contract]
+
+    def _was_stopped(self, session: str) -> bool:
+        """Whether a session left a run unfinished, or is the newest one."""
+        kept = self._list()
+        stopped = {one.session for one in kept if one.is_unfinished or one is kept[0]}
+        return session in stopped - {""}
+
+    def _list(self) -> list[RunSummary]:
+        if self._kept is None:
+            self._kept = [one for one in self._runs.list() if not one.damage]
+        return self._kept
 
 
 def expense_of(plan: Plan, store: Path) -> Expense | None:

@@ -91,10 +91,11 @@ def run_to_end(work: Callable[[Interrupt], Awaitable[T]]) -> T:
             # back, and with it every trial of the run.
             results.append(await work(interrupted))
 
-    def make_loop() -> asyncio.AbstractEventLoop:
-        return _contain_exits(lambda cause: [one.set(cause) for one in interrupts])
+    def end_run(cause: str) -> None:
+        for one in interrupts:
+            one.set(cause)
 
-    options = {"loop_factory": make_loop}
+    options = {"loop_factory": lambda: _contain_exits(end_run)}
     if _inside_event_loop():
         _in_thread(lambda tell: anyio.run(whole, tell, backend_options=options))
     else:
@@ -102,7 +103,7 @@ def run_to_end(work: Callable[[Interrupt], Awaitable[T]]) -> T:
     return results[0]
 
 
-def _contain_exits(end_run: Callable[[str], object]) -> asyncio.AbstractEventLoop:
+def _contain_exits(end_run: Callable[[str], None]) -> asyncio.AbstractEventLoop:
     """An event loop that goes on when a task or a callback of the service exits.
 
     Args:

@@ -36,6 +36,7 @@ from trialwise.stores._files import (
     write_json,
 )
 from trialwise.stores.journal import Journal, count_journal, read_journal
+from trialwise.stores.run_sessions import join_session, name_session
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -123,6 +124,11 @@ class StoredRun:
         return self._read("started_at", datetime)
 
     @property
+    def session(self) -> str:
+        """Which runs it belongs together with; empty for one of an earlier version."""
+        return str(self._head.get("session", ""))
+
+    @property
     def plan_hash(self) -> str:
         """What its plan was known by when it was created."""
         return self._read("plan_hash", str)
@@ -170,6 +176,7 @@ class StoredRun:
             trials = count_journal(self.path / "journal.jsonl")
         path = self.path / "record.json"
         head = {name: self._head[name] for name in ("run_id", "started_at", "plan_hash")}
+        head["session"] = self.session
         # The plan stands in the verdict, once.
         decided = to_plain(replace(verdict, plan=self.plan))
         write_json(path, {"format": RECORD_FORMAT, **head, "trials": trials, "verdict": decided})
@@ -259,6 +266,7 @@ class RunStore:
                 "format": PLAN_FORMAT,
                 "run_id": path.name,
                 "started_at": started_at.isoformat(),
+                "session": name_session(),
                 "plan_hash": plan_hash(plan),
                 "plan": to_plain(plan),
             }
@@ -335,6 +343,7 @@ class RunStore:
         except BaseException:
             journal.close()
             raise
+        join_session(stored.session)
         return StoredRun(stored.path, plan=plan, journal=journal)
 
     def _new_folder(self, stem: str) -> Path:
@@ -392,6 +401,7 @@ def _summary(path: Path) -> RunSummary:
             kept = _read_kept(path / "plan.json")
             shown = {"contract": kept["plan"]["contract"]}
         shown |= {name: kept[name] for name in ("plan_hash", "started_at")}
+        shown["session"] = kept.get("session", "")
         return from_plain(RunSummary, {"run_id": path.name, **shown})
     except (StoreUnusable, InvalidArgument, KeyError, TypeError) as error:
         return RunSummary(run_id=path.name, damage=str(error))
