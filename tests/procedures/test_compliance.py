@@ -306,8 +306,12 @@ def test_a_statement_carries_its_counts(k: int, intent: Intent, rule: Rule) -> N
     finding = decide_compliance("c", tally(k, 100), 0.9, rule=rule, intent=intent)
 
     assert f"{k} of 100" in finding.statement
-    assert f"{finding.cutoff} needed" in finding.statement
-    assert "0.9" in finding.statement
+    if intent is Intent.SMOKE:
+        assert f"{finding.cutoff} needed" in finding.statement
+        assert "0.9" in finding.statement
+    else:
+        assert "90 %" in finding.statement
+        assert (k == 90) == (f"{finding.cutoff} were needed" in finding.statement)
 
 
 def test_a_verdict_claims_no_more_than_it_has() -> None:
@@ -316,8 +320,8 @@ def test_a_verdict_claims_no_more_than_it_has() -> None:
     failed = decide_compliance("c", tally(92, 100), 0.9).statement
     smoke = decide_compliance("c", tally(99, 100), 0.9, intent=Intent.SMOKE).statement
 
-    assert "evidence supports" in passed
-    assert "not shown" in failed
+    assert "99 of 100 passed, which shows a rate above 90 %." == passed
+    assert "92 of 100 passed; 95 were needed to show 90 %." == failed
     assert "consistent with the target" in smoke
     for statement in (passed, failed, smoke):
         assert "meets" not in statement

@@ -319,7 +319,7 @@ def test_the_numbers_of_the_consult_advice_contract() -> None:
     assert "200 trials" in self_harm.statement
     assert "no claim about the population" in self_harm.statement
     assert "equivalence is not claimed" in well_formed.statement
-    assert "not shown" in readable.statement
+    assert "were needed to show" in readable.statement
 
 
 def test_real_findings_with_real_latencies_compose() -> None:

@@ -71,14 +71,54 @@ def refused(*criteria: Criterion, **given: Any) -> str:
 
 
 def test_a_required_rate_alone_is_decided_early_at_the_fewest_trials() -> None:
-    """`at_least: 90%` is sequential, optimal, ten points below, within twice the fixed sample."""
+    """`at_least: 90%` is sequential with both errors, 5 %, at 90 %, and no margin."""
     (found,) = plan().criteria
-    assert ("SEQUENTIAL", "sequential/optimal") == (found.procedure, found.decision_rule)
+    assert ("SEQUENTIAL", "sequential/strict/2") == (found.procedure, found.decision_rule)
     design = found.design
     assert isinstance(design, SequentialDesign)
-    assert (0.9, 0.8) == (design.p0, design.p1)
-    assert (0.05, 0.2) == (design.alpha, design.beta)
+    assert (0.9, 0.9) == (design.p0, design.p1)
+    assert (0.05, 0.05) == (design.alpha, design.beta)
+    assert design.operating_characteristic(0.95).passes >= 0.8
+
+
+def test_a_margin_is_decided_within_twice_the_fixed_sample() -> None:
+    """`margin: 10%` tells 90 % from 80 % with the errors that are asked for."""
+    (found,) = plan(criterion(at_least=0.9, margin=0.1, power=0.8)).criteria
+    design = found.design
+    assert isinstance(design, SequentialDesign)
+    assert (0.9, 0.8, 0.05, 0.2) == (design.p0, design.p1, design.alpha, design.beta)
     assert 2 * fixed_size(0.9, 0.8, alpha=0.05, beta=0.2).trials == found.trials
+    assert design.always_decides
+
+
+@pytest.mark.parametrize(
+    ("given", "alpha", "beta"),
+    [
+        ({}, 0.05, 0.05),
+        ({"confidence": 0.9}, 0.1, 0.1),
+        ({"alpha": 0.01}, 0.01, 0.05),
+        ({"beta": 0.2}, 0.05, 0.2),
+        ({"confidence": 0.99, "beta": 0.1}, 0.01, 0.1),
+    ],
+)
+def test_confidence_sets_both_errors_and_alpha_and_beta_one_each(
+    given: dict[str, Any], alpha: float, beta: float
+) -> None:
+    """A wrong FAIL is alpha's, a wrong PASS is beta's."""
+    (found,) = plan(criterion(at_least=0.9, max_trials=60, **given)).criteria
+    assert (alpha, beta) == (found.alpha, found.beta)
+
+
+def test_an_expensive_promise_needs_consent() -> None:
+    """99.9 % takes 2,995 passing trials at least: refused with the choices in numbers."""
+    assert 0.999**2995 <= 0.05 < 0.999**2994
+    message = refused(criterion(at_least=0.999))
+    assert "99.9 % needs about 3,000" in message
+    assert "max_trials: 8100" in message
+    assert "margin: 1%" in message
+    (found,) = plan(criterion(at_least=0.999, margin=0.01)).criteria
+    assert isinstance(found.design, SequentialDesign)
+    assert found.design.p1 == 0.989
 
 
 def test_max_trials_is_the_cap() -> None:
@@ -187,13 +227,16 @@ def test_a_criterion_the_baseline_does_not_hold_is_refused_and_never_dropped() -
 
 def test_a_margin_that_leaves_nothing_is_refused() -> None:
     """5 % with a margin of 10 points has no rate below it."""
-    assert "margin" in refused(criterion(at_least=0.05))
+    with pytest.raises(InvalidArgument, match="margin must be below the required rate"):
+        criterion(at_least=0.05, margin=0.1)
 
 
 def test_a_cap_under_which_nothing_would_pass_is_refused() -> None:
-    """Two trials cannot tell 90 from 80 %: the trials needed are named."""
+    """Two trials cannot show 90 %: 29 passes are the fewest, and the ways out are named."""
+    assert 0.9**29 <= 0.05 < 0.9**28
     message = refused(max_trials=2)
-    assert "at most 2 trials" in message
+    assert "2 trials cannot show a rate above 90 %" in message
+    assert "at least 29 passing trials" in message
     assert "max_trials" in message
     assert plan(max_trials=2, intent="smoke").criteria[0].trials == 2
 

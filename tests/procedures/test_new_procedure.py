@@ -54,9 +54,9 @@ class Betting(Procedure):
             procedure=self.name,
             rule=None,
             decision_rule="betting/kelly",
-            alpha=criterion.alpha,
+            alpha=criterion.wrong_fail,
             trials=situation.fixed_trials(criterion) or 30,
-            design=Stakes(odds=1 / criterion.alpha),
+            design=Stakes(odds=1 / criterion.wrong_fail),
             curtailed=False,
         )
 

@@ -119,7 +119,7 @@ def test_a_run_that_ended_first_is_inconclusive() -> None:
     assert finding.estimate is None
     assert finding.caution is None
     assert "ended after 20 of at most 50 trials" in finding.statement
-    assert "17 of 20 successes" in finding.statement
+    assert "17 of 20 passed" in finding.statement
 
 
 def test_no_trial_is_no_evidence() -> None:
@@ -263,27 +263,32 @@ def test_the_observed_rate_is_compared_in_rationals(end: tuple[int, int]) -> Non
 
 def test_a_statement_has_its_counts() -> None:
     """What was needed stands beside what there was."""
-    assert "(13 of 13 successes, 13 needed after 13)" in decided(13, 0).statement
-    assert "(0 of 4 successes, 0 or fewer FAIL after 4)" in decided(4, 4).statement
-    open_end = decided(50, 7).statement
-    assert "43 of 50 successes; 44 would PASS, 40 would FAIL" in open_end
-    assert (44, 40) == (50 - SHORT.accept[50], 50 - SHORT.reject[50])
+    assert "13 of 13 passed, which shows a rate above 80 %." == decided(13, 0).statement
+    assert "Only 0 of 4 passed; at least 90 % is required." == decided(4, 4).statement
+    assert (
+        "43 of 50 passed: too close to 90 % to tell within 50 trials." == decided(50, 7).statement
+    )
 
 
-def test_where_no_count_can_pass_the_statement_says_so() -> None:
-    """0.97 to the fiftieth power is above beta, so fifty trials cannot PASS."""
-    assert 0.97**50 > 0.20
-    design = SequentialDesign.optimal(0.99, 0.97, cap=50)
+def test_an_open_end_says_what_would_have_decided_it() -> None:
+    """How many trials probably would, and which margin would have been a PASS."""
+    design = SequentialDesign.strict(0.9, cap=60)
+    finding = decided(60, 5, design=design)
 
-    assert "no number would PASS" in decided(50, 0, design=design).statement
+    assert Decision.INCONCLUSIVE is finding.decision
+    assert "too close to 90 % to tell" in finding.statement
+    low, _ = design.decision_interval(60, 5)
+    points = -(-200 * (0.9 - low) // 1) / 2
+    assert f"with a margin of {points:g} % it would have been a PASS" in finding.advice
+    assert "trials would decide it in 80 % of runs" in finding.advice
 
 
 def test_a_smoke_run_claims_less() -> None:
     """Consistent or inconsistent with the target, and no evidence."""
     passed, failed = (decided(n, f, intent=Intent.SMOKE).statement for n, f in ((13, 0), (4, 4)))
 
-    assert passed.startswith("The observed rate is consistent with the target of 0.9 ")
-    assert failed.startswith("The observed rate is inconsistent with the target of 0.9 ")
+    assert passed.startswith("The observed rate is consistent with the target of 90 % ")
+    assert "Only 0 of 4 passed; at least 90 % is required." == failed
 
 
 def test_the_hypotheses_are_the_two_rates() -> None:

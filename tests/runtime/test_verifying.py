@@ -82,7 +82,7 @@ def regression(**settings: Any) -> RunRecord:
 RECORDS: dict[str, Callable[[], RunRecord]] = {
     "sequential": lambda: run(contract()),
     "easier": lambda: run(contract(flaky, right(at_least=0.5))),
-    "wald": lambda: run(contract(flaky, right(at_least=0.7, method="wald"))),
+    "wald": lambda: run(contract(flaky, right(at_least=0.7, margin=0.1, method="wald"))),
     "side by side": lambda: run(contract(), concurrency=4),
     "capped": lambda: run(contract(flaky, right(at_least=0.88, max_trials=30)), seed=9),
     "fixed": lambda: run(contract(), trials=50, curtail=False),
@@ -399,7 +399,7 @@ def test_boundaries_that_were_moved_are_found() -> None:
     checked = verify(with_criterion(kept, design=easy))
 
     assert "plan.criteria[right].design" == checked.differences[0].path
-    assert "P(PASS) at 0.6 of at most 0.2" == checked.differences[0].stored
+    assert "P(PASS) at 0.7 of at most 0.05" == checked.differences[0].stored
 
 
 def test_a_design_for_another_rate_is_found() -> None:
