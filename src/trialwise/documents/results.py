@@ -81,6 +81,8 @@ class Figures:
     required: str = ""
     """What the rate is held against, such as "required ≥ 90 %"."""
     trials: int | None = None
+    inputs: str = ""
+    """How many of the inputs were asked."""
     stop: str = ""
     cost: str = ""
 
@@ -88,7 +90,8 @@ class Figures:
     def columns(self) -> tuple[str, ...]:
         """In the order in which a table shows them; the last is the first to be left out."""
         trials = "" if self.trials is None else as_count(self.trials, "trial")
-        return self.rate, self.interval, self.required, trials, self.stop, self.cost
+        asked = trials, self.inputs
+        return self.rate, self.interval, self.required, *asked, self.stop, self.cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

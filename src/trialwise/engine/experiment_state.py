@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from trialwise.engine.criterion_progress import Progress, combine_stops
 from trialwise.engine.trial_inputs import issue_places, trial_seeds
+from trialwise.engine.unasked_inputs import UnaskedInputs
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import AbortRule, Analysis
@@ -50,12 +51,14 @@ class ExperimentState:
             or not deciding
             or any(one.experiment == experiment.name for one in plan.latency)
         )
+        self._unasked = UnaskedInputs(criteria, len(experiment.input_ids))
         self._leaves_out = plan.analysis is Analysis.PER_PROTOCOL
         self.trials: list[Trial] = []
         """Completed, in the order they came back."""
         self.in_flight = 0
         self._next = 0
         self._skipped = 0
+        self._passed_over: list[int] = []
         self._done: frozenset[int] = frozenset()
         # For the abort rule. Trials from before a restart are left out: what was wrong with them
         # may have been repaired.
@@ -89,7 +92,7 @@ class ExperimentState:
     @property
     def is_settled(self) -> bool:
         """Whether no further trial is needed; what is in flight can be let go."""
-        return self._open == 0 and not self.runs_all
+        return self._open == 0 and not self.runs_all and self._unasked.is_empty
 
     @property
     def is_finished(self) -> bool:
@@ -115,12 +118,23 @@ class ExperimentState:
                 if self._needs(position):
                     return self._next if self._wants(self._next, position) else None
                 self._skipped += 1
+                if self._unasked.is_asking(position):
+                    self._passed_over.append(self._next)
             self._next += 1
-        return None
+        # A trial in flight may come back without having measured anything: its input is then asked
+        # by one that was passed over for it.
+        return next((one for one in self._passed_over if self._needs(self.order[one])), None)
 
     def take(self) -> None:
         """Start the trial that `peek` gave."""
-        self._next += 1
+        index = self._next
+        if index < len(self.order):
+            self._next += 1
+        else:
+            index = next(one for one in self._passed_over if self._needs(self.order[one]))
+            self._passed_over.remove(index)
+            self._skipped -= 1
+        self._unasked.take(self.order[index])
         self.in_flight += 1
 
     def add(self, trial: Trial) -> Sequence[Progress]:
@@ -167,6 +181,7 @@ class ExperimentState:
     def _count(self, trial: Trial) -> Sequence[Progress]:
         self.trials.append(trial)
         index, position = trial.index, self.order[trial.index]
+        self._unasked.add(trial, position)
         settled = _NONE
         is_left_out = self._leaves_out and trial.is_excused
         for progress, outcome in zip(self.progress, trial.outcomes, strict=True):
@@ -188,7 +203,7 @@ class ExperimentState:
 
     def _needs(self, position: int) -> bool:
         """Whether a trial of an input can still change anything."""
-        if self._open_pooled or self.runs_all:
+        if self._open_pooled or self.runs_all or self._unasked.needs(position):
             return True
         return any(one.needs(position) for one in self._by_input)
 
@@ -197,4 +212,6 @@ class ExperimentState:
         # With nothing in flight a refusal would end the run, since no result could change it.
         if self.concurrency == 1 or self.runs_all or self.in_flight == 0:
             return True
+        if self._open == 0:
+            return True  # what is left asks an input that nobody has asked
         return any(one.wants(index, position) for one in (*self._pooled, *self._by_input))

@@ -28,12 +28,23 @@ def issue_places(experiment: ExperimentPlan, *, seed: int, each_input: bool) -> 
     separately, repetitions have no meaning: the order goes in blocks that hold each input once, so
     that trial `index` is trial `index // inputs` of its input.
 
+    Where a criterion asks every input, those that no draw has given stand at the end.
+
     Args:
         experiment: Its inputs, their repetitions, how many trials, how they are drawn.
         seed: The run's.
         each_input: Whether a criterion decides every input separately.
     """
-    inputs, trials = len(experiment.input_ids), experiment.trials
+    order = _draw_places(experiment, seed=seed, each_input=each_input)
+    if not experiment.further:
+        return order
+    missing = sorted(set(range(len(experiment.input_ids))).difference(order))
+    Random(derive_seed("further", seed, experiment.name)).shuffle(missing)
+    return (*order, *missing[: experiment.further])
+
+
+def _draw_places(experiment: ExperimentPlan, *, seed: int, each_input: bool) -> Sequence[int]:
+    inputs, trials = len(experiment.input_ids), experiment.trials - experiment.further
     own_seed = derive_seed("order", seed, experiment.name)
     if experiment.sampling_mode in _AT_MOST_ONCE:
         return issue_order(inputs, min(trials, inputs), seed=own_seed)

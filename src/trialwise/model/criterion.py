@@ -87,8 +87,7 @@ class Criterion:
     )
     max_trials: int | None = setting(
         Count(),
-        "Upper limit on trials of a decision that may stop early (of each input with "
-        "`each_input`).",
+        "Upper limit on trials (of each input with `each_input`).",
         default=None,
     )
     method: str = setting(
@@ -211,8 +210,8 @@ class Criterion:
         if self.trials is not None and self.max_trials is not None:
             allowed = "be left out where trials fixes the number"
             raise InvalidArgument("max_trials", self.max_trials, allowed)
-        if self.max_trials is not None and self.at_least is None:
-            allowed = "go with at_least: only a required rate is decided early"
+        if self.max_trials is not None and self.no_worse_than is not None:
+            allowed = "go with at_least or never_fails: a baseline fixes the number of trials"
             raise InvalidArgument("max_trials", self.max_trials, allowed)
         require_choice("method", self.method, METHODS)
         if self.method != METHODS[0] and (self.margin is None or self.trials is not None):

@@ -230,14 +230,31 @@ class PValue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InputCoverage:
+    """How many of the inputs a criterion was tried on."""
+
+    inputs: int
+    asked: int
+    """Inputs with a trial that measured something."""
+    unasked: tuple[str, ...] = ()
+    """The first of the others by name, at most 20."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrialCounts:
-    """All counted trials of a criterion, whichever of them decided."""
+    """All trials of a criterion that ran, also those after its decision."""
 
     intent_to_treat: Tally
-    """Every counted trial."""
+    """Every trial."""
     per_protocol: Tally
     """The counts without excused trials."""
     breakdown: Breakdown
+    counted: Tally | None = None
+    """Every trial that the analysis counts."""
+    decided_at: int | None = None
+    """The trial that decided, from 1, where others ran after it."""
+    coverage: InputCoverage | None = None
+    """Of the inputs; None where the finding is about a single one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,6 +68,11 @@ class Budget:
         require_given(self, "trials tokens", require_count, minimum=1)
         require_given(self, "seconds usd", require_positive)
 
+    @property
+    def is_given(self) -> bool:
+        """Whether anything limits the run."""
+        return (self.trials, self.seconds, self.tokens, self.usd) != (None,) * 4
+
 
 class _Ending(Choice):
     """What an abort makes of the criteria; the model keeps whether they FAIL."""
@@ -116,7 +121,7 @@ class RunOptions:
         elsewhere="runs n samples repeat repeats repetitions iterations epochs attempts num_trials",
     )
     max_trials: int | None = setting(
-        Count(), "Upper limit on trials for criteria that may stop early.", default=None
+        Count(), "Upper limit on trials where no number is fixed.", default=None
     )
     intent: Intent = setting(
         Choice(*(one.lower() for one in Intent)),

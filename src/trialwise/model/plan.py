@@ -88,6 +88,8 @@ class CriterionPlan:
     each_input: bool = False
     rides_along: bool = False
     """Whether it is scored on whatever trials the other criteria need, and asks for none."""
+    asks_every_input: bool = False
+    """Whether it cannot PASS before every input was tried."""
     min_probes: int | None = None
     category: str = ""
     curtailed: bool = True
@@ -125,6 +127,8 @@ class ExperimentPlan:
     strata: tuple[str | None, ...] = ()
     trials: int
     """The most trials of the experiment, all inputs together."""
+    further: int = 0
+    """How many of them are kept for inputs that no draw has given, where each must be tried."""
     draw: Draw
     sampling_mode: SamplingMode
 

@@ -63,6 +63,11 @@ def _decisive_part(plain: dict[str, Any]) -> dict[str, Any]:
     if not plain["gates"]:
         # A plan without them is known by what it was known by before there were any.
         del plain["gates"]
+    for part, name in (("criteria", "asks_every_input"), ("experiments", "further")):
+        for one in plain[part]:
+            if not one.get(name):
+                # The same holds of plans from before a criterion could ask every input.
+                one.pop(name, None)
     options = plain.pop("options")
     for path in _WORDING:
         _drop(plain, *path)

@@ -19,6 +19,7 @@ from trialwise.model.evidence import (
     Evidence,
     ExperimentSummary,
     Guard,
+    InputCoverage,
     Note,
     PValue,
     Reproducibility,
@@ -151,7 +152,7 @@ class Finding:
     decision: Decision | None
     """None where the design was refused and nothing was decided."""
     tally: Tally
-    """The counts that decided."""
+    """The counts that decided; `all_trials` has what ran after the decision too."""
     evidence: Evidence = field(default_factory=Evidence)
     """The procedure's own numbers."""
     words: Wording = field(default_factory=Wording)
@@ -315,8 +316,24 @@ class Finding:
         return (*self.plan.caveats, *(note.text for note in self.notes))
 
     @property
+    def all_trials(self) -> Tally:
+        """Every trial that ran and counts; `tally` holds those up to the decision."""
+        counted = None if self.counts is None else self.counts.counted
+        return self.tally if counted is None else counted
+
+    @property
+    def decided_at(self) -> int | None:
+        """The trial that decided, from 1, where others ran after it."""
+        return None if self.counts is None else self.counts.decided_at
+
+    @property
+    def coverage(self) -> InputCoverage | None:
+        """How many of the inputs were asked, where it is about several."""
+        return None if self.counts is None else self.counts.coverage
+
+    @property
     def intent_to_treat(self) -> Tally | None:
-        """Every counted trial; `tally` holds those that decided."""
+        """Every trial that ran; `tally` holds those that decided."""
         return None if self.counts is None else self.counts.intent_to_treat
 
     @property

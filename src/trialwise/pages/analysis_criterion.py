@@ -11,7 +11,7 @@ from trialwise.documents.phrases import STOPS
 from trialwise.model.evidence import Breakdown, Diagnostics
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.pages.finding_facts import pick_badge
+from trialwise.pages.finding_facts import list_unasked, pick_badge, write_coverage
 from trialwise.pages.judge_facts import find_labels, list_judge_rows
 from trialwise.procedures.explaining.analysis_sections import (
     Rows,
@@ -67,7 +67,7 @@ def _describe_sampling(finding: Finding, verdict: Verdict) -> Iterator[tuple[str
 
 
 def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
-    tally, every = finding.tally, finding.intent_to_treat or finding.tally
+    tally, every = finding.all_trials, finding.intent_to_treat or finding.tally
     evaluable = every.trials if every.evaluable is None else every.evaluable
     # A criterion that uses the trials of others may have seen more of them than it planned.
     known = finding.planned_trials is not None and every.trials <= finding.planned_trials
@@ -88,8 +88,15 @@ def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
         rows += _list_reasons(finding.breakdown)
     if not finding.by_input:
         rows += _list_other_counts(finding)
+    if write_coverage(finding):
+        rows.append(("Inputs asked", write_coverage(finding)))
+    if list_unasked(finding):
+        rows.append(("Inputs not asked", list_unasked(finding).partition(": ")[2]))
     if finding.stop is not None:
         rows.append(("Stopped", STOPS[finding.stop].label))
+    if finding.decided_at is not None:
+        on = f"on {_write_counts(finding.tally)}"
+        rows.append(("Decided", f"at trial {finding.decided_at}, {on}"))
     return rows
 
 
@@ -118,7 +125,7 @@ def _list_other_counts(finding: Finding) -> Rows:
     return [
         (label, _write_counts(tally))
         for label, tally in other
-        if tally is not None and tally.trials != finding.tally.trials
+        if tally is not None and tally.trials != finding.all_trials.trials
     ]
 
 
@@ -133,7 +140,7 @@ def _list_inputs(finding: Finding) -> Rows:
         bound = "" if part.lower_bound is None else f", at least {as_computed(part.lower_bound)}"
         stop = "" if part.stop is None else f", {STOPS[part.stop].label}"
         name = part.input_id or "?"
-        rows.append((name, f"{pick_badge(part)}, {_write_counts(part.tally)}{bound}{stop}"))
+        rows.append((name, f"{pick_badge(part)}, {_write_counts(part.all_trials)}{bound}{stop}"))
     note = "Each input is decided on its own at the configured level; the worst decides."
     return [*rows, ("", note)]
 

@@ -22,7 +22,13 @@ from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Finding
 from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.design_curves import chart_trials, chart_verdicts, list_behaviours
-from trialwise.pages.finding_facts import write_interval, write_need, write_rate, write_stop
+from trialwise.pages.finding_facts import (
+    write_coverage,
+    write_interval,
+    write_need,
+    write_rate,
+    write_stop,
+)
 from trialwise.pages.interval_strips import build_strips
 from trialwise.pages.judge_facts import build_correction
 from trialwise.pages.path_chart import chart_path, find_bounds, list_outcomes
@@ -67,10 +73,11 @@ def _build_table(record: RunRecord) -> Table:
         ("rate", write_rate),
         ("interval, %", write_interval),
         ("needs", lambda one: write_need(one) or "–"),
-        ("trials", lambda one: f"{one.tally.trials:,}"),
-        ("failed", lambda one: f"{one.tally.failed:,}"),
+        ("trials", lambda one: f"{one.all_trials.trials:,}"),
+        ("failed", lambda one: f"{one.all_trials.failed:,}"),
+        ("asked", lambda one: write_coverage(one) or "–"),
         ("ended", write_stop),
-        words=(0, 1, 7),
+        words=(0, 1, 7, 8),
     )
 
 

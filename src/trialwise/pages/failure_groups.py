@@ -35,14 +35,8 @@ class TrialIndex:
         return next((len(one.input_ids) for one in plans if one.name == name), 0)
 
     def list_counted(self, finding: Finding) -> Iterator[Trial]:
-        """The trials that a finding rests on: those before its decision."""
-        if finding.by_input:
-            for part in finding.by_input:
-                yield from self.list_counted(part)
-            return
-        trials = self._trials.get((self._experiment(finding), finding.input_id), [])
-        # Excused trials stand among the counted ones, whether or not they decide.
-        yield from trials[: (finding.intent_to_treat or finding.tally).trials]
+        """Every trial that ran for a finding, also those after its decision."""
+        yield from self._trials.get((self._experiment(finding), finding.input_id), [])
 
     def _experiment(self, finding: Finding) -> str:
         if finding.experiment:

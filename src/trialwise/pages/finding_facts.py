@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trialwise.documents.numbers import as_ends, as_observed, as_percent, as_points, as_probability
+from trialwise.documents.numbers import (
+    as_count,
+    as_ends,
+    as_observed,
+    as_percent,
+    as_points,
+    as_probability,
+)
 from trialwise.documents.phrases import REFUSED, STOPS
 from trialwise.model.evidence import StopReason
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.rate_intervals import wilson_interval
 from trialwise.stats.result_types import Interval
+
+#: Inputs that were not asked and are named; the others are counted.
+_NAMED_UNASKED = 5
 
 
 def claims_rate(finding: Finding) -> bool:
@@ -35,10 +45,10 @@ def pick_badge(finding: Finding | LatencyFinding | Verdict) -> str:
 
 
 def pick_rate(finding: Finding) -> float | None:
-    """The rate a criterion is decided by: the matched estimator's where there is one."""
+    """The rate over all trials that ran, or the matched estimator's where there is one."""
     if finding.estimator is not None and finding.estimate is not None:
         return finding.estimate
-    return finding.tally.rate
+    return finding.all_trials.rate
 
 
 def pick_interval(finding: Finding) -> Interval | None:
@@ -120,7 +130,34 @@ def write_stop(finding: Finding) -> str:
             return "every input decided" if finding.by_input else f"decided after {trials:,}{most}"
         case StopReason.CURTAILED:
             return f"verdict certain after {trials:,}{most.replace(' at most', '')}"
+        case StopReason.COMPLETE if finding.decided_at is not None:
+            return f"decided at trial {finding.decided_at:,}"
         case StopReason.COMPLETE:
             return "all planned trials run"
         case reason:
             return f"{STOPS[reason].clause} after {trials:,}{most}"
+
+
+def write_coverage(finding: Finding) -> str:
+    """How many of the inputs were asked; nothing where there is only one."""
+    coverage = finding.coverage
+    if coverage is None or coverage.inputs == 1:
+        return ""
+    inputs = as_count(coverage.inputs, "input")
+    if coverage.asked == coverage.inputs:
+        return f"all {inputs}"
+    return f"{coverage.asked:,} of {inputs}"
+
+
+def list_unasked(finding: Finding) -> str:
+    """Which inputs were not asked, in a sentence; nothing where all were."""
+    coverage = finding.coverage
+    left = 0 if coverage is None else coverage.inputs - coverage.asked
+    if coverage is None or not left or not finding.all_trials.trials:
+        return ""
+    named = ", ".join(coverage.unasked[:_NAMED_UNASKED])
+    more = left - min(left, _NAMED_UNASKED)
+    rest = f" and {more:,} more" if more else ""
+    verb = "was" if left == 1 else "were"
+    of = as_count(coverage.inputs, "input")
+    return f"{left:,} of {of} {verb} not asked: {named}{rest}"

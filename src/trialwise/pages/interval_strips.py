@@ -57,8 +57,13 @@ def find_scale_start(strips: Iterable[Strip]) -> float:
 
 
 def make_strip(record: RunRecord, finding: Finding, name: str) -> Strip | None:
-    """The interval of a finding on a scale from 0 to 1; None where no trial gave a rate."""
+    """The interval of a finding on a scale from 0 to 1; None where no trial gave a rate.
+
+    Both are of the decision: an interval beside a rate of other trials would say nothing.
+    """
     rate, interval = pick_rate(finding), pick_interval(finding)
+    if finding.decided_at is not None and finding.estimator is None:
+        rate = finding.tally.rate
     if rate is None:
         return None
     low, high = (rate, rate) if interval is None else (interval.low, interval.high)

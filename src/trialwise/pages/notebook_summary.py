@@ -119,7 +119,7 @@ def _tabulate_findings(record: RunRecord) -> Table:
         ("interval", lambda one: write_interval(one).replace("–", "")),
         ("", draw),
         ("held against", write_required),
-        ("trials", lambda one: f"{one.tally.trials:,}"),
+        ("trials", lambda one: f"{one.all_trials.trials:,}"),
         words=(0, 1, 4),
         notes=_count_rest(parts),
         is_headed=False,

@@ -188,10 +188,10 @@ def find_bounds(limits: Limits) -> Bounds | None:
 
 
 def list_outcomes(record: RunRecord, finding: Finding) -> Sequence[bool]:
-    """Whether each trial passed that the analysis counts, in their planned order."""
+    """Whether each trial passed that the analysis counts, in their order up to the decision."""
     leaves_out = record.plan.analysis is Analysis.PER_PROTOCOL
     skips_unjudged = leaves_out or procedure_of(finding).may_stop_early
-    counted = TrialIndex(record).list_counted(finding)
+    counted = [*TrialIndex(record).list_counted(finding)][: finding.decided_at]
     found = [(trial, trial.outcome(finding.criterion)) for trial in counted]
     return [
         outcome.passed

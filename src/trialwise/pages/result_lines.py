@@ -16,14 +16,17 @@ from trialwise.documents.numbers import (
 )
 from trialwise.documents.phrases import STOPS
 from trialwise.documents.results import Fact, Figures, LineKind, ResultLine, Status
+from trialwise.model.evidence import StopReason
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.pages.failure_groups import TrialIndex, group_failures
 from trialwise.pages.finding_facts import (
     claims_rate,
     list_latency_marks,
+    list_unasked,
     pick_interval,
     pick_rate,
+    write_coverage,
 )
 from trialwise.pages.gate_facts import collect_gate_facts, count_runs, list_gate_notes, sum_up_gate
 from trialwise.pages.judge_facts import (
@@ -107,7 +110,8 @@ def _claim(finding: Finding, status: Status, verdict: Verdict, inputs: int) -> s
 
 def _notes(finding: Finding, guards: tuple[str, ...]) -> tuple[str, ...]:
     warnings = finding.diagnostics.warnings if finding.diagnostics is not None else ()
-    return tuple(dict.fromkeys((*guards, *finding.caveats, *warnings)))
+    unasked = filter(None, [list_unasked(finding)])
+    return tuple(dict.fromkeys((*guards, *finding.caveats, *unasked, *warnings)))
 
 
 def _figures(finding: Finding, verdict: Verdict) -> Figures:
@@ -119,15 +123,25 @@ def _figures(finding: Finding, verdict: Verdict) -> Figures:
         rate="" if rate is None else as_observed(rate),
         # A corpus that was tried whole needs no interval.
         interval=as_ends(interval) if interval is not None else known,
-        trials=finding.tally.trials,
-        stop=STOPS[stop].label,
+        trials=finding.all_trials.trials,
+        inputs=write_coverage(finding),
+        stop=_word_stop(finding, stop),
         cost=_cost(finding, verdict),
     )
 
 
+def _word_stop(finding: Finding, stop: StopReason) -> str:
+    """How the trials ended, and which of them decided where others ran after it."""
+    if finding.decided_at is None or stop.is_premature:
+        return STOPS[stop].label
+    if finding.decision is Decision.INCONCLUSIVE:
+        return f"undecided at trial {finding.decided_at:,}"
+    return f"decided at trial {finding.decided_at:,}"
+
+
 def _cost(finding: Finding, verdict: Verdict) -> str:
     """What its trials cost: criteria share them, so a part of them is priced at the mean."""
-    spent, trials = verdict.spending, finding.tally.trials
+    spent, trials = verdict.spending, finding.all_trials.trials
     if spent.usd is None or not spent.trials:
         return ""
     exact = trials == spent.trials
@@ -136,7 +150,7 @@ def _cost(finding: Finding, verdict: Verdict) -> str:
 
 def _sentence(finding: Finding) -> str:
     """What stands in for the figures where they do not make up a claim about one rate."""
-    tally = finding.tally
+    tally = finding.all_trials
     if finding.by_input:
         return _inputs(finding)
     if finding.decision is None:
@@ -145,10 +159,12 @@ def _sentence(finding: Finding) -> str:
         return ""
     if not tally.trials:
         return "no trial was available"
+    asked = write_coverage(finding)
+    asked = f", {asked} asked" if asked else ""
     if tally.failed:
-        return f"{tally.failed:,} of {tally.trials:,} failed"
+        return f"{tally.failed:,} of {tally.trials:,} failed{asked}"
     failed = "" if finding.label else " failed"
-    return f"0 of {tally.trials:,}{failed} (no claim about the population)"
+    return f"0 of {tally.trials:,}{failed}{asked} (no claim about the population)"
 
 
 def _inputs(finding: Finding) -> str:
@@ -158,9 +174,9 @@ def _inputs(finding: Finding) -> str:
     text = f"{passing:,} of {as_count(len(parts), 'input')} PASS"
     for decision in (Decision.FAIL, Decision.INCONCLUSIVE):
         left = [part for part in parts if (part.decision or Decision.INCONCLUSIVE) is decision]
-        left.sort(key=lambda part: (part.tally.rate or 0.0, -part.tally.trials))
+        left.sort(key=lambda part: (part.all_trials.rate or 0.0, -part.all_trials.trials))
         named = [
-            f"{part.input_id or '?'} ({part.tally.passed}/{part.tally.trials})"
+            f"{part.input_id or '?'} ({part.all_trials.passed}/{part.all_trials.trials})"
             for part in left[:_NAMED_INPUTS]
         ]
         if len(left) > _NAMED_INPUTS:
@@ -173,7 +189,8 @@ def _inputs(finding: Finding) -> str:
 def _reason(finding: Finding) -> str:
     """How the run ended, what was refused, and what the rate was held against."""
     threshold = finding.threshold
-    parts = [] if finding.stop is None else [STOPS[finding.stop].label]
+    parts = [] if finding.stop is None else [_word_stop(finding, finding.stop)]
+    parts += filter(None, [write_coverage(finding)])
     parts += [refusal.replace("_", " ").lower() for refusal in finding.refusals]
     if threshold.required_rate is not None:
         parts.append(f"at least {as_percent(threshold.required_rate)}")
@@ -197,11 +214,16 @@ def _criterion_facts(
         "procedure": finding.procedure,
         "rule": finding.decision_rule,
         "claim": claim,
-        "trials": finding.tally.trials,
-        "passed": finding.tally.passed,
+        "trials": finding.all_trials.trials,
+        "passed": finding.all_trials.passed,
         "planned_trials": finding.planned_trials,
         "stop": finding.stop,
-        "rate": finding.tally.rate,
+        "decided_at": finding.decided_at,
+        "decided_passed": None if finding.decided_at is None else finding.tally.passed,
+        "decided_trials": None if finding.decided_at is None else finding.tally.trials,
+        "inputs": None if finding.coverage is None else finding.coverage.inputs,
+        "inputs_asked": None if finding.coverage is None else finding.coverage.asked,
+        "rate": finding.all_trials.rate,
         "estimate": finding.estimate,
         "interval_low": interval.low if interval is not None else None,
         "interval_high": interval.high if interval is not None else None,

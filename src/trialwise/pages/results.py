@@ -18,7 +18,7 @@ from trialwise.documents.results import Fact, LineKind, RunResults, Status, Suit
 from trialwise.model.evidence import Guard
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding, Intent, Verdict
-from trialwise.pages.finding_facts import pick_interval
+from trialwise.pages.finding_facts import list_unasked, pick_interval
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.suite_totals import (
     bound_suite_errors,
@@ -208,7 +208,9 @@ def _sum_up(runs: Sequence[RunResults]) -> str:
 
 def _list_spending(verdicts: Sequence[Verdict]) -> Iterator[str]:
     spent = sum_spending(verdicts)
-    most = max((one.tally.trials for verdict in verdicts for one in verdict.findings), default=0)
+    most = max(
+        (one.all_trials.trials for verdict in verdicts for one in verdict.findings), default=0
+    )
     yield as_count(spent.trials or most, "trial")
     if spent.seconds > 0:
         yield as_duration(spent.seconds)
@@ -288,6 +290,7 @@ def _word_guard(guard: Guard) -> str:
 
 def _list_qualifications(finding: Finding) -> Iterator[str]:
     yield from finding.caveats
+    yield list_unasked(finding)
     for part in finding.by_input:
         yield from part.caveats
     if finding.diagnostics is not None:

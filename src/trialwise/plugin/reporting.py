@@ -84,17 +84,13 @@ def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: s
 
 
 def _list_failures(record: RunRecord) -> Iterator[tuple[Trial, list[Outcome]]]:
-    """The trials that did not pass what did not pass, each before its criterion's decision."""
-    counted_trials = {
-        one.criterion: (one.intent_to_treat or one.tally).trials
-        for one in record.verdict.findings
-        if one.decision is not Decision.PASS
+    """The trials that did not pass what did not pass."""
+    open_criteria = {
+        one.criterion for one in record.verdict.findings if one.decision is not Decision.PASS
     }
-    for place, trial in enumerate(record.trials):
+    for trial in record.trials:
         failed = [
-            one
-            for one in trial.outcomes
-            if not one.passed and place < counted_trials.get(one.criterion, 0)
+            one for one in trial.outcomes if not one.passed and one.criterion in open_criteria
         ]
         if failed:
             yield trial, failed
@@ -117,7 +113,7 @@ def headline(verdict: Verdict) -> str:
 
 def outcome_text(finding: Finding) -> str:
     """What a criterion came to: counts, rate, interval, and what they are held against."""
-    tally = finding.tally
+    tally = finding.all_trials
     if not tally.trials:
         return f"no trial was run; asked: {_word_requirement(finding)}"
     if finding.by_input:

@@ -78,6 +78,11 @@ class Situation:
             return criterion.trials
         return self.options.trials_of(self.experiment)
 
+    def trial_limit(self, criterion: Criterion) -> int | None:
+        """The upper limit on trials that the criterion or the options set, the lower of both."""
+        given = (criterion.max_trials, self.options.max_trials)
+        return min((limit for limit in given if limit is not None), default=None)
+
     @property
     def verifies(self) -> bool:
         """Whether the run is to be evidence."""
@@ -137,6 +142,13 @@ class Counts:
     experiment: ExperimentPlan | None = None
     rows: Sequence[Row] = ()
     """The trials that the analysis counts, in order."""
+
+    @property
+    def unasked(self) -> Sequence[str]:
+        """The inputs without a trial that measured something, in the order of the list."""
+        known = () if self.experiment is None else self.experiment.input_ids
+        asked = {row.trial.input_id for row in self.rows if not row.is_excused}
+        return [name for name in known if name not in asked]
 
     @property
     def by_input(self) -> dict[str, tuple[int, int]]:

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from trialwise.documents.numbers import as_count
+from trialwise.documents.phrases import join_few
 from trialwise.model.criterion import Criterion
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent
-from trialwise.procedures.base import Chance, Conclusion, Counts, Procedure, Situation
+from trialwise.procedures.base import Chance, Conclusion, Counts, Procedure, Refused, Situation
+from trialwise.procedures.deciding.partial_findings import conclude_short
 from trialwise.stats.rate_intervals import rule_of_three
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ NO_FAILURE_OBSERVED = "NO FAILURE OBSERVED"
 USUAL_PROBES = 100
 #: The same, of each input.
 USUAL_REPEATS = 10
+#: Inputs that are all asked without somebody having said so.
+_MOST_WITHOUT_CONSENT = 1_000
 #: Failure rates that a person thinks of when nothing is claimed about any.
 _RARE_FAILURES = (0.001, 0.01)
 
@@ -34,24 +39,40 @@ class Observational(Procedure):
     question = "Was any failure observed?"
     claims_rate = False
 
-    def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan:
-        """Plan a number of trials of its own, or take the trials that other criteria need."""
-        trials = situation.fixed_trials(criterion)
-        size = trials or (USUAL_REPEATS if criterion.each_input else USUAL_PROBES)
+    def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
+        """Plan at least one trial of every input, or as many trials as somebody asked for."""
+        trials, inputs = situation.fixed_trials(criterion), len(situation.sampling.inputs)
+        each = criterion.each_input
+        size = trials or (USUAL_REPEATS if each else max(USUAL_PROBES, inputs))
+        needed = 1 if each else min(trials or inputs, inputs)
+        limit = situation.trial_limit(criterion)
+        if limit is None and trials is None and not each and inputs > _MOST_WITHOUT_CONSENT:
+            # As many trials as nobody would expect need somebody's word.
+            if situation.verifies and not situation.options.budget.is_given:
+                return Refused(_ask_consent(inputs))
+            limit = None if situation.verifies else _MOST_WITHOUT_CONSENT
+        if limit is not None and limit < needed and situation.verifies:
+            return Refused(_explain_limit(limit, needed, inputs))
+        size = size if limit is None else min(size, limit)
         return situation.start_plan(
             criterion,
             procedure=self.name,
             trials=size,
             cutoff=size,
-            # Without a number of its own it is decided on whatever trials the others need.
-            rides_along=trials is None and not criterion.each_input,
+            # Without a number of its own it shares the trials that the others need.
+            rides_along=trials is None and not each,
+            asks_every_input=not each and needed == inputs,
             min_probes=criterion.min_probes,
         )
 
     def decide(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
-        """One failure decides at any time; its absence only once all trials are in."""
+        """One failure decides at any time; its absence only once every input was asked."""
         if counts.tally.failed:
             return self.conclude(plan, counts)
+        if plan.asks_every_input and counts.stop.is_premature:
+            return conclude_short(plan, counts)
+        if plan.asks_every_input and counts.unasked and counts.tally.trials:
+            return _leave_open(counts)
         return super().decide(plan, replace(counts, decision=None))
 
     def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
@@ -77,9 +98,9 @@ class Observational(Procedure):
 
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say what a single failure does."""
-        others = "however many trials the other criteria need"
-        size = others if plan.rides_along else f"{plan.trials}"
-        return f"PASS without a failure in {size}, FAIL with one"
+        if plan.asks_every_input:
+            return "FAIL with the first failure, PASS once every input was asked without one"
+        return f"PASS without a failure in {plan.trials}, FAIL with one"
 
     def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
         """Compute the chance of seeing no failure where failures are rare."""
@@ -126,6 +147,38 @@ def plan_measurement(criterion: Criterion, situation: Situation) -> CriterionPla
         threshold=replace(situation.start_threshold(criterion), required_rate=None),
         each_input=False,
         curtailed=False,
+    )
+
+
+def _ask_consent(inputs: int) -> str:
+    return (
+        f"it asks every input at least once, and there are {inputs:,}; allow that many with "
+        f"max_trials: {inputs}, or ask only some of them, such as trials: 200"
+    )
+
+
+def _explain_limit(limit: int, needed: int, inputs: int) -> str:
+    asked = f"each of the {inputs:,} inputs" if needed == inputs else f"{needed:,} inputs"
+    return (
+        f"it asks {asked} at least once, and at most {as_count(limit, 'trial')} may be run; allow "
+        f"{needed:,} (max_trials), say how many inputs to ask (trials), or use smoke intent, where "
+        "it can only FAIL or be INCONCLUSIVE"
+    )
+
+
+def _leave_open(counts: Counts) -> Conclusion:
+    """No failure, and inputs that nobody has asked."""
+    left = counts.unasked
+    named = join_few(left)
+    verb = "was" if len(left) == 1 else "were"
+    return Conclusion(
+        decision=Decision.INCONCLUSIVE,
+        tally=counts.tally,
+        statement=(
+            f"No failure was observed in {as_count(counts.tally.trials, 'trial')}, but "
+            f"{as_count(len(left), 'input')} {verb} not asked: {named}."
+        ),
+        advice="Allow at least one trial for each input.",
     )
 
 

@@ -183,7 +183,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     interval, threshold = finding.interval, finding.threshold
     return _row(
         _FINDING,
-        finding.tally,
+        finding.all_trials,
         finding,
         label=finding.label or None,
         interval_low=None if interval is None else interval.low,

@@ -28,7 +28,9 @@ from trialwise.procedures.deciding.partial_findings import (
 )
 from trialwise.procedures.deciding.trial_rows import (
     Row,
+    compare_later,
     count_trials,
+    cover_inputs,
     diagnose_rows,
     disclose_counts,
     tally_of,
@@ -63,7 +65,7 @@ def decide_criterion(
         by_input[row.trial.input_id].append(row)
     stream = _Stream(criterion, plan, experiment, stop, inputs=len(by_input))
     parts = tuple(stream.decide(mine, input_id=name) for name, mine in by_input.items())
-    return _over_inputs(criterion, rows, parts)
+    return _over_inputs(criterion, experiment, rows, parts)
 
 
 class _Stream(NamedTuple):
@@ -97,8 +99,11 @@ class _Stream(NamedTuple):
         reason = self._find_reason(counts)
         procedure = find_procedure(criterion.procedure)
         conclusion = procedure.complete(criterion, conclusion, reason, plan)
-        disclosed = disclose_counts(used, skips_unjudged=criterion.stops_early)
-        conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed))
+        disclosed = disclose_counts(rows, skips_unjudged=criterion.stops_early)
+        ends = counts.decision is not None or counts.is_complete
+        after = rows[len(used) :] if ends else ()
+        later = compare_later(used, after)
+        conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed, *later))
         if criterion.errors is not None and conclusion.evidence.judged is None:
             from trialwise.procedures.deciding.judge_corrections import correct
 
@@ -107,10 +112,22 @@ class _Stream(NamedTuple):
         return conclusion.to_finding(
             criterion,
             stop=reason,
-            counts=count_trials(used),
-            diagnostics=diagnose_rows(used),
+            # Everything that ran is counted, whatever part of it decided.
+            counts=replace(
+                count_trials(rows),
+                counted=self._tally_all(rows),
+                decided_at=len(used) if after else None,
+                coverage=cover_inputs(rows, self.experiment) if input_id is None else None,
+            ),
+            diagnostics=diagnose_rows(rows),
             input_id=input_id,
         )
+
+    def _tally_all(self, rows: Sequence[Row]) -> Tally:
+        fair = self._leave_out(rows)
+        if self.criterion.stops_early and not self.leaves_out:
+            fair = [row for row in fair if row.passed or not row.is_unjudged]
+        return tally_of(fair, len(fair), sum(row.passed for row in fair))
 
     def _hinges_on_silence(self, rows: Sequence[Row]) -> bool:
         """Whether it would not FAIL, had the trials that no judge judged passed.
@@ -133,9 +150,7 @@ class _Stream(NamedTuple):
         """
         criterion = self.criterion
         if criterion.rides_along:
-            fair = self._leave_out(rows)
-            passed = sum(row.passed for row in fair)
-            return rows, self._make_counts(rows, len(fair), passed, is_complete=bool(rows))
+            return rows, self._count_all(rows, is_complete=bool(rows))
         stream = Stream(criterion.limits)
         places = [row.trial.index // self.inputs for row in rows]
         for place, row in zip(places, rows, strict=True):
@@ -146,10 +161,19 @@ class _Stream(NamedTuple):
         adds_silent = not self.leaves_out and not criterion.stops_early
         silent = sum(row.is_unjudged for row in used if not row.passed) if adds_silent else 0
         is_complete = stream.next_place >= criterion.trials
+        if not find_procedure(criterion.procedure).claims_rate and stream.decision is not None:
+            # Nothing is inferred from the counts, so nothing depends on where they stopped.
+            counts = self._count_all(rows, is_complete=is_complete)
+            return rows, replace(counts, decision=stream.decision)
         counts = self._make_counts(
             used, stream.trials + silent, stream.passed, is_complete=is_complete
         )
         return used, replace(counts, decision=stream.decision)
+
+    def _count_all(self, rows: Sequence[Row], *, is_complete: bool) -> Counts:
+        fair = self._leave_out(rows)
+        passed = sum(row.passed for row in fair)
+        return self._make_counts(rows, len(fair), passed, is_complete=is_complete)
 
     def _leave_out(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Those that the analysis counts."""
@@ -184,7 +208,10 @@ class _Stream(NamedTuple):
 
 
 def _over_inputs(
-    criterion: CriterionPlan, rows: Sequence[Row], parts: tuple[Finding, ...]
+    criterion: CriterionPlan,
+    experiment: ExperimentPlan,
+    rows: Sequence[Row],
+    parts: tuple[Finding, ...],
 ) -> Finding:
     """One finding over all inputs: the worst of them, so that none hides behind the others."""
     first = parts[0]
@@ -197,7 +224,7 @@ def _over_inputs(
     if worst:
         statement += f"; {decision}: {named}{more}"
     levels = "" if criterion.alpha is None else _multiplicity(criterion.alpha, len(parts))
-    counts = count_trials(rows)
+    counts = replace(count_trials(rows), coverage=cover_inputs(rows, experiment))
     return Finding(
         plan=criterion,
         decision=decision,

@@ -14,13 +14,24 @@ from typing import NamedTuple
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.model.evidence import Breakdown, Diagnostics, Note, NoteKind, TrialCounts
+from trialwise.model.evidence import (
+    Breakdown,
+    Diagnostics,
+    InputCoverage,
+    Note,
+    NoteKind,
+    TrialCounts,
+)
+from trialwise.model.plan import ExperimentPlan
 from trialwise.model.tally import Tally
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.stats.autocorrelation import autocorrelation_test, lag_one_autocorrelation
 from trialwise.stats.fisher import fisher_one_sided
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import require_count
+
+#: Inputs that were not asked are kept by name up to this number.
+_MOST_NAMED = 20
 
 _UNTESTABLE = frozenset({FailReason.TRANSFORM, FailReason.NO_VALUE, FailReason.UNKNOWN})
 
@@ -107,6 +118,34 @@ def count_trials(rows: Sequence[Row]) -> TrialCounts:
         per_protocol=_count([row for row in rows if not row.is_excused]),
         breakdown=_break_down(rows),
     )
+
+
+def cover_inputs(rows: Iterable[Row], experiment: ExperimentPlan) -> InputCoverage:
+    """How many of an experiment's inputs were asked, and which were not."""
+    asked = {row.trial.input_id for row in rows if not row.is_excused}
+    unasked = [name for name in experiment.input_ids if name not in asked]
+    inputs = len(experiment.input_ids)
+    named = tuple(unasked[:_MOST_NAMED])
+    return InputCoverage(inputs=inputs, asked=inputs - len(unasked), unasked=named)
+
+
+def compare_later(before: Sequence[Row], after: Sequence[Row]) -> tuple[Note, ...]:
+    """Say that what ran after a decision looks unlike what it rests on, where it does.
+
+    No error rate is claimed: the decision chose where the trials before it end.
+    """
+    if not before or not after:
+        return ()
+    early, late = sum(row.passed for row in before), sum(row.passed for row in after)
+    worse = fisher_one_sided(early, len(before), late, len(after))
+    better = fisher_one_sided(late, len(after), early, len(before))
+    if 2 * min(worse, better) >= NOTABLE:
+        return ()
+    text = (
+        f"it was decided at trial {len(before)}, on {early} of {len(before)}; of the {len(after)} "
+        f"trials after that {late} passed: what came later looks different"
+    )
+    return (Note(kind=NoteKind.QUALIFICATION, text=text),)
 
 
 def _count(rows: Sequence[Row]) -> Tally:

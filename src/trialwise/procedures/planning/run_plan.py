@@ -79,7 +79,7 @@ def plan_run(
         )
         criteria = [one for one in contract.criteria if contract.experiment_of(one) == name]
         found = [plan_criterion(one, situation) for one in criteria]
-        mine = _riding([one for one in found if not isinstance(one, Refused)])
+        mine = _riding([one for one in found if not isinstance(one, Refused)], sampling)
         refusals += [
             f"{one.name}: {plan.reason}"
             for one, plan in zip(criteria, found, strict=True)
@@ -140,17 +140,25 @@ def _list_unargued(contract: Contract, options: RunOptions) -> Iterator[str]:
             )
 
 
-def _riding(plans: Sequence[CriterionPlan]) -> list[CriterionPlan]:
-    """Observational criteria take the trials of the others; alone they need a number of their own.
+def _riding(plans: Sequence[CriterionPlan], sampling: Sampling) -> list[CriterionPlan]:
+    """Let observational criteria share the trials of the others, and ask every input besides.
 
-    So do those that ask of each input, since a pooled stop would leave some inputs unasked.
+    Alone they have a number of their own.
     """
-    largest = max((one.trials for one in plans if not one.rides_along), default=None)
+    inputs = len(sampling.inputs)
+    largest = max(
+        (one.trials * (inputs if one.each_input else 1) for one in plans if not one.rides_along),
+        default=None,
+    )
     if largest is None:
         return [replace(one, rides_along=False) for one in plans]
-    return [
-        replace(one, trials=largest, cutoff=largest) if one.rides_along else one for one in plans
+    shared = [
+        # A limit may leave fewer trials than there are inputs; its own plan knows that.
+        replace(one, trials=size, cutoff=size) if one.rides_along else one
+        for one in plans
+        for size in (max(largest, min(one.trials, inputs)),)
     ]
+    return shared
 
 
 def _experiment(
@@ -163,6 +171,7 @@ def _experiment(
     name, inputs = criteria[0].experiment, sampling.inputs
     trials = max(one.trials * (len(inputs) if one.each_input else 1) for one in criteria)
     draw = options.draw or default_draw()
+    further = _count_further(sampling, criteria, trials, draw, options.max_trials)
     return ExperimentPlan(
         name=name,
         identifier=sampling.identifier,
@@ -174,10 +183,29 @@ def _experiment(
         repetitions=tuple(one.repetitions for one in inputs),
         weights=(tuple(one.weight for one in inputs) if contract.claim.is_weighted else ()),
         strata=tuple(one.stratum for one in inputs) if sampling.strata else (),
-        trials=trials,
+        trials=trials + further,
+        further=further,
         draw=draw,
         sampling_mode=_mode(trials, len(inputs), draw, contract, criteria),
     )
+
+
+def _count_further(
+    sampling: Sampling,
+    criteria: Sequence[CriterionPlan],
+    trials: int,
+    draw: Draw,
+    limit: int | None,
+) -> int:
+    """How many inputs the draws may leave out although a criterion asks every one of them."""
+    if not any(one.asks_every_input for one in criteria):
+        return 0
+    # A balanced order leaves nothing out once every slot is drawn.
+    most = len(sampling.inputs) - 1 if draw == "independent" else max(0, sampling.slots - trials)
+    if any(one.each_input for one in criteria) or most <= 0:
+        return 0
+    most = min(most, len(sampling.inputs) - 1)
+    return most if limit is None else max(0, min(most, limit - trials))
 
 
 def _mode(
