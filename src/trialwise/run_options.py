@@ -7,7 +7,7 @@ Written by `make stubs` from the fields of `RunOptions`.
 #: The name of each option, the field that it sets, its kind and what it means.
 OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ("trials", "trials", "count", "A fixed number of trials for every criterion, or one for each sampling."),
-    ("max-trials", "max_trials", "count", "Upper limit on trials for criteria that may stop early."),
+    ("max-trials", "max_trials", "count", "Upper limit on trials where no number is fixed."),
     ("intent", "intent", "verification|smoke", "`verification` refuses weak designs; `smoke` is a quick check."),
     ("rule", "rule", "wilson|exact", "The rule set for every decision."),
     ("analysis", "analysis", "intent-to-treat|per-protocol", "Which trials count for the decision."),

@@ -204,7 +204,7 @@ def test_the_whole_analysis_is_on_the_page(record: RunRecord, page: str) -> None
         ("regression-inconclusive", "INCONCLUSIVE", "This is neither a PASS nor a FAIL."),
         ("each-input", "FAIL", "The criterion failed: books-a-table on cancel-plan."),
         ("latency", "FAIL", "1 of 4 criteria failed: latency p95."),
-        ("budget-stop", "INCONCLUSIVE", "1 of 2 criteria could not be decided"),
+        ("budget-stop", "INCONCLUSIVE", "2 of 2 criteria could not be decided"),
         ("smoke", "PASS", "consistent with the targets. This is a smoke run"),
         ("measured", "MEASURED", "Nothing was decided."),
         ("refused", "REFUSED", "nothing was run and nothing is decided"),
@@ -269,7 +269,7 @@ def test_the_error_rates_are_those_that_hold() -> None:
 
 
 def test_the_table_of_criteria_holds_the_verdicts_numbers() -> None:
-    """Name, decision, rate, interval, trials, failures and the reason it ended."""
+    """Name, decision, rate, interval, trials, failures, inputs asked, and why it ended."""
     record = fixed_fail()
     tables = tree(render_html(record)).iter("table")
     table = next(one for one in tables if one.findtext("caption") == "Criteria")
@@ -278,7 +278,8 @@ def test_the_table_of_criteria_holds_the_verdicts_numbers() -> None:
     for finding, row in zip(record.verdict.findings, rows, strict=True):
         assert [finding.criterion, finding.decision] == row[:2]
         assert f"{100 * finding.tally.passed / 200:.1f} %" == row[2].replace("\u00a0", " ")
-        assert ["200", str(finding.tally.failed), "all planned trials run"] == row[5:]
+        asked = ["all 12 inputs", "all planned trials run"]
+        assert ["200", str(finding.tally.failed), *asked] == row[5:]
 
 
 def test_the_inputs_are_listed_worst_first_with_their_own_counts() -> None:

@@ -159,14 +159,17 @@ def run(plan: Plan, service: Service, *, stop_after: int | None = None) -> list[
         if not one.rides_along
         for each in (sampling.input_ids if one.each_input else (None,))
     }
+    asks_all = any(one.asks_every_input for one in plan.criteria)
+    unasked = set(sampling.input_ids if asks_all else ())
     trials: list[Trial] = []
     for index, place in enumerate(issue_places(sampling, seed=plan.seed, each_input=each_input)):
         input_id = sampling.input_ids[place]
         mine = {key: one for key, one in streams.items() if key[1] in (None, input_id)}
         if len(trials) == stop_after:
             break
-        if all(stream.is_settled for stream in mine.values()):
+        if all(stream.is_settled for stream in mine.values()) and input_id not in unasked:
             continue
+        unasked.discard(input_id)
         trial = _trial(plan, index, input_id, service)
         trials.append(trial)
         for (name, _), stream in mine.items():

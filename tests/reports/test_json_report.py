@@ -323,16 +323,16 @@ def test_inputs_are_counted_criterion_by_criterion(runs: Runs) -> None:
     assert [49, 50] == [row["criteria"]["valid-json"]["passed"] for row in rows]
 
 
-def test_trials_after_a_decision_are_not_counted(runs: Runs) -> None:
-    """A criterion that was settled after 40 trials knows nothing of the failures after them."""
+def test_trials_after_a_decision_are_counted(runs: Runs) -> None:
+    """A criterion that was settled after 40 trials has the failures after them too."""
     record = runs["fail"]
     first, second, *rest = record.verdict.findings
     settled = replace(second, tally=replace(second.tally, trials=40, passed=36))
     verdict = replace(record.verdict, findings=(first, settled, *rest))
     run = describe_report([replace(record, verdict=verdict)])["runs"][0]
 
-    assert [4] == [one["count"] for one in run["results"][1]["failures"]]
-    assert 40 == sum(row["criteria"]["grounded"]["trials"] for row in run["inputs"])
+    assert [10, 2] == [one["count"] for one in run["results"][1]["failures"]]
+    assert 100 == sum(row["criteria"]["grounded"]["trials"] for row in run["inputs"])
     assert 100 == sum(row["trials"] for row in run["inputs"])
 
 

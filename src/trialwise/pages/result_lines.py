@@ -124,10 +124,17 @@ def _figures(finding: Finding, verdict: Verdict) -> Figures:
         # A corpus that was tried whole needs no interval.
         interval=as_ends(interval) if interval is not None else known,
         trials=finding.all_trials.trials,
-        inputs=write_coverage(finding),
+        inputs=_word_inputs(finding, verdict),
         stop=_word_stop(finding, stop),
         cost=_cost(finding, verdict),
     )
+
+
+def _word_inputs(finding: Finding, verdict: Verdict) -> str:
+    """How many inputs were asked, unless all were and the heading says so."""
+    coverage = finding.coverage
+    is_whole = coverage is not None and coverage.asked == coverage.inputs
+    return "" if is_whole and len(verdict.experiments) == 1 else write_coverage(finding)
 
 
 def _word_stop(finding: Finding, stop: StopReason) -> str:

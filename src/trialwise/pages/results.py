@@ -106,6 +106,7 @@ def _headings(verdict: Verdict) -> Iterator[str]:
         yield "smoke: a quick check, not evidence"
     if len(verdict.experiments) == 1:
         yield verdict.claim.about(verdict.experiments[0].inputs)
+        yield from _word_asked(verdict)
     if verdict.analysis != "intent-to-treat":
         yield f"decided {verdict.analysis}"
     levels = {
@@ -115,6 +116,16 @@ def _headings(verdict: Verdict) -> Iterator[str]:
     }
     if len(levels) == 1 and (level := levels.pop()) is not None:
         yield f"{as_percent(level)} intervals"
+
+
+def _word_asked(verdict: Verdict) -> Iterator[str]:
+    """How many of the inputs were asked, where that is the same for every criterion."""
+    covered = {one.coverage for one in verdict.findings if one.coverage is not None}
+    asked = {(one.asked, one.inputs) for one in covered}
+    if len(asked) == 1:
+        some, inputs = asked.pop()
+        if inputs > 1:
+            yield "all asked" if some == inputs else f"{some:,} asked"
 
 
 def _run_facts(record: RunRecord, location: str) -> dict[str, Fact]:

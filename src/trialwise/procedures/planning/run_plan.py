@@ -152,13 +152,12 @@ def _riding(plans: Sequence[CriterionPlan], sampling: Sampling) -> list[Criterio
     )
     if largest is None:
         return [replace(one, rides_along=False) for one in plans]
-    shared = [
+    return [
         # A limit may leave fewer trials than there are inputs; its own plan knows that.
         replace(one, trials=size, cutoff=size) if one.rides_along else one
         for one in plans
         for size in (max(largest, min(one.trials, inputs)),)
     ]
-    return shared
 
 
 def _experiment(
