@@ -106,8 +106,8 @@ def test_an_input_whose_trial_measured_nothing_has_not_been_asked() -> None:
 
 
 def test_max_trials_limits_it() -> None:
-    assert len(_run(_contract(lambda value: "no"), inputs=4, max_trials=30).record.trials) == 30
-    assert len(_run(_contract(lambda value: "no", max_trials=10), inputs=4).record.trials) == 10
+    assert len(_run(_contract(lambda _: "no"), inputs=4, max_trials=30).record.trials) == 30
+    assert len(_run(_contract(lambda _: "no", max_trials=10), inputs=4).record.trials) == 10
 
 
 def test_a_limit_below_the_number_of_inputs_is_refused_with_both_numbers() -> None:
@@ -118,7 +118,7 @@ def test_a_limit_below_the_number_of_inputs_is_refused_with_both_numbers() -> No
 
 
 def test_a_smoke_run_below_that_limit_is_inconclusive_at_best() -> None:
-    result = _run(_contract(lambda value: "no"), max_trials=30, intent="smoke")
+    result = _run(_contract(lambda _: "no"), max_trials=30, intent="smoke")
     assert result.decision == "INCONCLUSIVE"
     coverage = result.verdict.findings[0].coverage
     assert (coverage.asked, coverage.inputs) == (30, 50)
@@ -126,7 +126,7 @@ def test_a_smoke_run_below_that_limit_is_inconclusive_at_best() -> None:
 
 
 def test_a_number_of_trials_below_the_inputs_says_how_many_were_asked() -> None:
-    result = _run(_contract(lambda value: "no", trials=20))
+    result = _run(_contract(lambda _: "no", trials=20))
     assert result.decision == "PASS"
     assert "20 of 50 inputs" in result.transparent()
 
@@ -140,10 +140,10 @@ def test_more_than_a_thousand_inputs_need_somebodys_word() -> None:
 def test_a_budget_that_ends_the_run_leaves_it_open() -> None:
     """0.1.0 said PASS of whatever had been tried by then."""
     budget = tw.Budget(trials=30)
-    result = _run(_contract(lambda value: "no", _short()), budget=budget)
+    result = _run(_contract(lambda _: "no", _short()), budget=budget)
     assert result.verdict.findings[1].decision == "INCONCLUSIVE"
     assert result.decision != "PASS"
 
 
 def test_more_trials_than_inputs_may_be_asked_for() -> None:
-    assert len(_run(_contract(lambda value: "no", trials=120)).record.trials) == 120
+    assert len(_run(_contract(lambda _: "no", trials=120)).record.trials) == 120

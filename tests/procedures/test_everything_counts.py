@@ -10,7 +10,7 @@ import trialwise as tw
 def _run(passing: int, trials: int = 100, **more: Any) -> Any:
     contract = tw.Contract(
         "x",
-        lambda value, index: "ok" if index < passing else "bad",
+        lambda _, index: "ok" if index < passing else "bad",
         [tw.Criterion("ok", tw.equals("ok"), at_least=0.5)],
         latency=tw.Latency(constraints=(tw.LatencyConstraint(percentile="p50", limit_s=1.0),)),
     )
@@ -61,7 +61,7 @@ def test_a_criterion_that_is_decided_early_counts_the_trials_of_another() -> Non
     quick = tw.Criterion("quick", tw.contains("o"), at_least=0.5, trials=10)
     slow = tw.Criterion("slow", tw.equals("ok"), at_least=0.5, trials=100)
 
-    def service(value: str, index: int) -> str:
+    def service(_: str, index: int) -> str:
         return "ok" if index < 20 or index % 2 else "xx"
 
     result = tw.run(
