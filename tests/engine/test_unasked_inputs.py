@@ -70,7 +70,7 @@ def test_after_the_others_are_decided_no_input_is_asked_twice() -> None:
 
 
 @pytest.mark.parametrize("draw", ["balanced", "independent"])
-def test_every_input_is_asked_however_inputs_are_drawn_and_repeated(draw: str) -> None:
+def test_every_input_is_asked_however_inputs_are_drawn_and_repeated(draw: Any) -> None:
     inputs = [
         tw.Input(id=f"q{n}", value=f"q{n}", repetitions=20 if n == 0 else 1) for n in range(N)
     ]
@@ -88,7 +88,8 @@ def test_every_input_is_asked_however_inputs_are_drawn_and_repeated(draw: str) -
 
 def test_an_input_whose_trial_measured_nothing_has_not_been_asked() -> None:
     """One trial of q3 never reaches the service; another asks it, or the run is no PASS."""
-    lock, failed = threading.Lock(), []
+    lock = threading.Lock()
+    failed: list[str] = []
 
     def service(value: str) -> str:
         with lock:
