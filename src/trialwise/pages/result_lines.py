@@ -27,6 +27,7 @@ from trialwise.pages.finding_facts import (
     pick_interval,
     pick_rate,
     write_coverage,
+    write_need,
 )
 from trialwise.pages.gate_facts import collect_gate_facts, count_runs, list_gate_notes, sum_up_gate
 from trialwise.pages.judge_facts import (
@@ -123,6 +124,7 @@ def _figures(finding: Finding, verdict: Verdict) -> Figures:
         rate="" if rate is None else as_observed(rate),
         # A corpus that was tried whole needs no interval.
         interval=as_ends(interval) if interval is not None else known,
+        required=_word_requirement(finding),
         trials=finding.all_trials.trials,
         inputs=_word_inputs(finding, verdict),
         stop=_word_stop(finding, stop),
@@ -144,6 +146,12 @@ def _word_stop(finding: Finding, stop: StopReason) -> str:
     if finding.decision is Decision.INCONCLUSIVE:
         return f"undecided at trial {finding.decided_at:,}"
     return f"decided at trial {finding.decided_at:,}"
+
+
+def _word_requirement(finding: Finding) -> str:
+    """What the rate is held against, so that nobody has to look it up."""
+    need = write_need(finding)
+    return f"required {need}" if need.startswith("≥") else need
 
 
 def _cost(finding: Finding, verdict: Verdict) -> str:
