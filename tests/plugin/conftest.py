@@ -27,6 +27,7 @@ _INI = """
 [pytest]
 addopts = -p no:asyncio -p no:randomly -p no:rerunfailures -p no:timeout -p no:xdist
     -p no:xdist.looponfail -p no:hypothesispytest -p no:platformdirs -p no:pytest_cov
+    -p no:pytest-retry -p no:flaky
 filterwarnings = default
 """
 _NOTES = """

@@ -114,6 +114,123 @@ def test_a_judged_test_is_not_rerun(project: Project) -> None:
     assert 1 == len(project.records())
 
 
+HALF_FAIL = """
+    import pytest
+    from notes import note
+
+    @pytest.mark.trials(10, never_fails=True, curtail=False)
+    def test_judged(trial):
+        note("judged")
+        assert trial.index < 5
+
+    def test_plain():
+        note("plain")
+        assert False
+    """
+
+
+@pytest.mark.parametrize(
+    ("plugin", "module", "option"),
+    [
+        ("pytest-retry", "pytest_retry", "--retries=2"),
+        ("flaky", "flaky", "--force-flaky --max-runs=3"),
+    ],
+)
+@pytest.mark.parametrize("workers", ["", "-p xdist -n 2"])
+def test_a_failed_verdict_stays_failed_beside_plugins_that_rerun(
+    project: Project, plugin: str, module: str, option: str, workers: str
+) -> None:
+    """pytest-retry and flaky rerun plain tests; a FAIL is decided once and stays a FAIL."""
+    pytest.importorskip(module)
+    project.write(HALF_FAIL)
+
+    result = project.run_apart("-p", plugin, *option.split(), *workers.split())
+
+    result.assert_outcomes(failed=2)
+    assert result.ret == 1
+    assert {"judged": 10, "plain": 3} == Counter(project.notes())
+    (record,) = project.records()
+    assert Decision.FAIL is record.verdict.decision
+    result.stdout.fnmatch_lines(["decided tests were not rerun: *"])
+
+
+def test_a_plugin_that_calls_a_marked_test_again_cannot_pass_it(project: Project) -> None:
+    """One that nobody knows: it calls the test by itself and takes that for the outcome."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.hookimpl(wrapper=True, tryfirst=True)
+        def pytest_runtest_makereport(item, call):
+            report = yield
+            if report.failed and call.when == "call":
+                again = pytest.CallInfo.from_call(
+                    lambda: item.ihook.pytest_runtest_call(item=item), when="call"
+                )
+                report = pytest.TestReport.from_item_and_call(item, again)
+            return report
+        """,
+        "conftest.py",
+    )
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.trials(10, never_fails=True)
+        def test_judged(trial): assert trial.index < 5
+        """
+    )
+    result = project.run()
+
+    result.assert_outcomes(failed=1)
+
+
+def test_a_plugin_that_turns_a_report_cannot_pass_a_failed_verdict(project: Project) -> None:
+    """The outcome of a verdict is set last."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.hookimpl(wrapper=True)
+        def pytest_runtest_makereport(item, call):
+            report = yield
+            report.outcome = "passed"
+            return report
+        """,
+        "conftest.py",
+    )
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.trials(10, never_fails=True)
+        def test_judged(trial): assert trial.index < 5
+        """
+    )
+    result = project.run()
+
+    result.assert_outcomes(failed=1)
+
+
+def test_the_decorator_of_flaky_is_refused(project: Project) -> None:
+    """Like the marker: a decided test is not to be run until it passes."""
+    pytest.importorskip("flaky")
+    project.write(
+        """
+        import pytest
+        from flaky import flaky
+
+        @flaky(max_runs=3)
+        @pytest.mark.trials(10, never_fails=True)
+        def test_judged(trial): pass
+        """
+    )
+    result = project.run_apart("-p", "flaky")
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*flaky and @pytest.mark.trials exclude each other*"])
+
+
 def test_coverage_counts_every_trial(project: Project) -> None:
     """Lines that only a late trial reaches are covered."""
     project.write(

@@ -122,7 +122,8 @@ def _marker(item: pytest.Function) -> pytest.Mark:
 
 
 def _conflicts(item: pytest.Function, options: RunOptions) -> Iterator[str]:
-    if item.get_closest_marker("flaky") is not None:
+    # The decorator of the plugin flaky leaves its settings at the function.
+    if item.get_closest_marker("flaky") is not None or hasattr(item.obj, "_flaky_max_runs"):
         yield (
             "@pytest.mark.flaky and @pytest.mark.trials exclude each other: running a marked test "
             "again until it passes would bias its rate. Lower the threshold instead"

@@ -12,6 +12,7 @@ import pytest
 from trialwise.plugin.admission import CASE, admit
 from trialwise.plugin.marked_test import RESULTS, MarkedTest
 from trialwise.plugin.one_by_one import call_trial
+from trialwise.plugin.other_plugins import drop_rerun_marker, refuse_second_run
 from trialwise.plugin.reporting import Judged
 from trialwise.plugin.session_budget import SessionBudget
 from trialwise.plugin.settings import settings_of
@@ -56,6 +57,9 @@ class TrialwisePlugin:
         self, items: Sequence[pytest.Item], report: pytest.CollectReport | None = None
     ) -> None:
         """Plan marked tests; what is wrong with them is an error of their collector."""
+        for item in items:
+            if CASE in item.stash:
+                drop_rerun_marker(item)
         errors = admit(items, self.settings)
         if not errors:
             return
@@ -97,6 +101,12 @@ class TrialwisePlugin:
         return True
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> None:
+        """Let nobody else call a marked test: its trials are called, and it is decided once."""
+        if not isinstance(item, TrialItem) and item.get_closest_marker("trials") is not None:
+            refuse_second_run(item)
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> object:
         """Run a coroutine function that no other plugin answers for."""
         if not isinstance(pyfuncitem, TrialItem) or not inspect.iscoroutinefunction(pyfuncitem.obj):
@@ -123,8 +133,11 @@ class TrialwisePlugin:
         results = item.stash.get(RESULTS, None)
         if isinstance(item, TrialItem) or call.when != "call" or results is None:
             return report
-        if call.excinfo is not None and isinstance(call.excinfo.value, Judged) and report.failed:
-            report.longrepr = call.excinfo.value.shown
+        if call.excinfo is not None and isinstance(call.excinfo.value, Judged):
+            if report.passed:  # whoever turned it: a verdict is not for others to change
+                report.outcome = "failed"
+            if report.failed:
+                report.longrepr = call.excinfo.value.shown
         report.trialwise = results  # type: ignore[attr-defined]
         return report
 

@@ -50,17 +50,47 @@ def timeout_of(item: pytest.Item) -> float | None:
     return None
 
 
-def reruns_of(config: pytest.Config) -> int:
-    """How often pytest-rerunfailures would run every failed test again."""
-    if not config.pluginmanager.has_plugin("rerunfailures"):
-        return 0
-    for name in ("force_reruns", "reruns"):
-        given = config.getoption(name, None)
-        if given:
-            return int(given)
-    with contextlib.suppress(ValueError, TypeError):
-        return int(config.getini("reruns") or 0)
-    return 0
+#: Options by which other plugins run failed tests again, by the name the plugin is known by.
+_RERUNS = {
+    "rerunfailures": ("force_reruns", "reruns"),
+    "pytest-retry": ("retries",),
+    "flaky": ("force_flaky",),
+}
+
+
+def reruns_failures(config: pytest.Config) -> bool:
+    """Whether another plugin was asked to run every failed test again."""
+    for plugin, names in _RERUNS.items():
+        if not config.pluginmanager.has_plugin(plugin):
+            continue
+        for name in names:
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                if int(config.getoption(name, None) or 0):
+                    return True
+                if name != "force_flaky" and int(config.getini(name) or 0):
+                    return True
+    return False
+
+
+def drop_rerun_marker(item: pytest.Item) -> None:
+    """Take away the marker by which pytest-retry runs every failed test again (`--retries`).
+
+    One that the test itself has was refused when it was collected.
+    """
+    item.own_markers[:] = [one for one in item.own_markers if one.name != "flaky"]
+
+
+def refuse_second_run(item: pytest.Item) -> None:
+    """Fail a marked test that another plugin calls by itself, such as to run it again.
+
+    Its verdict would be replaced by the outcome of one trial.
+    """
+    pytest.fail(
+        f"{item.nodeid} is marked @pytest.mark.trials, and another plugin calls it by itself. "
+        "A decided test is not run again: that would hide a FAIL. Switch that plugin off "
+        "(-p no:NAME), or keep it away from this test",
+        pytrace=False,
+    )
 
 
 def interrupts_of(config: pytest.Config) -> tuple[type[BaseException], ...]:
