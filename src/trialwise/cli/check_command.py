@@ -9,17 +9,24 @@ from typing import Any
 import click
 
 from trialwise.cli.exits import ExitCode
+from trialwise.cli.plan.option_types import RATE
 from trialwise.cli.selecting import choose_sized, json_option, load, selection, size_options
 
 
 @click.command("check")
 @selection
 @size_options
+@click.option(
+    "--expect",
+    type=RATE,
+    help="The true rate you expect: compare the ways to ask for each required rate there.",
+)
 @json_option
 def command(
     names: tuple[str, ...],
     file: Path | None,
     tags: tuple[str, ...],
+    expect: float | None,
     as_json: bool,
     **given: Any,
 ) -> int:
@@ -31,10 +38,11 @@ def command(
     Examples:
       trialwise check
       trialwise check support-agent --trials 200
+      trialwise check --expect 97%
     """
     from trialwise.cli.printing import near
     from trialwise.model.codec import to_plain
-    from trialwise.pages.run_rules import render_rules
+    from trialwise.pages.run_rules import render_choices, render_rules
     from trialwise.procedures.forecast import forecast
     from trialwise.runtime.earlier_runs import expense_of
     from trialwise.runtime.preparing import prepare_runs
@@ -56,7 +64,10 @@ def command(
         click.echo(json.dumps({"schema": "trialwise.check/1", "contracts": plans}, indent=2))
         return ExitCode.PASS
     for one in prepared:
-        click.echo(render_rules(one.plan, expense=expense_of(one.plan, suite.runs_folder)))
+        expense = expense_of(one.plan, suite.runs_folder)
+        click.echo(render_rules(one.plan, expense=expense))
+        if expect is not None:
+            click.echo(render_choices(one.plan, expect, expense=expense))
         for guard in one.plan.guards:
             click.echo(f"  {guard.severity}: {guard.message}")
     count = "the contract" if len(prepared) == 1 else f"all {len(prepared)} contracts"

@@ -47,6 +47,33 @@ def render_rules(plan: Plan, *, expense: Expense | None = None, width: int = _WI
     return "\n".join(lines) + "\n"
 
 
+def render_choices(plan: Plan, expected: float, *, expense: Expense | None = None) -> str:
+    """The ways to ask for each required rate of a plan, compared at the rate that is expected.
+
+    Args:
+        plan: What will be run.
+        expected: The true rate that somebody expects.
+        expense: Of one trial, where it is known.
+    """
+    from trialwise.pages.rate_choices import build_choices
+    from trialwise.procedures.sizing.rate_choices import list_choices
+    from trialwise.procedures.sizing.trial_costs import Prices
+    from trialwise.renderers.capabilities import Capabilities
+    from trialwise.renderers.document_text import write_table
+
+    prices = Prices(trial_usd=None if expense is None else expense.trial_usd or None)
+    lines: list[str] = []
+    for one in plan.criteria:
+        required, level = one.threshold.required_rate, one.alpha
+        if required is None or level is None:
+            continue
+        table = build_choices(
+            list_choices(required, expected, level=level, prices=prices), expected, of=one.criterion
+        )
+        lines += [f"  {table.heading}", *write_table(table, Capabilities(), _WIDTH), ""]
+    return "\n".join(lines)
+
+
 def _word_size(plan: Plan) -> str:
     sizes = [f"{one.trials} of {one.name}" for one in plan.experiments]
     parts = f" ({', '.join(sizes)})" if len(sizes) != 1 else ""

@@ -15,6 +15,7 @@ from trialwise.documents.numbers import (
     as_percent,
     as_probability,
 )
+from trialwise.pages.rate_choices import build_choices
 from trialwise.pages.sizing_words import guide_rates, make_prose
 from trialwise.procedures.rule_in_counts import (
     MOST_STEPS,
@@ -23,6 +24,7 @@ from trialwise.procedures.rule_in_counts import (
     list_failing_steps,
     list_passing_steps,
 )
+from trialwise.procedures.sizing.rate_choices import expect_half
 from trialwise.procedures.sizing.sequential_sizing import (
     LONGEST_SPARING,
     BrokenPromise,
@@ -33,6 +35,11 @@ from trialwise.procedures.sizing.sequential_sizing import (
 from trialwise.procedures.sizing.sizing_questions import Correction, SequentialQuestion
 from trialwise.procedures.sizing.trial_costs import Spread
 from trialwise.stats.sequential.design import Method, SequentialDesign
+
+_ABOUT_CHOICES = (
+    "Trials on average and at most. Say with --expect which rate you expect. The methods below are "
+    "those of a design with a margin; `at_least` alone has none."
+)
 
 _INKS: dict[Method, Ink] = {Method.OPTIMAL: "one", Method.WALD: "two", Method.FIXED: "three"}
 
@@ -127,7 +134,9 @@ def _mean_costs(high: Expectation, low: Expectation) -> str:
 
 
 def _blocks(plan: SequentialPlan) -> Iterator[Block]:
-    best = plan.recommendation.design
+    best, question = plan.recommendation.design, plan.question
+    expected = question.expected_rate or expect_half(question.required_rate)
+    yield build_choices(plan.choices, expected, advice=_ABOUT_CHOICES)
     yield _rule(best)
     yield from _list_method_tables(plan)
     yield _limits(plan)

@@ -103,6 +103,7 @@ def plan(
     rate: float,
     *,
     alternative: float | None = None,
+    expect: float | None = None,
     max_trials: int | None = None,
     batch: int = 1,
     criteria: int = 1,
@@ -116,6 +117,8 @@ def plan(
     Args:
         rate: The required rate.
         alternative: The bad rate to tell it from; by default 10 points lower, and at least 1 %.
+        expect: The true rate at which the ways to ask are compared; by default the one with half
+            the allowed failures.
         max_trials: Upper limit on trials; by default twice the exact fixed sample.
         batch: Decide after every so many trials.
         criteria: How many criteria are decided on the same trials.
@@ -133,6 +136,7 @@ def plan(
     question = sizing.SequentialQuestion(
         required_rate=rate,
         alternative_rate=usual if alternative is None else alternative,
+        expected_rate=expect,
         max_trials=max_trials,
         batch=batch,
         criteria=criteria,

@@ -21,6 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _OPTIONS = {
     "required_rate": "RATE",
     "alternative_rate": "--alternative",
+    "expected_rate": "--expect",
     "better_rate": "--better",
     "baseline_successes": "--baseline",
     "baseline_trials": "--baseline",

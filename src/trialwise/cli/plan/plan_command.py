@@ -65,7 +65,7 @@ def command() -> None:
 
     \b
     Examples:
-      trialwise plan 90%
+      trialwise plan 90% --expect 97%
       trialwise plan 90% --max-trials 50 --price 0.02 --seconds 3s
       trialwise plan 95% --criteria 3 --correction bonferroni --concurrency 8
       trialwise plan 90% --html plan.html
@@ -78,6 +78,12 @@ def command() -> None:
     "--alternative",
     type=RATE,
     help="The bad rate to tell it from.  [default: 10 points lower, at least 1%]",
+)
+@click.option(
+    "--expect",
+    type=RATE,
+    help="The true rate you expect: the ways to ask are compared there.  [default: half the "
+    "allowed failures]",
 )
 @confidence_option
 @power_option

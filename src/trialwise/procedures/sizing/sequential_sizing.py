@@ -13,6 +13,7 @@ from functools import cache as remembered
 from typing import Literal
 
 from trialwise.decimals import as_written
+from trialwise.procedures.sizing.rate_choices import RateChoice, list_choices
 from trialwise.procedures.sizing.sizing_base import CURVE_POINTS, SizingPlan
 from trialwise.procedures.sizing.sizing_questions import SequentialQuestion, resolved_max_trials
 from trialwise.procedures.sizing.trial_costs import (
@@ -152,6 +153,8 @@ class SequentialPlan(SizingPlan):
     shortfall: Shortfall | None
     """What no rule can avoid leaving undecided, where the trials do not suffice."""
     recommended: Method
+    choices: tuple[RateChoice, ...] = ()
+    """The ways to ask for the required rate, compared at the expected rate."""
 
     @property
     def recommendation(self) -> MethodPlan:
@@ -191,6 +194,13 @@ def plan_sequential(
         bounds=tuple(_find_bound(question, rate) for rate in rates),
         shortfall=designs[Method.OPTIMAL].shortfall,
         recommended=min(kept, key=lambda plan: plan.mean_cost).method,
+        choices=list_choices(
+            question.required_rate,
+            question.expected_rate,
+            level=question.alpha,
+            prices=question.prices,
+            cache=cache,
+        ),
     )
 
 

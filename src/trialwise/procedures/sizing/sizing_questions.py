@@ -11,7 +11,13 @@ from trialwise.procedures.sizing.sizing_base import PowerQuestion
 from trialwise.stats.compliance_cutoffs import check_required_rate
 from trialwise.stats.sequential.bound import fixed_size
 from trialwise.stats.sequential.hypotheses import default_alternative
-from trialwise.validation import require_choice, require_count, require_given, require_open_rate
+from trialwise.validation import (
+    require_choice,
+    require_count,
+    require_given,
+    require_open_rate,
+    require_rate,
+)
 
 #: The longest design planned for: a search takes seconds at a thousand trials, a minute here.
 LONGEST = 20_000
@@ -36,6 +42,8 @@ class SequentialQuestion(PowerQuestion):
     """The good rate: FAIL is to be rare here and above."""
     alternative_rate: float
     """The bad rate: PASS is to be rare here and below."""
+    expected_rate: float | None = None
+    """The true rate at which the ways to ask are compared; half the allowed failures if None."""
     max_trials: int | None = None
     batch: int = 1
     """Results are judged every so many trials."""
@@ -53,6 +61,8 @@ class SequentialQuestion(PowerQuestion):
         if self.family_alpha + self.beta >= 1:
             allowed = f"be above 1 - confidence ({self.family_alpha:g})"
             raise InvalidArgument("power", self.power, allowed)
+        if self.expected_rate is not None:
+            require_rate("expected_rate", self.expected_rate)
         require_given(self, "batch criteria concurrency max_trials", require_count, minimum=1)
         require_choice("correction", self.correction, tuple(Correction))
         if (self.max_trials or 0) > LONGEST:
