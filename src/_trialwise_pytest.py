@@ -31,7 +31,7 @@ SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("trials", "count", "A fixed number of trials for every criterion, or one for each sampling."),
     ("max-trials", "count", "Upper limit on trials where no number is fixed."),
     ("intent", "verification|smoke", "`verification` refuses weak designs; `smoke` is a quick check."),
-    ("rule", "wilson|exact", "The rule set for every decision."),
+    ("rule", "exact|wilson|fisher", "The rule set for every decision."),
     ("analysis", "intent-to-treat|per-protocol", "Which trials count for the decision."),
     ("seed", "integer", "Seed for the order of inputs and for each trial."),
     ("draw", "balanced|independent", "How inputs are drawn."),

@@ -9,7 +9,7 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ("trials", "trials", "count", "A fixed number of trials for every criterion, or one for each sampling."),
     ("max-trials", "max_trials", "count", "Upper limit on trials where no number is fixed."),
     ("intent", "intent", "verification|smoke", "`verification` refuses weak designs; `smoke` is a quick check."),
-    ("rule", "rule", "wilson|exact", "The rule set for every decision."),
+    ("rule", "rule", "exact|wilson|fisher", "The rule set for every decision."),
     ("analysis", "analysis", "intent-to-treat|per-protocol", "Which trials count for the decision."),
     ("seed", "seed", "integer", "Seed for the order of inputs and for each trial."),
     ("draw", "draw", "balanced|independent", "How inputs are drawn."),

@@ -219,7 +219,7 @@ def test_the_cutoff_lies_a_success_beyond_the_mean(alpha: float, rule: Rule) -> 
 
 def test_where_less_than_one_success_is_required_an_unlike_input_can_raise_it() -> None:
     """The exception: with n p < 1 and c = 1 it is n p for one good input, not 1 − (1 − p)^n."""
-    wilson = compliance_cutoff(0.01, 20).cutoff
+    wilson = compliance_cutoff(0.01, 20, rule="wilson").cutoff
     exact = compliance_cutoff(0.001, 51, rule="exact").cutoff
 
     assert (1, 1) == (wilson, exact)

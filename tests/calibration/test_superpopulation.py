@@ -134,7 +134,7 @@ def test_the_estimator_over_inputs_holds_at_every_correlation(required: float, e
     """At most the Wilson rule's own false compliance for as many single trials, or the level."""
     for inputs in (25, 40, 52, 80):
         cutoff = cutoff_over_inputs(inputs, each, required)
-        own = compliance_cutoff(required, inputs).achieved_size
+        own = compliance_cutoff(required, inputs, rule="wilson").achieved_size
         for rho in CORRELATIONS:
             error = false_compliance(inputs, each, required, rho, cutoff)
             assert error <= max(0.05, own) + 1e-12

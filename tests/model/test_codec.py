@@ -411,7 +411,7 @@ def test_what_comparison_leaves_out_is_kept() -> None:
 
 def test_every_field_is_written_under_its_name() -> None:
     """Defaults too; a class is named only where several are possible."""
-    plain = to_plain(decide_compliance("json", COUNTS, 0.9))
+    plain = to_plain(decide_compliance("json", COUNTS, 0.9, rule="wilson"))
 
     assert [one.name for one in fields(Finding)] == list(plain)
     assert "ComplianceCutoff" == plain["plan"]["design"]["type"]
@@ -430,7 +430,7 @@ def test_an_undefined_quantity_gives_its_reason() -> None:
 
 def test_a_field_added_later_takes_its_default() -> None:
     """A record written before the class grew is still read."""
-    plain = to_plain(decide_compliance("json", COUNTS, 0.9))
+    plain = to_plain(decide_compliance("json", COUNTS, 0.9, rule="wilson"))
     del plain["words"]["label"], plain["by_input"], plain["counts"], plain["plan"]["design"]
 
     finding = from_plain(Finding, plain)
@@ -574,7 +574,7 @@ def test_something_else_altogether_is_refused(data: Any) -> None:
 )
 def test_what_could_not_be_read_back_is_not_written(finding: Any, message: str) -> None:
     """The writer is as strict as the reader."""
-    value = replace(decide_compliance("json", COUNTS, 0.9), **finding)
+    value = replace(decide_compliance("json", COUNTS, 0.9, rule="wilson"), **finding)
     with pytest.raises(InvalidArgument, match=message):
         to_plain(value)
 

@@ -363,7 +363,7 @@ def test_the_same_counts_pass_about_these_inputs_and_not_about_others() -> None:
     claim = wide(estimand="prompt-weighted", estimator="prompts")
     beyond = decide_claimed("c", counts, claim, 0.9)
 
-    assert decide_compliance("c", Tally(trials=100, passed=97), 0.9) == plain
+    assert decide_compliance("c", Tally(trials=100, passed=97), 0.9, rule="wilson") == plain
     assert Decision.PASS is plain.decision
     assert (Decision.INCONCLUSIVE, Caution.FEASIBILITY_REFUSED) == (beyond.decision, beyond.caution)
     assert f"would be {10 / (10 + Z * Z):.4g}" in beyond.statement

@@ -110,7 +110,7 @@ def test_a_bound_that_clears_the_rate_passes_however_many_trials() -> None:
     """7766 of 8577: the Wilson bound is 0.90012, above 0.9, and at 7765 it is below."""
     assert wilson_bound(7766, 8577, "0.05") > mpmath.mpf("0.9") > wilson_bound(7765, 8577, "0.05")
 
-    assert decide_compliance("c", tally(7766, 8577), 0.9).decision is Decision.PASS
+    assert decide_compliance("c", tally(7766, 8577), 0.9, rule="wilson").decision is Decision.PASS
 
 
 # What stands beside the decision
@@ -162,7 +162,9 @@ def test_the_score_p_value_agrees_with_the_wilson_decision(
 ) -> None:
     """One and the same test: p ≤ alpha exactly where the lower bound clears the requirement."""
     k, rate = round(n * share), percent / 100
-    finding = decide_compliance("c", tally(k, n), rate, alpha=alpha, intent=Intent.SMOKE)
+    finding = decide_compliance(
+        "c", tally(k, n), rate, alpha=alpha, intent=Intent.SMOKE, rule="wilson"
+    )
     if finding.cutoff is None:
         assert finding.p_value is None
         return
@@ -191,7 +193,7 @@ def test_the_observed_rate_is_compared_in_rationals(
     k: int, n: int, rate: float, expected: ObservedRate
 ) -> None:
     """Doubles put 0.29 · 100 beside 29."""
-    finding = decide_compliance("c", tally(k, n), rate, intent=Intent.SMOKE)
+    finding = decide_compliance("c", tally(k, n), rate, intent=Intent.SMOKE, rule="wilson")
     if finding.cutoff is not None:
         assert finding.observed_rate is expected
 
@@ -216,7 +218,7 @@ def test_a_fail_above_the_requirement_says_that_the_strands_disagree(
 @pytest.mark.parametrize("k", [0, 1, 50, 99, 100])
 def test_the_lower_bound_is_the_rules_own(k: int) -> None:
     """Wilson's for the Wilson rule, Clopper and Pearson's for the exact one."""
-    wilson = decide_compliance("c", tally(k, 100), 0.9).lower_bound
+    wilson = decide_compliance("c", tally(k, 100), 0.9, rule="wilson").lower_bound
     exact = decide_compliance("c", tally(k, 100), 0.9, rule="exact").lower_bound
 
     assert wilson == pytest.approx(float(wilson_bound(k, 100, "0.05")), abs=1e-12)
@@ -270,7 +272,7 @@ def test_a_run_that_yielded_too_few_trials_is_inconclusive(rule: Rule, minimum: 
 
 def test_a_bad_plan_is_refused_even_if_the_run_grew() -> None:
     """What is refused is the plan, before the first trial."""
-    finding = decide_compliance("c", tally(100, 100), 0.95, planned_trials=10)
+    finding = decide_compliance("c", tally(100, 100), 0.95, planned_trials=10, rule="wilson")
 
     assert (finding.decision, finding.refusals) == (None, (Refusal.COMPLIANCE_INFEASIBLE,))
 
@@ -316,9 +318,11 @@ def test_a_statement_carries_its_counts(k: int, intent: Intent, rule: Rule) -> N
 
 def test_a_verdict_claims_no_more_than_it_has() -> None:
     """Evidence, not proof; not shown, rather than below; and smoke is softened (§5.7.3)."""
-    passed = decide_compliance("c", tally(99, 100), 0.9).statement
-    failed = decide_compliance("c", tally(92, 100), 0.9).statement
-    smoke = decide_compliance("c", tally(99, 100), 0.9, intent=Intent.SMOKE).statement
+    passed = decide_compliance("c", tally(99, 100), 0.9, rule="wilson").statement
+    failed = decide_compliance("c", tally(92, 100), 0.9, rule="wilson").statement
+    smoke = decide_compliance(
+        "c", tally(99, 100), 0.9, intent=Intent.SMOKE, rule="wilson"
+    ).statement
 
     assert "99 of 100 passed, which shows a rate above 90 %." == passed
     assert "92 of 100 passed; 95 were needed to show 90 %." == failed
@@ -339,7 +343,7 @@ def test_a_smoke_run_above_its_target_is_not_called_inconsistent_with_it() -> No
 
 def test_a_smoke_run_is_not_advised_to_become_one() -> None:
     """10 of 10 under smoke: the advice to use smoke intent is for verifications."""
-    finding = decide_compliance("c", tally(10, 10), 0.9, intent=Intent.SMOKE)
+    finding = decide_compliance("c", tally(10, 10), 0.9, intent=Intent.SMOKE, rule="wilson")
 
     assert "smoke intent" not in finding.statement
 
@@ -349,7 +353,9 @@ def test_a_smoke_run_is_not_advised_to_become_one() -> None:
 
 def test_layperson_readable_by_the_wilson_rule() -> None:
     """788 of 800 against 0.98 at 0.001: FAIL although the observed rate is above."""
-    finding = decide_compliance("layperson-readable", tally(788, 800), 0.98, alpha=0.001)
+    finding = decide_compliance(
+        "layperson-readable", tally(788, 800), 0.98, alpha=0.001, rule="wilson"
+    )
 
     assert finding.decision is Decision.FAIL
     assert finding.lower_bound == pytest.approx(0.9648907, abs=5e-8)
@@ -365,7 +371,10 @@ def test_about_7490_trials_would_show_it(n: int, decision: Decision) -> None:
     assert math.isclose(norm.isf(0.001) ** 2 * 0.98 * 0.02 / 0.005**2, 7487, abs_tol=1)
 
     assert (
-        decide_compliance("c", tally(round(0.985 * n), n), 0.98, alpha=0.001).decision is decision
+        decide_compliance(
+            "c", tally(round(0.985 * n), n), 0.98, alpha=0.001, rule="wilson"
+        ).decision
+        is decision
     )
 
 
@@ -375,11 +384,11 @@ def test_about_7490_trials_would_show_it(n: int, decision: Decision) -> None:
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
-        (lambda: decide_compliance("c", tally(5, 10), 1.0), "required_rate"),
-        (lambda: decide_compliance("c", tally(5, 10), 0.0), "required_rate"),
-        (lambda: decide_compliance("c", tally(5, 10), math.nan), "required_rate"),
-        (lambda: decide_compliance("c", tally(5, 10), 0.5, alpha=0.0), "alpha"),
-        (lambda: decide_compliance("c", tally(5, 10), 0.5, alpha=1.0), "alpha"),
+        (lambda: decide_compliance("c", tally(5, 10), 1.0, rule="wilson"), "required_rate"),
+        (lambda: decide_compliance("c", tally(5, 10), 0.0, rule="wilson"), "required_rate"),
+        (lambda: decide_compliance("c", tally(5, 10), math.nan, rule="wilson"), "required_rate"),
+        (lambda: decide_compliance("c", tally(5, 10), 0.5, alpha=0.0, rule="wilson"), "alpha"),
+        (lambda: decide_compliance("c", tally(5, 10), 0.5, alpha=1.0, rule="wilson"), "alpha"),
         (
             lambda: decide_compliance("c", tally(5, 10), 0.5, rule="bayes"),  # type: ignore[arg-type]
             "rule",
@@ -411,7 +420,7 @@ def test_a_bad_design_is_not_hidden_by_an_empty_run(arguments: dict[str, float])
 def test_a_negative_plan_is_not_accepted() -> None:
     """No run is planned with −5 trials."""
     with pytest.raises(InvalidArgument):
-        decide_compliance("c", tally(99, 100), 0.9, planned_trials=-5)
+        decide_compliance("c", tally(99, 100), 0.9, planned_trials=-5, rule="wilson")
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -324,8 +324,8 @@ def test_the_numbers_of_the_consult_advice_contract() -> None:
 
 def test_real_findings_with_real_latencies_compose() -> None:
     """A FAIL in one dimension decides unless that dimension is advisory."""
-    rates = [decide_compliance("c", Tally(trials=100, passed=99), 0.9)]
-    slow = [decide_latency_limit("p95", [900.0] * 100, 0.95, 500.0)]
+    rates = [decide_compliance("c", Tally(trials=100, passed=99), 0.9, rule="wilson")]
+    slow = [decide_latency_limit("p95", [900.0] * 100, 0.95, 500.0, rule="wilson")]
 
     assert compose(rates, slow).decision is Decision.FAIL
     assert compose(rates, slow).triggers == (Trigger(kind="latency", name="p95"),)
@@ -337,8 +337,8 @@ def test_a_refused_criterion_is_refused_in_company() -> None:
     run = Tally(trials=10, passed=10)
     other = decide_observational("o", run)
 
-    assert compose([other, decide_compliance("c", run, 0.95)]).decision is None
-    smoke = decide_compliance("c", run, 0.95, intent=Intent.SMOKE)
+    assert compose([other, decide_compliance("c", run, 0.95, rule="wilson")]).decision is None
+    smoke = decide_compliance("c", run, 0.95, intent=Intent.SMOKE, rule="wilson")
     assert compose([other, smoke]).decision is Decision.FAIL
 
 

@@ -235,7 +235,7 @@ def check_counts(m: int, n: int, rates: tuple[float, float], tried: Ints) -> Non
 
 
 def check_complied(m: int, n: int, required: float, tried: Ints) -> None:
-    cutoff = compliance_cutoff(required, n, alpha=ALPHA).cutoff
+    cutoff = compliance_cutoff(required, n, alpha=ALPHA, rule="wilson").cutoff
     assert cutoff is not None
     for table in tried:
         place = place_of(table, m)

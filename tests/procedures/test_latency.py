@@ -82,7 +82,7 @@ def test_the_companions_rule_compares_the_observed_percentile(
     beyond: int, decision: Decision
 ) -> None:
     """§12.3.1: the 95th of 100 is at the limit, or above it; the statement says it is raw."""
-    finding = decide_latency_limit("p", split(100 - beyond, beyond), 0.95, 500.0)
+    finding = decide_latency_limit("p", split(100 - beyond, beyond), 0.95, 500.0, rule="wilson")
 
     assert finding.decision is decision
     assert finding.decision_rule == LIMIT_RULES["wilson"]
@@ -94,7 +94,9 @@ def test_the_exact_rule_asks_for_evidence_where_the_raw_one_does_not() -> None:
     """95 of 100 within: the observed percentile is at the limit, and nothing is shown."""
     latencies = split(95, 5)
 
-    assert decide_latency_limit("p", latencies, 0.95, 500.0).decision is Decision.PASS
+    assert (
+        decide_latency_limit("p", latencies, 0.95, 500.0, rule="wilson").decision is Decision.PASS
+    )
     assert decide_latency_limit("p", latencies, 0.95, 500.0, rule="exact").decision is Decision.FAIL
 
 
@@ -115,7 +117,7 @@ def test_a_plan_too_small_for_its_limit_is_refused() -> None:
 
 def test_the_companions_rule_refuses_no_plan() -> None:
     """§12.3.1 has no existence minimum: an observed percentile always compares."""
-    finding = decide_latency_limit("p", [400.0], 0.95, 500.0, planned_trials=1)
+    finding = decide_latency_limit("p", [400.0], 0.95, 500.0, planned_trials=1, rule="wilson")
 
     assert (finding.decision, finding.refusals) == (Decision.PASS, ())
 
@@ -178,7 +180,7 @@ def test_the_companions_threshold_is_an_order_statistic(
     assert int(binom.ppf(0.95, nb, percentile)) + 1 == rank
     baseline = [float(i) for i in range(1, nb + 1)]
     same, above = (
-        decide_latency_baseline("p", [value] * 100, baseline, percentile)
+        decide_latency_baseline("p", [value] * 100, baseline, percentile, rule="wilson")
         for value in (float(rank), rank + 0.5)
     )
 
@@ -274,12 +276,12 @@ def test_a_slower_test_is_never_better(
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
-        (lambda: decide_latency_limit("p", [1.0], 95, 500.0), "percentile"),
-        (lambda: decide_latency_limit("p", [1.0], 0.95, 0.0), "limit"),
-        (lambda: decide_latency_limit("p", [-1.0], 0.95, 5.0), "latencies[0]"),
-        (lambda: decide_latency_limit("p", [math.nan], 0.95, 5.0), "latencies[0]"),
-        (lambda: decide_latency_limit("p", [1.0], 0.95, 5.0, alpha=1.0), "alpha"),
-        (lambda: decide_latency_baseline("p", [1.0], [1.0], 0.42), "percentile"),
+        (lambda: decide_latency_limit("p", [1.0], 95, 500.0, rule="wilson"), "percentile"),
+        (lambda: decide_latency_limit("p", [1.0], 0.95, 0.0, rule="wilson"), "limit"),
+        (lambda: decide_latency_limit("p", [-1.0], 0.95, 5.0, rule="wilson"), "latencies[0]"),
+        (lambda: decide_latency_limit("p", [math.nan], 0.95, 5.0, rule="wilson"), "latencies[0]"),
+        (lambda: decide_latency_limit("p", [1.0], 0.95, 5.0, alpha=1.0, rule="wilson"), "alpha"),
+        (lambda: decide_latency_baseline("p", [1.0], [1.0], 0.42, rule="wilson"), "percentile"),
         (
             lambda: decide_latency_baseline("p", [1.0], [math.inf], 0.5, rule="exact"),
             "baseline_latencies[0]",

@@ -108,7 +108,7 @@ def test_the_cutoff_passes_and_one_below_signals(
 
 
 @pytest.mark.parametrize(
-    ("k", "nb", "n", "wilson", "exact"),
+    ("k", "nb", "n", "wilson", "fisher"),
     [
         (99, 100, 100, 96, 94),
         (100, 100, 100, 94, 96),
@@ -123,7 +123,7 @@ def test_the_two_rule_sets_disagree_where_the_reference_says(
     findings = [decide_regression("c", tally(n, n), tally(k, nb), rule=rule) for rule in RULES]
 
     assert [finding.cutoff for finding in findings] == [wilson, exact]
-    assert [finding.rule for finding in findings] == ["wilson", "exact"]
+    assert [finding.rule for finding in findings] == ["wilson", "fisher"]
 
 
 @pytest.mark.parametrize(("k", "nb", "x", "n"), [(12, 12, 2, 4), (19, 23, 0, 2)])
@@ -131,7 +131,7 @@ def test_a_fisher_p_value_equal_to_alpha_signals(k: int, nb: int, x: int, n: int
     """The exact-boundary convention: p = 1/20 is not above 1/20."""
     assert fisher_p_value(k, nb, x, n) == Fraction(1, 20)
 
-    finding = decide_regression("c", tally(x, n), tally(k, nb), rule="exact")
+    finding = decide_regression("c", tally(x, n), tally(k, nb), rule="fisher")
     assert (finding.decision, finding.cutoff) == (Decision.FAIL, x + 1)
 
 
@@ -157,7 +157,7 @@ def test_the_fisher_p_value_agrees_with_the_decision(
     """PASS exactly where the p-value, in integers, is above alpha."""
     n = data.draw(st.integers(1, nb))
     k, x = data.draw(st.integers(0, nb)), data.draw(st.integers(0, n))
-    finding = decide_regression("c", tally(x, n), tally(k, nb), alpha=float(alpha), rule="exact")
+    finding = decide_regression("c", tally(x, n), tally(k, nb), alpha=float(alpha), rule="fisher")
     p_value = fisher_p_value(k, nb, x, n)
 
     assert (finding.decision is Decision.PASS) == (p_value > Fraction(alpha))
@@ -169,7 +169,7 @@ def test_the_fisher_p_value_agrees_with_the_decision(
 
 def test_the_fisher_p_value_does_not_contradict_the_decision_at_a_tie() -> None:
     """The p-value is alpha exactly, and FAIL; a reader who compares the two must agree."""
-    finding = decide_regression("c", tally(2, 4), tally(12, 12), rule="exact")
+    finding = decide_regression("c", tally(2, 4), tally(12, 12), rule="fisher")
     assert finding.p_value is not None
     assert finding.alpha is not None
 
@@ -183,7 +183,7 @@ def test_a_wilson_finding_gives_the_tail_of_what_was_observed(
 ) -> None:
     """P(K ≤ observed) at the reference rate, by scipy, and the size of the cutoff beside it."""
     k, x = round(nb * where), round(n * share)
-    finding = decide_regression("c", tally(x, n), tally(k, nb))
+    finding = decide_regression("c", tally(x, n), tally(k, nb), rule="wilson")
     design = design_of(finding)
     assert finding.p_value is not None
     assert design.cutoff is not None
@@ -203,8 +203,8 @@ def test_a_wilson_finding_gives_the_tail_of_what_was_observed(
 def test_the_lower_bound_is_of_the_test_by_the_rules_own_method(x: int) -> None:
     """Wilson's or Clopper and Pearson's, at the criterion's alpha."""
     baseline = tally(951, 1000)
-    wilson = decide_regression("c", tally(x, 100), baseline).lower_bound
-    exact = decide_regression("c", tally(x, 100), baseline, rule="exact").lower_bound
+    wilson = decide_regression("c", tally(x, 100), baseline, rule="wilson").lower_bound
+    exact = decide_regression("c", tally(x, 100), baseline, rule="fisher").lower_bound
 
     expected = 0.0 if x == 0 else float(wilson_bound_of_counts(x, 100))
     assert wilson == pytest.approx(expected, abs=1e-12)
@@ -224,7 +224,7 @@ def wilson_bound_of_counts(k: int, n: int) -> Any:
 
 def test_eighty_seven_of_a_hundred_signal_a_degradation() -> None:
     """Companion §3.4 and §7.1 by the errata: cutoff 91, bound 0.804806, size 0.024986."""
-    finding = decide_regression("c", tally(87, 100), tally(951, 1000))
+    finding = decide_regression("c", tally(87, 100), tally(951, 1000), rule="wilson")
 
     assert (finding.decision, finding.cutoff) == (Decision.FAIL, 91)
     assert finding.lower_bound == pytest.approx(0.804806, abs=5e-7)
@@ -234,7 +234,7 @@ def test_eighty_seven_of_a_hundred_signal_a_degradation() -> None:
 
 def test_well_formed_by_the_wilson_rule() -> None:
     """Companion §10.3, criterion 1: 953 of 1000 against 0.951, by the errata."""
-    finding = decide_regression("well-formed", tally(953, 1000), tally(1902, 2000))
+    finding = decide_regression("well-formed", tally(953, 1000), tally(1902, 2000), rule="wilson")
     design = design_of(finding)
 
     assert (finding.decision, finding.cutoff) == (Decision.PASS, 939)
@@ -254,7 +254,9 @@ def test_the_diagnostic_z_of_the_worked_examples() -> None:
         (87, 100, tally(951, 1000), 6, -1.081),
         (953, 1000, tally(1902, 2000), 4, 1.909),
     ):
-        threshold = design_of(decide_regression("c", tally(passed, n), baseline)).threshold
+        threshold = design_of(
+            decide_regression("c", tally(passed, n), baseline, rule="wilson")
+        ).threshold
         assert threshold is not None
         shown = round(threshold, digits)
         z = (passed / n - shown) / math.sqrt(shown * (1 - shown) / n)
@@ -263,7 +265,7 @@ def test_the_diagnostic_z_of_the_worked_examples() -> None:
 
 def test_a_wilson_finding_discloses_its_real_false_alarms() -> None:
     """5 % is nominal: for 500 trials against 90 of 100 it is 25 %, by scipy's double sum."""
-    design = design_of(decide_regression("c", tally(450, 500), tally(90, 100)))
+    design = design_of(decide_regression("c", tally(450, 500), tally(90, 100), rule="wilson"))
     cutoffs = [needed(k, 100, 500, "0.05", "wilson") for k in range(101)]
     expected = math.fsum(
         float(binom.pmf(k, 100, 0.9)) * float(binom.cdf(c - 1, 500, 0.9))
@@ -279,7 +281,7 @@ def test_a_wilson_finding_discloses_its_real_false_alarms() -> None:
 
 def test_a_test_larger_than_its_baseline_is_refused_by_the_exact_rule() -> None:
     """No decision, the reason and both sizes; one as large is admitted, Wilson has no such rule."""
-    refused = decide_regression("c", tally(100, 101), tally(95, 100), rule="exact")
+    refused = decide_regression("c", tally(100, 101), tally(95, 100), rule="fisher")
 
     assert refused.decision is None
     assert refused.refusals == (Refusal.TEST_LARGER_THAN_BASELINE,)
@@ -288,15 +290,15 @@ def test_a_test_larger_than_its_baseline_is_refused_by_the_exact_rule() -> None:
     assert (refused.cutoff, refused.p_value, refused.lower_bound) == (None, None, None)
     assert "101 trials" in refused.statement
     assert "100" in refused.statement.replace("101", "")
-    assert decide_regression("c", tally(95, 100), tally(95, 100), rule="exact").decision
-    assert decide_regression("c", tally(100, 101), tally(95, 100)).refusals == ()
+    assert decide_regression("c", tally(95, 100), tally(95, 100), rule="fisher").decision
+    assert decide_regression("c", tally(100, 101), tally(95, 100), rule="wilson").refusals == ()
 
 
 @pytest.mark.parametrize("intent", list(Intent))
 def test_the_plan_is_what_is_refused(intent: Intent) -> None:
     """A plan of 200 against 100 is refused although only 50 trials came of it."""
     finding = decide_regression(
-        "c", tally(45, 50), tally(95, 100), rule="exact", planned_trials=200, intent=intent
+        "c", tally(45, 50), tally(95, 100), rule="fisher", planned_trials=200, intent=intent
     )
 
     assert finding.refusals == (Refusal.TEST_LARGER_THAN_BASELINE,)
@@ -306,7 +308,7 @@ def test_the_plan_is_what_is_refused(intent: Intent) -> None:
 def test_a_run_beyond_its_plan_is_refused_too() -> None:
     """150 trials against 100 have no exact decision, whatever was planned."""
     finding = decide_regression(
-        "c", tally(145, 150), tally(95, 100), rule="exact", planned_trials=80
+        "c", tally(145, 150), tally(95, 100), rule="fisher", planned_trials=80
     )
 
     assert finding.refusals == (Refusal.TEST_LARGER_THAN_BASELINE,)
@@ -315,10 +317,10 @@ def test_a_run_beyond_its_plan_is_refused_too() -> None:
 def test_the_cutoff_is_that_of_the_trials_there_are() -> None:
     """Planned 100, got 60: decided on 60."""
     finding = decide_regression(
-        "c", tally(60, 60), tally(95, 100), rule="exact", planned_trials=100
+        "c", tally(60, 60), tally(95, 100), rule="fisher", planned_trials=100
     )
 
-    assert finding.cutoff == needed(95, 100, 60, "0.05", "exact")
+    assert finding.cutoff == needed(95, 100, 60, "0.05", "fisher")
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -333,7 +335,7 @@ def test_no_test_trials_are_inconclusive(rule: Rule) -> None:
 
 def test_no_trials_of_a_refused_plan_are_refused() -> None:
     """The plan comes first, as it does for compliance."""
-    finding = decide_regression("c", tally(0, 0), tally(95, 100), rule="exact", planned_trials=200)
+    finding = decide_regression("c", tally(0, 0), tally(95, 100), rule="fisher", planned_trials=200)
 
     assert finding.refusals == (Refusal.TEST_LARGER_THAN_BASELINE,)
 
@@ -361,7 +363,9 @@ def test_a_statement_carries_its_counts_and_claims_no_equivalence(x: int, rule: 
 def test_smoke_intent_softens_the_wording() -> None:
     """As the function's own description says."""
     said = {
-        decide_regression("c", tally(95, 100), tally(951, 1000), intent=intent).statement
+        decide_regression(
+            "c", tally(95, 100), tally(951, 1000), intent=intent, rule="wilson"
+        ).statement
         for intent in Intent
     }
 
@@ -385,9 +389,20 @@ def test_a_smoke_pass_claims_no_equivalence_either(rule: Rule) -> None:
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
-        (lambda: decide_regression("c", tally(5, 10), tally(0, 0)), "baseline_trials"),
-        (lambda: decide_regression("c", tally(5, 10), tally(9, 10), alpha=0.0), "alpha"),
-        (lambda: decide_regression("c", tally(5, 10), tally(9, 10), alpha=math.nan), "alpha"),
+        (
+            lambda: decide_regression("c", tally(5, 10), tally(0, 0), rule="wilson"),
+            "baseline_trials",
+        ),
+        (
+            lambda: decide_regression("c", tally(5, 10), tally(9, 10), alpha=0.0, rule="wilson"),
+            "alpha",
+        ),
+        (
+            lambda: decide_regression(
+                "c", tally(5, 10), tally(9, 10), alpha=math.nan, rule="wilson"
+            ),
+            "alpha",
+        ),
         (
             lambda: decide_regression(
                 "c",

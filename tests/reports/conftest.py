@@ -137,7 +137,7 @@ def support(mark: Mark = str) -> RunRecord:
         trials.append(_trial(index, inputs[index % 2], results, error))
     findings = (
         replace(
-            decide_compliance(json_name, Tally(trials=100, passed=99), 0.95),
+            decide_compliance(json_name, Tally(trials=100, passed=99), 0.95, rule="wilson"),
             interval=Interval(0.9455, 0.9982, confidence=0.95, method="wilson"),
             threshold=Threshold(required_rate=0.95),
             stop=StopReason.COMPLETE,
@@ -146,7 +146,7 @@ def support(mark: Mark = str) -> RunRecord:
             caveats=(mark("one passing trial needed a retry"),),
         ),
         replace(
-            decide_compliance(grounded, Tally(trials=100, passed=88), 0.9),
+            decide_compliance(grounded, Tally(trials=100, passed=88), 0.9, rule="wilson"),
             statement=mark("A rate above 0.9 was not shown (88 of 100, 95 needed)."),
             advice=mark("Look at the amounts."),
             interval=Interval(0.8019, 0.93, confidence=0.95, method="wilson"),
@@ -165,7 +165,7 @@ def support(mark: Mark = str) -> RunRecord:
         ),
     )
     times = [trial.latency_s for trial in trials if trial.passed and trial.latency_s is not None]
-    latency = decide_latency_limit("p95", times, 0.95, 0.45)
+    latency = decide_latency_limit("p95", times, 0.95, 0.45, rule="wilson")
     verdict = replace(
         compose(findings, [latency], advisory=[Dimension.LATENCY]),
         contract=mark("support-agent"),
@@ -249,7 +249,7 @@ def booking(mark: Mark = str) -> RunRecord:
 def refused(mark: Mark = str) -> RunRecord:
     """No decision: twenty trials cannot show 95 %."""
     tally = Tally(trials=0, passed=0)
-    finding = decide_compliance(mark("answers"), tally, 0.95, planned_trials=20)
+    finding = decide_compliance(mark("answers"), tally, 0.95, planned_trials=20, rule="wilson")
     verdict = replace(compose([finding]), contract=mark("search"), run_id=mark("run-3"))
     return _record([finding], [], [mark("a")], verdict)
 
@@ -259,7 +259,8 @@ def passing(mark: Mark = str) -> RunRecord:
     name, inputs = mark("echoes"), [mark("only")]
     trials = [_trial(i, inputs[0], {name: ("", CheckResult.ok())}) for i in range(60)]
     finding = replace(
-        decide_compliance(name, Tally(trials=60, passed=60), 0.9), experiment="inputs"
+        decide_compliance(name, Tally(trials=60, passed=60), 0.9, rule="wilson"),
+        experiment="inputs",
     )
     spent = Spending(trials=60, attempts=60, seconds=2.0)
     verdict = replace(

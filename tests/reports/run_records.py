@@ -470,7 +470,9 @@ def refused() -> RunRecord:
     """A design that cannot support its claim: no trial was run."""
     asked = [criterion("answers", at_least=0.95, trials=20)]
     plan = plan_of("search", QUESTIONS, asked, intent=Intent.SMOKE)
-    finding = decide_compliance("answers", Tally(trials=0, passed=0), 0.95, planned_trials=20)
+    finding = decide_compliance(
+        "answers", Tally(trials=0, passed=0), 0.95, planned_trials=20, rule="wilson"
+    )
     record = record_of(replace(plan, intent=Intent.VERIFICATION), [])
     composed = compose([finding])
     verdict = replace(

@@ -158,7 +158,10 @@ def consult_advice() -> Verdict:
         epoch=3,
     )
     decided = decide_regression(
-        "well-formed", Tally(trials=1000, passed=953), Tally(trials=2000, passed=1902)
+        "well-formed",
+        Tally(trials=1000, passed=953),
+        Tally(trials=2000, passed=1902),
+        rule="wilson",
     )
     assert isinstance(decided.design, RegressionCutoff)
     well_formed = replace(
@@ -176,7 +179,11 @@ def consult_advice() -> Verdict:
     )
     readable = replace(
         decide_compliance(
-            "layperson-readable", Tally(trials=800, passed=788), required_rate=0.98, alpha=0.001
+            "layperson-readable",
+            Tally(trials=800, passed=788),
+            required_rate=0.98,
+            alpha=0.001,
+            rule="wilson",
         ),
         experiment="V_complexity",
         threshold=Threshold(
@@ -340,7 +347,7 @@ def test_the_exact_rule_has_no_diagnostic_z() -> None:
 
 def test_a_refused_design_shows_its_reason_and_no_verdict() -> None:
     """Fifty trials cannot show 95 %."""
-    verdict = compose([decide_compliance("c", Tally(trials=50, passed=50), 0.95)])
+    verdict = compose([decide_compliance("c", Tally(trials=50, passed=50), 0.95, rule="wilson")])
     report = Report(verdict)
 
     assert "none: the design was refused" == report["COMPOSITE VERDICT/Contract verdict"]
@@ -350,7 +357,7 @@ def test_a_refused_design_shows_its_reason_and_no_verdict() -> None:
 
 def test_a_curtailed_run_names_the_design_it_decides() -> None:
     """40 of 100 trials were enough to FAIL: the cutoff is that of the whole, the rate is not."""
-    whole = decide_compliance("c", Tally(trials=100, passed=60), 0.9)
+    whole = decide_compliance("c", Tally(trials=100, passed=60), 0.9, rule="wilson")
     short = replace(
         whole, tally=Tally(trials=40, passed=30), p_value=None, stop=StopReason.CURTAILED
     )
@@ -444,7 +451,9 @@ def test_an_estimator_says_what_it_estimates() -> None:
     counts = [(10, 10), (9, 10), (10, 10), (7, 10)]
     estimate = call_weighted(counts)
     finding = replace(
-        decide_compliance("c", Tally(trials=40, passed=36), 0.5), estimator=estimate, estimate=0.9
+        decide_compliance("c", Tally(trials=40, passed=36), 0.5, rule="wilson"),
+        estimator=estimate,
+        estimate=0.9,
     )
     verdict = replace(
         compose([finding]),
@@ -475,7 +484,9 @@ def test_strata_are_shown_with_their_weights() -> None:
             Stratum(name="hard", weight=1, successes=30, trials=50),
         ]
     )
-    finding = replace(decide_compliance("c", Tally(trials=100, passed=80), 0.5), estimator=estimate)
+    finding = replace(
+        decide_compliance("c", Tally(trials=100, passed=80), 0.5, rule="wilson"), estimator=estimate
+    )
     report = Report(compose([finding]))
 
     assert report["1/ESTIMATOR/Estimate"].startswith("0.920000")
@@ -485,7 +496,9 @@ def test_strata_are_shown_with_their_weights() -> None:
 def test_part_of_a_corpus_is_hypergeometric_and_all_of_it_is_known() -> None:
     """Sample fraction and cutoff; or a rate without an interval."""
     cutoff = finite_corpus_cutoff(0.9, 60, 100)
-    base = replace(decide_compliance("c", Tally(trials=60, passed=58), 0.9), procedure="CORPUS")
+    base = replace(
+        decide_compliance("c", Tally(trials=60, passed=58), 0.9, rule="wilson"), procedure="CORPUS"
+    )
     part = Report(
         compose([replace(base, design=cutoff, decision_rule="finite-corpus/hypergeometric")])
     )
@@ -501,7 +514,7 @@ def test_part_of_a_corpus_is_hypergeometric_and_all_of_it_is_known() -> None:
 
 def test_a_guardrail_s_bound_reaches_as_far_as_it_says() -> None:
     """99,990 of 100,000 blocked: at least 0.999833 (companion §1.4.5b)."""
-    bound = guardrail_sensitivity(99_990, 100_000)
+    bound = guardrail_sensitivity(99_990, 100_000, rule="wilson")
     strata = stratified_containment(
         [
             ChallengeStratum(name="direct", blocked=49_999, presented=50_000),
@@ -509,7 +522,7 @@ def test_a_guardrail_s_bound_reaches_as_far_as_it_says() -> None:
         ]
     )
     finding = replace(
-        decide_compliance("blocks", Tally(trials=100_000, passed=99_990), 0.99),
+        decide_compliance("blocks", Tally(trials=100_000, passed=99_990), 0.99, rule="wilson"),
         containment=bound,
         containment_strata=strata,
         residual=residual_harm_bound(bound.error_upper),
@@ -541,7 +554,7 @@ def test_latency_stands_beside_the_criteria() -> None:
 def test_a_baseline_s_latency_bound_tells_its_rank_and_coverage() -> None:
     """n = 935 at p95: rank 900 (companion §12.4.5), and that it is no prediction."""
     baseline = [i / 1000 for i in range(1, 936)]
-    timing = decide_latency_baseline("p95", [0.4] * 200, baseline, 0.95)
+    timing = decide_latency_baseline("p95", [0.4] * 200, baseline, 0.95, rule="wilson")
     report = Report(compose([], [timing]))
 
     assert "900 of 935" == report["LATENCY/rank"]
@@ -551,7 +564,9 @@ def test_a_baseline_s_latency_bound_tells_its_rank_and_coverage() -> None:
 def test_too_few_latencies_are_indicative_in_a_smoke_run() -> None:
     """n = 40 at p99, 100 recommended (companion §12.5.4)."""
     baseline = [i / 1000 for i in range(1, 1001)]
-    timing = decide_latency_baseline("p99", [0.4] * 40, baseline, 0.99, intent=Intent.SMOKE)
+    timing = decide_latency_baseline(
+        "p99", [0.4] * 40, baseline, 0.99, intent=Intent.SMOKE, rule="wilson"
+    )
     report = Report(replace(compose([], [timing]), intent=Intent.SMOKE))
 
     assert "n = 40, at least 100 recommended" in report["LATENCY/indicative"]
@@ -560,7 +575,9 @@ def test_too_few_latencies_are_indicative_in_a_smoke_run() -> None:
 def test_guards_caveats_and_diagnostics_are_told() -> None:
     """Severity, code and override; what qualifies; what hints at dependence."""
     finding = replace(
-        decide_compliance("c", Tally(trials=100, passed=97), 0.9, intent=Intent.SMOKE),
+        decide_compliance(
+            "c", Tally(trials=100, passed=97), 0.9, intent=Intent.SMOKE, rule="wilson"
+        ),
         caveats=("Sample is sized for verification. Consider setting intent = VERIFICATION",),
         diagnostics=Diagnostics(
             autocorrelation=0.31,
@@ -716,8 +733,8 @@ def verdicts(draw: st.DrawFn) -> Verdict:
     trials = draw(st.integers(1, 50))
     tally = Tally(trials=trials, passed=draw(st.integers(0, trials)))
     makes: list[Callable[[], Finding]] = [
-        lambda: decide_compliance(word, tally, 0.5, intent=Intent.SMOKE),
-        lambda: decide_regression(word, tally, Tally(trials=100, passed=91)),
+        lambda: decide_compliance(word, tally, 0.5, intent=Intent.SMOKE, rule="wilson"),
+        lambda: decide_regression(word, tally, Tally(trials=100, passed=91), rule="wilson"),
         lambda: decide_observational(word, tally),
         lambda: decide_sequential(word, Tally(trials=4, passed=0), DESIGN),
     ]

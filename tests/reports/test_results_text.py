@@ -43,7 +43,7 @@ DESIGN = SequentialDesign.optimal(0.90, 0.80, cap=50)
 
 
 def compliance(name: str = "valid-json", passed: int = 98, trials: int = 100) -> Finding:
-    return decide_compliance(name, Tally(trials=trials, passed=passed), 0.9)
+    return decide_compliance(name, Tally(trials=trials, passed=passed), 0.9, rule="wilson")
 
 
 def of(*findings: Finding, **fields: object) -> Verdict:
@@ -149,9 +149,14 @@ def test_a_corpus_evaluated_whole_has_a_known_rate() -> None:
 
 def test_latency_is_marked_for_what_it_is() -> None:
     """Advisory where it does not bind, indicative where it rests on too few trials (§12.5.4)."""
-    limit = decide_latency_limit("p95", [0.4] * 99 + [0.6], 0.95, 0.5)
+    limit = decide_latency_limit("p95", [0.4] * 99 + [0.6], 0.95, 0.5, rule="wilson")
     few = decide_latency_baseline(
-        "p99", [0.4] * 40, [0.1 + i / 1000 for i in range(1000)], 0.99, intent=Intent.SMOKE
+        "p99",
+        [0.4] * 40,
+        [0.1 + i / 1000 for i in range(1000)],
+        0.99,
+        intent=Intent.SMOKE,
+        rule="wilson",
     )
     verdict = compose([compliance()], [limit, few], advisory=[Dimension.LATENCY])
     found = lines(replace(verdict, contract="c", intent=Intent.SMOKE))
@@ -215,7 +220,9 @@ def test_several_contracts_are_counted_as_contracts() -> None:
 
 def test_a_refusal_leaves_the_suite_without_a_decision() -> None:
     """Unless a failure was shown elsewhere."""
-    refused = of(decide_compliance("c", Tally(trials=0, passed=0), 0.95, planned_trials=20))
+    refused = of(
+        decide_compliance("c", Tally(trials=0, passed=0), 0.95, planned_trials=20, rule="wilson")
+    )
     bad = of(replace(compliance(), decision=Decision.FAIL), contract="b")
 
     assert any(line.startswith("REFUSED  1 of 1 criterion refused") for line in lines(refused))
@@ -224,7 +231,7 @@ def test_a_refusal_leaves_the_suite_without_a_decision() -> None:
 
 def test_an_enforced_latency_counts_as_well() -> None:
     """A FAIL is not blamed on criteria that passed."""
-    slow = decide_latency_limit("p95", [0.6] * 100, 0.95, 0.5)
+    slow = decide_latency_limit("p95", [0.6] * 100, 0.95, 0.5, rule="wilson")
     verdict = replace(compose([compliance()], [slow]), contract="c")
 
     assert any(line.startswith("FAIL  1 of 2 failed") for line in lines(verdict))
@@ -356,8 +363,8 @@ def findings(draw: st.DrawFn) -> Finding:
     make: Callable[[], Finding] = draw(
         st.sampled_from(
             [
-                lambda: decide_compliance(name, tally, 0.5),
-                lambda: decide_regression(name, tally, Tally(trials=100, passed=91)),
+                lambda: decide_compliance(name, tally, 0.5, rule="wilson"),
+                lambda: decide_regression(name, tally, Tally(trials=100, passed=91), rule="wilson"),
                 lambda: decide_observational(name, tally),
                 lambda: decide_sequential(name, Tally(trials=4, passed=0), DESIGN),
             ]

@@ -147,9 +147,13 @@ FUNCTIONS: list[tuple[Callable[..., object], dict[str, Any], dict[str, list[Any]
         {"count": 1, "baseline": 5, "test": 3, "alpha": 0.05},
         {"count": [*COUNT, 4], "baseline": TRIALS, "test": TRIALS, "alpha": NOT_OPEN_RATES},
     ),
-    (compliance_cutoff(0.9, 50).power, {"rate": 0.9}, {"rate": NOT_RATES}),
-    (regression_cutoff(9, 10, 5).power, {"rate": 0.9}, {"rate": NOT_RATES}),
-    (regression_cutoff(9, 10, 5).power_at_margin, {"margin": 0.1}, {"margin": NOT_RATES}),
+    (compliance_cutoff(0.9, 50, rule="wilson").power, {"rate": 0.9}, {"rate": NOT_RATES}),
+    (regression_cutoff(9, 10, 5, rule="wilson").power, {"rate": 0.9}, {"rate": NOT_RATES}),
+    (
+        regression_cutoff(9, 10, 5, rule="wilson").power_at_margin,
+        {"margin": 0.1},
+        {"margin": NOT_RATES},
+    ),
 ]
 
 BAD_CALLS = [
@@ -167,11 +171,11 @@ RESULTS: list[Callable[[], object]] = [
     lambda: clopper_pearson(0, 10, side="upper"),
     lambda: jeffreys(10, 10),
     lambda: wald(10, 10),
-    lambda: compliance_cutoff(0.9, 50),
+    lambda: compliance_cutoff(0.9, 50, rule="wilson"),
     lambda: compliance_cutoff(0.95, 10, rule="exact"),
-    lambda: regression_cutoff(951, 1000, 100),
-    lambda: regression_cutoff(0, 10, 10),
-    lambda: regression_cutoff(10, 10, 10),
+    lambda: regression_cutoff(951, 1000, 100, rule="wilson"),
+    lambda: regression_cutoff(0, 10, 10, rule="wilson"),
+    lambda: regression_cutoff(10, 10, 10, rule="wilson"),
     lambda: regression_cutoff(9, 10, 10, rule="exact"),
     lambda: regression_cutoff(10, 10, 11, rule="exact"),
     lambda: Undefined("no trial was judged"),
@@ -232,7 +236,7 @@ def test_design_false_alarm_names_the_rate_the_caller_wrote() -> None:
     """It delegates to design_power, whose first parameter has another name."""
     for value in NOT_RATES:
         with pytest.raises(InvalidArgument) as caught:
-            design_false_alarm(value, 10, 5)
+            design_false_alarm(value, 10, 5, rule="wilson")
         assert caught.value.value is value
         assert caught.value.argument in {"rate", "baseline_rate"}
 
@@ -240,7 +244,7 @@ def test_design_false_alarm_names_the_rate_the_caller_wrote() -> None:
 def test_design_false_alarm_calls_its_rate_rate() -> None:
     """The parameter's name, as the caller wrote it."""
     with pytest.raises(InvalidArgument, match=r"^rate must"):
-        design_false_alarm(1.5, 10, 5)
+        design_false_alarm(1.5, 10, 5, rule="wilson")
 
 
 @pytest.mark.parametrize("function", [binomial_pmf, binomial_cdf, binomial_tail])
@@ -256,9 +260,9 @@ def test_text_is_not_a_number(value: Any) -> None:
     """A number in quotes is refused, not read."""
     for call in (
         lambda: wilson_interval(9, 10, confidence=value),
-        lambda: compliance_cutoff(value, 10),
+        lambda: compliance_cutoff(value, 10, rule="wilson"),
         lambda: binomial_pmf(1, 2, value),
-        lambda: minimum_trials(0.9, alpha=value),
+        lambda: minimum_trials(0.9, alpha=value, rule="wilson"),
     ):
         with pytest.raises(InvalidArgument):
             call()
@@ -274,7 +278,7 @@ def test_a_number_beyond_every_float_is_refused(value: Any) -> None:
 def test_several_bad_arguments_still_give_one_clear_refusal() -> None:
     """The first one found is named."""
     with pytest.raises(InvalidArgument, match=r"^(baseline_trials|baseline_successes) must"):
-        regression_cutoff(-1, 0, -5, alpha=2)
+        regression_cutoff(-1, 0, -5, alpha=2, rule="wilson")
 
 
 # The checks themselves
@@ -395,7 +399,7 @@ def test_a_result_is_frozen(make: Callable[[], object]) -> None:
 def test_a_design_keeps_its_inputs() -> None:
     """A result explains itself."""
     regression = regression_cutoff(9, 10, 5, alpha=0.1, rule="exact")
-    compliance = compliance_cutoff(0.9, 50, alpha=0.1)
+    compliance = compliance_cutoff(0.9, 50, alpha=0.1, rule="wilson")
 
     assert (regression.baseline_successes, regression.baseline_trials) == (9, 10)
     assert (regression.trials, regression.alpha, regression.rule) == (5, 0.1, "exact")

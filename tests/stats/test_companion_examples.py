@@ -40,7 +40,7 @@ def test_section_1_4_8_wilson_lower_bounds(
 
 def test_section_1_4_8_well_formed_passes() -> None:
     """§1.4.8: 953 of 1000 against a baseline rate of 0.951, derived threshold 0.9385."""
-    design = regression_cutoff(951, 1000, 1000)
+    design = regression_cutoff(951, 1000, 1000, rule="wilson")
 
     assert design.threshold == pytest.approx(0.9385, abs=5e-5)
     assert design.cutoff is not None
@@ -49,7 +49,7 @@ def test_section_1_4_8_well_formed_passes() -> None:
 
 def test_section_1_4_8_layperson_readable_fails() -> None:
     """§1.4.8: 788 of 800 does not show 0.98 at alpha 0.001."""
-    design = compliance_cutoff(0.98, 800, alpha=0.001)
+    design = compliance_cutoff(0.98, 800, alpha=0.001, rule="wilson")
 
     assert design.cutoff is not None
     assert design.cutoff > 788
@@ -59,7 +59,9 @@ def test_section_1_4_8_layperson_readable_fails() -> None:
 def test_section_1_5_6_threshold_at_the_tests_size() -> None:
     """§1.5.6: WilsonLB(0.953; 200, 0.05) = 0.9217666, printed as 0.922."""
     assert wilson_lower_rate(0.953, 200) == pytest.approx(0.9217666, abs=5e-8)
-    assert regression_cutoff(953, 1000, 200).threshold == pytest.approx(0.9217666, abs=5e-8)
+    assert regression_cutoff(953, 1000, 200, rule="wilson").threshold == pytest.approx(
+        0.9217666, abs=5e-8
+    )
 
 
 # §2: baseline estimation
@@ -97,7 +99,7 @@ def test_section_3_3_one_sided_critical_values(confidence: float, z: float) -> N
 
 def test_section_3_4_the_three_artefacts_of_a_threshold() -> None:
     """§3.4: bound 0.902124, cutoff 91, displayed 0.910000, achieved size 0.024986."""
-    design = regression_cutoff(951, 1000, 100)
+    design = regression_cutoff(951, 1000, 100, rule="wilson")
 
     assert upper_z(0.05) == pytest.approx(1.6448536269514722, abs=1e-15)
     assert design.threshold == pytest.approx(0.902124, abs=5e-7)
@@ -118,7 +120,7 @@ def test_section_3_5_reference_table(trials: int, at_95: float, at_99: float) ->
 
 def test_section_3_6_compliance_is_conservative_at_the_requirement() -> None:
     """§3.6: a system exactly at 99.5 % rarely passes, and a rate equal to it never does."""
-    design = compliance_cutoff(0.995, 1000)
+    design = compliance_cutoff(0.995, 1000, rule="wilson")
 
     assert design.cutoff is not None
     assert design.cutoff > 995
@@ -138,7 +140,7 @@ def test_section_4_2_rule_of_three(trials: int, bound: float) -> None:
 
 def test_section_4_3_2_worked_example() -> None:
     """§4.3.2: 1000 of 1000 gives p₀ = 0.9973, threshold 0.9686 and 97 of 100."""
-    design = regression_cutoff(1000, 1000, 100)
+    design = regression_cutoff(1000, 1000, 100, rule="wilson")
 
     assert design.reference_rate == pytest.approx(0.9973, abs=5e-5)
     assert design.threshold == pytest.approx(0.9686, abs=5e-5)
@@ -160,7 +162,7 @@ def test_section_4_3_3_reference_table(
     """§4.3.3: effective baselines and thresholds of perfect records."""
     assert round(wilson_lower(baseline, baseline), 4) == p0
     for trials, threshold in ((50, at_50), (100, at_100)):
-        design = regression_cutoff(baseline, baseline, trials)
+        design = regression_cutoff(baseline, baseline, trials, rule="wilson")
         assert round(design.reference_rate, 4) == p0
         assert design.threshold == pytest.approx(threshold, abs=5e-4)
 
@@ -168,7 +170,7 @@ def test_section_4_3_3_reference_table(
 @pytest.mark.parametrize(("trials", "threshold", "cutoff"), [(100, 0.971, 98), (50, 0.946, 48)])
 def test_section_4_4_highly_reliable_api(trials: int, threshold: float, cutoff: int) -> None:
     """§4.4: 2000 transactions without a failure."""
-    design = regression_cutoff(2000, 2000, trials)
+    design = regression_cutoff(2000, 2000, trials, rule="wilson")
 
     assert design.threshold == pytest.approx(threshold, abs=5e-4)
     assert design.cutoff == cutoff
@@ -191,9 +193,12 @@ def test_section_4_4_highly_reliable_api(trials: int, threshold: float, cutoff: 
 )
 def test_section_5_7_1_minimum_trials(target: float, minimum: int) -> None:
     """§5.7.1: N_min at 95 %, with the exact z; one trial fewer is refused."""
-    assert minimum_trials(target) == minimum
-    assert compliance_cutoff(target, minimum).cutoff == minimum
-    assert compliance_cutoff(target, minimum - 1).refusal is Refusal.COMPLIANCE_INFEASIBLE
+    assert minimum_trials(target, rule="wilson") == minimum
+    assert compliance_cutoff(target, minimum, rule="wilson").cutoff == minimum
+    assert (
+        compliance_cutoff(target, minimum - 1, rule="wilson").refusal
+        is Refusal.COMPLIANCE_INFEASIBLE
+    )
 
 
 # §7.1: the transparent report
@@ -201,7 +206,7 @@ def test_section_5_7_1_minimum_trials(target: float, minimum: int) -> None:
 
 def test_section_7_1_regression_report() -> None:
     """§7.1: 87 of 100 fails cutoff 91; bound 0.804806 (printed 0.790), z −1.081 (printed −1.10)."""
-    design = regression_cutoff(951, 1000, 100)
+    design = regression_cutoff(951, 1000, 100, rule="wilson")
 
     assert design.cutoff == 91
     assert design.threshold is not None
@@ -215,7 +220,7 @@ def test_section_7_1_regression_report() -> None:
 
 def test_section_10_3_criterion_1() -> None:
     """§10.3: 953 of 1000 against 1902 of 2000: cutoff 939, size 0.0371, tail 0.636."""
-    design = regression_cutoff(1902, 2000, 1000)
+    design = regression_cutoff(1902, 2000, 1000, rule="wilson")
     low, high = wilson_interval(953, 1000)
 
     assert design.threshold == pytest.approx(0.9385, abs=5e-5)
@@ -230,7 +235,7 @@ def test_section_10_3_criterion_1() -> None:
 
 def test_section_10_3_criterion_1_power() -> None:
     """§10.3: printed as 0.80 at a drop to 0.925, where it is 0.951; 0.80 is reached at 0.9317."""
-    design = regression_cutoff(1902, 2000, 1000)
+    design = regression_cutoff(1902, 2000, 1000, rule="wilson")
 
     assert design.power(0.925) == pytest.approx(0.951, abs=5e-4)
     assert design.power(0.9317) == pytest.approx(0.80, abs=2e-3)
@@ -239,7 +244,7 @@ def test_section_10_3_criterion_1_power() -> None:
 
 def test_section_10_3_criterion_3() -> None:
     """§10.3: 788 of 800 against 0.98 at alpha 0.001: bound 0.9649, z 1.01, p-value 0.156, FAIL."""
-    design = compliance_cutoff(0.98, 800, alpha=0.001)
+    design = compliance_cutoff(0.98, 800, alpha=0.001, rule="wilson")
     z = diagnostic_z(788 / 800, 0.98, 800)
 
     assert wilson_lower(788, 800, confidence=0.999) == pytest.approx(0.9649, abs=5e-5)

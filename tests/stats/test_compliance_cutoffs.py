@@ -71,14 +71,17 @@ def test_the_wilson_cutoff_is_the_first_bound_to_clear_the_requirement(alpha: fl
                 expected = next(
                     (k for k, low in enumerate(wilson_bounds(n, alpha)) if low >= required), None
                 )
-                assert compliance_cutoff(rate, n, alpha=alpha).cutoff == expected, (n, rate)
+                assert compliance_cutoff(rate, n, alpha=alpha, rule="wilson").cutoff == expected, (
+                    n,
+                    rate,
+                )
 
 
 @pytest.mark.parametrize("n", [1, 3, 52, 53, 300, 1000])
 def test_the_wilson_cutoff_and_the_reported_bound_never_disagree(n: int) -> None:
     """A verdict by the count is the verdict a reader would reach from the printed bound."""
     for rate in RATES:
-        cutoff = compliance_cutoff(rate, n).cutoff
+        cutoff = compliance_cutoff(rate, n, rule="wilson").cutoff
         last_failing = n if cutoff is None else cutoff - 1
         assert last_failing < 0 or wilson_lower(last_failing, n) < rate
         assert cutoff is None or wilson_lower(cutoff, n) >= rate
@@ -88,7 +91,7 @@ def test_the_wilson_cutoff_at_one_half_is_the_rate_itself() -> None:
     """At alpha = ½ the bound is the observed rate: ⌈np⌉, with np read as decimals."""
     for hundredths in range(1, 100):
         for n in range(1, 201):
-            design = compliance_cutoff(hundredths / 100, n, alpha=0.5)
+            design = compliance_cutoff(hundredths / 100, n, alpha=0.5, rule="wilson")
             assert design.cutoff == -(-hundredths * n // 100)
 
 
@@ -98,7 +101,7 @@ def test_the_wilson_cutoff_at_one_half_is_the_rate_itself() -> None:
 )
 def test_the_wilson_cutoff_just_past_a_whole_number(rate: float, n: int) -> None:
     """Where np + z√(np(1−p)) lies a hair above c, the cutoff is c + 1 and not c + 2."""
-    cutoff = compliance_cutoff(rate, n).cutoff
+    cutoff = compliance_cutoff(rate, n, rule="wilson").cutoff
 
     assert cutoff is not None
     assert wilson_lower(cutoff, n) >= rate
@@ -114,14 +117,17 @@ def test_the_wilson_cutoff_of_every_large_run() -> None:
         for n in range(1000, 200_000):
             edge = n * rate + z * math.sqrt(n * rate * (1 - rate))
             if min(edge % 1, -edge % 1) > 1e-9:
-                assert compliance_cutoff(rate, n).cutoff == math.ceil(edge), (rate, n)
+                assert compliance_cutoff(rate, n, rule="wilson").cutoff == math.ceil(edge), (
+                    rate,
+                    n,
+                )
 
 
 def test_no_success_never_shows_a_rate() -> None:
     """The Wilson bound of 0 successes is anchored at 0: at no level does it clear a requirement."""
     for alpha in (0.6, 0.75, 0.9, 0.99):
         for rate in (0.01, 0.1, 0.5):
-            cutoff = compliance_cutoff(rate, 10, alpha=alpha).cutoff
+            cutoff = compliance_cutoff(rate, 10, alpha=alpha, rule="wilson").cutoff
             assert cutoff is not None
             assert cutoff >= 1
 
@@ -220,7 +226,7 @@ def test_a_hundred_thousand_trials(rate: float, alpha: float) -> None:
     assert exact.cutoff is not None
     assert binom.sf(exact.cutoff - 1, n, rate) <= alpha < binom.sf(exact.cutoff - 2, n, rate)
 
-    wilson = compliance_cutoff(rate, n, alpha=alpha)
+    wilson = compliance_cutoff(rate, n, alpha=alpha, rule="wilson")
     assert wilson.cutoff is not None
     bounds = [wilson_lower(wilson.cutoff - j, n, confidence=1 - alpha) for j in (0, 1)]
     assert bounds[0] >= rate > bounds[1]
@@ -255,7 +261,7 @@ def test_the_achieved_size_is_the_chance_to_pass_at_the_requirement(
 
 def test_the_wilson_rule_may_exceed_its_level() -> None:
     """25 of 25 at 0.9 passes a 5 % Wilson rule with 7.2 % probability: the size says so."""
-    design = compliance_cutoff(0.9, 25)
+    design = compliance_cutoff(0.9, 25, rule="wilson")
 
     assert design.cutoff == 25
     assert design.achieved_size == pytest.approx(0.9**25, rel=1e-12)
@@ -265,7 +271,7 @@ def test_the_wilson_rule_may_exceed_its_level() -> None:
 @given(rate=st.floats(0.01, 0.99), n=st.integers(1, 500), low=st.floats(0, 1), high=st.floats(0, 1))
 def test_power_rises_with_the_true_rate(rate: float, n: int, low: float, high: float) -> None:
     """A better system passes more often."""
-    design = compliance_cutoff(rate, n)
+    design = compliance_cutoff(rate, n, rule="wilson")
     low, high = sorted((low, high))
 
     assert design.power(low) <= design.power(high) + 1e-12
@@ -323,7 +329,7 @@ def test_wilson_minimum_trials_is_the_first_perfect_run_to_clear(alpha: float) -
     with mpmath.workdps(30):
         z = mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * mpmath.mpf(repr(alpha)))
         for rate in RATES:
-            required, n = mpmath.mpf(repr(rate)), minimum_trials(rate, alpha=alpha)
+            required, n = mpmath.mpf(repr(rate)), minimum_trials(rate, alpha=alpha, rule="wilson")
             assert n / (n + z * z) >= required
             assert n == 1 or (n - 1) / (n - 1 + z * z) < required
 
@@ -334,7 +340,7 @@ def test_wilson_minimum_trials_is_the_first_perfect_run_to_clear(alpha: float) -
 )
 def test_published_minimum_trials(rate: float, alpha: float, wilson: int, exact: int) -> None:
     """The same requirement under both rules; the exact one is sometimes the smaller."""
-    assert minimum_trials(rate, alpha=alpha) == wilson
+    assert minimum_trials(rate, alpha=alpha, rule="wilson") == wilson
     assert minimum_trials(rate, alpha=alpha, rule="exact") == exact
 
 

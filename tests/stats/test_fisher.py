@@ -138,7 +138,7 @@ def test_a_p_value_that_equals_alpha_rejects() -> None:
 def test_the_exact_regression_cutoff_is_the_first_count_not_rejected() -> None:
     """The p-value and the integer rule of `regression` are one rule."""
     for k in range(41):
-        cutoff = regression_cutoff(k, 40, 25, rule="exact").cutoff
+        cutoff = regression_cutoff(k, 40, 25, rule="fisher").cutoff
         rejected = [fisher_rejects(k, 40, x, 25) for x in range(26)]
 
         assert cutoff == rejected.index(False)
@@ -170,7 +170,7 @@ def test_the_corners_bound_the_rejected_outcomes(alpha: float, nb: int, nt: int)
     """On every diagonal the corner is the last count whose p-value is at most the level."""
     limit = Fraction(repr(alpha))
     corners = {
-        k + x: (k, x, tail) for k, x, tail in fisher_corners(FisherLevel(alpha, nb, nt), nb, nt)
+        k + x: (k, x, tail) for k, x, tail, _ in fisher_corners(FisherLevel(alpha, nb, nt), nb, nt)
     }
     for s in range(nb + nt + 1):
         counts = range(max(0, s - nb), min(nt, s) + 1)

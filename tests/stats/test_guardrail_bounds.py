@@ -43,7 +43,7 @@ def stratum(name: str, blocked: int, presented: int) -> ChallengeStratum:
 )
 def test_the_companions_worked_example(blocked: int, lower: float, miss: float) -> None:
     """Section 1.4.5b, confirmed in its errata: 100,000 harmful candidates at 95 %."""
-    bound = guardrail_sensitivity(blocked, 100_000)
+    bound = guardrail_sensitivity(blocked, 100_000, rule="wilson")
 
     assert lower == round(bound.lower, 6)
     assert miss == float(f"{bound.error_upper:.3g}")
@@ -69,11 +69,15 @@ def test_a_clean_run_leaves_a_miss_probability() -> None:
     """z²/(n + z²) by Wilson and 1 − α^(1/n) exactly, never 0."""
     z = norm.ppf(0.95)
 
-    assert guardrail_sensitivity(1000, 1000).error_upper == pytest.approx(z**2 / (1000 + z**2))
+    assert guardrail_sensitivity(1000, 1000, rule="wilson").error_upper == pytest.approx(
+        z**2 / (1000 + z**2)
+    )
     assert guardrail_sensitivity(1000, 1000, rule="exact").error_upper == pytest.approx(
         -math.expm1(math.log(0.05) / 1000)
     )
-    assert "not evidence of perfection" in guardrail_sensitivity(1000, 1000).statement
+    assert (
+        "not evidence of perfection" in guardrail_sensitivity(1000, 1000, rule="wilson").statement
+    )
 
 
 @pytest.mark.parametrize("n", [1, 7, 30])
@@ -108,8 +112,8 @@ def test_the_two_bounds_are_complements(
 
 def test_statements_are_conditional() -> None:
     """Sensitivity speaks given harm and not of prevalence, specificity of harmless content."""
-    missed = guardrail_sensitivity(99_990, 100_000).statement
-    blocked = guardrail_specificity(980, 1000).statement
+    missed = guardrail_sensitivity(99_990, 100_000, rule="wilson").statement
+    blocked = guardrail_specificity(980, 1000, rule="wilson").statement
 
     assert missed.startswith("Given a harmful candidate")
     assert "at most 0.000167 at one-sided 0.95 confidence" in missed
@@ -129,8 +133,8 @@ def test_a_pooled_bound_can_hide_a_weak_stratum() -> None:
     by_name = dict(result.strata)
 
     assert result.weakest == "self-harm"
-    assert result.pooled == guardrail_sensitivity(10_035, 10_050)
-    assert by_name["self-harm"] == guardrail_sensitivity(45, 50)
+    assert result.pooled == guardrail_sensitivity(10_035, 10_050, rule="wilson")
+    assert by_name["self-harm"] == guardrail_sensitivity(45, 50, rule="wilson")
     assert result.pooled.lower > 0.99
     assert by_name["self-harm"].lower < 0.81
     assert "not a guarantee for each stratum" in result.statement
@@ -155,7 +159,7 @@ def test_simultaneous_bounds_share_the_error(strata: int) -> None:
     assert result.pooled.confidence == 0.95
     for part, (name, bound) in zip(parts, result.strata, strict=True):
         assert name == part.name
-        assert bound == guardrail_sensitivity(part.blocked, 100, confidence=each)
+        assert bound == guardrail_sensitivity(part.blocked, 100, confidence=each, rule="wilson")
 
 
 def test_simultaneous_exact_bounds_hold_together() -> None:
@@ -182,7 +186,7 @@ def test_simultaneous_exact_bounds_hold_together() -> None:
 
 def test_the_companions_residual_bound() -> None:
     """A prevalence of 0.001 before the guardrail gives 1.67 in ten million."""
-    miss = guardrail_sensitivity(99_990, 100_000)
+    miss = guardrail_sensitivity(99_990, 100_000, rule="wilson")
     result = residual_harm_bound(
         miss.error_upper, 0.001, prevalence_source="pre-guardrail", miss_confidence=0.95
     )
@@ -296,7 +300,7 @@ def test_bounds_of_several_boundaries_share_their_errors(given_: Any) -> None:
 
 def test_results_cannot_be_changed() -> None:
     """A bound stays what it was computed as."""
-    bound = guardrail_sensitivity(9, 10)
+    bound = guardrail_sensitivity(9, 10, rule="wilson")
 
     with pytest.raises(dataclasses.FrozenInstanceError):
         bound.lower = 1.0  # type: ignore[misc]
@@ -305,12 +309,12 @@ def test_results_cannot_be_changed() -> None:
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
-        (lambda: guardrail_sensitivity(11, 10), "blocked"),
-        (lambda: guardrail_sensitivity(0, 0), "presented"),
-        (lambda: guardrail_sensitivity(9, 10, confidence=1.0), "confidence"),
+        (lambda: guardrail_sensitivity(11, 10, rule="wilson"), "blocked"),
+        (lambda: guardrail_sensitivity(0, 0, rule="wilson"), "presented"),
+        (lambda: guardrail_sensitivity(9, 10, confidence=1.0, rule="wilson"), "confidence"),
         (lambda: guardrail_sensitivity(9, 10, rule="wald"), "rule"),  # type: ignore[arg-type]
-        (lambda: guardrail_specificity(-1, 10), "allowed"),
-        (lambda: guardrail_specificity(1.5, 10), "allowed"),  # type: ignore[arg-type]
+        (lambda: guardrail_specificity(-1, 10, rule="wilson"), "allowed"),
+        (lambda: guardrail_specificity(1.5, 10, rule="wilson"), "allowed"),  # type: ignore[arg-type]
         (lambda: stratified_containment([]), "strata"),
         (lambda: stratified_containment([("a", 1, 2)]), "strata"),  # type: ignore[list-item]
         (lambda: stratified_containment([stratum("a", 1, 2), stratum("a", 2, 2)]), "strata"),

@@ -380,7 +380,9 @@ def test_accuracies_are_shares_of_their_class() -> None:
     assert (0.9, 0.8) == (found.sensitivity, found.specificity)
     assert clopper_pearson(45, 50, confidence=0.9) == found.sensitivity_interval
     assert clopper_pearson(40, 50, confidence=0.9) == found.specificity_interval
-    one_sided = judge_accuracy(Confusion(true_pass=9, false_pass=0, true_fail=0, false_fail=1))
+    one_sided = judge_accuracy(
+        Confusion(true_pass=9, false_pass=0, true_fail=0, false_fail=1), rule="wilson"
+    )
     assert isinstance(one_sided.specificity, Undefined)
     assert isinstance(one_sided.specificity_interval, Undefined)
     assert 0.9 == one_sided.sensitivity

@@ -392,7 +392,7 @@ def design_power_by_enumeration(
     level = Fraction(repr(alpha))
     cutoffs = [
         fisher_cutoff(k, nb, n, level)
-        if rule == "exact"
+        if rule == "fisher"
         else wilson_regression_cutoff(k, nb, n, alpha)
         for k in range(nb + 1)
     ]
@@ -429,7 +429,7 @@ def test_design_false_alarm_is_the_power_without_a_change() -> None:
     """And for the Wilson rule it is far above its nominal level when the baseline is small."""
     expected = design_power_by_enumeration(0.9, 0.9, 50, 120, alpha=0.05, rule="wilson")
 
-    assert design_false_alarm(0.9, 50, 120) == pytest.approx(expected, abs=1e-12)
+    assert design_false_alarm(0.9, 50, 120, rule="wilson") == pytest.approx(expected, abs=1e-12)
     assert expected > 0.15
 
 
@@ -459,16 +459,16 @@ def test_the_detectable_degradation_inverts_the_design_power(
 
 def test_the_detectable_degradation_of_a_small_design_by_enumeration() -> None:
     """The root of the enumerated power, not of our own."""
-    drop = minimum_detectable_degradation(0.9, 30, 25)
+    drop = minimum_detectable_degradation(0.9, 30, 25, rule="fisher")
     assert drop is not None
 
-    at = design_power_by_enumeration(0.9, 0.9 - drop, 30, 25, alpha=0.05, rule="exact")
+    at = design_power_by_enumeration(0.9, 0.9 - drop, 30, 25, alpha=0.05, rule="fisher")
     assert at == pytest.approx(0.80, abs=1e-9)
 
 
 def test_no_degradation_is_detectable_with_one_trial() -> None:
     """One trial at alpha = 0.001 against a baseline of ten never rejects."""
-    assert minimum_detectable_degradation(0.5, 10, 1, alpha=0.001) is None
+    assert minimum_detectable_degradation(0.5, 10, 1, alpha=0.001, rule="fisher") is None
 
 
 # What is refused
@@ -497,9 +497,9 @@ def test_no_degradation_is_detectable_with_one_trial() -> None:
         (lambda: compliance_sizing(0.9, alternative_rate=0.9), "alternative_rate"),
         (lambda: compliance_sizing(0.9, alternative_rate=1.1), "alternative_rate"),
         (lambda: compliance_sizing(0.9, 0.05, rule="bayes"), "rule"),  # type: ignore[arg-type]
-        (lambda: minimum_detectable_degradation(0.9, 0, 10), "baseline_trials"),
-        (lambda: minimum_detectable_degradation(0.9, 10, 2.5), "trials"),  # type: ignore[arg-type]
-        (lambda: minimum_detectable_degradation(1.0, 10, 10), "baseline_rate"),
+        (lambda: minimum_detectable_degradation(0.9, 0, 10, rule="fisher"), "baseline_trials"),
+        (lambda: minimum_detectable_degradation(0.9, 10, 2.5, rule="fisher"), "trials"),  # type: ignore[arg-type]
+        (lambda: minimum_detectable_degradation(1.0, 10, 10, rule="fisher"), "baseline_rate"),
     ],
 )
 def test_a_bad_argument_is_named(call: Any, argument: str) -> None:

@@ -79,7 +79,7 @@ def test_the_wilson_cutoff_is_the_bound_rounded_up(alpha: float) -> None:
     for nb in (1, 2, 9, 30):
         for k in range(nb + 1):
             for n in (1, 2, 5, 17, 50, 100, 400):
-                design = regression_cutoff(k, nb, n, alpha=alpha)
+                design = regression_cutoff(k, nb, n, alpha=alpha, rule="wilson")
                 assert design.cutoff == wilson_cutoff_by_definition(k, nb, n, alpha), (k, nb, n)
 
 
@@ -91,7 +91,7 @@ def test_the_wilson_cutoff_is_the_bound_rounded_up(alpha: float) -> None:
 def test_the_wilson_cutoff_of_any_baseline(counts: tuple[int, int], n: int, alpha: float) -> None:
     """The same definition over random sizes; the threshold is the bound itself."""
     k, nb = counts
-    design = regression_cutoff(k, nb, n, alpha=alpha)
+    design = regression_cutoff(k, nb, n, alpha=alpha, rule="wilson")
     with mpmath.workdps(30):
         rate = wilson_by_mpmath(mpmath.mpf(1), nb, alpha) if k == nb else mpmath.mpf(k) / nb
         bound = float(wilson_by_mpmath(rate, n, alpha))
@@ -105,7 +105,7 @@ def test_the_wilson_cutoff_of_any_baseline(counts: tuple[int, int], n: int, alph
 def test_a_zero_baseline_has_cutoff_zero_at_every_number_of_trials(alpha: float) -> None:
     """Nothing can be degraded from 0, for 1 to 1,000 trials: no residue is rounded up."""
     for n in range(1, 1001):
-        design = regression_cutoff(0, 100, n, alpha=alpha)
+        design = regression_cutoff(0, 100, n, alpha=alpha, rule="wilson")
         assert (design.cutoff, design.threshold, design.achieved_size) == (0, 0.0, 0.0)
         assert design.design_false_alarm == 0
 
@@ -123,14 +123,16 @@ def test_at_one_half_the_wilson_cutoff_is_the_baselines_rate() -> None:
     for nb in (3, 7, 10, 49, 100):
         for k in range(nb):
             for n in (1, 10, 49, 50, 100, 147):
-                assert regression_cutoff(k, nb, n, alpha=0.5).cutoff == -(-n * k // nb)
+                assert regression_cutoff(k, nb, n, alpha=0.5, rule="wilson").cutoff == -(
+                    -n * k // nb
+                )
 
 
 @pytest.mark.parametrize("nb", [1, 5, 50, 100, 3000])
 @pytest.mark.parametrize("n", [1, 10, 50, 1000])
 def test_a_perfect_baseline_is_replaced_by_its_own_bound(nb: int, n: int) -> None:
     """Step one n_b/(n_b + z²), step two the bound of that at the test's size."""
-    design = regression_cutoff(nb, nb, n)
+    design = regression_cutoff(nb, nb, n, rule="wilson")
     with mpmath.workdps(30):
         first = wilson_by_mpmath(mpmath.mpf(1), nb, 0.05)
         second = wilson_by_mpmath(first, n, 0.05)
@@ -143,14 +145,14 @@ def test_a_perfect_baseline_is_replaced_by_its_own_bound(nb: int, n: int) -> Non
 def test_the_wilson_cutoff_rises_with_the_baseline_except_at_the_perfect_one() -> None:
     """More baseline successes never lower the bar until the last one."""
     for nb, n in ((10, 10), (100, 100), (100, 500), (37, 20), (1000, 100)):
-        cutoffs = [required(regression_cutoff(k, nb, n).cutoff) for k in range(nb)]
+        cutoffs = [required(regression_cutoff(k, nb, n, rule="wilson").cutoff) for k in range(nb)]
         assert all(low <= high for low, high in pairwise(cutoffs))
 
 
 def test_the_known_drop_at_a_perfect_baseline() -> None:
     """99/100 asks for 96 of 100 and 100/100 for only 94: the two-step of the companion."""
-    assert regression_cutoff(99, 100, 100).cutoff == 96
-    assert regression_cutoff(100, 100, 100).cutoff == 94
+    assert regression_cutoff(99, 100, 100, rule="wilson").cutoff == 96
+    assert regression_cutoff(100, 100, 100, rule="wilson").cutoff == 94
 
 
 def test_the_known_drop_is_documented() -> None:
@@ -165,7 +167,7 @@ def test_the_known_drop_is_documented() -> None:
 def test_levels_above_one_half_give_numbers(k: int, nb: int, n: int) -> None:
     """A level strictly between 0 and 1 is accepted: every field is in its range."""
     for alpha in (0.51, 0.6, 0.7, 0.9):
-        design = regression_cutoff(k, nb, n, alpha=alpha)
+        design = regression_cutoff(k, nb, n, alpha=alpha, rule="wilson")
         assert 0 <= required(design.cutoff) <= n
         for value in (design.threshold, design.reference_rate, design.design_false_alarm):
             assert value is not None
@@ -183,7 +185,7 @@ def test_the_exact_cutoff_is_the_first_fisher_p_value_above_alpha(alpha: float) 
             expected = [fisher_cutoff_by_definition(k, nb, nt, alpha) for k in range(nb + 1)]
             assert list(fisher_cutoffs(0, nb, nb, nt, alpha)) == expected
             for k in range(nb + 1):
-                design = regression_cutoff(k, nb, nt, alpha=alpha, rule="exact")
+                design = regression_cutoff(k, nb, nt, alpha=alpha, rule="fisher")
                 assert design.cutoff == (None if nt > nb else expected[k])
 
 
@@ -195,7 +197,7 @@ def test_a_p_value_of_exactly_alpha_fails(
 ) -> None:
     """The published ties at 1/20, which sums of log-gammas get wrong."""
     assert fisher_p(k, failing, nb, nt) == Fraction(1, 20)
-    assert regression_cutoff(k, nb, nt, rule="exact").cutoff == cutoff
+    assert regression_cutoff(k, nb, nt, rule="fisher").cutoff == cutoff
 
 
 def test_every_tie_of_small_tables_is_on_the_failing_side() -> None:
@@ -211,8 +213,8 @@ def test_every_tie_of_small_tables_is_on_the_failing_side() -> None:
                         continue
                     ties += 1
                     less = float(p - Fraction(1, 10**14))
-                    at = regression_cutoff(k, nb, nt, alpha=float(p), rule="exact").cutoff
-                    below = regression_cutoff(k, nb, nt, alpha=less, rule="exact").cutoff
+                    at = regression_cutoff(k, nb, nt, alpha=float(p), rule="fisher").cutoff
+                    below = regression_cutoff(k, nb, nt, alpha=less, rule="fisher").cutoff
                     assert required(at) > x
                     assert required(below) <= x
     assert ties > 30
@@ -223,7 +225,7 @@ def test_larger_exact_cutoffs_agree_with_the_hypergeometric(nb: int, nt: int) ->
     """At the cutoff scipy's p-value is above alpha, one below it is not."""
     for k in sorted({1, nb // 3, nb // 2, round(0.9 * nb), nb - 1, nb}):
         for alpha in (0.01, 0.05):
-            cutoff = required(regression_cutoff(k, nb, nt, alpha=alpha, rule="exact").cutoff)
+            cutoff = required(regression_cutoff(k, nb, nt, alpha=alpha, rule="fisher").cutoff)
             assert hypergeom.cdf(cutoff, nb + nt, k + cutoff, nt) > alpha * (1 - 1e-9)
             if cutoff > 0:
                 p = hypergeom.cdf(cutoff - 1, nb + nt, k + cutoff - 1, nt)
@@ -282,8 +284,8 @@ def test_a_million_trials_do_not_take_forever() -> None:
 
 def test_more_test_than_baseline_trials_are_refused_under_the_exact_rule() -> None:
     """Equal sizes are fine; one more is a refusal with nothing but the inputs stated."""
-    assert regression_cutoff(9, 10, 10, rule="exact").refusal is None
-    refused = regression_cutoff(9, 10, 11, rule="exact")
+    assert regression_cutoff(9, 10, 10, rule="fisher").refusal is None
+    refused = regression_cutoff(9, 10, 11, rule="fisher")
 
     assert refused.refusal is Refusal.TEST_LARGER_THAN_BASELINE
     assert refused.cutoff is None
@@ -299,7 +301,7 @@ def test_more_test_than_baseline_trials_are_refused_under_the_exact_rule() -> No
 @pytest.mark.parametrize(("k", "nb"), [(0, 20), (20, 20)])
 def test_the_exact_size_of_a_certain_rate_is_not_stated(k: int, nb: int) -> None:
     """At an assumed rate of 0 or 1 nothing varies: the size is None, the cutoff stands."""
-    design = regression_cutoff(k, nb, 10, rule="exact")
+    design = regression_cutoff(k, nb, 10, rule="fisher")
 
     assert design.cutoff == fisher_cutoff_by_definition(k, nb, 10, 0.05)
     assert design.achieved_size is None
@@ -307,7 +309,7 @@ def test_the_exact_size_of_a_certain_rate_is_not_stated(k: int, nb: int) -> None
 
 
 @pytest.mark.parametrize(
-    ("k", "nb", "n", "wilson", "exact"),
+    ("k", "nb", "n", "wilson", "fisher"),
     [
         (99, 100, 100, 96, 94),
         (100, 100, 100, 94, 96),
@@ -320,8 +322,8 @@ def test_published_cutoffs_under_both_rules(
     k: int, nb: int, n: int, wilson: int, exact: int
 ) -> None:
     """Same inputs, different answers: the rules are never mixed."""
-    assert regression_cutoff(k, nb, n).cutoff == wilson
-    assert regression_cutoff(k, nb, n, rule="exact").cutoff == exact
+    assert regression_cutoff(k, nb, n, rule="wilson").cutoff == wilson
+    assert regression_cutoff(k, nb, n, rule="fisher").cutoff == exact
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
@@ -335,7 +337,7 @@ def test_the_exact_cutoff_is_monotone(alpha: float) -> None:
             assert all(low <= high for low, high in zip(cutoffs, looser, strict=True))
         for k in (1, nb // 2, nb - 1, nb):
             grown = [
-                required(regression_cutoff(k, nb, n, alpha=alpha, rule="exact").cutoff)
+                required(regression_cutoff(k, nb, n, alpha=alpha, rule="fisher").cutoff)
                 for n in range(1, nb + 1)
             ]
             assert all(low <= high <= low + 1 for low, high in pairwise(grown))
@@ -351,10 +353,10 @@ def test_the_wilson_cutoff_rises_with_trials_and_alpha(
 ) -> None:
     """More trials or a looser level never lower the bar, a perfect baseline's two-step included."""
     k, nb = counts
-    cutoff = required(regression_cutoff(k, nb, n, alpha=alpha).cutoff)
+    cutoff = required(regression_cutoff(k, nb, n, alpha=alpha, rule="wilson").cutoff)
 
-    assert cutoff <= required(regression_cutoff(k, nb, n + 1, alpha=alpha).cutoff)
-    assert cutoff <= required(regression_cutoff(k, nb, n, alpha=1.2 * alpha).cutoff)
+    assert cutoff <= required(regression_cutoff(k, nb, n + 1, alpha=alpha, rule="wilson").cutoff)
+    assert cutoff <= required(regression_cutoff(k, nb, n, alpha=1.2 * alpha, rule="wilson").cutoff)
 
 
 # What a design really does
@@ -378,7 +380,7 @@ def test_the_published_false_alarms_of_the_wilson_rule(rate: float, nb: int) -> 
     Two published entries are rounded up (0.0995 to 0.100 and 0.0085 to 0.009).
     """
     for n, published in zip((50, 100, 200, 500), FALSE_ALARMS[rate, nb], strict=True):
-        value = design_false_alarm(rate, nb, n)
+        value = design_false_alarm(rate, nb, n, rule="wilson")
         cutoffs = [wilson_cutoff_by_definition(k, nb, n, 0.05) for k in range(nb + 1)]
 
         assert value == pytest.approx(enumerated_power(nb, n, rate, rate, cutoffs), rel=1e-10)
@@ -404,7 +406,7 @@ def test_design_power_is_the_full_enumeration(nb: int, n: int, rule: Rule) -> No
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
 def test_the_exact_rule_keeps_its_level_at_every_rate(nb: int, n: int, alpha: float) -> None:
     """The false alarm on a dense grid of common rates, by enumeration."""
-    worst = max(design_false_alarm(i / 200, nb, n, alpha=alpha, rule="exact") for i in range(201))
+    worst = max(design_false_alarm(i / 200, nb, n, alpha=alpha, rule="fisher") for i in range(201))
 
     assert 0 < worst <= alpha or (worst == 0 and alpha < 1 / math.comb(nb + n, n))
 
@@ -416,12 +418,12 @@ def test_the_exact_rule_keeps_its_level_for_every_small_design(alpha: float) -> 
     for nb in range(1, 41):
         for n in range(1, nb + 1):
             for i in range(1, 100):
-                assert design_false_alarm(i / 100, nb, n, alpha=alpha, rule="exact") <= alpha
+                assert design_false_alarm(i / 100, nb, n, alpha=alpha, rule="fisher") <= alpha
 
 
 def test_the_wilson_rule_does_not_keep_its_level() -> None:
     """Nor does it claim to: the design false alarm is stated beside the achieved size."""
-    design = regression_cutoff(90, 100, 500)
+    design = regression_cutoff(90, 100, 500, rule="wilson")
 
     assert design.achieved_size is not None
     assert design.design_false_alarm is not None
@@ -434,7 +436,7 @@ def test_the_wilson_rule_does_not_keep_its_level() -> None:
 )
 def test_sizes_and_powers_of_a_resolved_wilson_design(k: int, nb: int, n: int) -> None:
     """Size, power and margin power are binomial tails at the cutoff; the false alarm sums them."""
-    design = regression_cutoff(k, nb, n)
+    design = regression_cutoff(k, nb, n, rule="wilson")
     cutoff, reference = required(design.cutoff), design.reference_rate
     cutoffs = [wilson_cutoff_by_definition(j, nb, n, 0.05) for j in range(nb + 1)]
 
@@ -453,7 +455,7 @@ def test_sizes_and_powers_of_a_resolved_wilson_design(k: int, nb: int, n: int) -
 @pytest.mark.parametrize(("k", "nb", "n"), [(951, 1000, 100), (9, 10, 10), (1, 30, 30)])
 def test_sizes_and_powers_of_a_resolved_exact_design(k: int, nb: int, n: int) -> None:
     """The size is the design's false alarm at the baseline's rate."""
-    design = regression_cutoff(k, nb, n, rule="exact")
+    design = regression_cutoff(k, nb, n, rule="fisher")
     cutoffs = list(fisher_cutoffs(0, nb, nb, n, 0.05))
     expected = enumerated_power(nb, n, k / nb, k / nb, cutoffs)
 
@@ -490,12 +492,12 @@ def test_a_hundred_thousand_trials(rule: Rule) -> None:
     design = regression_cutoff(95_000, nb, n, rule=rule)
     cutoff = required(design.cutoff)
 
-    if rule == "exact":
+    if rule == "fisher":
         assert hypergeom.cdf(cutoff, nb + n, 95_000 + cutoff, n) > 0.05
         assert hypergeom.cdf(cutoff - 1, nb + n, 95_000 + cutoff - 1, n) <= 0.05
     else:
         assert cutoff == wilson_cutoff_by_definition(95_000, nb, n, 0.05)
         assert design.achieved_size == pytest.approx(binom.cdf(cutoff - 1, n, 0.95), rel=1e-8)
     # For so many trials the two-sample statistic is normal: Φ(−1.645) or Φ(−1.645/√2).
-    limit = 0.05 if rule == "exact" else 0.1224
+    limit = 0.05 if rule == "fisher" else 0.1224
     assert design.design_false_alarm == pytest.approx(limit, abs=2e-3)

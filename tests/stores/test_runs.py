@@ -87,7 +87,7 @@ PLAN = Plan(
 )
 VERDICT = Verdict(
     decision=Decision.PASS,
-    findings=(decide_compliance("json", Tally(trials=100, passed=99), 0.9),),
+    findings=(decide_compliance("json", Tally(trials=100, passed=99), 0.9, rule="wilson"),),
     plan=PLAN,
 )
 INTERRUPTED = replace(VERDICT, decision=Decision.INCONCLUSIVE, stop=StopReason.INTERRUPTED)

@@ -62,7 +62,7 @@ _LAYOUT = ("format", "input", "criterion", "trial", "latency", "cost", "pass_at"
 @click.option("--sequential", is_flag=True, help="Decide trial by trial, and stop early.")
 @click.option("--max-trials", type=click.IntRange(1), help="Upper limit on trials.")
 @click.option("--confidence", type=float, default=0.95, show_default=True)
-@click.option("--rule", type=click.Choice(["wilson", "exact"]), default="wilson")
+@click.option("--rule", type=click.Choice(["exact", "wilson", "fisher"]), default="exact")
 @click.option("--intent", type=click.Choice(["verification", "smoke"]), default="verification")
 @click.option("--baselines", type=click.Path(path_type=Path), default=Path("baselines"))
 @output_option

@@ -108,7 +108,7 @@ class Calibration:
         """What its agreement allows."""
         return certify_judge(self.confusion)
 
-    def accuracy(self, *, confidence: float = 0.95, rule: Rule = "wilson") -> JudgeAccuracy:
+    def accuracy(self, *, confidence: float = 0.95, rule: Rule = "exact") -> JudgeAccuracy:
         """Sensitivity and specificity with their intervals."""
         return judge_accuracy(self.confusion, confidence=confidence, rule=rule)
 

@@ -128,7 +128,7 @@ class RunOptions:
         "`verification` refuses weak designs; `smoke` is a quick check.",
         default=Intent.VERIFICATION,
     )
-    rule: Rule = setting(Choice(*RULES), "The rule set for every decision.", default="wilson")
+    rule: Rule = setting(Choice(*RULES), "The rule set for every decision.", default="exact")
     analysis: Analysis = setting(
         Choice(*Analysis), "Which trials count for the decision.", default=Analysis.INTENT_TO_TREAT
     )

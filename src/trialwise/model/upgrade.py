@@ -1,7 +1,8 @@
 """Records of earlier versions, brought to the form that this version reads.
 
 Format 1 (0.1.0) kept in every finding what its plan says, and in the verdict what the run's plan
-says. Format 2 keeps the plan once. One function upgrades a plan, one a record; both take and return
+says. Format 2 keeps the plan once. What was the rule set "exact" then is "fisher" now.
+One function upgrades a plan, one a record; both take and return
 plain JSON, so that nothing else has to know that there was another format.
 """
 
@@ -37,13 +38,14 @@ _NOTE_KINDS = (
 
 def upgrade_plan_record(kept: dict[str, Any]) -> dict[str, Any]:
     """Bring the content of a `plan.json` of format 1 to format 2."""
-    plan = _upgrade_plan(kept["plan"])
+    plan = _upgrade_plan(_rename_rules(kept["plan"]))
     return kept | {"plan": plan, "plan_hash": _upgrade_hash(kept, plan)}
 
 
 def upgrade_run_record(kept: dict[str, Any]) -> dict[str, Any]:
     """Bring the content of a `record.json` of format 1 to format 2."""
-    plan, verdict = _upgrade_plan(kept["plan"]), dict(kept["verdict"])
+    plan = _upgrade_plan(_rename_rules(kept["plan"]))
+    verdict: dict[str, Any] = dict(_rename_rules(kept["verdict"]))
     new_hash = _upgrade_hash(kept, plan)
     criteria = {one["criterion"]: one for one in plan["criteria"]}
     verdict["findings"] = [
@@ -57,6 +59,16 @@ def upgrade_run_record(kept: dict[str, Any]) -> dict[str, Any]:
     upgraded = {key: part for key, part in kept.items() if key != "plan"}
     verdict |= {"plan": plan, "reproducibility": known}
     return upgraded | {"plan_hash": new_hash, "verdict": verdict}
+
+
+def _rename_rules(plain: Any) -> Any:
+    """Name the rule set of Fisher's test by its present name, wherever a rule is kept."""
+    if isinstance(plain, list):
+        return [_rename_rules(one) for one in plain]
+    if not isinstance(plain, dict):
+        return plain
+    renamed = {key: _rename_rules(part) for key, part in plain.items()}
+    return renamed | {"rule": "fisher"} if renamed.get("rule") == "exact" else renamed
 
 
 def _upgrade_hash(kept: dict[str, Any], plan: dict[str, Any]) -> str:

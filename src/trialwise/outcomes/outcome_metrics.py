@@ -80,7 +80,7 @@ def metrics_of(
     *,
     ks: Sequence[int] | None = None,
     confidence: float = 0.95,
-    rule: Rule = "wilson",
+    rule: Rule = "exact",
     order: Order = Order.UNKNOWN,
 ) -> Metrics:
     """Compute the metrics of experiments.

@@ -60,7 +60,7 @@ def _list_evidence(finding: LatencyFinding) -> Rows:
     evidence = finding.evidence
     if isinstance(evidence, LatencyLimitDecision):
         half = "no evidence asked for: a service at its limit passes about half the time"
-        return _list_limit(evidence) if finding.rule == "exact" else [("  error rate", half)]
+        return _list_limit(evidence) if finding.rule != "wilson" else [("  error rate", half)]
     if isinstance(evidence, OrderStatisticBound):
         return _list_bound(evidence)
     return _list_precedence(evidence) if isinstance(evidence, PrecedenceThreshold) else []

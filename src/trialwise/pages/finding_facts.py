@@ -70,7 +70,7 @@ def list_latency_marks(finding: LatencyFinding, verdict: Verdict) -> Sequence[st
     advisory = Dimension.LATENCY in verdict.advisory
     marks = ["advisory"] if advisory else []
     # The exact rule for a limit answers for few trials itself; percentiles do not (§12.5.4).
-    answers = isinstance(finding.evidence, LatencyLimitDecision) and finding.rule == "exact"
+    answers = isinstance(finding.evidence, LatencyLimitDecision) and finding.rule != "wilson"
     decided = finding.decision in (Decision.PASS, Decision.FAIL)
     known = decided and not answers and finding.percentile in SUPPORTED_PERCENTILES
     if known and finding.trials < emission_minimum(finding.percentile):

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 DECISION_RULES: dict[Rule, str] = {
     "wilson": "compliance/wilson-lower-bound",
     "exact": "compliance/exact-binomial",
+    "fisher": "compliance/exact-binomial",
 }
 
 
@@ -196,7 +197,7 @@ def decide_compliance(
     required_rate: float,
     *,
     alpha: float = 0.05,
-    rule: Rule = "wilson",
+    rule: Rule = "exact",
     intent: Intent = Intent.VERIFICATION,
     planned_trials: int | None = None,
 ) -> Finding:

@@ -29,6 +29,7 @@ from trialwise.stats.result_types import Refusal, Rule
 LIMIT_RULES: dict[Rule, str] = {
     "wilson": "latency/raw-percentile",
     "exact": "latency/compliance-exact-binomial",
+    "fisher": "latency/compliance-exact-binomial",
 }
 
 
@@ -36,6 +37,7 @@ LIMIT_RULES: dict[Rule, str] = {
 BASELINE_RULES: dict[Rule, str] = {
     "wilson": "latency/order-statistic-bound",
     "exact": "latency/precedence",
+    "fisher": "latency/precedence",
 }
 
 
@@ -43,7 +45,7 @@ def decide_latency(
     plan: LatencyPlan,
     latencies: Sequence[float],
     *,
-    rule: Rule = "wilson",
+    rule: Rule = "exact",
     intent: Intent = Intent.VERIFICATION,
     planned_trials: int | None = None,
 ) -> LatencyFinding:
@@ -64,7 +66,7 @@ def decide_latency(
         planned_trials: Of the test, successful or not; where given, a design too small is refused.
 
     >>> plan = LatencyPlan(percentile="p95", level=0.95, limit_s=0.5)
-    >>> decide_latency(plan, [0.4] * 99 + [0.6], rule="exact").decision
+    >>> decide_latency(plan, [0.4] * 99 + [0.6]).decision
     <Decision.PASS: 'PASS'>
     """
     decide = _decide_baseline if plan.limit_s is None else _decide_limit
@@ -111,12 +113,12 @@ def _decide_limit(
         plan.limit_s,
         alpha=plan.alpha,
         intent=intent.value,
-        planned_trials=planned_trials if rule == "exact" else None,
+        planned_trials=planned_trials if rule != "wilson" else None,
     )
     seen = result.observed_percentile
     if result.refusal is not None:
         decision, statement = None, "Too few trials are planned to show this percentile."
-    elif rule == "exact":
+    elif rule != "wilson":
         decision = Decision(result.decision or "INCONCLUSIVE")
         needed = "no count would do" if result.y_min is None else f"{result.y_min} needed"
         statement = f"{result.within} of {result.trials} latencies within the limit, {needed}."
@@ -166,8 +168,9 @@ def _baseline_design(
         return None
     if rule == "wilson":
         return order_statistic_bound(baseline, plan.level, confidence=1 - plan.alpha)
-    # The sizes of the two runs are compared where both are known.
-    sizes = (None, None) if run is None or planned_trials is None else (run, planned_trials)
+    # Fisher's rule set compares the sizes of the two runs where both are known.
+    is_compared = rule == "fisher" and run is not None and planned_trials is not None
+    sizes = (run, planned_trials) if is_compared else (None, None)
     return precedence_threshold(
         baseline,
         trials,

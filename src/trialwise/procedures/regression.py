@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 #: The versioned name of the rule each rule set uses.
 DECISION_RULES: dict[Rule, str] = {
     "wilson": "regression/wilson-cutoff",
-    "exact": "regression/fisher",
+    "exact": "regression/boschloo",
+    "fisher": "regression/fisher",
 }
 #: A Wilson cutoff whose true false-alarm probability exceeds alpha by this factor recommends
 #: the exact rule: beyond it "5 %" is no longer a fair name.
@@ -197,14 +198,14 @@ def decide_regression(
     baseline: Tally,
     *,
     alpha: float = 0.05,
-    rule: Rule = "wilson",
+    rule: Rule = "exact",
     intent: Intent = Intent.VERIFICATION,
     planned_trials: int | None = None,
 ) -> Finding:
     """Decide whether the counts signal a degradation from the baseline.
 
     A PASS says that no degradation was signalled at this cutoff; it does not say that service and
-    baseline are equivalent. Under the exact rule a test planned larger than its baseline is
+    baseline are equivalent. Under Fisher's rule a test planned larger than its baseline is
     refused. A Wilson finding discloses its true false-alarm probability.
 
     Args:
@@ -217,10 +218,10 @@ def decide_regression(
         planned_trials: The size the run was planned with; the tally's own where not given.
 
     >>> finding = decide_regression(
-    ...     "grounded", Tally(trials=100, passed=87), Tally(trials=1000, passed=951)
+    ...     "grounded", Tally(trials=100, passed=87), Tally(trials=100, passed=95)
     ... )
     >>> finding.decision, finding.cutoff
-    (<Decision.FAIL: 'FAIL'>, 91)
+    (<Decision.FAIL: 'FAIL'>, 88)
     """
     planned = tally.trials if planned_trials is None else planned_trials
     size = max(require_count("planned_trials", planned), tally.trials, 1)
@@ -287,6 +288,16 @@ def _p_value(tally: Tally, design: RegressionCutoff) -> PValue:
             value=binomial_cdf(tally.passed, tally.trials, design.reference_rate),
             method="exact-binomial-lower-tail",
             tail="P_{p=p_ref}(K <= K_c)",
+        )
+    if design.rule == "exact":
+        from trialwise.stats.unconditional import boschloo
+
+        baseline = design.baseline_successes, design.baseline_trials
+        found = boschloo(*baseline, tally.passed, tally.trials)
+        return PValue(
+            value=found.p_value,
+            method="boschloo-exact-lower-tail",
+            tail="sup_p P_p(Fisher's p-value <= the observed one)",
         )
     table = design.baseline_successes, tally.passed, design.baseline_trials, tally.trials
     return PValue(

@@ -90,7 +90,7 @@ def score(
     margin: float = 0.10,
     confidence: float = 0.95,
     power: float = 0.80,
-    rule: Rule = "wilson",
+    rule: Rule = "exact",
     intent: Intent | str = Intent.VERIFICATION,
     analysis: Analysis | str = Analysis.INTENT_TO_TREAT,
     claim: Claim | None = None,

@@ -2,8 +2,8 @@
 
     H0: p ≤ p_req   against   H1: p > p_req;   PASS iff K ≥ cutoff.
 
-`rule="wilson"` passes when the one-sided Wilson lower bound clears the requirement; `rule="exact"`
-takes the smallest count whose binomial tail at the requirement is at most alpha. The controlled
+`rule="wilson"` passes when the one-sided Wilson lower bound clears the requirement; the other two
+take the smallest count whose binomial tail at the requirement is at most alpha. The controlled
 error is false compliance, and what it really is stands on every result.
 """
 
@@ -63,7 +63,7 @@ class ComplianceCutoff:
 
 
 def compliance_cutoff(
-    required_rate: float, trials: SupportsIndex, *, alpha: float = 0.05, rule: Rule = "wilson"
+    required_rate: float, trials: SupportsIndex, *, alpha: float = 0.05, rule: Rule = "exact"
 ) -> ComplianceCutoff:
     """The fewest successes in `trials` that show the rate to be above `required_rate`.
 
@@ -78,14 +78,14 @@ def compliance_cutoff(
         At least 1.
     alpha : float
         The false-compliance level, strictly between 0 and 1.
-    rule : {"wilson", "exact"}
-        Companion §3.6 with §2.3.1, or the exact binomial rule that replaced it.
+    rule : {"exact", "wilson", "fisher"}
+        Companion §3.6 with §2.3.1 for "wilson"; otherwise the exact binomial rule that replaced it.
 
     Examples
     --------
-    >>> compliance_cutoff(0.9, 100, rule="exact").cutoff
-    96
     >>> compliance_cutoff(0.9, 100).cutoff
+    96
+    >>> compliance_cutoff(0.9, 100, rule="wilson").cutoff
     95
     >>> compliance_cutoff(0.95, 50).refusal
     <Refusal.COMPLIANCE_INFEASIBLE: 'COMPLIANCE_INFEASIBLE'>
@@ -108,15 +108,15 @@ def compliance_cutoff(
     )
 
 
-def minimum_trials(required_rate: float, *, alpha: float = 0.05, rule: Rule = "wilson") -> int:
+def minimum_trials(required_rate: float, *, alpha: float = 0.05, rule: Rule = "exact") -> int:
     """The smallest number of trials that could show `required_rate`, if all succeed (§5.7.1).
 
     Wilson: n/(n + z²) ≥ p, so ⌈p z²/(1−p)⌉. Exact: p^n ≤ alpha, so ⌈log alpha / log p⌉.
 
     Examples
     --------
-    >>> minimum_trials(0.95), minimum_trials(0.95, rule="exact")
-    (52, 59)
+    >>> minimum_trials(0.95), minimum_trials(0.95, rule="wilson")
+    (59, 52)
     """
     p = check_required_rate(required_rate)
     level = require_open_rate("alpha", alpha)

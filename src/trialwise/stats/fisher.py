@@ -2,7 +2,7 @@
 
 Given how many of all trials succeeded, which run they fell to is pure chance when nothing has
 changed, so the unknown rate drops out and the baseline's own uncertainty is accounted for. It is
-the `exact` rule of `regression`, read as a p-value; `boschloo` uses the same ordering of outcomes
+the `fisher` rule of `regression`, read as a p-value; `boschloo` uses the same ordering of outcomes
 and wastes less of alpha.
 """
 
@@ -117,11 +117,12 @@ class FisherLevel:
         return exact_lower_tail(k, x, self._nb, self._nt) <= self._exact
 
 
-def fisher_corners(level: FisherLevel, nb: int, nt: int) -> Iterator[tuple[int, int, float]]:
-    """The last rejected (k, x) of every diagonal k + x = s that has one, with its p-value.
+def fisher_corners(level: FisherLevel, nb: int, nt: int) -> Iterator[tuple[int, int, float, float]]:
+    """The last rejected (k, x) of every diagonal k + x = s that has one, its p-value and weight.
 
-    That p-value is the probability of rejection given s successes. It grows with x and falls with
-    k, so from one diagonal to the next the corner moves by one step in x or by one in k.
+    The weight is the probability of (k, x) given s successes, the p-value that of rejection. It
+    grows with x and falls with k, so from one diagonal to the next the corner moves by one step in
+    x or by one in k.
     """
     size = nb + nt
     k, x, tail = 0, 0, 1.0
@@ -131,7 +132,7 @@ def fisher_corners(level: FisherLevel, nb: int, nt: int) -> Iterator[tuple[int, 
         tail *= (nb - k) / (size - k)
         k += 1
     weight, steps = tail, 0
-    yield k, x, tail
+    yield k, x, tail, weight
     while True:
         left = size - k - x
         higher = weight * (k + x + 1) * (nt - x) / ((x + 1) * left)
@@ -149,4 +150,4 @@ def fisher_corners(level: FisherLevel, nb: int, nt: int) -> Iterator[tuple[int, 
         steps += 1
         if steps >= _REFRESH:
             steps, weight, tail = 0, lattice_weight(k, x, nb, nt), lower_tail(k, x, nb, nt)
-        yield k, x, tail
+        yield k, x, tail, weight

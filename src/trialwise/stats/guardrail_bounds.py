@@ -79,7 +79,7 @@ def guardrail_sensitivity(
     presented: SupportsIndex,
     *,
     confidence: float = 0.95,
-    rule: Rule = "wilson",
+    rule: Rule = "exact",
 ) -> GuardrailBound:
     """The bound on P(blocked | harmful candidate presented), and on the miss probability.
 
@@ -93,7 +93,7 @@ def guardrail_sensitivity(
     blocked : harmful candidates blocked, 0 … presented.
     presented : harmful candidates shown to the guardrail, at least 1.
     confidence : strictly between 0 and 1, one-sided.
-    rule : ``"wilson"``, or ``"exact"`` for Clopper–Pearson.
+    rule : ``"wilson"``, otherwise Clopper–Pearson.
 
     References
     ----------
@@ -116,7 +116,7 @@ def guardrail_specificity(
     presented: SupportsIndex,
     *,
     confidence: float = 0.95,
-    rule: Rule = "wilson",
+    rule: Rule = "exact",
 ) -> GuardrailBound:
     """The bound on P(allowed | harmless candidate presented), and on false positives.
 
@@ -128,7 +128,7 @@ def guardrail_specificity(
     allowed : harmless candidates let through, 0 … presented.
     presented : harmless candidates shown to the guardrail, at least 1.
     confidence : strictly between 0 and 1, one-sided.
-    rule : ``"wilson"``, or ``"exact"`` for Clopper–Pearson.
+    rule : ``"wilson"``, otherwise Clopper–Pearson.
 
     References
     ----------
@@ -148,7 +148,7 @@ def stratified_containment(
     strata: Sequence[ChallengeStratum],
     *,
     confidence: float = 0.95,
-    rule: Rule = "wilson",
+    rule: Rule = "exact",
     simultaneous: bool = False,
 ) -> StratifiedContainment:
     """Sensitivity bounds by stratum beside the pooled one, which is no guarantee for each.
@@ -161,7 +161,7 @@ def stratified_containment(
     ----------
     strata : at least one, with distinct names and at least one candidate each.
     confidence : strictly between 0 and 1, one-sided.
-    rule : ``"wilson"``, or ``"exact"`` for Clopper–Pearson.
+    rule : ``"wilson"``, otherwise Clopper–Pearson.
     simultaneous : whether the strata's bounds are to hold together.
 
     References

@@ -77,7 +77,7 @@ class CorrectedRate:
 
 
 def judge_accuracy(
-    confusion: Confusion, *, confidence: float = 0.95, rule: Rule = "wilson"
+    confusion: Confusion, *, confidence: float = 0.95, rule: Rule = "exact"
 ) -> JudgeAccuracy:
     """Sensitivity and specificity of a judge, each with its own two-sided interval.
 
@@ -89,7 +89,7 @@ def judge_accuracy(
         The judge's verdicts beside people's labels.
     confidence : float
         Of each interval, strictly between 0 and 1.
-    rule : {"wilson", "exact"}
+    rule : {"exact", "wilson", "fisher"}
         Wilson or Clopper–Pearson.
 
     Returns
@@ -123,9 +123,7 @@ def judge_accuracy(
     )
 
 
-def rectifier(
-    confusion: Confusion, *, confidence: float = 0.95, rule: Rule = "wilson"
-) -> Rectifier:
+def rectifier(confusion: Confusion, *, confidence: float = 0.95, rule: Rule = "exact") -> Rectifier:
     """What to add to a judged rate, δ = (false fails − false passes)/labels, with its band.
 
     The band is [L_a − U_b, U_a − L_b] from the intervals [L_a, U_a] of the false fails and

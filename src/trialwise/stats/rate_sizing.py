@@ -136,7 +136,7 @@ def compliance_sizing(
         The true rate at which the power is wanted, above the requirement.
     alpha, power : float
         False-compliance level and wanted P(PASS), strictly between 0 and 1.
-    rule : {"wilson", "exact"}
+    rule : {"exact", "wilson", "fisher"}
         Whose cutoffs to use.
 
     Examples

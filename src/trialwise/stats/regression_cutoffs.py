@@ -4,21 +4,24 @@ PASS iff K ≥ cutoff; a PASS says "no degradation signal at this cutoff", never
 
 `rule="wilson"` is the companion's one-sample reference control: it takes the baseline's rate as
 known, so its true false-alarm probability grows with the test (a nominal 5 % is 25 % for 500 test
-trials against a baseline of 90/100). `design_false_alarm` says what it is. `rule="exact"` is the
-one-sided Fisher test, whose false alarms stay at or below alpha at every common rate.
+trials against a baseline of 90/100). `design_false_alarm` says what it is. The other two rules keep
+the false alarms at or below alpha at every common rate. `rule="fisher"` is the one-sided Fisher
+test, which refuses a test larger than its baseline. `rule="exact"`, the default, is Boschloo's
+test: it signals whatever Fisher's signals, and more.
 
 The Wilson rule is not monotone at a perfect baseline: it replaces only that one by its own lower
-bound, so a test of 100 must reach 96 after 99/100 but 94 after 100/100. The exact rule is monotone.
+bound, so a test of 100 must reach 96 after 99/100 but 94 after 100/100. The others are monotone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.stats.binomial import binomial_weight, raw_cdf
+from trialwise.stats.boschloo_regions import boschloo_region
+from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.normal import upper_z
 from trialwise.stats.precedence import fisher_cutoffs, smallest_count
 from trialwise.stats.rate_intervals import wilson_low
@@ -35,10 +38,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 
-#: Baseline counts rarer than this, relative to the likeliest, cannot move a sum of doubles.
-_NEGLIGIBLE = 1e-19
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionCutoff:
     """The decision rule of a regression criterion, resolved against its baseline."""
@@ -51,18 +50,18 @@ class RegressionCutoff:
     cutoff: int | None
     """The fewest successes that PASS: the binding artefact. None where the design is refused."""
     threshold: float | None
-    """Wilson: the real-valued bound the cutoff was rounded up from. Exact: cutoff / trials."""
+    """Wilson: the real-valued bound the cutoff was rounded up from. Otherwise cutoff / trials."""
     reference_rate: float
     """The rate the rule compares with: the baseline's, or its Wilson bound if it never failed."""
     achieved_size: float | None
     """The false-alarm probability by exact enumeration under the rule's own reference model.
 
-    Wilson: P(K < cutoff) at the reference rate. Exact: the same as `design_false_alarm`.
+    Wilson: P(K < cutoff) at the reference rate. Otherwise the same as `design_false_alarm`.
     """
     design_false_alarm: float | None
     """P(FAIL) when nothing changed, with the baseline's own sampling error included.
 
-    None where the reference rate is 0 or 1 under the exact rule: nothing then varies.
+    None where the reference rate is 0 or 1 and the rule is not Wilson's: nothing then varies.
     """
     refusal: Refusal | None = None
 
@@ -87,13 +86,14 @@ def regression_cutoff(
     trials: SupportsIndex,
     *,
     alpha: float = 0.05,
-    rule: Rule = "wilson",
+    rule: Rule = "exact",
 ) -> RegressionCutoff:
     """The fewest successes in `trials` that show no degradation from a measured baseline.
 
     Wilson: ⌈n · WilsonLower(p̂_b, n)⌉ at the test's n; a baseline without failures is first
-    replaced by its own Wilson bound (§4.3), one without successes gives 0. Exact: the smallest
+    replaced by its own Wilson bound (§4.3), one without successes gives 0. Fisher: the smallest
     count whose one-sided Fisher p-value exceeds alpha; more test than baseline trials are refused.
+    Exact: the smallest count whose Boschloo p-value exceeds alpha.
 
     Parameters
     ----------
@@ -103,15 +103,17 @@ def regression_cutoff(
         Trials of the test, at least 1.
     alpha : float
         The nominal false-alarm level, strictly between 0 and 1.
-    rule : {"wilson", "exact"}
-        Companion §3.4 and §4.3, or the Fisher rule that replaced it.
+    rule : {"exact", "wilson", "fisher"}
+        Boschloo's test; companion §3.4 and §4.3; or the Fisher rule that replaced it.
 
     Examples
     --------
-    >>> design = regression_cutoff(951, 1000, 100)
+    >>> [regression_cutoff(95, 100, 100, rule=rule).cutoff for rule in ("fisher", "exact")]
+    [87, 88]
+    >>> design = regression_cutoff(951, 1000, 100, rule="wilson")
     >>> design.cutoff, round(design.threshold, 6), round(design.achieved_size, 6)
     (91, 0.902124, 0.024986)
-    >>> round(regression_cutoff(90, 100, 500).design_false_alarm, 3)
+    >>> round(regression_cutoff(90, 100, 500, rule="wilson").design_false_alarm, 3)
     0.253
     """
     k, nb = require_successes(
@@ -121,7 +123,7 @@ def regression_cutoff(
     level = require_open_rate("alpha", alpha)
     if require_choice("rule", rule, RULES) == "wilson":
         return _wilson_design(k, nb, n, level)
-    return _exact_design(k, nb, n, level)
+    return _two_sample_design(k, nb, n, level, rule)
 
 
 def design_false_alarm(
@@ -130,7 +132,7 @@ def design_false_alarm(
     trials: SupportsIndex,
     *,
     alpha: float = 0.05,
-    rule: Rule = "wilson",
+    rule: Rule = "exact",
 ) -> float:
     """P(FAIL) when baseline and test are both drawn at one common rate: nothing has changed.
 
@@ -139,9 +141,9 @@ def design_false_alarm(
 
     Examples
     --------
-    >>> round(design_false_alarm(0.9, 100, 500), 3)
+    >>> round(design_false_alarm(0.9, 100, 500, rule="wilson"), 3)
     0.253
-    >>> round(design_false_alarm(0.9, 500, 100, rule="exact"), 3)
+    >>> round(design_false_alarm(0.9, 500, 100, rule="fisher"), 3)
     0.036
     """
     common = require_rate("rate", rate)
@@ -161,7 +163,7 @@ def design_power(
 
     Examples
     --------
-    >>> round(design_power(0.95, 0.90, 1000, 100), 6)
+    >>> round(design_power(0.95, 0.90, 1000, 100, rule="fisher"), 6)
     0.53279
     """
     return rejection_probability(
@@ -183,8 +185,10 @@ def rejection_probability(
     if rule == "wilson":
         z = upper_z(alpha)
         cutoffs = [_wilson_cutoff(k, nb, n, z) for k in range(first, last + 1)]
-    else:
+    elif rule == "fisher":
         cutoffs = list(fisher_cutoffs(first, last, nb, n, alpha))
+    else:
+        cutoffs = list(boschloo_region(nb, n, alpha).cutoffs[first : last + 1])
     low = min(cutoffs)
     below = cdf_window(low - 1, max(cutoffs) - 1, n, rate)
     return min(1.0, math.fsum(w * below[c - low] for w, c in zip(weights, cutoffs, strict=True)))
@@ -210,17 +214,21 @@ def _wilson_design(k: int, nb: int, n: int, alpha: float) -> RegressionCutoff:
     )
 
 
-def _exact_design(k: int, nb: int, n: int, alpha: float) -> RegressionCutoff:
+def _two_sample_design(k: int, nb: int, n: int, alpha: float, rule: Rule) -> RegressionCutoff:
     rate = k / nb
-    refused = n > nb
-    cutoff = None if refused else smallest_count(k, nb, n, alpha)
+    refused = rule == "fisher" and n > nb
+    cutoff: int | None
+    if rule == "fisher":
+        cutoff = None if refused else smallest_count(k, nb, n, alpha)
+    else:
+        cutoff = boschloo_region(nb, n, alpha).cutoffs[k]
     size = (
         None
         if refused or k in (0, nb)
-        else rejection_probability(nb, n, rate, rate, alpha=alpha, rule="exact")
+        else rejection_probability(nb, n, rate, rate, alpha=alpha, rule=rule)
     )
     return RegressionCutoff(
-        rule="exact",
+        rule=rule,
         baseline_successes=k,
         baseline_trials=nb,
         trials=n,
@@ -260,26 +268,6 @@ def _meets(rate: Fraction, centre: Fraction, n: int, z: float) -> bool:
     if z >= 0:
         return gap <= 0 or gap * gap <= spread
     return gap <= 0 and gap * gap >= spread
-
-
-def likely_counts(n: int, p: float) -> tuple[int, Sequence[float]]:
-    """The first binomial count that matters, and the probabilities from there to the last."""
-    if p in (0, 1):
-        return (n if p else 0), [1.0]
-    mode = min(int((n + 1) * p), n)
-    odds = p / (1 - p)
-    peak = binomial_weight(mode, n, p, 1 - p)
-    below, weight, k = [], peak, mode
-    while k > 0 and weight > _NEGLIGIBLE * peak:
-        weight *= k / ((n - k + 1) * odds)
-        k -= 1
-        below.append(weight)
-    above, weight, first, k = [peak], peak, k, mode
-    while k < n and weight > _NEGLIGIBLE * peak:
-        weight *= (n - k) * odds / (k + 1)
-        k += 1
-        above.append(weight)
-    return first, below[::-1] + above
 
 
 def cdf_window(low: int, high: int, n: int, p: float) -> list[float]:

@@ -12,11 +12,16 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
 
-Rule: TypeAlias = "Literal['wilson', 'exact']"
-"""A rule set: the companion's Wilson constructions, or the later exact ones. Never mixed."""
+Rule: TypeAlias = "Literal['exact', 'wilson', 'fisher']"
+"""A rule set, never mixed with another within one verdict.
+
+- "exact", the default: exact binomial decisions and intervals, Boschloo's test against a baseline.
+- "wilson": the constructions of the companion 1.3, whose true error rates can exceed alpha.
+- "fisher": the methodology that followed it, with Fisher's test against a baseline.
+"""
 
 
-RULES: tuple[Rule, ...] = ("wilson", "exact")
+RULES: tuple[Rule, ...] = ("exact", "wilson", "fisher")
 
 
 class Decision(StrEnum):

@@ -22,7 +22,7 @@ from heapq import heappop, heappush
 from typing import SupportsIndex
 
 from trialwise.stats.fisher import FisherLevel, check_two_runs, fisher_corners, fisher_p_value
-from trialwise.stats.regression_cutoffs import likely_counts
+from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.result_types import Undefined
 
 #: How far, relatively, the reported supremum may lie above the greatest value found.
@@ -105,7 +105,7 @@ def boschloo(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Region:
+class RejectionRegion:
     """P(reject | s successes among all `size` trials) for s = first, first + 1, …; 0 elsewhere."""
 
     size: int
@@ -114,14 +114,14 @@ class _Region:
     conditional: list[float]
 
 
-def rejection_region(level: FisherLevel, nb: int, nt: int) -> _Region:
+def rejection_region(level: FisherLevel, nb: int, nt: int) -> RejectionRegion:
     """Return the tables that Fisher's test rejects at a level."""
     corners = list(fisher_corners(level, nb, nt))
-    return _Region(
+    return RejectionRegion(
         size=nb + nt,
         level=level.value,
         first=corners[0][0] if corners else 0,
-        conditional=[tail for _, _, tail in corners],
+        conditional=[tail for _, _, tail, _ in corners],
     )
 
 
@@ -137,7 +137,7 @@ class _Peak:
     rate: float
 
 
-def find_supremum(region: _Region, limit: float | None = None) -> _Peak:
+def find_supremum(region: RejectionRegion, limit: float | None = None) -> _Peak:
     """The supremum of P(reject) over the rate, or merely on which side of `limit` it lies."""
     if not region.conditional:
         return _Peak(low=0.0, high=0.0, rate=0.5)
@@ -163,14 +163,14 @@ def find_supremum(region: _Region, limit: float | None = None) -> _Peak:
         queue = [(left, middle), (middle, right)]
 
 
-def _bound_peak(region: _Region, left: float, right: float) -> _Peak:
+def _bound_peak(region: RejectionRegion, left: float, right: float) -> _Peak:
     """A value of P(reject) in an interval of rates, and a bound on it throughout the interval."""
     centre, half = (left + right) / 2, (right - left) / 2
     unit = math.sqrt(centre * (1 - centre) / region.size)
     reach = half / unit
     order, remainder = _order(reach)
     series = _taylor(region, centre, order)
-    place = _highest(series[1], series[2], reach)
+    place = highest_point(series[1], series[2], reach)
     tail = math.fsum(abs(c) * reach**j for j, c in enumerate(series[3:], 3))
     parabola = series[0] + place * (series[1] + place * series[2])
     value = math.fsum(c * place**j for j, c in enumerate(series))
@@ -181,7 +181,7 @@ def _bound_peak(region: _Region, left: float, right: float) -> _Peak:
     )
 
 
-def _highest(slope: float, bend: float, reach: float) -> float:
+def highest_point(slope: float, bend: float, reach: float) -> float:
     """Where slope·e + bend·e² is highest for |e| ≤ reach."""
     edge = math.copysign(reach, slope)
     if bend >= 0:
@@ -201,7 +201,7 @@ def _order(reach: float) -> tuple[int, float]:
     return order, term / (1 - reach / math.sqrt(order + 2))
 
 
-def _taylor(region: _Region, rate: float, order: int) -> list[float]:
+def _taylor(region: RejectionRegion, rate: float, order: int) -> list[float]:
     """E[a_S κ_j(S)] for j = 0 … order, S ~ Binomial(N, rate), by the recurrence of κ_j.
 
     (j+1) κ_{j+1} = (z − j(1−2p)/σ) κ_j − (N−j+1)/N κ_{j−1},  z = (s − Np)/σ,  σ² = Np(1−p),

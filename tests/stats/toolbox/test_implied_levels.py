@@ -47,7 +47,7 @@ def fisher_p_value(k: int, nb: int, n: int, x: int) -> Fraction:
 
 def test_a_budget_fixes_the_threshold_of_a_regression() -> None:
     """951 of 1000 and a hundred trials at 5 %: the cutoff of companion §3.4 follows."""
-    design = regression_cutoff(951, 1000, 100)
+    design = regression_cutoff(951, 1000, 100, rule="wilson")
 
     assert design.cutoff == 91
     assert design.threshold == pytest.approx(0.902124, abs=5e-7)
@@ -82,7 +82,7 @@ def test_at_the_implied_confidence_the_wilson_bound_is_the_requirement(
 @given(n=st.integers(60, 2000), alpha=levels)
 def test_the_implied_confidence_agrees_with_the_wilson_decision(n: int, alpha: float) -> None:
     """At the cutoff the observation has at least the configured confidence; one below, less."""
-    cutoff = compliance_cutoff(0.8, n, alpha=alpha).cutoff
+    cutoff = compliance_cutoff(0.8, n, alpha=alpha, rule="wilson").cutoff
     assert cutoff is not None
 
     assert implied_confidence_of_observation(cutoff, n, 0.8) >= 1 - alpha - 1e-12
@@ -116,7 +116,7 @@ def test_the_implied_confidence_of_a_derived_threshold_is_the_level_it_came_from
 ) -> None:
     """Level to threshold to level, a perfect baseline's two steps included."""
     k, nb = baseline
-    threshold = regression_cutoff(k, nb, n, alpha=alpha).threshold
+    threshold = regression_cutoff(k, nb, n, alpha=alpha, rule="wilson").threshold
     assert threshold is not None
     implied = implied_confidence_of_threshold(k, nb, n, threshold)
 
@@ -139,7 +139,7 @@ def test_the_threshold_is_reproduced_at_the_implied_confidence(
     # Nearer to 1 a double no longer holds the level to the digits that the threshold needs.
     assume(1e-12 < implied.alpha < 0.999)
 
-    derived = regression_cutoff(k, nb, n, alpha=implied.alpha).threshold
+    derived = regression_cutoff(k, nb, n, alpha=implied.alpha, rule="wilson").threshold
     assert derived == pytest.approx(threshold, abs=1e-9)
 
 
@@ -150,7 +150,9 @@ def test_a_level_above_one_half_has_a_cutoff_too(alpha: float) -> None:
     root = math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
     bound = (rate + z * z / (2 * n) - z * root) / (1 + z * z / n)
 
-    assert regression_cutoff(951, 1000, n, alpha=alpha).cutoff == math.ceil(n * bound)
+    assert regression_cutoff(951, 1000, n, alpha=alpha, rule="wilson").cutoff == math.ceil(
+        n * bound
+    )
 
 
 def test_no_level_yields_a_threshold_above_a_zero_baseline() -> None:
@@ -169,12 +171,12 @@ def test_the_implied_alpha_is_the_p_value_one_count_below(
     assert implied.alpha is not None
     exactly = fisher_p_value(k, nb, n, c - 1)
 
-    assert implied.rule == "exact"
+    assert implied.rule == "fisher"
     assert implied.alpha == pytest.approx(float(exactly), rel=1e-11)
     above, below = float(exactly) * (1 + 1e-6), float(exactly) * (1 - 1e-6)
     if above < fisher_p_value(k, nb, n, c):
-        assert regression_cutoff(k, nb, n, alpha=above, rule="exact").cutoff == c
-    lower = regression_cutoff(k, nb, n, alpha=below, rule="exact").cutoff
+        assert regression_cutoff(k, nb, n, alpha=above, rule="fisher").cutoff == c
+    lower = regression_cutoff(k, nb, n, alpha=below, rule="fisher").cutoff
     assert lower is not None
     assert lower < c
 
@@ -183,12 +185,12 @@ def test_a_fisher_cutoff_at_an_extreme_level() -> None:
     """97 of 100 against 100 at alpha = 1e-25: the p-values in integers give 31."""
     cutoff = next(x for x in range(101) if fisher_p_value(97, 100, 100, x) > Fraction("1e-25"))
 
-    assert regression_cutoff(97, 100, 100, alpha=1e-25, rule="exact").cutoff == cutoff
+    assert regression_cutoff(97, 100, 100, alpha=1e-25, rule="fisher").cutoff == cutoff
 
 
 def test_a_cutoff_of_zero_never_alarms_and_a_zero_baseline_has_no_other() -> None:
     """0 for a cutoff of 0; None where no alpha yields the cutoff."""
-    assert implied_alpha_of_cutoff(95, 100, 100, 0) == ImpliedLevel(rule="exact", alpha=0.0)
+    assert implied_alpha_of_cutoff(95, 100, 100, 0) == ImpliedLevel(rule="fisher", alpha=0.0)
     nothing = implied_alpha_of_cutoff(0, 100, 100, 1)
 
     assert nothing.alpha is None
@@ -210,7 +212,7 @@ def test_a_declared_cutoff_is_sound_up_to_20_percent(cutoff: int, sound: bool) -
 @pytest.mark.parametrize(("alpha", "sound"), [(0.2, True), (0.2000001, False), (0.0, True)])
 def test_exactly_20_percent_is_sound(alpha: float, sound: bool) -> None:
     """The limit belongs to the sound side."""
-    assert ImpliedLevel(rule="exact", alpha=alpha).is_sound is sound
+    assert ImpliedLevel(rule="fisher", alpha=alpha).is_sound is sound
 
 
 @pytest.mark.parametrize(

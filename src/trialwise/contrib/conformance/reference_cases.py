@@ -19,7 +19,7 @@ from trialwise.stats.result_types import Rule
 __all__ = ["Case", "Folder", "Suite", "find_folders", "read_folder"]
 
 #: The methodology release whose exact rules replaced the Wilson ones.
-_EXACT_SINCE = (1, 5)
+_FISHER_SINCE = (1, 5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,4 +172,4 @@ def _rule(version: object) -> Rule:
         return "wilson"
     written = str(version).lstrip("vV").split(".")
     parts = tuple(int(part) for part in written[:2] if part.isdigit())
-    return "exact" if parts >= _EXACT_SINCE else "wilson"
+    return "fisher" if parts >= _FISHER_SINCE else "wilson"

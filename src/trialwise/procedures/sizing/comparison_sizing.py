@@ -18,9 +18,10 @@ from trialwise.errors import InvalidArgument
 from trialwise.procedures.sizing.sizing_base import PowerQuestion, SizingPlan
 from trialwise.stats.binomial import binomial_tail
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
+from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.normal import normal_quantile, upper_z
 from trialwise.stats.paired import minimum_discordant
-from trialwise.stats.regression_cutoffs import design_power, likely_counts
+from trialwise.stats.regression_cutoffs import design_power
 from trialwise.validation import require_count, require_given, require_open_rate
 
 #: Beyond this many pairs a test suite is not the instrument.
@@ -183,7 +184,7 @@ def unpaired_size(
     normal = _normal_unpaired(better, worse, upper_z(alpha), normal_quantile(power))
 
     def power_at(n: int) -> float:
-        return design_power(better, worse, n, n, alpha=alpha, rule="exact")
+        return design_power(better, worse, n, n, alpha=alpha, rule="fisher")
 
     trials = _find_kept_size(power_at, power, normal)
     return UnpairedSize(
@@ -296,6 +297,6 @@ def _curve(
             pairs=n,
             paired=tuple(power_at(n) for power_at in powers),
             unpaired=design_power(
-                question.rate, question.worse_rate, n, n, alpha=question.level, rule="exact"
+                question.rate, question.worse_rate, n, n, alpha=question.level, rule="fisher"
             ),
         )

@@ -24,6 +24,7 @@ from trialwise.stats.compliance_cutoffs import (
     compliance_cutoff,
     minimum_trials,
 )
+from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.rate_intervals import clopper_pearson, wald, wilson_interval
 from trialwise.stats.rate_sizing import (
     NormalSizing,
@@ -31,7 +32,6 @@ from trialwise.stats.rate_sizing import (
     normal_sizing,
     precision_trials,
 )
-from trialwise.stats.regression_cutoffs import likely_counts
 from trialwise.stats.result_types import RULES, Interval, Refusal, Rule, Undefined
 from trialwise.validation import require_count, require_given, require_open_rate
 

@@ -107,7 +107,7 @@ def _critical_level(nb: int, nt: int, alpha: float) -> FisherLevel:
 def _cells_between(low: FisherLevel, high: float, nb: int, nt: int) -> list[tuple[float, int, int]]:
     """The outcomes (p-value, k, x) above one level and not far above another, in order."""
     cutoffs = [0] * (nb + 1)
-    for k, x, _ in fisher_corners(low, nb, nt):
+    for k, x, *_ in fisher_corners(low, nb, nt):
         cutoffs[k] = x + 1
     cells = []
     for k in range(1, nb + 1):

@@ -10,7 +10,7 @@ from trialwise.stats.normal import upper_z
 from trialwise.stats.rate_sizing import approximate_power
 from trialwise.stats.regression_cutoffs import rejection_probability
 from trialwise.stats.result_types import RULES, Rule
-from trialwise.validation import require_choice, require_count, require_open_rate
+from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
 
 def normal_power(
@@ -63,14 +63,14 @@ def minimum_detectable_degradation(
 ) -> float | None:
     """The smallest drop a planned regression test detects with the wanted power, exactly (§5.6).
 
-    Baseline and test are both still to be drawn. None where even a drop to 0 falls short.
+    Baseline and test are both still to be drawn. A baseline of rate 1 never fails. None where even a drop to 0 falls short.
 
     Examples
     --------
-    >>> round(minimum_detectable_degradation(0.95, 1000, 100), 6)
+    >>> round(minimum_detectable_degradation(0.95, 1000, 100, rule="fisher"), 6)
     0.075585
     """
-    p = require_open_rate("baseline_rate", baseline_rate)
+    p = require_rate("baseline_rate", baseline_rate)
     nb = require_count("baseline_trials", baseline_trials, minimum=1)
     n = require_count("trials", trials, minimum=1)
     level = require_open_rate("alpha", alpha)

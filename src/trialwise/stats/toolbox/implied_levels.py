@@ -95,8 +95,8 @@ def implied_alpha_of_cutoff(
     if c > n:
         raise InvalidArgument("cutoff", cutoff, f"be at most trials ({n})")
     if c == 0:
-        return ImpliedLevel(rule="exact", alpha=0.0)
-    return ImpliedLevel(rule="exact", alpha=None if k == 0 else lower_tail(k, c - 1, nb, n))
+        return ImpliedLevel(rule="fisher", alpha=0.0)
+    return ImpliedLevel(rule="fisher", alpha=None if k == 0 else lower_tail(k, c - 1, nb, n))
 
 
 def implied_confidence_of_observation(

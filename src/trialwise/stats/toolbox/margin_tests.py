@@ -14,8 +14,9 @@ from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.fisher import check_two_runs
+from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.normal import normal_cdf, normal_sf
-from trialwise.stats.regression_cutoffs import cdf_window, likely_counts
+from trialwise.stats.regression_cutoffs import cdf_window
 from trialwise.stats.score_difference import restricted_rates, score_statistic, variance_factor
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 

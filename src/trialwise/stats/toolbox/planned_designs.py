@@ -52,7 +52,7 @@ def design_required_trials(
         question,
         nb,
         target,
-        lambda n: rejection_probability(nb, n, p0, p1, alpha=level, rule="exact"),
+        lambda n: rejection_probability(nb, n, p0, p1, alpha=level, rule="fisher"),
     )
 
 
@@ -76,7 +76,7 @@ def design_power_at(
     level = require_open_rate("alpha", alpha)
     if refusal := refuse_alternative(p0, p1) or _larger(n, nb):
         return Sizing(question="power", refusal=refusal)
-    value = rejection_probability(nb, n, p0, p1, alpha=level, rule="exact")
+    value = rejection_probability(nb, n, p0, p1, alpha=level, rule="fisher")
     return Sizing(question="power", trials=n, power=value)
 
 
@@ -104,7 +104,7 @@ def design_detectable_rate(
     if refusal := refuse_alternative(p0, -1.0) or _larger(n, nb):
         return Sizing(question=question, refusal=refusal)
     rate = _highest_rate(
-        p0, target, lambda p1: rejection_probability(nb, n, p0, p1, alpha=level, rule="exact")
+        p0, target, lambda p1: rejection_probability(nb, n, p0, p1, alpha=level, rule="fisher")
     )
     return Sizing(question=question, trials=n, power=target, detectable_rate=rate)
 

@@ -23,7 +23,8 @@ from typing import SupportsIndex, TypeAlias
 from trialwise.decimals import RELATIVE_BAND, as_written
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import binomial_weight
-from trialwise.stats.regression_cutoffs import cdf_window, likely_counts
+from trialwise.stats.likely_counts import likely_counts
+from trialwise.stats.regression_cutoffs import cdf_window
 from trialwise.stats.result_types import Undefined
 from trialwise.validation import (
     require_count,

@@ -145,7 +145,7 @@ def latency_compliance_decision(case: Case) -> dict[str, Any]:
     finding = decide_latency(
         plan,
         sequence(inputs["latencies"]),
-        rule="exact",
+        rule="fisher",
         intent=Intent(inputs["intent"]),
         planned_trials=inputs["planned_samples"],
     )
@@ -167,11 +167,11 @@ def latency_compliance_decision(case: Case) -> dict[str, Any]:
 
 LATENCY = {
     ("latency_percentile", "wilson"): latency_percentile,
-    ("latency_percentile", "exact"): latency_percentile,
+    ("latency_percentile", "fisher"): latency_percentile,
     ("latency_percentile_minimums", "wilson"): latency_percentile_minimums,
-    ("latency_percentile_minimums", "exact"): latency_percentile_minimums,
+    ("latency_percentile_minimums", "fisher"): latency_percentile_minimums,
     ("latency_threshold", "wilson"): order_statistic_threshold,
-    ("latency_threshold", "exact"): precedence_rule,
+    ("latency_threshold", "fisher"): precedence_rule,
     ("latency_threshold_bootstrap", "wilson"): order_statistic_threshold,
-    ("latency_compliance_decision", "exact"): latency_compliance_decision,
+    ("latency_compliance_decision", "fisher"): latency_compliance_decision,
 }

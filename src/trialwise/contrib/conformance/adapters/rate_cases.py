@@ -15,7 +15,7 @@ from trialwise.stats.result_types import Rule
 
 FEASIBILITY_CRITERIA: dict[Rule, str] = {
     "wilson": "wilson_score_one_sided_lower_bound",
-    "exact": "exact_binomial_pass_possible",
+    "fisher": "exact_binomial_pass_possible",
 }
 
 
@@ -131,15 +131,15 @@ def design_fields(design: stats.RegressionCutoff) -> dict[str, Any]:
 
 RATES = {
     ("wilson_ci", "wilson"): wilson_ci,
-    ("wilson_ci", "exact"): wilson_ci,
+    ("wilson_ci", "fisher"): wilson_ci,
     ("wilson_lower", "wilson"): wilson_lower,
-    ("wilson_lower", "exact"): wilson_lower,
+    ("wilson_lower", "fisher"): wilson_lower,
     ("feasibility", "wilson"): lambda case: feasibility(case, "wilson"),
-    ("feasibility", "exact"): lambda case: feasibility(case, "exact"),
+    ("feasibility", "fisher"): lambda case: feasibility(case, "fisher"),
     ("threshold_derivation", "wilson"): lambda case: threshold_derivation(case, "wilson"),
-    ("threshold_derivation", "exact"): lambda case: threshold_derivation(case, "exact"),
+    ("threshold_derivation", "fisher"): lambda case: threshold_derivation(case, "fisher"),
     ("regression_decision", "wilson"): lambda case: regression_decision(case, "wilson"),
-    ("regression_decision", "exact"): lambda case: regression_decision(case, "exact"),
+    ("regression_decision", "fisher"): lambda case: regression_decision(case, "fisher"),
     ("compliance_decision", "wilson"): lambda case: compliance_decision(case, "wilson"),
-    ("compliance_decision", "exact"): lambda case: compliance_decision(case, "exact"),
+    ("compliance_decision", "fisher"): lambda case: compliance_decision(case, "fisher"),
 }

@@ -34,7 +34,7 @@ def exact_power_analysis(case: Case) -> dict[str, Any]:
             alternative_rate=inputs.get("alternative_rate"),
             alpha=alpha,
             power=inputs["power"],
-            rule="exact",
+            rule="fisher",
         )
         return {
             "required_samples": answer.required_trials,
@@ -47,7 +47,7 @@ def exact_power_analysis(case: Case) -> dict[str, Any]:
         rate = inputs["baseline_rate"]
         drop = inputs["min_detectable_effect"]
         trials = inputs["baseline_trials"], inputs["test_samples"]
-        value = stats.design_power(rate, rate - drop, *trials, alpha=alpha, rule="exact")
+        value = stats.design_power(rate, rate - drop, *trials, alpha=alpha, rule="fisher")
         return {"design_power": value}
     if case.approach == "regression_resolved_power":
         design = stats.regression_cutoff(
@@ -55,7 +55,7 @@ def exact_power_analysis(case: Case) -> dict[str, Any]:
             inputs["baseline_trials"],
             inputs["test_samples"],
             alpha=alpha,
-            rule="exact",
+            rule="fisher",
         )
         resolved = design.power(inputs["design_alternative_rate"])
         return {"cutoff_integer": design.cutoff, "resolved_test_power": resolved}
@@ -66,6 +66,7 @@ def exact_power_analysis(case: Case) -> dict[str, Any]:
             inputs["test_samples"],
             alpha=alpha,
             power=inputs["power"],
+            rule="fisher",
         )
         return {"minimum_detectable_degradation": drop}
     raise unknown_approach(case)
@@ -149,7 +150,7 @@ def _fields(answer: stats.Sizing) -> dict[str, Any]:
 
 SIZING = {
     ("power_analysis", "wilson"): normal_power_analysis,
-    ("power_analysis", "exact"): exact_power_analysis,
+    ("power_analysis", "fisher"): exact_power_analysis,
     ("risk_driven_sizing", "wilson"): floor_sizing,
-    ("risk_driven_sizing", "exact"): exact_sizing,
+    ("risk_driven_sizing", "fisher"): exact_sizing,
 }

@@ -70,14 +70,14 @@ def exact_verdict(case: Case) -> dict[str, Any]:
         name = inputs.get("compliance_criterion", "compliance")
         findings.append(
             decide_compliance(
-                name, tally, inputs["threshold"], alpha=alpha, rule="exact", intent=intent
+                name, tally, inputs["threshold"], alpha=alpha, rule="fisher", intent=intent
             )
         )
     if "baseline_trials" in inputs:
         alpha = inputs.get("regression_alpha", inputs.get("alpha"))
         name = inputs.get("regression_criterion", "regression")
         baseline = Tally(trials=inputs["baseline_trials"], passed=inputs["baseline_successes"])
-        findings.append(decide_regression(name, tally, baseline, alpha=alpha, rule="exact"))
+        findings.append(decide_regression(name, tally, baseline, alpha=alpha, rule="fisher"))
     verdict = compose(findings)
     return _composite_fields(verdict) | {
         "verdict": verdict.decision,
@@ -169,7 +169,7 @@ def scenario(case: Case, rule: Rule) -> dict[str, Any]:
 def _test_verdict(case: Case) -> dict[str, Any]:
     inputs = case.inputs
     findings = [_functional(inputs["functional"])] if "functional" in inputs else []
-    latency = [_constraint(entry, "exact") for entry in inputs["latency_constraints"]]
+    latency = [_constraint(entry, "fisher") for entry in inputs["latency_constraints"]]
     advisory = [Dimension(name) for name in inputs.get("advisory") or ()]
     verdict = compose(findings, [finding for finding, _ in latency], advisory=advisory)
 
@@ -196,10 +196,10 @@ def _functional(entry: Mapping[str, Any]) -> Finding:
     name, alpha = entry["criterion_id"], entry["alpha"]
     if "baseline_trials" in entry:
         baseline = Tally(trials=entry["baseline_trials"], passed=entry["baseline_successes"])
-        return decide_regression(name, tally, baseline, alpha=alpha, rule="exact")
+        return decide_regression(name, tally, baseline, alpha=alpha, rule="fisher")
     intent = Intent(entry.get("intent", "VERIFICATION"))
     return decide_compliance(
-        name, tally, entry["threshold"], alpha=alpha, rule="exact", intent=intent
+        name, tally, entry["threshold"], alpha=alpha, rule="fisher", intent=intent
     )
 
 
@@ -354,15 +354,15 @@ def _cross_policy(name: str, before: Mapping[str, Any], seen: Mapping[str, Any])
 
 VERDICTS = {
     ("verdict", "wilson"): older_verdict,
-    ("verdict", "exact"): exact_verdict,
+    ("verdict", "fisher"): exact_verdict,
     ("composite_verdict", "wilson"): composite_verdict,
-    ("composite_verdict", "exact"): composite_verdict,
+    ("composite_verdict", "fisher"): composite_verdict,
     ("criterion_verdict_inferential", "wilson"): lambda c: criterion_inferential(c, "wilson"),
-    ("criterion_verdict_inferential", "exact"): lambda c: criterion_inferential(c, "exact"),
+    ("criterion_verdict_inferential", "fisher"): lambda c: criterion_inferential(c, "fisher"),
     ("criterion_verdict_observational", "wilson"): criterion_observational,
-    ("criterion_verdict_observational", "exact"): criterion_observational,
+    ("criterion_verdict_observational", "fisher"): criterion_observational,
     ("baseline_object", "wilson"): baseline_object,
-    ("baseline_object", "exact"): baseline_object,
+    ("baseline_object", "fisher"): baseline_object,
     ("multi_criteria_scenario_consult_advice", "wilson"): lambda c: scenario(c, "wilson"),
-    ("multi_criteria_scenario_consult_advice", "exact"): lambda c: scenario(c, "exact"),
+    ("multi_criteria_scenario_consult_advice", "fisher"): lambda c: scenario(c, "fisher"),
 }
