@@ -42,7 +42,7 @@ def wilson_bound(k: int, n: int, alpha: str) -> Any:
 
 def clears(k: int, n: int, rate: str, alpha: str, rule: Rule) -> bool:
     """Whether a count shows the rate, by the rule's definition."""
-    if rule == "exact":
+    if rule != "wilson":
         return upper_tail(k, n, rate) <= Fraction(alpha)
     return bool(wilson_bound(k, n, alpha) >= mpmath.mpf(rate))
 

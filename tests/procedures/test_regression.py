@@ -18,7 +18,10 @@ from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, ObservedRate
 from trialwise.procedures.regression import DECISION_RULES, decide_regression
 from trialwise.stats.regression_cutoffs import RegressionCutoff
-from trialwise.stats.result_types import RULES, Refusal, Rule
+from trialwise.stats.result_types import Refusal, Rule
+
+#: Rule sets whose cutoffs have a definition in one line; Boschloo's is tested on its own.
+CLOSED_FORMS: tuple[Rule, ...] = ("wilson", "fisher")
 
 
 def tally(passed: int, trials: int) -> Tally:
@@ -63,7 +66,7 @@ def needed(k: int, nb: int, n: int, alpha: str, rule: Rule) -> int:
 # The decision
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", CLOSED_FORMS)
 @pytest.mark.parametrize(
     ("k", "nb", "n", "alpha"),
     [
@@ -108,7 +111,7 @@ def test_the_cutoff_passes_and_one_below_signals(
 
 
 @pytest.mark.parametrize(
-    ("k", "nb", "n", "wilson", "fisher"),
+    ("k", "nb", "n", "wilson", "exact"),
     [
         (99, 100, 100, 96, 94),
         (100, 100, 100, 94, 96),
@@ -120,7 +123,9 @@ def test_the_two_rule_sets_disagree_where_the_reference_says(
     k: int, nb: int, n: int, wilson: int, exact: int
 ) -> None:
     """Same counts, different cutoffs; which one decided stands on the finding."""
-    findings = [decide_regression("c", tally(n, n), tally(k, nb), rule=rule) for rule in RULES]
+    findings = [
+        decide_regression("c", tally(n, n), tally(k, nb), rule=rule) for rule in CLOSED_FORMS
+    ]
 
     assert [finding.cutoff for finding in findings] == [wilson, exact]
     assert [finding.rule for finding in findings] == ["wilson", "fisher"]
@@ -135,7 +140,7 @@ def test_a_fisher_p_value_equal_to_alpha_signals(k: int, nb: int, x: int, n: int
     assert (finding.decision, finding.cutoff) == (Decision.FAIL, x + 1)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", CLOSED_FORMS)
 def test_nothing_degrades_from_nothing(rule: Rule) -> None:
     """A baseline without successes has the cutoff 0: a run without any still passes."""
     finding = decide_regression("c", tally(0, 50), tally(0, 50), rule=rule)
@@ -323,7 +328,7 @@ def test_the_cutoff_is_that_of_the_trials_there_are() -> None:
     assert finding.cutoff == needed(95, 100, 60, "0.05", "fisher")
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", CLOSED_FORMS)
 def test_no_test_trials_are_inconclusive(rule: Rule) -> None:
     """Neither a signal nor its absence."""
     finding = decide_regression("c", tally(0, 0), tally(95, 100), rule=rule)
@@ -343,7 +348,7 @@ def test_no_trials_of_a_refused_plan_are_refused() -> None:
 # What is said
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", CLOSED_FORMS)
 @pytest.mark.parametrize("x", [100, 91, 80])
 def test_a_statement_carries_its_counts_and_claims_no_equivalence(x: int, rule: Rule) -> None:
     """A PASS says that nothing was signalled and that equivalence is not claimed (§5.1)."""
@@ -372,7 +377,7 @@ def test_smoke_intent_softens_the_wording() -> None:
     assert len(said) == 2
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", CLOSED_FORMS)
 def test_a_smoke_pass_claims_no_equivalence_either(rule: Rule) -> None:
     """Softer must not mean a larger claim: "consistent with the baseline" alone reads as one."""
     finding = decide_regression(
@@ -423,7 +428,7 @@ def test_a_bad_regression_input_is_named(call: Callable[[], object], argument: s
 
 
 @settings(max_examples=30)
-@given(nb=st.integers(1, 60), where=st.floats(0, 1), rule=st.sampled_from(RULES))
+@given(nb=st.integers(1, 60), where=st.floats(0, 1), rule=st.sampled_from(CLOSED_FORMS))
 def test_more_successes_never_turn_a_pass_into_a_signal(nb: int, where: float, rule: Rule) -> None:
     """Monotone in the count, whatever the baseline."""
     baseline = tally(round(nb * where), nb)

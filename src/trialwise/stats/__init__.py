@@ -4,8 +4,8 @@ Every function takes plain numbers and returns a number or a small frozen value.
 "companion §5.3" are named in `docs/bibliography.md`.
 
 - rates: `rate_intervals`, `compliance_cutoffs`, `finite` (part of a corpus), `rate_sizing`
-- against a baseline: `regression_cutoffs`, `fisher`, `unconditional`, `precedence`,
-  `score_difference`, `risk_sizing`
+- against a baseline: `regression_cutoffs`, `fisher`, `unconditional`, `boschloo_regions`,
+  `precedence`, `likely_counts`, `score_difference`, `risk_sizing`
 - two conditions on the same inputs: `paired`
 - `sequential`: designs that stop early; `confidence_sequences`: evidence that needs no plan
 - latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`
@@ -38,6 +38,7 @@ _MODULES = {
         "Alternative AutocorrelationTest autocorrelation_test lag_one_autocorrelation"
     ),
     "binomial": "binomial_cdf binomial_pmf binomial_tail",
+    "boschloo_regions": "BoschlooRegion boschloo_region",
     "bounded_means": "bounded_mean_interval bounded_variance_interval weighted_mean_interval",
     "cluster_estimators": (
         "ClusterEstimate ClusterMethod Estimand Groups StratifiedEstimate Stratum call_weighted "

@@ -14,6 +14,8 @@ from trialwise.stats.autocorrelation import lag_one_autocorrelation as lag_one_a
 from trialwise.stats.binomial import binomial_cdf as binomial_cdf
 from trialwise.stats.binomial import binomial_pmf as binomial_pmf
 from trialwise.stats.binomial import binomial_tail as binomial_tail
+from trialwise.stats.boschloo_regions import BoschlooRegion as BoschlooRegion
+from trialwise.stats.boschloo_regions import boschloo_region as boschloo_region
 from trialwise.stats.bounded_means import bounded_mean_interval as bounded_mean_interval
 from trialwise.stats.bounded_means import bounded_variance_interval as bounded_variance_interval
 from trialwise.stats.bounded_means import weighted_mean_interval as weighted_mean_interval

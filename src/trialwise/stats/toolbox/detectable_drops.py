@@ -63,7 +63,8 @@ def minimum_detectable_degradation(
 ) -> float | None:
     """The smallest drop a planned regression test detects with the wanted power, exactly (§5.6).
 
-    Baseline and test are both still to be drawn. A baseline of rate 1 never fails. None where even a drop to 0 falls short.
+    Baseline and test are both still to be drawn. A baseline of rate 1 never fails. None where even
+    a drop to 0 falls short.
 
     Examples
     --------
