@@ -97,7 +97,7 @@ def decide_claimed(
         plan = replace(
             plan,
             procedure="COMPLIANCE",
-            decision_rule=f"compliance/{claim.estimator}/{claim.estimand}",
+            decision_rule=_name_rule(claim),
             estimator=claim.estimator,
             alpha=alpha,
         )
@@ -198,3 +198,8 @@ def decide_latency_baseline(
         baseline_run_trials=run_sizes[0],
     )
     return decide_latency(plan, latencies, planned_trials=run_sizes[1], **given)
+
+
+def _name_rule(claim: Claim) -> str:
+    exact = "-exact" if claim.estimator == "stratified" else ""
+    return f"compliance/{claim.estimator}{exact}/{claim.estimand}"

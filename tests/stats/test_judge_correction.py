@@ -226,6 +226,16 @@ def test_the_score_interval_by_class_comes_near(trials: int, good: int, bad: int
     assert np.mean(coverage) >= 0.96
 
 
+@pytest.mark.parametrize(("good", "bad"), [(19, 1), (45, 5), (7, 30)])
+def test_the_score_interval_by_class_is_refused_with_few_labels_of_one_class(
+    good: int, bad: int
+) -> None:
+    """With 19 and 1 it missed nearly always, with 45 and 5 in 11 % of runs."""
+    gold = Confusion(true_pass=good, false_fail=0, true_fail=bad, false_pass=0)
+    assert isinstance(rogan_gladen_rate(20, 30, gold, method="score"), Undefined)
+    assert not isinstance(rogan_gladen_rate(20, 30, gold), Undefined)
+
+
 @pytest.mark.slow
 def test_more_labels_and_trials_change_nothing() -> None:
     """The published figures of the docstrings, and the guarantee at sizes that people use."""

@@ -46,6 +46,10 @@ class CriterionBaseline:
     sampling: str = ""
     """Identifier and version of the sampling."""
     sampling_fingerprint: str = ""
+    inputs: int | None = None
+    """Different inputs that were tried; None where an earlier version did not count them."""
+    repetitions: int | None = None
+    """Trials of the input that was tried most often."""
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -182,6 +186,9 @@ class BaselineReference:
     factors: Mapping[str, str]
     expires_at: datetime | None = None
     epoch: int = 1
+    inputs: int | None = None
+    repetitions: int | None = None
+    """As the baseline counts them: different inputs, and trials of the one tried most often."""
 
     @property
     def rate(self) -> float:

@@ -139,7 +139,9 @@ class ExperimentSummary:
     description: str = ""
     fingerprint: str = ""
     inputs: int
-    """Distinct inputs."""
+    """Inputs as they are listed."""
+    distinct: int | None = None
+    """Different values among them, where some are listed several times."""
     trials: int
     """Counted: every one of them is in the journal."""
     planned: int

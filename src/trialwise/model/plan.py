@@ -125,12 +125,23 @@ class ExperimentPlan:
     weights: tuple[float, ...] = ()
     """Of each input, where the estimand is weighted."""
     strata: tuple[str | None, ...] = ()
+    copies: tuple[int, ...] = ()
+    """For each input the place of the first one with the same value; empty where all differ."""
     trials: int
     """The most trials of the experiment, all inputs together."""
     further: int = 0
     """How many of them are kept for inputs that no draw has given, where each must be tried."""
     draw: Draw
     sampling_mode: SamplingMode
+
+    @property
+    def distinct_inputs(self) -> int:
+        """How many different values are asked; a row that repeats one asks the same again."""
+        return len(set(self.copies)) if self.copies else len(self.input_ids)
+
+    def first_of(self, place: int) -> int:
+        """The place of the first input with the same value."""
+        return self.copies[place] if self.copies else place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,17 @@ _DECISIVE_OPTIONS = ("abort", "retries", "timeout_s")
 _WORDING = (
     ("claim", "representativeness"),
     ("experiments", "description"),
+    # It follows from the inputs, whose fingerprint counts.
+    ("experiments", "copies"),
     ("criteria", "caveats"),
     ("criteria", "category"),
     # It follows from the design, and earlier versions did not write it.
     ("criteria", "stops_early"),
     ("criteria", "threshold", "contract_ref"),
     ("criteria", "threshold", "baseline", "file"),
+    # They follow from the baseline, which is known by its name and counts.
+    ("criteria", "threshold", "baseline", "inputs"),
+    ("criteria", "threshold", "baseline", "repetitions"),
 )
 _LABELS = {"experiments": "inputs", "structure": "postconditions", "factors": "what is under test"}
 

@@ -232,7 +232,7 @@ def _list_sampling(one: ExperimentSummary) -> Rows:
         ("Sampling", f"{one.identifier} {one.version}".strip()),
         ("Role", one.role),
         ("Description", one.description),
-        ("Inputs", f"{one.inputs:,} distinct"),
+        ("Inputs", f"{one.inputs:,}, {one.distinct or one.inputs:,} distinct"),
         ("Trials", f"{one.trials:,} of at most {one.planned:,}; {STOPS[one.stop].label}"),
         ("Repetitions per input", repeated),
         ("Draw", f"{one.draw}, {one.sampling_mode}"),

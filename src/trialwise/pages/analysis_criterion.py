@@ -8,6 +8,7 @@ from dataclasses import replace
 from trialwise.documents.blocks import Facts, Section
 from trialwise.documents.numbers import as_computed
 from trialwise.documents.phrases import STOPS
+from trialwise.model.claim import Claim, TargetEstimand
 from trialwise.model.evidence import Breakdown, Diagnostics
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding, Verdict
@@ -22,7 +23,7 @@ from trialwise.procedures.explaining.analysis_sections import (
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.cluster_estimators import ClusterEstimate, StratifiedEstimate
 from trialwise.stats.guardrail_bounds import GuardrailBound, ResidualHarm, StratifiedContainment
-from trialwise.stats.result_types import Undefined
+from trialwise.stats.result_types import Interval, Undefined
 
 _NO_CLAIM = (
     "A claim about the population needs an inferential criterion of adequate size, or "
@@ -45,7 +46,7 @@ def list_criterion_sections(finding: Finding, verdict: Verdict) -> Iterator[Sect
     if isinstance(finding.estimator, ClusterEstimate):
         yield make_section("ESTIMATOR", _list_clusters(finding.estimator))
     elif isinstance(finding.estimator, StratifiedEstimate):
-        yield make_section("ESTIMATOR", _list_strata(finding.estimator))
+        yield make_section("ESTIMATOR", _list_strata(finding.estimator, verdict.claim))
     yield from explained
     if find_labels(finding) is not None:
         yield make_section("JUDGE", list(list_judge_rows(finding, is_exact=True)))
@@ -220,7 +221,7 @@ def _list_diagnostics(found: Diagnostics) -> Rows:
 def _list_clusters(found: ClusterEstimate) -> Rows:
     effective, interval = found.effective_trials, found.interval
     trials = effective.reason if isinstance(effective, Undefined) else f"{effective:.2f}"
-    ends = interval.reason if isinstance(interval, Undefined) else as_brackets(interval)
+    ends = interval.reason if isinstance(interval, Undefined) else _with_level(interval)
     return [
         ("Target estimand", found.estimand),
         ("Estimate", f"{found.rate:.6f} from {found.trials} trials of {found.prompts} inputs"),
@@ -231,16 +232,33 @@ def _list_clusters(found: ClusterEstimate) -> Rows:
     ]
 
 
-def _list_strata(found: StratifiedEstimate) -> Rows:
+#: Weighted rates of which every input is a part of its own.
+_BY_INPUT = (
+    TargetEstimand.PROMPT_WEIGHTED,
+    TargetEstimand.PRODUCTION_WEIGHTED,
+    TargetEstimand.SEVERITY_WEIGHTED,
+)
+
+
+def _with_level(interval: Interval) -> str:
+    level = "" if interval.confidence is None else f" at {100 * interval.confidence:g} %"
+    return f"{as_brackets(interval)}{level}"
+
+
+def _list_strata(found: StratifiedEstimate, claim: Claim) -> Rows:
+    by_input = claim.estimand in _BY_INPUT
     rows = [
-        ("Target estimand", found.estimand),
-        ("Estimate", f"{found.rate:.6f}, score interval {as_brackets(found.interval)}"),
+        ("Target estimand", str(claim.estimand) if by_input else found.estimand),
+        ("Estimate", f"{found.rate:.6f}, interval {_with_level(found.interval)}"),
     ]
+    if found.effective_trials is not None:
+        rows.append(("Effective trials", f"{found.effective_trials:.2f}"))
     for place, (stratum, weight) in enumerate(zip(found.strata, found.weights, strict=True)):
         counts = f"{int(stratum.successes)} of {int(stratum.trials)}"
-        label = "Strata" if place == 0 else ""
+        label = ("Inputs" if by_input else "Strata") if place == 0 else ""
         rows.append((label, f"{stratum.name}: {counts}, weight {weight:.4f}"))
-    return [*rows, ("Generalises to", found.population)]
+    population = "these inputs, in the proportions of their declared weights"
+    return [*rows, ("Generalises to", population if by_input else found.population)]
 
 
 def _list_guardrail_sections(finding: Finding) -> Iterator[Section]:

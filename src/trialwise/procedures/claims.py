@@ -67,8 +67,13 @@ class _Plan(NamedTuple):
 
     @property
     def inputs(self) -> int:
-        """Distinct inputs, J."""
+        """Inputs as they are listed."""
         return len(self.experiment.input_ids)
+
+    @property
+    def distinct(self) -> int:
+        """Distinct inputs, J: a value that is listed twice is one input."""
+        return self.experiment.distinct_inputs
 
     @property
     def trials(self) -> int:
@@ -90,16 +95,14 @@ class _Plan(NamedTuple):
         return sum(self.repetitions)
 
     @property
-    def effective_inputs(self) -> float:
-        """Inputs of equal repetition with as much evidence: J itself where they are equal."""
-        return self.slots**2 / sum(times * times for times in self.repetitions)
-
-    @property
     def is_clustered(self) -> bool:
-        """Whether trials repeat their inputs too much to pass as draws of their own: n > 2J."""
-        from trialwise.stats.cluster_estimators import MATERIAL_REPETITION
+        """Whether an input may be tried more than once: then trials are no draws of their own.
 
-        return self.trials > MATERIAL_REPETITION * self.effective_inputs
+        Two trials of each input already make a false PASS several times as likely as stated, where
+        answers hardly vary.
+        """
+        repeats = self.trials > self.distinct or self.experiment.draw != "balanced"
+        return repeats or self.distinct < self.inputs or max(self.repetitions) > 1
 
 
 def default_draw() -> Draw:
@@ -150,6 +153,7 @@ def _list_doubts(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     match claim.population:
         case PopulationClaim.FIXED_INPUTS:
             yield from _check_estimator(claim, plan)
+            yield from _note_copies(plan)
         case PopulationClaim.SUPERPOPULATION:
             yield from _check_estimator(claim, plan)
             yield from _superpopulation(claim, plan)
@@ -278,7 +282,8 @@ def _superpopulation(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     by_input = estimator in (Estimator.PROMPTS, Estimator.KORN_GRAUBARD)
     if plan.is_clustered and not by_input:
         yield _refuse_to_verify(_too_few_inputs(claim, plan))
-    if by_input and plan.inputs < 2:
+    yield from _check_baseline_inputs(claim, plan)
+    if by_input and plan.distinct < 2:
         yield _refuse_to_verify(
             f"one input says nothing about how inputs differ, so nothing about {name}: give at "
             "least two, or claim fixed-inputs"
@@ -297,17 +302,53 @@ def _superpopulation(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
 
 
 def _too_few_inputs(claim: Claim, plan: _Plan) -> str:
-    from trialwise.stats.cluster_estimators import MATERIAL_REPETITION
-
-    n, worth = plan.trials, plan.effective_inputs
-    unequal = "" if plan.is_even else f", worth {worth:.1f} of equal repetition"
-    needed = math.ceil(n / MATERIAL_REPETITION)
-    return (
-        f"{n} trials over {plan.inputs} inputs{unequal} repeat inputs more than twice (n > 2J), "
-        f"and a repetition is no new evidence about {claim.population_name}. Give at least "
-        f"{needed} inputs, set estimator=prompts with a fixed number of trials, or claim what the "
-        "run can show: fixed-inputs, finite-corpus or no-generalisation"
+    n, J = plan.trials, plan.distinct
+    listed = "" if plan.inputs == J else f", listed in {plan.inputs} rows"
+    repeated = "" if plan.is_even else f" with up to {max(plan.repetitions)} repetitions"
+    # An estimator decides a required rate only, so that a regression has to change its inputs.
+    estimator = (
+        ", or set estimator=prompts"
+        if plan.procedure.decides_fixed_rate
+        else ", or set estimator=prompts with a fixed number of trials"
+        if not plan.procedure.compares_baseline
+        else ""
     )
+    return (
+        f"{n} trials over {J} distinct inputs{listed}{repeated} try some input more than once, and "
+        f"a repetition is no new evidence about {claim.population_name}. Give at least {n} "
+        f"distinct inputs and draw each once{estimator}, or claim what the run can show: "
+        "fixed-inputs, finite-corpus or no-generalisation"
+    )
+
+
+def _check_baseline_inputs(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
+    """Hold the baseline of a regression to the same rule as the test (§8.2.1)."""
+    found = plan.criterion.threshold.baseline
+    if not plan.procedure.compares_baseline or found is None:
+        return
+    if found.inputs is None:
+        yield _warn(
+            f"The baseline does not say how many inputs its {found.trials} trials asked; this "
+            "counts each as a draw of its own. Measure it again to have them counted.",
+        )
+    elif found.trials > found.inputs:
+        most = found.repetitions or math.ceil(found.trials / found.inputs)
+        yield _refuse_to_verify(
+            f"the baseline's {found.trials} trials asked {found.inputs} distinct inputs, one of "
+            f"them {most} times, and a repetition is no new evidence about "
+            f"{claim.population_name}: where inputs differ, an unchanged service FAILs several "
+            f"times as often as stated. Measure a baseline that asks each of at least "
+            f"{found.trials} inputs once (measure --trials with as many inputs), or claim "
+            "fixed-inputs"
+        )
+
+
+def _note_copies(plan: _Plan) -> Iterator[_Doubt]:
+    if plan.distinct < plan.inputs:
+        yield _warn(
+            f"The {plan.inputs} inputs hold {plan.distinct} distinct values; one that is listed "
+            "several times counts as often.",
+        )
 
 
 def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
@@ -319,10 +360,14 @@ def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     from trialwise.stats.compliance_cutoffs import minimum_trials
 
     names = [str(place) for place in range(plan.inputs)]
-    shares = [max(1, plan.trials * times // plan.slots) for times in plan.repetitions]
+    merges = claim.estimator is not Estimator.STRATIFIED
+    shares: dict[str, int] = {}
+    for place, times in enumerate(plan.repetitions):
+        name = str(plan.experiment.first_of(place) if merges else place)
+        shares[name] = shares.get(name, 0) + max(1, plan.trials * times // plan.slots)
     found = matched_estimate(
         claim,
-        {name: (share, share) for name, share in zip(names, shares, strict=True)},
+        {name: (share, share) for name, share in shares.items()},
         alpha=alpha,
         weights=dict(zip(names, plan.experiment.weights, strict=False)),
         strata=dict(zip(names, plan.experiment.strata, strict=False)),

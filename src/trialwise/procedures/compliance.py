@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from trialwise.decimals import as_written, complement, settled
 from trialwise.documents.numbers import as_percent
+from trialwise.model.claim import Claim, Estimator
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Threshold
 from trialwise.model.plan import CriterionPlan, Plan
@@ -97,7 +98,7 @@ class Compliance(Procedure):
         return replace(
             plan,
             rule=None,
-            decision_rule=f"compliance/{claim.estimator}/{claim.estimand}",
+            decision_rule=f"compliance/{_name_estimator(claim)}/{claim.estimand}",
             estimator=claim.estimator,
             cutoff=None,
             design=None,
@@ -459,3 +460,8 @@ def _advise_trials(tally: Tally, design: ComplianceCutoff) -> str:
         f"The observed rate meets {required:g} but {design.trials} trials do not show it: about "
         f"{needed:,} would at this rate, or reconsider the confidence asked for."
     )
+
+
+def _name_estimator(claim: Claim) -> str:
+    """The rule's name; `stratified` alone is the score interval of plans of 0.1.0."""
+    return "stratified-exact" if claim.estimator is Estimator.STRATIFIED else str(claim.estimator)

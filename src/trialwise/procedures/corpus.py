@@ -94,7 +94,11 @@ class Corpus(Compliance):
         case = ClaimedCounts.of(plan, counts)
         if case.claim.population is PopulationClaim.NO_GENERALISATION:
             return _describe(case)
-        return _conclude_corpus(case, plan.alpha, plan.design)
+        alpha = plan.alpha
+        if alpha is None and isinstance(plan.design, FiniteCorpusCutoff):
+            # Planned whole, with trials that the analysis leaves out: only a part is known.
+            alpha = plan.design.alpha
+        return _conclude_corpus(case, alpha, plan.design)
 
     def find_interval(
         self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: Rule

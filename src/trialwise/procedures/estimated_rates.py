@@ -16,7 +16,7 @@ from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, Estimator, TargetEstimand
 from trialwise.model.evidence import EstimatedEvidence
-from trialwise.model.plan import CriterionPlan
+from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Intent, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts
@@ -24,6 +24,7 @@ from trialwise.procedures.compliance import observed_status, state_smoke
 from trialwise.stats.cluster_estimators import (
     ClusterEstimate,
     StratifiedEstimate,
+    StratifiedMethod,
     Stratum,
     call_weighted,
     prompt_weighted,
@@ -55,11 +56,13 @@ class ClaimedCounts:
     @classmethod
     def of(cls, plan: CriterionPlan, counts: Counts) -> ClaimedCounts:
         """Take them from what a procedure decides on."""
-        tried = counts.by_input
         required, experiment = plan.threshold.required_rate, counts.experiment
         assert required is not None
         assert experiment is not None
+        tried: CountsByInput = counts.by_input
         ids = experiment.input_ids
+        if counts.claim.estimator in (Estimator.PROMPTS, Estimator.KORN_GRAUBARD):
+            tried = _merge_copies(tried, experiment)
         return cls(
             counts=tried,
             tally=Tally(trials=len(counts.rows), passed=sum(row.passed for row in counts.rows)),
@@ -119,6 +122,18 @@ class ClaimedCounts:
         return f"A rate {rate} {self.target} was not shown ({fact})."
 
 
+def _merge_copies(counts: CountsByInput, experiment: ExperimentPlan) -> CountsByInput:
+    """Counts by distinct value: inputs are the sampled units, and a repeated row is no new one."""
+    merged: dict[str, tuple[int, int]] = {}
+    for place, name in enumerate(experiment.input_ids):
+        if name not in counts:
+            continue
+        first = experiment.input_ids[experiment.first_of(place)]
+        passed, trials = merged.get(first, (0, 0))
+        merged[first] = passed + counts[name][0], trials + counts[name][1]
+    return merged
+
+
 def matched_estimate(
     claim: Claim,
     counts: CountsByInput,
@@ -126,6 +141,7 @@ def matched_estimate(
     alpha: float,
     weights: Mapping[str, float],
     strata: Mapping[str, str | None],
+    method: StratifiedMethod = "exact",
 ) -> ClusterEstimate | StratifiedEstimate:
     """The estimator of a claim, with the interval whose lower end is the one-sided bound at alpha.
 
@@ -135,12 +151,14 @@ def matched_estimate(
         alpha: Below one half.
         weights: Of each input, 1 where not given.
         strata: Of each input, for a stratum-weighted rate.
+        method: Of a weighted rate's interval.
     """
     if require_open_rate("alpha", alpha) >= 0.5:
         raise InvalidArgument("alpha", alpha, "be below 0.5: a bound needs more than even odds")
     confidence = float(1 - 2 * as_written(alpha))
     if claim.estimator is Estimator.STRATIFIED:
-        return stratum_weighted(_strata(claim, counts, weights, strata), confidence=confidence)
+        parts = _strata(claim, counts, weights, strata)
+        return stratum_weighted(parts, confidence=confidence, method=method)
     by_input = claim.estimand is TargetEstimand.PROMPT_WEIGHTED
     estimate = partial(prompt_weighted if by_input else call_weighted, list(counts.values()))
     if claim.estimator is Estimator.KORN_GRAUBARD:
@@ -188,7 +206,15 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
     if case.tally.trials == 0 or untried:
         return case.conclude_nothing(untried)
     match = partial(
-        matched_estimate, case.claim, alpha=alpha, weights=case.weights, strata=case.strata
+        matched_estimate,
+        case.claim,
+        alpha=alpha,
+        weights=case.weights,
+        strata=case.strata,
+        # Plans of 0.1.0 are decided as they were planned.
+        method="score"
+        if (plan.decision_rule or "").startswith("compliance/stratified/")
+        else "exact",
     )
     found = match(case.counts)
     if isinstance(found.interval, Undefined):
@@ -200,7 +226,8 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
     low = found.interval.low
     decision = Decision.PASS if low >= case.required_rate else Decision.FAIL
     observed = _weighted_observed(case, found)
-    over = f"over {len(case.counts)} inputs, lower bound {low:.4g}"
+    level = f"{100 * (1 - alpha):g} % lower bound"
+    over = f"over {len(case.counts)} inputs, {level} {low:.4g}"
     return case.conclude(
         decision,
         observed,
@@ -249,8 +276,8 @@ def _state_assumptions(claim: Claim, estimator: Estimator, alpha: float) -> str:
     """What the level belongs to, and what it takes for granted."""
     if estimator is Estimator.STRATIFIED:
         given = (
-            "the weights are as declared and the trials of one stratum are independent, by a score "
-            "interval that is approximate where strata have few trials"
+            "the weights are as declared and the trials of one stratum are independent, by an "
+            "exact binomial bound on as many trials as the largest weight per trial is worth"
         )
     else:
         given = (

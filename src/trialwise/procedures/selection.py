@@ -103,6 +103,8 @@ def reference_of(
         factors=baseline.factors,
         expires_at=baseline.expires_at,
         epoch=baseline.epoch,
+        inputs=found.inputs,
+        repetitions=found.repetitions,
     )
 
 

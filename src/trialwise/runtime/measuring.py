@@ -160,7 +160,7 @@ def write_baseline(
         contract=plan.contract,
         created_at=created_at,
         criteria={
-            one.criterion: _count(one, trials, scopes[one.criterion]) for one in plan.criteria
+            one.criterion: _count(one, plan, trials, scopes[one.criterion]) for one in plan.criteria
         },
         covariates=plan.covariates,
         factors=plan.factors,
@@ -178,8 +178,11 @@ def write_baseline(
 
 
 def _count(
-    criterion: CriterionPlan, trials: Sequence[Trial], scope: CriterionScope
+    criterion: CriterionPlan, plan: Plan, trials: Sequence[Trial], scope: CriterionScope
 ) -> CriterionBaseline:
+    (experiment,) = (one for one in plan.experiments if one.name == criterion.experiment)
+    first = {name: experiment.first_of(place) for place, name in enumerate(experiment.input_ids)}
+    tried = Counter(first[one.input_id] for one in trials if one.experiment == experiment.name)
     reasons = Counter(
         trial.outcome(criterion.criterion).result.reason
         for trial in trials
@@ -192,6 +195,8 @@ def _count(
         transform=reasons[FailReason.TRANSFORM],
         no_value=reasons[FailReason.NO_VALUE] + reasons[FailReason.UNKNOWN],
         **asdict(scope),
+        inputs=len(tried),
+        repetitions=max(tried.values()),
     )
 
 

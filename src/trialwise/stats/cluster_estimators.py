@@ -282,12 +282,26 @@ class StratifiedEstimate:
     variance: float
     """Σ w² p̂(1 − p̂)/n, which is 0 when every stratum is unanimous; the interval is not."""
     interval: Interval
+    effective_trials: float | None = None
+    """The trials that an exact interval was given; None for a score interval."""
 
 
-def stratum_weighted(strata: Sequence[Stratum], *, confidence: float = 0.95) -> StratifiedEstimate:
-    """The weighted mean of the strata's rates, with a score interval.
+StratifiedMethod: TypeAlias = Literal["exact", "score"]
 
-    ``p̂ = Σ w p̂ₕ``. The interval holds every P that the score test keeps: with p̃ₕ the most likely
+
+def stratum_weighted(
+    strata: Sequence[Stratum], *, confidence: float = 0.95, method: StratifiedMethod = "exact"
+) -> StratifiedEstimate:
+    """The weighted mean of the strata's rates, with an interval.
+
+    ``p̂ = Σ w p̂ₕ``. The exact interval is Clopper and Pearson's for ``m = minₕ nₕ/wₕ`` trials at p̂:
+    no trial weighs more than 1/m, so that ``Σ w² pₕ(1 − pₕ)/nₕ ≤ P(1 − P)/m`` whatever the rates of
+    the strata, and the weighted mean is less spread than the mean of m alike trials. Enumerated for
+    strata of 1 to 60 trials and weights up to 50 to 1, each end misses in at most its share of
+    runs. The score interval is narrower where weights differ, and misses up to four times as often
+    as it says where strata have few trials; it is an approximation for large ones.
+
+    The score interval holds every P that the score test keeps: with p̃ₕ the most likely
     stratum rates among those with ``Σ w p̃ₕ = P``, ``(p̂ − P)² ≤ z² Σ w² p̃ₕ(1 − p̃ₕ)/nₕ``. It is
     Wilson's interval for one stratum, and for equal rates under proportional allocation Wilson's
     interval of the pooled counts. Where the estimated variance is 0 it is still an interval: after
@@ -299,10 +313,12 @@ def stratum_weighted(strata: Sequence[Stratum], *, confidence: float = 0.95) -> 
         least one trial each.
     confidence : strictly between 0 and 1, two-sided. The lower end at 1 − 2α is a one-sided bound
         at 1 − α.
+    method : "exact", or "score" for strata of many trials each.
 
     References
     ----------
-    Companion 8.2.1 (stratified estimators); Rao (1948) for the score test; Wilson (1927).
+    Companion 8.2.1 (stratified estimators); Hoeffding (1956); Clopper and Pearson (1934); Rao
+    (1948) for the score test; Wilson (1927).
 
     Examples
     --------
@@ -312,10 +328,11 @@ def stratum_weighted(strata: Sequence[Stratum], *, confidence: float = 0.95) -> 
     ... ])
     >>> result.rate
     0.92
-    >>> result.interval
-    Interval(low=0.8619..., high=0.9447..., ...)
+    >>> result.interval, result.effective_trials
+    (Interval(low=0.8279..., high=0.9713..., ...), 62.5)
     """
     parts = _check_strata(strata)
+    require_choice("method", method, ("exact", "score"))
     z = upper_z((1 - require_open_rate("confidence", confidence)) / 2)
     total = math.fsum(part.weight for part in parts)
     weights = tuple(part.weight / total for part in parts)
@@ -323,10 +340,20 @@ def stratum_weighted(strata: Sequence[Stratum], *, confidence: float = 0.95) -> 
         _Cell(weight, *require_successes(part.successes, part.trials))
         for weight, part in zip(weights, parts, strict=True)
     )
+    rate, worth = _rate(cells, 0.0), min(cell.trials / cell.weight for cell in cells)
+    if method == "exact":
+        return StratifiedEstimate(
+            strata=parts,
+            weights=weights,
+            rate=rate,
+            variance=_variance(cells, 0.0),
+            interval=_exact_interval(cells, rate, worth, confidence),
+            effective_trials=worth,
+        )
     return StratifiedEstimate(
         strata=parts,
         weights=weights,
-        rate=_rate(cells, 0.0),
+        rate=rate,
         variance=_variance(cells, 0.0),
         interval=Interval(
             0.0 if all(cell.successes == 0 for cell in cells) else _end(cells, z, +1),
@@ -369,6 +396,22 @@ def _check_strata(strata: Sequence[Stratum]) -> tuple[Stratum, ...]:
     if len(set(names)) < len(names):
         raise InvalidArgument("strata", names, "have distinct names")
     return parts
+
+
+def _exact_interval(
+    cells: tuple[_Cell, ...], rate: float, worth: float, confidence: float
+) -> Interval:
+    """Clopper and Pearson's interval for a real number of trials."""
+    tail, passed = (1 - confidence) / 2, rate * worth
+    failed = worth - passed
+    none = all(cell.successes == 0 for cell in cells)
+    every = all(cell.successes == cell.trials for cell in cells)
+    return Interval(
+        0.0 if none else beta_quantile(tail, passed, failed + 1 if not every else 1.0),
+        1.0 if every else beta_quantile(1 - tail, passed + 1 if not none else 1.0, failed),
+        confidence=confidence,
+        method="stratified exact",
+    )
 
 
 def _rate(cells: tuple[_Cell, ...], tilt: float) -> float:

@@ -26,6 +26,7 @@ _PER_LINE = 10
 _RESTORE = "Restore it from version control, or delete it and measure a new one"
 _CLAIM = tuple(one.name for one in fields(Claim))
 _CRITERION = tuple(one.name for one in fields(CriterionBaseline))
+_COUNTED_LATER = ("inputs", "repetitions")
 #: Fields of a baseline that JSON holds as they are.
 _PLAIN = tuple(
     one.name for one in fields(Baseline) if one.name not in ("created_at", "criteria", "claim")
@@ -201,6 +202,9 @@ def _document(baseline: Baseline) -> dict[str, Any]:
 def _criterion(one: CriterionBaseline) -> dict[str, Any]:
     counts = {"trials": one.trials, "passed": one.passed, "rate": round(one.rate, 6)}
     rest = {name: getattr(one, name) for name in _CRITERION}
+    for name in _COUNTED_LATER:
+        if rest[name] is None:  # as the versions wrote it that did not count them
+            del rest[name]
     return {**counts, **rest, "postconditions": list(one.postconditions)}
 
 
@@ -259,7 +263,9 @@ def _read(path: Path, data: bytes) -> Baseline:
 
 def _baseline(document: Mapping[str, Any]) -> Baseline:
     criteria = {
-        name: CriterionBaseline(**{key: one[key] for key in _CRITERION})
+        name: CriterionBaseline(
+            **{key: one[key] for key in _CRITERION if key in one or key not in _COUNTED_LATER}
+        )
         for name, one in document["criteria"].items()
     }
     claim = Claim(**{key: document["claim"][key] for key in _CLAIM})

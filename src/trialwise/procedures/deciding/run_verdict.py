@@ -130,6 +130,7 @@ def _summary(
         description=experiment.description,
         fingerprint=experiment.fingerprint,
         inputs=len(experiment.input_ids),
+        distinct=experiment.distinct_inputs if experiment.copies else None,
         trials=len(trials),
         planned=experiment.trials,
         draw=experiment.draw,

@@ -13,6 +13,7 @@ from trialwise.errors import DesignRefused, InvalidArgument
 from trialwise.model.claim import PopulationClaim, SamplingMode
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import Guard
+from trialwise.model.fingerprint import canonical
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan, Plan
 from trialwise.model.sampling import CHALLENGES, Sampling
@@ -182,6 +183,7 @@ def _experiment(
         repetitions=tuple(one.repetitions for one in inputs),
         weights=(tuple(one.weight for one in inputs) if contract.claim.is_weighted else ()),
         strata=tuple(one.stratum for one in inputs) if sampling.strata else (),
+        copies=_find_copies(sampling),
         trials=trials + further,
         further=further,
         draw=draw,
@@ -205,6 +207,16 @@ def _count_further(
         return 0
     most = min(most, len(sampling.inputs) - 1)
     return most if limit is None else max(0, min(most, limit - trials))
+
+
+def _find_copies(sampling: Sampling) -> tuple[int, ...]:
+    """For each input the first with the same value and expectation; nothing where all differ."""
+    first: dict[str, int] = {}
+    places = tuple(
+        first.setdefault(canonical([one.value, one.expected]), place)
+        for place, one in enumerate(sampling.inputs)
+    )
+    return places if len(first) < len(places) else ()
 
 
 def _mode(
