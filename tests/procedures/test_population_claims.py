@@ -12,9 +12,13 @@ import pytest
 
 import trialwise as tw
 from trialwise.errors import DesignRefused
+from trialwise.model.claim import Estimator, PopulationClaim, TargetEstimand
+from trialwise.stats.cluster_estimators import ClusterEstimate
 
 DRAWN = tw.Claim(
-    population="superpopulation", population_name="tickets", representativeness="random draw"
+    population=PopulationClaim.SUPERPOPULATION,
+    population_name="tickets",
+    representativeness="random draw",
 )
 
 
@@ -64,15 +68,16 @@ def test_repeated_rows_are_noted_without_a_population_claim() -> None:
 def test_an_estimator_over_inputs_takes_repeated_rows_as_one() -> None:
     """60 rows of 20 values: the bound is Wilson's on 20, at 95 % one-sided, not on 60."""
     claim = tw.Claim(
-        population="superpopulation",
+        population=PopulationClaim.SUPERPOPULATION,
         population_name="tickets",
         representativeness="random draw",
-        estimator="prompts",
+        estimator=Estimator.PROMPTS,
     )
     one = contract(claim, at_least=0.8)
     result = run(one, [f"q{j}" for j in range(20)] * 3, trials=60)
     z = 1.6448536269514722
     (finding,) = result.verdict.findings
+    assert isinstance(finding.estimator, ClusterEstimate)
     assert finding.estimator.prompts == 20
     assert finding.lower_bound == pytest.approx(20 / (20 + z * z))
     assert "at 90 %" in text(result)
@@ -118,7 +123,7 @@ def test_the_advice_for_a_clustered_regression_can_be_followed(tmp_path: Path) -
 
 
 def test_a_production_weighted_rate_is_named_as_declared() -> None:
-    claim = tw.Claim(estimator="stratified", estimand="production-weighted")
+    claim = tw.Claim(estimator=Estimator.STRATIFIED, estimand=TargetEstimand.PRODUCTION_WEIGHTED)
     inputs = [tw.Input(id="1", value="q", weight=1), tw.Input(id="2", value="r", weight=2)]
     shown = text(run(contract(claim), inputs, trials=100))
     estimator = shown[shown.index("ESTIMATOR") :]
@@ -138,7 +143,7 @@ def test_a_corpus_with_excused_trials_is_decided_on_the_part_that_was_measured()
             raise tw.ServiceError("refused", tw.ErrorClass.INFRASTRUCTURE)
         return "ok"
 
-    claim = tw.Claim(population="finite-corpus")
+    claim = tw.Claim(population=PopulationClaim.FINITE_CORPUS)
     one = contract(claim, service, at_least=0.8)
     result = run(one, [f"q{j}" for j in range(50)], analysis="per-protocol")
     (finding,) = result.verdict.findings
