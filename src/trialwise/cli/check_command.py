@@ -44,7 +44,7 @@ def command(
     from trialwise.model.codec import to_plain
     from trialwise.pages.run_rules import render_choices, render_rules
     from trialwise.procedures.forecast import forecast
-    from trialwise.runtime.earlier_runs import expense_of
+    from trialwise.runtime.earlier_runs import expense_of, note_old_margin
     from trialwise.runtime.preparing import prepare_runs
     from trialwise.runtime.workspace import Workspace
 
@@ -68,6 +68,8 @@ def command(
         click.echo(render_rules(one.plan, expense=expense))
         if expect is not None:
             click.echo(render_choices(one.plan, expect, expense=expense))
+        if note := note_old_margin(one.plan, suite.runs_folder):
+            click.echo(f"  note: {note}\n")
         for guard in one.plan.guards:
             click.echo(f"  {guard.severity}: {guard.message}")
     count = "the contract" if len(prepared) == 1 else f"all {len(prepared)} contracts"

@@ -14,9 +14,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from trialwise.decimals import as_written
 from trialwise.errors import TrialwiseError
+from trialwise.model.evidence import Threshold
 from trialwise.model.plan import Plan
 from trialwise.pages.run_rules import Expense
+from trialwise.procedures.base import has_agreeing_interval
 from trialwise.stores.runs import PlanChanged, RunStore
 
 if TYPE_CHECKING:
@@ -101,6 +104,47 @@ class EarlierRuns:
         if self._kept is None:
             self._kept = [one for one in self._runs.list() if not one.damage]
         return self._kept
+
+
+def note_old_margin(plan: Plan, store: Path) -> str:
+    """Say that an earlier version decided this contract with a margin that nobody had written.
+
+    Args:
+        plan: The contract's, as it is planned now.
+        store: Where runs are kept.
+
+    Returns:
+        A sentence, or nothing where the newest run of the contract had no such margin.
+    """
+    try:
+        earlier = RunStore(store).latest(plan.contract).record().plan
+    except TrialwiseError:
+        return ""
+    planned = {one.criterion: one for one in earlier.criteria}
+    names = [
+        one.criterion
+        for one in plan.criteria
+        if one.stops_early
+        and one.threshold.alternative_rate == one.threshold.required_rate
+        and (before := planned.get(one.criterion)) is not None
+        and before.stops_early
+        and not has_agreeing_interval(before)
+        and _has_old_margin(before.threshold)
+    ]
+    if not names:
+        return ""
+    return (
+        f"{', '.join(names)}: until 0.1 `at_least` had a margin of 10 points that nobody wrote, "
+        "and a PASS showed no more than that. Now a PASS shows the required rate itself. To keep "
+        "the old question, write `margin: 10%` and `power: 80%`."
+    )
+
+
+def _has_old_margin(threshold: Threshold) -> bool:
+    good, bad = threshold.required_rate, threshold.alternative_rate
+    if good is None or bad is None:
+        return False
+    return as_written(good) - as_written(bad) == as_written(0.1)
 
 
 def expense_of(plan: Plan, store: Path) -> Expense | None:
