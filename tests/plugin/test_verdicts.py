@@ -259,13 +259,10 @@ def test_the_summary_names_every_judged_test_and_what_they_may_be_wrong_about(
         ]
     )
     text = " ".join(result.stdout.str().split())
-    for bound in (
-        "all of them together are wrong with a chance of at most",
-        "0.1 some sequential FAIL although its rate is as required (of 2)",
-        "0.4 some sequential PASS although its rate is the margin or more below (of 2)",
-    ):
-        assert bound in text
-    assert "some PASS although" not in text
+    # Every kind of error is counted, also one that a single test can make, and no bound says "any".
+    assert re.search(r"everything still passes in at most [\d.]+ % of runs \(3 decisions\)", text)
+    assert re.search(r"something fails in at most [\d.]+ % of runs \(2 decisions\)", text)
+    assert "at most any" not in text
     assert f"${0.5 * trials['test_it.py::test_fixed']:.2f}" in result.stdout.str()
 
 

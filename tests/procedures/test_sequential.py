@@ -300,12 +300,17 @@ def test_the_hypotheses_are_the_two_rates() -> None:
     assert "not the probability that this verdict is wrong" in finding.confidence_statement
 
 
-def test_its_levels_enter_the_verdicts_envelopes() -> None:
-    """A composite keeps the two errors apart."""
+def test_its_errors_enter_the_verdicts_envelopes() -> None:
+    """Two wrong FAILs add up; a bad criterion passes as often as it would alone."""
     verdict = compose([decided(13, 0), decided(13, 0)])
 
-    assert (Decision.PASS, 0.10) == (verdict.decision, verdict.false_rejection_envelope)
-    assert 0.40 == verdict.false_acceptance_envelope
+    design = verdict.findings[0].plan.design
+    assert isinstance(design, SequentialDesign)
+    fails = design.operating_characteristic(design.p0).fails
+    assert Decision.PASS is verdict.decision
+    assert verdict.false_rejection_envelope == pytest.approx(2 * fails)
+    passes = design.operating_characteristic(design.p1).passes
+    assert verdict.false_acceptance_envelope == pytest.approx(passes)
 
 
 def test_a_pass_below_the_required_rate_is_qualified() -> None:

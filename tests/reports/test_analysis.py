@@ -113,7 +113,7 @@ def regression(passed: int, rule: Rule = "wilson") -> Verdict:
         ("1/STATISTICAL INFERENCE/Diagnostic z-score", "-1.081"),
         ("1/STATISTICAL INFERENCE/Diagnostic z-score", "not the operative test"),
         ("1/HYPOTHESIS TEST/configured α", "0.05 (unadjusted per-test)"),
-        ("COMPOSITE VERDICT/False degradation", "at most Σα = 0.05"),
+        ("COMPOSITE VERDICT/Wrong FAIL", "(exact), if every rate is as required"),
         ("1/VERDICT/Statistical verdict", "FAIL. "),
     ],
 )
@@ -213,9 +213,9 @@ def consult_advice() -> Verdict:
         ("COMPOSITE VERDICT/Per criterion", "well-formed: PASS (inferential, EMPIRICAL,"),
         ("COMPOSITE VERDICT/Per criterion", "no-self-harm: PASS (observational)"),
         ("COMPOSITE VERDICT/Per criterion", "layperson-readable: FAIL (inferential, SLO,"),
-        ("COMPOSITE VERDICT/False degradation", "Σα = 0.05 (well-formed)"),
-        ("COMPOSITE VERDICT/False compliance", "Σα = 0.001 (layperson-readable)"),
-        ("COMPOSITE VERDICT/False compliance", "no-self-harm: observational, part of none"),
+        ("COMPOSITE VERDICT/Wrong FAIL", "if every rate is as required and nothing has changed"),
+        ("COMPOSITE VERDICT/Wrong PASS", "(exact), if one rate is such that its PASS is wrong"),
+        ("COMPOSITE VERDICT/Wrong FAIL", "no-self-harm: observational, part of none"),
         ("COMPOSITE VERDICT/Claim", "V_prod: this is about these 1000 inputs, not about others."),
         ("COMPOSITE VERDICT/Spent", "2,000 trials, 2,003 attempts, 14 min, 51,000 tokens, $12"),
         ("1/HYPOTHESIS TEST/Procedure", "REGRESSION"),
@@ -418,9 +418,10 @@ def test_a_sequential_finding_tells_its_rule_its_stop_and_what_follows() -> None
     assert report[f"{part}/95 % interval"].startswith(f"[{low:.6f}, {high:.6f}], exact after")
     assert f"{DESIGN.estimate(13, 0):.6f}" in report[f"{part}/Estimate"]
     assert "× the least expected trials" in report[f"{part}/Certificate"]
-    assert "at most Σα = 0.05 (c)" in report["COMPOSITE VERDICT/False rejection"]
-    assert "at most Σβ = 0.2 (c)" in report["COMPOSITE VERDICT/False acceptance"]
-    assert "COMPOSITE VERDICT/False compliance" not in report
+    fails = DESIGN.operating_characteristic(DESIGN.p0).fails
+    passes = DESIGN.operating_characteristic(DESIGN.p1).passes
+    assert f"exactly {fails:.6f} (exact)" in report["COMPOSITE VERDICT/Wrong FAIL"]
+    assert f"exactly {passes:.6f} (exact)" in report["COMPOSITE VERDICT/Wrong PASS"]
     assert "0.05 (unadjusted per-test)" == report["1/HYPOTHESIS TEST/configured α"]
     assert "0.2 (unadjusted per-test)" == report["1/HYPOTHESIS TEST/configured β"]
     assert "not the probability" in report["1/VERDICT/Confidence statement"]
@@ -440,7 +441,7 @@ def test_each_input_has_a_line_of_its_own() -> None:
     assert report["1/BY INPUT/case-1"].startswith("PASS, 13 of 13 = 1.000000")
     assert report["1/BY INPUT/case-3"].startswith("FAIL, 0 of 4 = 0.000000")
     assert "1/STATISTICAL INFERENCE/Stopped" not in report
-    assert "(c × 2 inputs)" in report["COMPOSITE VERDICT/False rejection"]
+    assert "the sum over 2 decisions" in report["COMPOSITE VERDICT/Wrong FAIL"]
 
 
 # --- Claims ---------------------------------------------------------------------------------------
@@ -622,15 +623,16 @@ def test_guards_caveats_and_diagnostics_are_told() -> None:
 
 
 def test_a_horizon_is_told_beside_the_run() -> None:
-    """α = 0.05 over H = 50: 2.5 false alarms expected, 92 % for at least one (companion §8.5)."""
+    """Achieved errors over H = 50 runs; a bound above 1 is not printed (companion §8.5)."""
     verdict = replace(consult_advice(), horizon=50, horizon_false_alarm=1.0)
     report = Report(verdict)
     part = "MONITORING HORIZON (§8.5)"
 
     assert "H = 50 runs against one reference state" == report[f"{part}/Horizon"]
-    assert "2.5 in the horizon" == report[f"{part}/Expected false alarms"]
-    assert "1, any dependence" == report[f"{part}/At least one, at most"]
-    assert report[f"{part}/At least one"].startswith("0.92")
+    alarm = verdict.findings[0].design.design_false_alarm  # type: ignore[union-attr]
+    assert f"at most {50 * alarm:.6g} in the horizon" == report[f"{part}/Expected wrong FAILs"]
+    assert f"{part}/At least one" not in report
+    assert f"at most {1 - (1 - alarm) ** 50:.4f}" == report[f"{part}/At least one, independent"]
     assert "3" == report[f"{part}/Reference-state epoch"]
 
 

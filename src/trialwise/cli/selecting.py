@@ -153,10 +153,15 @@ def choose_sized(
     suite: Suite, names: Iterable[str], tags: Iterable[str], given: dict[str, Any]
 ) -> list[tuple[Contract, RunOptions]]:
     """The chosen contracts and their options, with what the command line changes about both."""
-    return [
+    sized = [
         (_change_size(one.contract, given), _change_options(one.options, given))
         for one in choose(suite, names, tags)
     ]
+    if len(sized) == 1:
+        return sized
+    from trialwise.runtime.preparing import give_own_seed
+
+    return [(contract, give_own_seed(options, contract)) for contract, options in sized]
 
 
 def _change_size(contract: Contract, given: dict[str, Any]) -> Contract:

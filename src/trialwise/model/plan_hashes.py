@@ -28,6 +28,12 @@ _WORDING = (
     ("criteria", "threshold", "baseline", "inputs"),
     ("criteria", "threshold", "baseline", "repetitions"),
 )
+#: Fields that came later, and what they are where a plan makes no use of them.
+_LATER_FIELDS = (
+    ("criteria", "asks_every_input", False),
+    ("criteria", "most_failing", None),
+    ("experiments", "further", 0),
+)
 _LABELS = {"experiments": "inputs", "structure": "postconditions", "factors": "what is under test"}
 
 
@@ -68,11 +74,14 @@ def _decisive_part(plain: dict[str, Any]) -> dict[str, Any]:
     if not plain["gates"]:
         # A plan without them is known by what it was known by before there were any.
         del plain["gates"]
-    for part, name in (("criteria", "asks_every_input"), ("experiments", "further")):
+    for part, name, usual in _LATER_FIELDS:
         for one in plain[part]:
-            if not one.get(name):
-                # The same holds of plans from before a criterion could ask every input.
+            # The same holds of a field that earlier plans did not have.
+            if one.get(name, usual) == usual:
                 one.pop(name, None)
+    for one in plain["criteria"]:
+        if isinstance(one["design"], dict) and not one["design"].get("futile"):
+            one["design"].pop("futile", None)
     options = plain.pop("options")
     for path in _WORDING:
         _drop(plain, *path)

@@ -392,11 +392,16 @@ class Verdict:
     latency_decision: Decision | None = None
     triggers: tuple[Trigger, ...] = ()
     false_compliance_envelope: float | None = None
+    """The largest chance of a PASS of one fixed compliance criterion although its rate is bad.
+
+    All four are of achieved errors, and None where no criterion can err so or nothing is bounded.
+    """
     false_degradation_envelope: float | None = None
+    """The sum over regression criteria: some FAIL although nothing has changed."""
     false_rejection_envelope: float | None = None
-    """Σα over sequential criteria: some FAIL although every rate is as required."""
+    """The sum over sequential criteria: some FAIL although every rate is as required."""
     false_acceptance_envelope: float | None = None
-    """Σβ over sequential criteria: some PASS although its rate is the margin or more below."""
+    """The largest over sequential criteria: all PASS although one rate is bad."""
     refusals: tuple[Refusal, ...] = ()
     plan: Plan | None = None
     """What was run; None where findings were put together without a run."""

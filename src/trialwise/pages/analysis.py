@@ -5,6 +5,7 @@ The verdict of the run comes first, then the sections of each criterion, then ho
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -13,13 +14,19 @@ from trialwise.documents.numbers import as_count, as_duration
 from trialwise.documents.phrases import STOPS
 from trialwise.model.claim import PopulationClaim, TargetEstimand
 from trialwise.model.evidence import ExperimentSummary
-from trialwise.model.verdict import Dimension, Intent, Verdict
+from trialwise.model.verdict import Decision, Dimension, Intent, Verdict
 from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.finding_facts import name_mode, pick_badge
 from trialwise.pages.suite_totals import list_plain_caveats, write_abandoned, write_amounts
+from trialwise.procedures.error_bounds import bound_findings
 from trialwise.procedures.explaining.analysis_sections import Rows, make_section
 from trialwise.procedures.registry import procedure_of
-from trialwise.stats.error_envelopes import horizon_false_alarm
+
+#: Under which condition a decision is wrong.
+_CONDITIONS = {
+    Decision.PASS: "if one rate is such that its PASS is wrong",
+    Decision.FAIL: "if every rate is as required and nothing has changed",
+}
 
 
 def build_analysis(verdict: Verdict, *, title: str) -> Document:
@@ -153,18 +160,17 @@ def _list_dimensions(verdict: Verdict) -> Rows:
 
 
 def _list_envelopes(verdict: Verdict) -> Rows:
-    """The union bounds by direction: what each bounds is another event (§1.4.6)."""
-    kinds = (
-        ("False degradation", "Σα", verdict.false_degradation_envelope, "false-degradation"),
-        ("False compliance", "Σα", verdict.false_compliance_envelope, "false-compliance"),
-        ("False rejection", "Σα", verdict.false_rejection_envelope, "false-rejection"),
-        ("False acceptance", "Σβ", verdict.false_acceptance_envelope, "false-rejection"),
-    )
-    rows = [
-        (label, f"at most {symbol} = {value:g} ({_join_names(verdict, family)}), disclosed")
-        for label, symbol, value, family in kinds
-        if value is not None
-    ]
+    """How often all criteria together are wrong, by the decision that is wrong (§1.4.6)."""
+    findings = [one for one in verdict.findings if one.alpha is not None]
+    rows = []
+    for wrong, how in ((Decision.PASS, "the largest of"), (Decision.FAIL, "the sum over")):
+        bound = bound_findings(findings, wrong)
+        if bound is None or not bound.says_something:
+            continue
+        of = as_count(bound.decisions, "decision")
+        which = "exact" if bound.is_exact else f"a bound: {how} {of}"
+        label = f"Wrong {wrong}"
+        rows.append((label, f"{bound.word} {bound.value:.6f} ({which}), {_CONDITIONS[wrong]}"))
     silent = _join_names(verdict, None)
     if rows and silent:
         rows.append(("", f"{silent}: observational, part of none of these"))
@@ -259,22 +265,21 @@ def _list_guards(verdict: Verdict) -> Rows:
 
 
 def _list_horizon(verdict: Verdict) -> Rows:
-    """The calibration of many runs beside that of one: H·Σα whatever their dependence."""
+    """What many runs together are worth: H times the error of one, whatever their dependence."""
     assert verdict.horizon is not None
-    alarms = (verdict.false_degradation_envelope, verdict.false_rejection_envelope)
-    per_run = min(1.0, sum(value for value in alarms if value is not None))
     rows = [("Horizon", f"H = {as_count(verdict.horizon, 'run')} against one reference state")]
-    if 0 < per_run < 1:
-        monitor = horizon_false_alarm(per_run, verdict.horizon)
-        bound, independent = monitor.bonferroni_bound_capped, monitor.independent_probability
+    per_run = bound_findings(verdict.findings, Decision.FAIL)
+    if per_run is not None:
+        together = per_run.value * verdict.horizon
         rows += [
-            ("Per-run nominal Σα", f"{per_run:g}, of the criteria that can raise a false alarm"),
-            ("Expected false alarms", f"{monitor.expected_false_alarms:g} in the horizon"),
-            ("At least one, at most", f"{verdict.horizon_false_alarm or bound:g}, any dependence"),
-            ("At least one", f"{independent:.4f} if runs were independent, for context"),
+            ("Wrong FAIL per run", f"{per_run.word} {per_run.value:.6f}, from achieved errors"),
+            ("Expected wrong FAILs", f"at most {together:.6g} in the horizon"),
         ]
-    elif verdict.horizon_false_alarm is not None:
-        rows.append(("At least one, at most", f"{verdict.horizon_false_alarm:g}"))
+        if together < 1:
+            rows.append(("At least one", f"at most {together:.6g}, whatever the dependence"))
+        if per_run.value < 1:
+            independent = -math.expm1(verdict.horizon * math.log1p(-per_run.value))
+            rows.append(("At least one, independent", f"at most {independent:.4f}"))
     epochs = {
         one.threshold.baseline.epoch
         for one in verdict.findings

@@ -47,8 +47,8 @@ def describe_suite(
     runs = [describe_run(one, location=known.get(one.run_id, "")) for one in require_runs(records)]
     bounds = [
         (
-            f"at most {as_probability(one.capped)}",
-            f"over {as_count(one.levels, 'decision')}: the chance of {one.meaning}",
+            f"{'' if one.is_exact else 'at most '}{as_probability(one.capped)}",
+            f"over {as_count(one.levels, 'decision')}: the chance that {one.meaning}",
         )
         for one in bound_suite_errors(one.verdict for one in records)
     ]

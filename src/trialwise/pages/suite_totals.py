@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
-from trialwise.documents.numbers import as_duration, as_money, list_amounts
+from trialwise.documents.numbers import as_duration, as_money, as_probability, list_amounts
 from trialwise.documents.results import Status
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.composite import combine
-from trialwise.procedures.registry import procedure_of
-from trialwise.stats.error_envelopes import Envelope, envelope
+from trialwise.procedures.error_bounds import bound_findings
 
 T = TypeVar("T")
 
@@ -60,75 +59,59 @@ def pick_status(decision: Decision | None) -> Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteEnvelope:
-    """The union bound on one kind of wrong verdict somewhere in a suite (companion §7.3)."""
+    """How often the verdicts of a suite together are wrong in one way."""
 
     error: str
+    """`wrong-pass` or `wrong-fail`."""
     meaning: str
     levels: int
     """How many decisions can make the error; every input where each is decided."""
     raw: float
-    """The sum of their levels: at 1 or more it bounds nothing."""
+    """Of a PASS the largest single error, of a FAIL the sum; achieved errors, not levels."""
     capped: float
+    is_exact: bool = False
+    """Whether it is one rule's error, computed; else it is a bound."""
+
+    @property
+    def sentence(self) -> str:
+        """The whole in a sentence."""
+        how = "" if self.is_exact else "at most "
+        return f"{self.meaning} in {how}{as_probability(self.capped)} of runs"
 
 
-#: Each kind of error, what it is, and the family of procedures that can make it, at which level.
-_ERRORS: tuple[tuple[str, str, str, str], ...] = (
-    (
-        "false-compliance",
-        "some PASS although its rate does not exceed the required one",
-        "false-compliance",
-        "alpha",
-    ),
-    (
-        "false-degradation-signal",
-        "some FAIL although nothing has degraded from its baseline",
-        "false-degradation",
-        "alpha",
-    ),
-    (
-        "false-rejection",
-        "some sequential FAIL although its rate is as required",
-        "false-rejection",
-        "alpha",
-    ),
-    (
-        "false-acceptance",
-        "some sequential PASS although its rate is the margin or more below",
-        "false-rejection",
-        "beta",
-    ),
-)
+#: What a wrong decision of a suite is, by the decision.
+_MEANINGS = {
+    Decision.PASS: "with one rate that a PASS rules out, everything still passes",
+    Decision.FAIL: "with every rate as required and nothing degraded, something fails",
+}
 
 
 def bound_suite_errors(verdicts: Iterable[Verdict]) -> tuple[SuiteEnvelope, ...]:
-    """The envelopes of all contracts together, by kind of error and never added up across kinds.
+    """How often all contracts together are wrong, by the decision that is wrong.
 
-    A refused contract decided nothing and adds nothing; neither does what only advises.
+    A suite PASSes only if everything does, so a bad one passes with at most the largest single
+    error. A refused contract decided nothing and adds nothing; neither does what only advises. A
+    bound of 1 or more says nothing and is left out.
     """
     findings = [
-        part
+        finding
         for verdict in verdicts
         if verdict.decision is not None
         for finding in verdict.findings
-        if not finding.advisory
-        for part in finding.by_input or (finding,)
     ]
-    found = []
-    families = [(one, procedure_of(one).error_family) for one in findings]
-    for error, meaning, family, level in _ERRORS:
-        levels = [getattr(one, level) for one, known in families if known == family]
-        bound = envelope(value for value in levels if value is not None)
-        if isinstance(bound, Envelope):
-            found.append(
-                SuiteEnvelope(
-                    error=error,
-                    meaning=meaning,
-                    levels=len(bound.alphas),
-                    raw=bound.raw,
-                    capped=bound.capped,
-                )
-            )
-    return tuple(found)
+    bounds = [bound_findings(findings, wrong) for wrong in _MEANINGS]
+    return tuple(
+        SuiteEnvelope(
+            error=f"wrong-{one.wrong.value.lower()}",
+            meaning=_MEANINGS[one.wrong],
+            levels=one.decisions,
+            raw=one.value,
+            capped=min(one.value, 1.0),
+            is_exact=one.is_exact,
+        )
+        for one in bounds
+        if one is not None and one.says_something
+    )
 
 
 def sum_spending(verdicts: Sequence[Verdict]) -> Spending:

@@ -35,6 +35,7 @@ from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
 from trialwise.pages.suite_totals import bound_suite_errors, list_spent
 from trialwise.procedures.base import RuleError
+from trialwise.procedures.error_bounds import list_rule_errors
 from trialwise.procedures.registry import procedure_of
 
 #: Notes that stand open; the others take a click.
@@ -309,7 +310,7 @@ def _list_error_rates(record: RunRecord) -> Iterator[tuple[Finding, RuleError]]:
     for finding in record.verdict.findings:
         if finding.alpha is not None and finding.decision is not None:
             first = finding.by_input[0] if finding.by_input else finding
-            for error in procedure_of(finding).list_errors(first.design):
+            for error in list_rule_errors(first.plan, first.design):
                 yield finding, error
 
 
@@ -353,5 +354,5 @@ def _write_envelopes(record: RunRecord) -> str:
     bounds = bound_suite_errors([record.verdict])
     if streams < 2 or not bounds:
         return ""
-    said = [f"{one.meaning}: at most {as_level(one.capped)}" for one in bounds]
-    return f"For the {as_count(streams, 'decision')} together: {'; '.join(said)}."
+    said = "; ".join(one.sentence for one in bounds)
+    return f"For the {as_count(streams, 'decision')} together: {said}."

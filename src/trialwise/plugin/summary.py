@@ -116,13 +116,11 @@ def _list_totals(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[st
     cost = [] if spent.usd is None else [as_money(spent.usd)]
     took = [as_count(spent.trials, "trial"), as_duration(spent.seconds), *cost]
     yield able.dot.join((f"{as_count(len(verdicts), 'verdict')}: {', '.join(counts)}", *took))
-    # Of one decision its own level says it all.
-    envelopes = [one for one in bound_suite_errors(verdicts) if one.levels > 1]
-    if envelopes:
-        yield "all of them together are wrong with a chance of at most"
-    for one in envelopes:
-        bound = f"{one.raw:.3g}" if one.raw < 1 else "any"
-        yield f"{_GAP}{bound} {one.meaning} (of {one.levels})"
+    envelopes = bound_suite_errors(verdicts)
+    # Of one decision its own page says it all.
+    if max((one.levels for one in envelopes), default=0) > 1:
+        for one in envelopes:
+            yield f"{one.sentence} ({as_count(one.levels, 'decision')})"
 
 
 def _list_notes(

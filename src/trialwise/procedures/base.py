@@ -140,6 +140,8 @@ class Counts:
     intent: Intent = Intent.VERIFICATION
     claim: Claim = field(default_factory=Claim)
     experiment: ExperimentPlan | None = None
+    ran: Tally | None = None
+    """Every trial that ran and counts, where others came after the decision."""
     rows: Sequence[Row] = ()
     """The trials that the analysis counts, in order."""
 
@@ -220,6 +222,8 @@ class Chance:
 class RuleError:
     """One way in which a rule can be wrong."""
 
+    wrong: Decision
+    """The decision that is wrong."""
     event: str
     allowed: float
     actual: float | None

@@ -172,7 +172,12 @@ class Compliance(Procedure):
         """A PASS although the rate is only the required one."""
         if isinstance(design, ComplianceCutoff):
             event = f"PASS at a true rate of {as_percent(design.required_rate)}"
-            yield RuleError(event=event, allowed=design.alpha, actual=design.achieved_size)
+            yield RuleError(
+                wrong=Decision.PASS,
+                event=event,
+                allowed=design.alpha,
+                actual=design.achieved_size,
+            )
 
     def derive_design(self, plan: CriterionPlan) -> Design | None:
         """Compute the cutoff of the required rate."""

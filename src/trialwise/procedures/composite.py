@@ -15,26 +15,12 @@ from trialwise.model.verdict import (
     Trigger,
     Verdict,
 )
+from trialwise.procedures.error_bounds import bound_findings
 from trialwise.procedures.registry import procedure_of
-from trialwise.stats.error_envelopes import (
-    Direction,
-    Envelope,
-    Envelopes,
-    envelope,
-    type_one_envelopes,
-)
 from trialwise.stats.result_types import Refusal
 
 if TYPE_CHECKING:
     from trialwise.model.metrics import GateFinding
-
-
-#: The Type-I envelopes, by the error family of procedures; others have sums of their own.
-_DIRECTIONS: dict[str | None, Direction] = {
-    "false-compliance": "compliance",
-    "false-degradation": "regression",
-    None: "observational",
-}
 
 
 def combine(decisions: Iterable[Decision]) -> Decision | None:
@@ -104,49 +90,26 @@ def compose(
     unproven = findings and not counting and Dimension.FUNCTIONAL not in left_out
     nothing = Decision.INCONCLUSIVE if unproven else Decision.PASS
     decision = combine([*enforced, *asked]) or nothing
-    envelopes = _envelopes(counting)
-    sequential = [
-        f for f in _streams(counting) if procedure_of(f).error_family == "false-rejection"
-    ]
+    families: dict[str | None, list[Finding]] = {}
+    for one in counting:
+        families.setdefault(procedure_of(one).error_family, []).append(one)
     return replace(
         verdict,
         decision=decision,
         functional_decision=functional,
         latency_decision=timing,
         triggers=tuple(_list_triggers(verdict, decision)),
-        false_compliance_envelope=envelopes.false_compliance,
-        false_degradation_envelope=envelopes.false_degradation_signal,
-        false_rejection_envelope=_sum(f.alpha for f in sequential),
-        false_acceptance_envelope=_sum(f.beta for f in sequential),
+        false_compliance_envelope=_bound(families.get("false-compliance"), Decision.PASS),
+        false_degradation_envelope=_bound(families.get("false-degradation"), Decision.FAIL),
+        false_rejection_envelope=_bound(families.get("false-rejection"), Decision.FAIL),
+        false_acceptance_envelope=_bound(families.get("false-rejection"), Decision.PASS),
     )
 
 
-def _envelopes(findings: Iterable[Finding]) -> Envelopes:
-    """The two Type-I envelopes of a contract's findings, by direction (§1.4.6)."""
-    return type_one_envelopes(
-        (direction, part.alpha)
-        for part in _streams(findings)
-        if (direction := _DIRECTIONS.get(procedure_of(part).error_family)) is not None
-        and _counts(part, direction)
-    )
-
-
-def _counts(finding: Finding, direction: Direction) -> bool:
-    """A rate that is known, or claimed of the run alone, carries no error rate."""
-    return finding.alpha is not None or direction == "observational"
-
-
-def _streams(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """What carries an error rate of its own: every input where each is decided."""
-    for finding in findings:
-        yield from finding.by_input or (finding,)
-
-
-def _sum(levels: Iterable[float | None]) -> float | None:
-    """The union bound over levels, or None without any."""
-    given = [level for level in levels if level is not None]
-    bound = envelope(given) if given else None
-    return bound.capped if isinstance(bound, Envelope) else None
+def _bound(findings: Sequence[Finding] | None, wrong: Decision) -> float | None:
+    """How often findings of one kind are wrong, as they are run; None where nothing is bounded."""
+    bound = bound_findings(findings or (), wrong)
+    return bound.value if bound is not None and bound.says_something else None
 
 
 def _check_one_rule(parts: Sequence[Finding | LatencyFinding]) -> None:

@@ -88,7 +88,7 @@ class Observational(Procedure):
             decision=decision,
             tally=tally,
             caution=caution,
-            statement=_state(tally),
+            statement=_state(counts.ran or tally),
             label=NO_FAILURE_OBSERVED if few and decision is Decision.PASS else "",
         )
 

@@ -172,7 +172,7 @@ class Regression(Procedure):
             exact = design.design_false_alarm
             actual = design.achieved_size if exact is None else exact
             event = "FAIL although nothing has changed"
-            yield RuleError(event=event, allowed=design.alpha, actual=actual)
+            yield RuleError(wrong=Decision.FAIL, event=event, allowed=design.alpha, actual=actual)
 
     def derive_design(self, plan: CriterionPlan) -> Design | None:
         """Compute the cutoff against the baseline's counts."""

@@ -143,9 +143,13 @@ class Sequential(Procedure):
         if isinstance(design, SequentialDesign):
             good, bad = (design.operating_characteristic(rate) for rate in (design.p0, design.p1))
             event = f"FAIL at a true rate of {as_percent(design.p0)}"
-            yield RuleError(event=event, allowed=design.alpha, actual=good.fails)
+            yield RuleError(
+                wrong=Decision.FAIL, event=event, allowed=design.alpha, actual=good.fails
+            )
             event = f"PASS at a true rate of {as_percent(design.p1)}"
-            yield RuleError(event=event, allowed=design.beta, actual=bad.passes)
+            yield RuleError(
+                wrong=Decision.PASS, event=event, allowed=design.beta, actual=bad.passes
+            )
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain a finding; the words are loaded for those who ask."""

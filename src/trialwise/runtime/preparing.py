@@ -203,6 +203,25 @@ def _check_resumed(prepared: Sequence[PreparedRun], space: Workspace) -> None:
         )
 
 
+def give_own_seed(options: RunOptions, contract: Contract) -> RunOptions:
+    """The options of one contract of several that are run with one given seed.
+
+    With the same seed contracts would have the same trials, and would pass or fail together. A run
+    of the contract alone repeats its trials with the seed that its report names.
+
+    Args:
+        options: With the seed that was given for all, if there is one.
+        contract: Whose trials are seeded.
+    """
+    if options.seed is None:
+        return options
+    from dataclasses import replace
+
+    from trialwise.engine.trial_inputs import derive_seed
+
+    return replace(options, seed=derive_seed("contract", options.seed, contract.name))
+
+
 def _seed(options: RunOptions) -> int:
     if options.seed is not None:
         return options.seed

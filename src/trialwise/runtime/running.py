@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -12,7 +13,7 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.run_settings import RunSettings
 from trialwise.runtime.deciding import decide_and_keep
-from trialwise.runtime.preparing import PreparedRun, options_of, prepare_run
+from trialwise.runtime.preparing import PreparedRun, give_own_seed, options_of, prepare_run
 from trialwise.runtime.result import Result, SuiteResult
 from trialwise.runtime.workspace import Workspace, open_service
 
@@ -102,7 +103,14 @@ def run_all(
     names = [one.name for one in several]
     if not several or len(set(names)) < len(names):
         raise InvalidArgument("contracts", names, "be at least one, of different names")
-    return SuiteResult({one.name: run(one, options=options, **arguments) for one in several})
+    shared = options or RunOptions()
+    if arguments.get("seed") is not None:
+        shared = replace(shared, seed=arguments.pop("seed"))
+    if len(several) > 1:
+        return SuiteResult(
+            {one.name: run(one, options=give_own_seed(shared, one), **arguments) for one in several}
+        )
+    return SuiteResult({names[0]: run(several[0], options=shared, **arguments)})
 
 
 def _describe_interrupt(result: Result) -> str:

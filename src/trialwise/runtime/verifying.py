@@ -38,6 +38,13 @@ _WORDING = frozenset(
     {"advice", "alternative", "caveats", "confidence_statement", "null", "statement", "text"}
     | {"warnings"}
 )
+#: What versions describe differently beside the same decision: 0.1.0 counted up to it, and
+#: added up nominal levels.
+_DESCRIPTIONS = frozenset(
+    {"counts", "diagnostics", "notes", "ground", "horizon_false_alarm"}
+    | {"false_compliance_envelope", "false_degradation_envelope"}
+    | {"false_rejection_envelope", "false_acceptance_envelope"}
+)
 #: By which a part of a list is named rather than numbered.
 _NAMES = ("input_id", "criterion", "constraint", "name")
 _ABSENT = object()
@@ -243,7 +250,7 @@ def _verdict_differences(record: RunRecord) -> Iterator[Difference]:
         yield Difference("verdict", _show_value(stored.decision), why)
         return
     same_version = reproducibility.tool_version == __version__
-    skipped = frozenset() if same_version else _WORDING
+    skipped = frozenset() if same_version else _WORDING | _DESCRIPTIONS
     yield from _compare("verdict", to_plain(stored), to_plain(derived), skipped)
 
 

@@ -36,6 +36,7 @@ from trialwise.procedures.deciding.trial_rows import (
     tally_of,
     tell_unmeasured,
 )
+from trialwise.procedures.error_bounds import describe_inputs
 from trialwise.procedures.registry import find_procedure
 from trialwise.procedures.streams import Stream
 
@@ -161,14 +162,10 @@ class _Stream(NamedTuple):
         adds_silent = not self.leaves_out and not criterion.stops_early
         silent = sum(row.is_unjudged for row in used if not row.passed) if adds_silent else 0
         is_complete = stream.next_place >= criterion.trials
-        if not find_procedure(criterion.procedure).claims_rate and stream.decision is not None:
-            # Nothing is inferred from the counts, so nothing depends on where they stopped.
-            counts = self._count_all(rows, is_complete=is_complete)
-            return rows, replace(counts, decision=stream.decision)
         counts = self._make_counts(
             used, stream.trials + silent, stream.passed, is_complete=is_complete
         )
-        return used, replace(counts, decision=stream.decision)
+        return used, replace(counts, decision=stream.decision, ran=self._tally_all(rows))
 
     def _count_all(self, rows: Sequence[Row], *, is_complete: bool) -> Counts:
         fair = self._leave_out(rows)
@@ -223,7 +220,7 @@ def _over_inputs(
     statement = f"{passing} of {len(parts)} inputs PASS"
     if worst:
         statement += f"; {decision}: {named}{more}"
-    levels = "" if criterion.alpha is None else _multiplicity(criterion.alpha, len(parts))
+    levels = describe_inputs(first, len(parts))
     counts = replace(count_trials(rows), coverage=cover_inputs(rows, experiment))
     return Finding(
         plan=criterion,
@@ -243,11 +240,3 @@ def _over_inputs(
 
 def _count_text(tally: Tally) -> str:
     return f"{tally.passed}/{tally.trials}"
-
-
-def _multiplicity(alpha: float, inputs: int) -> str:
-    together = min(1.0, alpha * inputs)
-    return (
-        f" Each of the {inputs} inputs is judged at {alpha:g}, unadjusted; the chance of at least "
-        f"one false verdict among them is at most {together:g}."
-    )

@@ -26,15 +26,10 @@ from trialwise.model.verdict import (
 )
 from trialwise.procedures.composite import compose
 from trialwise.procedures.deciding.criterion_finding import decide_criterion
-from trialwise.procedures.registry import procedure_of
-from trialwise.stats.error_envelopes import horizon_false_alarm
+from trialwise.procedures.error_bounds import bound_findings
 
 if TYPE_CHECKING:
     from trialwise.model.metrics import GateFinding
-
-
-#: Errors that a monitor makes although nothing has changed.
-_ALARMS = ("false-degradation", "false-rejection")
 
 
 def decide_run(
@@ -160,13 +155,12 @@ def _latency(constraint: LatencyPlan, plan: Plan, trials: Sequence[Trial]) -> La
 
 
 def _horizon(plan: Plan, verdict: Verdict) -> float | None:
-    """The bound on a false alarm within the declared horizon, whatever the dependence (§8.5)."""
-    alarms = [
-        one.alpha
-        for one in verdict.findings
-        if one.alpha is not None and procedure_of(one).error_family in _ALARMS
-    ]
-    if plan.options.horizon is None or not alarms:
+    """The bound on a false alarm within the declared horizon, whatever the dependence (§8.5).
+
+    Summed over criteria and inputs, of achieved errors; None where it bounds nothing.
+    """
+    bound = bound_findings(verdict.findings, Decision.FAIL)
+    if plan.options.horizon is None or bound is None:
         return None
-    together = min(sum(alarms), 1 - 1e-12)
-    return horizon_false_alarm(together, plan.options.horizon).bonferroni_bound_capped
+    together = bound.value * plan.options.horizon
+    return together if together < 1 else None

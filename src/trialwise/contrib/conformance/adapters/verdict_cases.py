@@ -27,6 +27,7 @@ from trialwise.procedures.latency import decide_latency
 from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.registry import procedure_of
 from trialwise.procedures.regression import decide_regression
+from trialwise.stats.error_envelopes import Direction, type_one_envelopes
 from trialwise.stats.regression_cutoffs import RegressionCutoff
 from trialwise.stats.result_types import Rule
 
@@ -327,10 +328,20 @@ def _criterion_row(finding: Finding) -> dict[str, Any]:
 
 
 def _composite_fields(verdict: Verdict) -> dict[str, Any]:
+    # The reference cases add up nominal levels; verdicts report achieved errors.
+    directions: dict[str | None, Direction] = {
+        "false-compliance": "compliance",
+        "false-degradation": "regression",
+    }
+    nominal = type_one_envelopes(
+        (directions[family], one.alpha)
+        for one in verdict.findings
+        if (family := procedure_of(one).error_family) in directions and one.alpha is not None
+    )
     return {
         "triggering_criteria": [trigger.name for trigger in verdict.triggers],
-        "false_compliance_envelope": verdict.false_compliance_envelope,
-        "false_degradation_signal_envelope": verdict.false_degradation_envelope,
+        "false_compliance_envelope": nominal.false_compliance,
+        "false_degradation_signal_envelope": nominal.false_degradation_signal,
     }
 
 
