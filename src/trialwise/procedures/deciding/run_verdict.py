@@ -68,7 +68,10 @@ def decide_run(
         findings.append(decide_criterion(criterion, plan, experiment, mine, ended))
     if stop is StopReason.ERROR_RATE:
         findings = [_aborted(one, to_fail=plan.options.abort.to_fail) for one in findings]
-    latency = [_latency(one, plan, by_experiment[one.experiment]) for one in plan.latency]
+    latency = [
+        _latency(one, plan, by_experiment[one.experiment], stops.get(one.experiment, stop))
+        for one in plan.latency
+    ]
     enforced = any(one.enforced for one in plan.latency)
     gates: tuple[GateFinding, ...] = ()
     if plan.gates:  # few runs have any
@@ -135,8 +138,13 @@ def _summary(
     )
 
 
-def _latency(constraint: LatencyPlan, plan: Plan, trials: Sequence[Trial]) -> LatencyFinding:
-    """Decide one percentile over the successful trials (companion §12.2.1)."""
+def _latency(
+    constraint: LatencyPlan, plan: Plan, trials: Sequence[Trial], stop: StopReason
+) -> LatencyFinding:
+    """Decide one percentile over the successful trials (companion §12.2.1).
+
+    It needs every trial of its plan: what ended a run early may be the slow replies themselves.
+    """
     from trialwise.procedures.latency import decide_latency
 
     latencies = [
@@ -145,13 +153,17 @@ def _latency(constraint: LatencyPlan, plan: Plan, trials: Sequence[Trial]) -> La
     planned = next(one.trials for one in plan.experiments if one.name == constraint.experiment)
     # A limit that only advises is decided whatever the number of trials.
     advises = constraint.limit_s is not None and not constraint.enforced
-    return decide_latency(
+    found = decide_latency(
         constraint,
         latencies,
         rule=plan.rule,
         intent=plan.intent,
         planned_trials=None if advises else planned,
     )
+    if not stop.is_premature or found.decision is None:
+        return found
+    statement = f"The run {STOPS[stop].predicate}; a percentile needs every trial of its plan."
+    return replace(found, decision=Decision.INCONCLUSIVE, statement=statement)
 
 
 def _horizon(plan: Plan, verdict: Verdict) -> float | None:
