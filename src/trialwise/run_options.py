@@ -17,6 +17,7 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ("rate", "rate_per_s", "pace", "Upper limit on trials started per unit of time."),
     ("timeout", "timeout_s", "time", "Time limit for one attempt."),
     ("retries", "retries", "count from 0", "Number of further attempts after an infrastructure error. The verdict reports them."),
+    ("cost-per-trial", "cost_per_trial_usd", "money", "What a trial costs where the service does not tell. A budget reserves it for each trial in flight."),
     ("override", "overrides", "names", "Codes of major caveats to accept under verification."),
     ("baseline", "baseline", "text", "The identifier of the baseline to compare with."),
     ("horizon", "horizon", "count", "Number of recurring runs over which the false alarm rate is bounded (§8.5)."),

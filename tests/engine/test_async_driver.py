@@ -188,7 +188,8 @@ async def test_few_trials_are_abandoned_by_a_sequential_decision(plan_of: PlanOf
     ("budget", "stop", "trials"),
     [
         (Budget(trials=7), StopReason.TRIALS_BUDGET, 7),
-        (Budget(tokens=100), StopReason.TOKEN_BUDGET, 7),
+        # A seventh trial of 15 tokens would exceed it.
+        (Budget(tokens=100), StopReason.TOKEN_BUDGET, 6),
         (Budget(usd=1.0), StopReason.MONEY_BUDGET, 5),
         (Budget(seconds=12.0), StopReason.TIME_BUDGET, 6),
         (Budget(trials=20, tokens=10**6, usd=99, seconds=999), StopReason.COMPLETE, 20),

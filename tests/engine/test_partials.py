@@ -260,14 +260,14 @@ async def test_money_that_was_spent_on_nothing_is_spent(
 
     criterion = Criterion("c", contains("yes"), at_least=0.9)
     contract = Contract("agent", failing, [criterion], sampling=["a", "b"])
-    # Each takes 0.25 and 0.125 of setup: the third makes 1.125.
+    # Each takes 0.25 and 0.125 of setup: the third would make 1.125.
     plan = plan_of(contract, trials=20, budget=Budget(usd=1.0))
 
     outcome = await run_plan(plan, contract, CallableService(failing), log=journal)
 
-    assert (StopReason.MONEY_BUDGET, 3) == (outcome.stop, len(outcome.trials))
+    assert (StopReason.MONEY_BUDGET, 2) == (outcome.stop, len(outcome.trials))
     spent = outcome.spending
-    assert (0.75, 0.375, 3 * 33, 3 * 7) == (
+    assert (0.5, 0.25, 2 * 33, 2 * 7) == (
         spent.usd,
         spent.setup_usd,
         spent.tokens,
@@ -280,8 +280,8 @@ async def test_money_that_was_spent_on_nothing_is_spent(
     assert outcome.trials == kept
     wider = plan_of(contract, trials=20, budget=Budget(usd=2.0))
     again = await run_plan(wider, contract, CallableService(failing), log=None, done=kept)
-    # Six make 2.25, and the first three are not paid again.
-    assert (6, 1.5) == (len(again.trials), again.spending.usd)
+    # Six would make 2.25, and the first two are not paid again.
+    assert (5, 1.25) == (len(again.trials), again.spending.usd)
 
 
 # --- trials that nobody waits for ----------------------------------------------------------------
@@ -377,12 +377,12 @@ def test_what_nobody_waited_for_counts_toward_the_budget() -> None:
 async def test_a_later_sampling_cannot_spend_what_abandoned_trials_took(plan_of: PlanOf) -> None:
     """The first decides early, its trials in flight have used up the money, the second waits."""
 
-    async def agent(trial: TrialContext) -> str:
+    async def agent(trial: TrialContext) -> Reply:
         trial.keep(lambda: Reply(value="", cost_usd=10.0))
         if trial.index >= 5:
             await anyio.sleep_forever()
         await anyio.sleep(0.002)
-        return "yes"
+        return Reply(value="yes", cost_usd=0.1)
 
     promised = Contract(
         "agent",
@@ -401,4 +401,4 @@ async def test_a_later_sampling_cannot_spend_what_abandoned_trials_took(plan_of:
     assert {"one"} == {trial.experiment for trial in outcome.trials}
     spent = outcome.spending
     # What abandoned trials took is told apart: the trials' own sum is theirs alone.
-    assert (None, 10.0 * spent.abandoned) == (spent.usd, spent.abandoned_usd)
+    assert (0.5, 10.0 * spent.abandoned) == (spent.usd, spent.abandoned_usd)

@@ -146,7 +146,7 @@ def test_a_decision_lets_go_of_what_is_in_flight(plan_of: PlanOf, virtual_clock:
 @pytest.mark.parametrize(
     ("budget", "reason"),
     [
-        (Budget(trials=2), StopReason.TRIALS_BUDGET),
+        (Budget(trials=3), StopReason.TRIALS_BUDGET),
         (Budget(seconds=5), StopReason.TIME_BUDGET),
         (Budget(tokens=20), StopReason.TOKEN_BUDGET),
         (Budget(usd=0.2), StopReason.MONEY_BUDGET),
@@ -160,18 +160,44 @@ def test_a_budget_forbids_a_start_and_waits_for_what_is_paid(
 
     plan = plan_of(contract(), trials=10, concurrency=3, budget=budget)
     state = RunState(plan, clock=virtual_clock)
+
+    def complete(start: TrialStart, tokens: int) -> None:
+        usage = Usage(input_tokens=tokens, output_tokens=0)
+        state.completed(replace(trial_of(plan, start), usage=usage, cost_usd=tokens / 100))
+
+    # The first one is cheap, so that two fit beside each other; the next one is not.
+    complete(take(state), 1)
     starts = [take(state), take(state)]
-    trial = replace(
-        trial_of(plan, starts[0]), usage=Usage(input_tokens=20, output_tokens=0), cost_usd=0.2
-    )
-    state.completed(trial)
+    complete(starts[0], 20)
     virtual_clock.time += 5
 
     assert state.next() is None
     assert (reason, True, False) == (state.stop_reason, state.is_over, state.lets_go)
     state.completed(trial_of(plan, starts[1]))
 
-    assert (reason, 2) == (state.outcome().stop, state.outcome().spending.trials)
+    assert (reason, 3) == (state.outcome().stop, state.outcome().spending.trials)
+
+
+@pytest.mark.parametrize("budget", [Budget(tokens=20), Budget(usd=0.2)])
+def test_trials_wait_for_the_first_where_nobody_knows_what_one_takes(
+    plan_of: PlanOf, virtual_clock: Any, budget: Budget
+) -> None:
+    """Three workers: one trial runs, then as many as the limit has room for."""
+    from dataclasses import replace
+
+    plan = plan_of(contract(), trials=10, concurrency=3, budget=budget)
+    state = RunState(plan, clock=virtual_clock)
+    first = take(state)
+    assert state.next() is None
+    assert state.stop_reason is None
+
+    usage = Usage(input_tokens=7, output_tokens=0)
+    state.completed(replace(trial_of(plan, first), usage=usage, cost_usd=0.07))
+
+    # 7 are spent and 7 reserved: another 7 would make 21.
+    take(state)
+    assert state.next() is None
+    assert state.stop_reason is None
 
 
 def test_a_limit_from_outside_is_asked_once_for_every_start(

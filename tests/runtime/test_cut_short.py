@@ -10,7 +10,7 @@ import trialwise as tw
 
 
 def cut_run(latency_s: float, **limits: Any) -> tw.Result:
-    """Ten of a hundred planned trials, each with a latency of the test's choice."""
+    """Ten of two hundred planned trials, each with a latency of the test's choice."""
 
     def service(question: str) -> tw.Reply:  # noqa: ARG001
         return tw.Reply(value="ok", latency_s=latency_s, cost_usd=1.0)
@@ -22,7 +22,7 @@ def cut_run(latency_s: float, **limits: Any) -> tw.Result:
         sampling=["q"],
         latency=tw.Latency.within(p95=1.0, enforced=True),
     )
-    settings: dict[str, Any] = {"trials": 100, "curtail": False, "store": None, "progress": False}
+    settings: dict[str, Any] = {"trials": 200, "curtail": False, "store": None, "progress": False}
     return tw.run(contract, **(settings | limits))
 
 

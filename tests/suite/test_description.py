@@ -49,7 +49,11 @@ def initial(kind: type) -> set[str]:
         (
             RunOptions,
             "contract",
-            {"rate_per_s": "rate", "timeout_s": "timeout"},
+            {
+                "rate_per_s": "rate",
+                "timeout_s": "timeout",
+                "cost_per_trial_usd": "cost_per_trial",
+            },
             set(),
         ),
         (Contract, "contract", {"sampling": "inputs"}, {"samplings"}),

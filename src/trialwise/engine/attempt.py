@@ -6,6 +6,7 @@ record says how many.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple
@@ -23,6 +24,10 @@ _FIRST_WAIT_S = 0.5
 _LONGEST_BACKOFF_S = 30.0
 #: A server that asks for more is not worth a worker's wait: its trial ends as it is.
 LONGEST_WAIT_S = 600.0
+
+
+class OutOfTime(Exception):
+    """The wait before the next attempt would end after the run's time limit."""
 
 
 class Response(NamedTuple):
@@ -51,6 +56,7 @@ class Caller:
         clock: For the waits in between.
         excerpts: How messages are kept.
         abandon: Told what a trial took that is cancelled, or ends the run.
+        seconds_left: How long the run may still take.
     """
 
     def __init__(
@@ -62,6 +68,7 @@ class Caller:
         clock: Timer,
         excerpts: Excerpts,
         abandon: Callable[[Sequence[Reply]], None] = lambda _: None,
+        seconds_left: Callable[[], float] = lambda: math.inf,
     ) -> None:
         self._service = service
         self._timeout_s = timeout_s
@@ -69,12 +76,14 @@ class Caller:
         self._clock = clock
         self._excerpts = excerpts
         self._abandon = abandon
+        self._seconds_left = seconds_left
 
     async def respond(self, index: int, given: Any, seed: int) -> Response:
         """The response to one trial.
 
         Raises:
             ServiceError: One that ends the run; any other is a response.
+            OutOfTime: There is no time for another attempt.
         """
         earlier: tuple[str, ...] = ()
         lost: tuple[Reply, ...] = ()
@@ -107,6 +116,8 @@ class Caller:
                     return Response(None, error_class, message, made, earlier, partial, lost)
                 earlier += (message,)
                 lost += () if partial is None else (partial,)
+                if delay > self._seconds_left():
+                    raise OutOfTime(message)
                 await self._clock.sleep(delay)
         except BaseException:
             # Nobody waits for this trial any more, and what it took is paid for.

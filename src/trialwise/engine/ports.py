@@ -75,7 +75,11 @@ class ServiceError(TrialwiseError):
 
 
 class Service(Protocol):
-    """The stochastic thing under test."""
+    """The stochastic thing under test.
+
+    One with an attribute `tells_cost` that is false never says what a reply costs; a limit on
+    money is then refused unless the cost of a trial is declared.
+    """
 
     async def call(self, trial: TrialContext) -> Reply:
         """One reply to one input.

@@ -25,7 +25,8 @@ from trialwise.model.trial import Trial
 StartLimit: TypeAlias = Callable[[], tuple[StopReason, str] | None]
 """Asked before every start; a reason and a message forbid it and end the run."""
 
-#: A budget forbids new trials. Those in flight are paid for, so their results are waited for.
+#: A budget forbids new trials. Those in flight are paid for, so their results are waited for, by a
+#: time limit only until it is over.
 _BUDGETS = frozenset(
     {
         StopReason.TRIALS_BUDGET,
@@ -109,7 +110,7 @@ class RunState:
         self.progress: Sequence[Progress] = [
             one for experiment in self.experiments for one in experiment.progress
         ]
-        self.meter = Meter(options.budget, clock)
+        self.meter = Meter(options.budget, clock, options.cost_per_trial_usd)
         # Trials from before a restart were paid for, so the budget of the whole run holds them.
         for trial in done:
             self.meter.add(trial)
@@ -167,8 +168,13 @@ class RunState:
     def _start(self, experiment: ExperimentState, index: int) -> TrialStart | Pause | None:
         # The budget before the pace: a run whose money is gone ends now, not after a pause.
         spent = self.meter.find_limit(experiment.in_flight) if self.meter.is_limited else None
+        if spent is None and self.meter.is_limited and self.meter.must_wait(experiment.in_flight):
+            return None
         if spent is None and self._pacer is not None and not self._pacer.admit():
-            return Pause(self._pacer.seconds_left())
+            pause = Pause(self._pacer.seconds_left())
+            if pause.seconds <= self.meter.seconds_left:
+                return pause
+            spent = self.meter.describe_time_limit("ends before the rate allows another trial")
         # Last, because asking it may already charge the trial to a budget that others share.
         if spent is None and self._start_limit is not None:
             spent = self._start_limit()

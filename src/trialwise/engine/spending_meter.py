@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -45,6 +46,23 @@ def find_used_up(
     return None
 
 
+def untold_cost(usd: float) -> str:
+    """Why a limit on money cannot be kept, and the two ways out."""
+    return (
+        f"the budget of ${usd:g} cannot be kept: nobody tells what a trial costs. Declare it "
+        "(cost_per_trial: $0.01), or limit the number of trials instead (budget: {trials: …})"
+    )
+
+
+def _has_room(limit: float | None, spent: float, most: float | None, in_flight: int) -> bool:
+    """Whether trials in flight and one more stay within a limit if each takes the most known."""
+    if limit is None:
+        return True
+    if most is None:  # the first trial tells
+        return in_flight == 0
+    return (spent + most * (in_flight + 1)) * _NEARLY <= limit
+
+
 class _Bill:
     """Tokens and dollars of one kind; the dollars are None until somebody tells any."""
 
@@ -72,16 +90,23 @@ class Meter:
 
     Setup, judging and trials that nobody waited for count toward the budget, since they are paid
     like the rest; they are kept apart. Trials from before a restart count as well, except for
-    their seconds.
+    their seconds. A trial in flight reserves what the most expensive one took so far, so that
+    trials side by side do not exceed a limit together.
 
     Args:
         budget: The limits.
         clock: For the seconds; the meter starts with its making.
+        trial_usd: What a trial costs whose service does not tell.
     """
 
-    def __init__(self, budget: Budget, clock: Clock) -> None:
+    def __init__(self, budget: Budget, clock: Clock, trial_usd: float | None = None) -> None:
         self._budget = budget
         self._clock = clock
+        self._trial_usd = trial_usd
+        # What the most expensive trial took; None until that is known.
+        self._most_usd = trial_usd
+        self._most_tokens: int | None = None
+        self._replies = 0
         self.began_s = clock.monotonic()
         self.is_limited = budget != Budget()
         self.trials = 0
@@ -102,9 +127,21 @@ class Meter:
         self.trials += 1
         self.attempts += trial.attempts
         self.setup_s += trial.setup_s or 0.0
-        self._work.add(trial.usage, trial.cost_usd)
+        usd = self._trial_usd if trial.cost_usd is None else trial.cost_usd
+        self._work.add(trial.usage, usd)
         self._setup.add(trial.setup_usage, trial.setup_cost_usd)
         self._judging.add(trial.judging_usage, trial.judging_cost_usd)
+        if self.is_limited:
+            self._note_most(trial, usd)
+
+    def _note_most(self, trial: Trial, usd: float | None) -> None:
+        self._replies += trial.latency_s is not None
+        spent_usd = known_sum((usd, trial.setup_cost_usd, trial.judging_cost_usd))
+        if spent_usd is not None:
+            self._most_usd = max(spent_usd, self._most_usd or 0.0)
+        used = known_usage((trial.usage, trial.setup_usage, trial.judging_usage))
+        if used is not None:
+            self._most_tokens = max(used.total_tokens, self._most_tokens or 0)
 
     def abandon(self, replies: Iterable[Reply]) -> None:
         """Count what a trial took that will never be counted, as far as it tells.
@@ -124,13 +161,74 @@ class Meter:
         Args:
             in_flight: Trials started and not completed: they are paid already.
         """
-        return find_used_up(
+        found = find_used_up(
             self._budget,
             trials=self.trials + in_flight,
             seconds=self.seconds,
-            tokens=sum(bill.tokens for bill in self._bills),
-            usd=sum(bill.usd or 0.0 for bill in self._bills),
+            tokens=self._tokens,
+            usd=self._usd,
         )
+        if found is not None or in_flight:
+            return found
+        return self._find_untold() or self._find_shortage()
+
+    def must_wait(self, in_flight: int) -> bool:
+        """Whether another start could exceed a limit, so that a trial in flight must end first.
+
+        Args:
+            in_flight: Trials started and not completed.
+        """
+        return in_flight > 0 and not (
+            _has_room(self._budget.usd, self._usd, self._most_usd, in_flight)
+            and _has_room(self._budget.tokens, self._tokens, self._most_tokens, in_flight)
+        )
+
+    @property
+    def seconds_left(self) -> float:
+        """How much of the time limit is left; infinite without one."""
+        limit = self._budget.seconds
+        return math.inf if limit is None else limit - self.seconds
+
+    def describe_time_limit(self, why: str = "is used up") -> tuple[StopReason, str]:
+        """The end of a run by its time limit."""
+        return StopReason.TIME_BUDGET, f"the budget of {self._budget.seconds:g} s {why}"
+
+    @property
+    def _usd(self) -> float:
+        return sum(bill.usd or 0.0 for bill in self._bills)
+
+    @property
+    def _tokens(self) -> int:
+        return sum(bill.tokens for bill in self._bills)
+
+    def _find_untold(self) -> tuple[StopReason, str] | None:
+        """A limit that cannot hold, since replies do not tell what they cost."""
+        if not self._replies:
+            return None
+        if self._budget.usd is not None and self._most_usd is None:
+            return StopReason.MONEY_BUDGET, untold_cost(self._budget.usd)
+        if self._budget.tokens is not None and self._most_tokens is None:
+            return StopReason.TOKEN_BUDGET, (
+                f"the budget of {self._budget.tokens} tokens cannot be kept: the service does not "
+                "tell how many tokens a trial takes. Limit the number of trials instead "
+                "(budget: {trials: …}), or return a Reply with its usage"
+            )
+        return None
+
+    def _find_shortage(self) -> tuple[StopReason, str] | None:
+        """A limit that the next trial alone could exceed."""
+        budget = self._budget
+        if not _has_room(budget.usd, self._usd, self._most_usd, 0):
+            return StopReason.MONEY_BUDGET, (
+                f"the budget of ${budget.usd:g} has no room for another trial: ${self._usd:.4g} is "
+                f"spent, and a trial costs up to ${self._most_usd:.4g}"
+            )
+        if not _has_room(budget.tokens, self._tokens, self._most_tokens, 0):
+            return StopReason.TOKEN_BUDGET, (
+                f"the budget of {budget.tokens} tokens has no room for another trial: "
+                f"{self._tokens} are spent, and a trial takes up to {self._most_tokens}"
+            )
+        return None
 
     def spending(self) -> Spending:
         """What was taken so far."""

@@ -171,6 +171,15 @@ class RunOptions:
         "Limits that stop the run.",
         default=Budget(),
     )
+    cost_per_trial_usd: float | None = setting(
+        Money(),
+        "What a trial costs where the service does not tell. A budget reserves it for each trial "
+        "in flight.",
+        default=None,
+        key="cost_per_trial",
+        elsewhere="trial_cost cost_per_call price_per_trial",
+        in_pytest=False,
+    )
     abort: AbortRule = setting(
         Made("abort", AbortRule, setting_keys(AbortRule), doc=str(AbortRule.__doc__)),
         "When to stop because of errors.",
@@ -217,7 +226,11 @@ class RunOptions:
         require_count("concurrency", self.concurrency, minimum=1)
         require_count("retries", self.retries)
         require_given(self, "max_trials horizon", require_count, minimum=1)
-        require_given(self, "rate_per_s timeout_s", require_positive)
+        require_given(self, "rate_per_s timeout_s cost_per_trial_usd", require_positive)
+        cost, limit = self.cost_per_trial_usd, self.budget.usd
+        if cost is not None and limit is not None and cost > limit:
+            allowed = f"be at most the budget of ${limit:g}, which would allow no trial"
+            raise InvalidArgument("cost_per_trial", cost, allowed)
         put(self, "overrides", tuple(self.overrides))
 
     def trials_of(self, experiment: str) -> int | None:

@@ -29,6 +29,7 @@ class RunSettings(TypedDict, total=False):
     timeout_s: float | None
     retries: int
     budget: Budget
+    cost_per_trial_usd: float | None
     abort: AbortRule
     curtail: bool
     overrides: tuple[str, ...]

@@ -154,16 +154,23 @@ def expense_of(plan: Plan, store: Path) -> Expense | None:
         plan: The contract's.
         store: Where runs are kept.
     """
+    declared = plan.options.cost_per_trial_usd
     try:
         verdict = RunStore(store).latest(plan.contract).record().verdict
     except TrialwiseError:
-        return None
+        return _declared_expense(declared)
     spent = verdict.spending
     if not spent.trials:
-        return None
+        return _declared_expense(declared)
     paid_usd = spent.paid_usd
     return Expense(
-        trial_usd=None if paid_usd is None else paid_usd / spent.trials,
+        trial_usd=declared if paid_usd is None else paid_usd / spent.trials,
         trial_s=spent.seconds / spent.trials,
         known_from=f"as the {spent.trials} trials of {verdict.run_id} did",
     )
+
+
+def _declared_expense(trial_usd: float | None) -> Expense | None:
+    if trial_usd is None:
+        return None
+    return Expense(trial_usd=trial_usd, known_from="as cost_per_trial says")

@@ -81,6 +81,7 @@ def prepare(
     """
     from trialwise.checks.criterion_scopes import scopes_of
 
+    _check_costs(contract, options)
     scopes = scopes_of(contract)
     now = now or SystemClock().now()
     profile = resolve_covariates(contract.covariates, now, os.environ)
@@ -116,6 +117,17 @@ def prepare(
         cache=design_cache(),
         measuring=measuring,
     )
+
+
+def _check_costs(contract: Contract, options: RunOptions) -> None:
+    """Refuse a limit on money where nobody knows what a trial costs."""
+    limit = options.budget.usd
+    if limit is None or options.cost_per_trial_usd is not None:
+        return
+    if getattr(contract.service, "tells_cost", None) is False:
+        from trialwise.engine.spending_meter import untold_cost
+
+        raise DesignRefused((untold_cost(limit),))
 
 
 class PreparedRun(NamedTuple):

@@ -167,7 +167,11 @@ def open_service(contract: Contract, options: RunOptions) -> Service:
         options: How the run is made.
     """
     given = contract.service
-    in_thread = options.concurrency > 1 or options.timeout_s is not None
+    in_thread = (
+        options.concurrency > 1
+        or options.timeout_s is not None
+        or options.budget.seconds is not None
+    )
     if callable(getattr(given, "call", None)) and callable(getattr(given, "aclose", None)):
         place = getattr(given, "placed", None)
         service: Service = place(in_thread=in_thread) if callable(place) else given

@@ -168,6 +168,11 @@ class AgentService:
         assert outcome is not None
         raise outcome
 
+    @property
+    def tells_cost(self) -> bool:
+        """Whether replies have a cost, so that a limit on money can be kept."""
+        return self._model.tells_cost
+
     async def aclose(self) -> None:
         """Close the connections to the endpoint; servers never outlive their trial."""
         await self._model.aclose()

@@ -74,6 +74,7 @@ class HttpService:
     """
 
     spelling: ClassVar[str] = "http"
+    tells_cost: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -216,6 +216,11 @@ class ChatService:
             value="", latency_s=answer.latency_s, usage=usage, cost_usd=self.find_cost(usage)
         )
 
+    @property
+    def tells_cost(self) -> bool:
+        """Whether replies have a cost, so that a limit on money can be kept."""
+        return self._prices is not None
+
     def find_cost(self, usage: Usage | None) -> float | None:
         """What some tokens cost; None where they or their prices are not known."""
         return self._prices.cost(usage) if usage and self._prices else None

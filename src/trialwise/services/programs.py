@@ -73,6 +73,7 @@ class CommandService:
     """
 
     spelling: ClassVar[str] = "command"
+    tells_cost: ClassVar[bool] = False
 
     def __init__(
         self,

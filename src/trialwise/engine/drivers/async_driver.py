@@ -15,7 +15,7 @@ from anyio import (
 )
 from anyio.lowlevel import checkpoint
 
-from trialwise.engine.attempt import Caller, Response
+from trialwise.engine.attempt import Caller, OutOfTime, Response
 from trialwise.engine.excerpts import Excerpts, error_text
 from trialwise.engine.ledger import Ledger
 from trialwise.engine.ports import Interrupt, Service, ServiceError, SystemClock, Timer, TrialLog
@@ -137,6 +137,7 @@ class _AsyncRun:
             clock=clock,
             excerpts=excerpts,
             abandon=self._state.meter.abandon,
+            seconds_left=lambda: self._state.meter.seconds_left,
         )
         self._experiments = [
             (_checker(plan, one, contract, excerpts), _inputs(contract, one))
@@ -157,10 +158,15 @@ class _AsyncRun:
         self._interrupted = interrupted
         try:
             self._announce(run_id)
-            if interrupted is None:
-                await self._run()
-            else:
-                await self._run_until(interrupted)
+            meter = self._state.meter
+            # The workers look at the limit before each start; this ends what is in flight then.
+            with move_on_after(meter.seconds_left) as limit:
+                if interrupted is None:
+                    await self._run()
+                else:
+                    await self._run_until(interrupted)
+            if limit.cancelled_caught:
+                self._state.stop(*meter.describe_time_limit())
         except (get_cancelled_exc_class(), KeyboardInterrupt):
             # Swallowed on purpose: complete trials are to be decided and kept. A cancellation is
             # raised again at the caller's next wait.
@@ -270,6 +276,13 @@ class _AsyncRun:
             # Only one that ends the run gets here; `respond` turns all others into responses.
             self._state.stop(StopReason.SERVICE, str(error))
             self._let_go()
+            return
+        except OutOfTime as error:
+            why = f"ends before the service may be asked again ({error})"
+            self._state.stop(*self._state.meter.describe_time_limit(why))
+            # What it took was told to the meter already. Other trials may still end in time.
+            self._state.abandon()
+            self._tell_change()
             return
         trial = checker.trial(
             index, given, seed, response, started_s=round(started_s, 6), examined=examined
