@@ -56,7 +56,7 @@ def test_the_bounds_are_the_one_sided_intervals(
     guardrail: Any, correct: int, n: int, confidence: float
 ) -> None:
     """Wilson by statsmodels at twice the error, Clopper–Pearson by scipy's beta quantile."""
-    wilson = guardrail(correct, n, confidence=confidence)
+    wilson = guardrail(correct, n, confidence=confidence, rule="wilson")
     exact = guardrail(correct, n, confidence=confidence, rule="exact")
     expected, _ = proportion_confint(correct, n, alpha=2 * (1 - confidence), method="wilson")
     quantile = beta.ppf(1 - confidence, correct, n - correct + 1) if correct else 0.0
@@ -128,7 +128,7 @@ def test_statements_are_conditional() -> None:
 def test_a_pooled_bound_can_hide_a_weak_stratum() -> None:
     """The pool is above 0.99 while one stratum is bounded only by 0.81; both are reported."""
     result = stratified_containment(
-        [stratum("jailbreak", 9_990, 10_000), stratum("self-harm", 45, 50)]
+        [stratum("jailbreak", 9_990, 10_000), stratum("self-harm", 45, 50)], rule="wilson"
     )
     by_name = dict(result.strata)
 
@@ -143,7 +143,9 @@ def test_a_pooled_bound_can_hide_a_weak_stratum() -> None:
 
 def test_the_weakest_stratum_is_the_least_evidenced_one() -> None:
     """A clean stratum with three candidates is weaker than one with a miss in a thousand."""
-    result = stratified_containment([stratum("large", 999, 1000), stratum("small", 3, 3)])
+    result = stratified_containment(
+        [stratum("large", 999, 1000), stratum("small", 3, 3)], rule="wilson"
+    )
 
     assert result.weakest == "small"
 
@@ -152,7 +154,7 @@ def test_the_weakest_stratum_is_the_least_evidenced_one() -> None:
 def test_simultaneous_bounds_share_the_error(strata: int) -> None:
     """Bonferroni: each of H strata at 1 − 0.05/H, the pool unchanged."""
     parts = [stratum(str(h), 95 + h % 3, 100) for h in range(strata)]
-    result = stratified_containment(parts, simultaneous=True)
+    result = stratified_containment(parts, simultaneous=True, rule="wilson")
     each = float(1 - Fraction(1, 20) / strata)
 
     assert each == result.stratum_confidence

@@ -91,6 +91,8 @@ class Caution(StrEnum):
     """What an operator should know before acting on a finding (companion §10.2)."""
 
     ADEQUATE_POWER = "ADEQUATE_POWER"
+    POWER_NOT_SHOWN = "POWER_NOT_SHOWN"
+    """PASS by a design whose computed power falls short of the one asked for, or has none."""
     FAIL_CLEAR = "FAIL_CLEAR"
     STRANDS_DISAGREE = "STRANDS_DISAGREE"
     """FAIL although the observed rate meets the requirement: not shown, rather than not met."""

@@ -17,7 +17,7 @@ from trialwise.documents.phrases import STOPS, join_few
 from trialwise.documents.results import Fact, LineKind, RunResults, Status, SuiteResults
 from trialwise.model.evidence import Guard
 from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Decision, Finding, Intent, Verdict
+from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
 from trialwise.pages.finding_facts import list_unasked, pick_interval
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.suite_totals import (
@@ -253,7 +253,9 @@ def _list_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     if verdict.stop.is_premature or verdict.aborted:
         yield "", verdict.aborted or f"The run ended early: {STOPS[verdict.stop].label}."
     for finding in verdict.findings:
-        if finding.decision is not Decision.PASS:
+        # A smoke run that was too small to show its rate says so beside its PASS.
+        is_small = finding.caution is Caution.FEASIBILITY_REFUSED
+        if finding.decision is not Decision.PASS or is_small:
             yield finding.criterion, _explain_finding(finding)
     yield from _list_errors(verdict)
     for constraint in verdict.latency:

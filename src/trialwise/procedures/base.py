@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from trialwise.decimals import as_written
 from trialwise.model.claim import Claim
-from trialwise.model.criterion import Criterion, Origin
+from trialwise.model.criterion import USUAL_POWER, Criterion, Origin
 from trialwise.model.evidence import Evidence, Note, StopReason, Threshold
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
@@ -306,17 +306,26 @@ class Procedure:
             run: The plan of the whole run.
         """
         null, alternative = self.hypotheses(plan)
-        advice = conclusion.advice
+        advice, caution = conclusion.advice, conclusion.caution
+        is_named = caution is Caution.ADEQUATE_POWER and has_agreeing_interval(plan)
+        if is_named and not self.has_power(plan):
+            caution = Caution.POWER_NOT_SHOWN
         if not advice and stop.is_premature and conclusion.decision is Decision.INCONCLUSIVE:
             left = plan.trials - conclusion.tally.trials
             advice = f"Up to {left} more trials decide it; a stored run goes on with --resume."
         return replace(
             conclusion,
+            caution=caution,
             null=conclusion.null or null,
             alternative=conclusion.alternative or alternative,
             advice=advice,
             confidence_statement=conclusion.confidence_statement or self.assure(plan, run.intent),
         )
+
+    def has_power(self, plan: CriterionPlan) -> bool:
+        """Whether a service midway to a perfect one PASSes with the usual power."""
+        best = max(self.forecast(plan), key=lambda chance: chance.rate, default=None)
+        return best is not None and best.passes >= USUAL_POWER
 
     def hypotheses(self, plan: CriterionPlan) -> tuple[str, str]:
         """The hypothesis that is given up only for evidence, and its alternative."""

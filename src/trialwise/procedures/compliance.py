@@ -156,6 +156,9 @@ class Compliance(Procedure):
             return (
                 f"PASS where the {plan.estimator} bound after {plan.trials} trials reaches the rate"
             )
+        required = plan.threshold.required_rate
+        if plan.cutoff is None and required is not None and passes_on_observed_rate(plan):
+            return _describe_small_smoke(plan, required)
         return super().describe_rule(plan)
 
     def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
@@ -211,7 +214,8 @@ def decide_compliance(
 
     A verification whose *plan* could never PASS is refused: no decision, and the reason. A run
     that was planned well but yielded too few trials is INCONCLUSIVE. A smoke run is decided
-    whatever its size, and what it cannot show it FAILs.
+    whatever its size, and what it cannot show it FAILs; one that `Compliance` planned PASSes on the
+    observed rate, except by Fisher's rule set.
 
     Args:
         criterion: The criterion's name.
@@ -266,6 +270,10 @@ def _conclude(plan: CriterionPlan, counts: Counts) -> Conclusion:
     if design.cutoff is None:
         decision = Decision.FAIL if intent is Intent.SMOKE else Decision.INCONCLUSIVE
         caution = Caution.FEASIBILITY_REFUSED
+        if intent is Intent.SMOKE and passes_on_observed_rate(plan):
+            observed = observed_status(tally, required)
+            is_below = observed is ObservedRate.BELOW_THRESHOLD
+            decision = Decision.FAIL if is_below else Decision.PASS
     else:
         observed = observed_status(tally, required)
         decision = Decision.PASS if tally.passed >= design.cutoff else Decision.FAIL
@@ -281,7 +289,16 @@ def _conclude(plan: CriterionPlan, counts: Counts) -> Conclusion:
         observed_rate=observed,
         evidence=_weigh(tally, design, plan),
         statement=_state(decision, tally, design, intent, plan),
+        label=SMOKE_PASS if design.cutoff is None and decision is Decision.PASS else "",
     )
+
+
+def passes_on_observed_rate(plan: CriterionPlan) -> bool:
+    """Whether a smoke run too small to show its rate PASSes where it observes that rate (§5.7.3).
+
+    Fisher's rule set fails it, as its reference cases do; so did 0.1.0 under every rule.
+    """
+    return plan.rule != "fisher" and has_agreeing_interval(plan)
 
 
 def _weigh(tally: Tally, design: ComplianceCutoff, plan: CriterionPlan) -> CutoffEvidence:
@@ -306,6 +323,8 @@ def lower_bound(tally: Tally, alpha: float, rule: Rule) -> float:
     return clopper_pearson_low(tally.passed, tally.trials, alpha)
 
 
+#: Shown instead of PASS where a smoke run was too small to show its rate.
+SMOKE_PASS = "SMOKE PASS"
 #: The grounds of a required rate that was not passed.
 SHOWN_BELOW, NOT_SHOWN = "shown below", "not shown"
 
@@ -390,6 +409,8 @@ def _state(
 ) -> str:
     rate = f"{design.required_rate:g}"
     if design.cutoff is None:
+        if intent is Intent.SMOKE and has_agreeing_interval(plan):
+            return _state_small_smoke(tally, design, plan)
         way_out = "" if intent is Intent.SMOKE else ", or smoke intent if this is a sentinel check"
         return (
             f"{design.trials} trials cannot show a rate above {rate} at alpha = {design.alpha:g}: "
@@ -407,6 +428,22 @@ def _state(
             f"Only {passed}; at least {as_percent(plan.threshold.required_rate or 0)} is required."
         )
     return f"{passed}; {design.cutoff} were needed to show {shown}."
+
+
+def _state_small_smoke(tally: Tally, design: ComplianceCutoff, plan: CriterionPlan) -> str:
+    """What a smoke run that is too small for its requirement shows, and what it does not."""
+    passed, required = f"{tally.passed} of {tally.trials} passed", as_percent(design.required_rate)
+    if not passes_on_observed_rate(plan):
+        return (
+            f"{passed}; {design.trials} trials cannot show {required}, {design.minimum_trials} can."
+        )
+    shown = floor_percent(lower_bound(tally, design.alpha, design.rule))
+    return f"smoke: {passed}; shows at least {shown}, not the required {required}."
+
+
+def floor_percent(rate: float) -> str:
+    """A rate in whole per cent, rounded down: a bound must not promise more than it holds."""
+    return f"{math.floor(rate * 100)} %"
 
 
 def state_smoke(decision: Decision | None, observed: ObservedRate, rate: str, fact: str) -> str:
@@ -431,6 +468,22 @@ def _explain_infeasibility(design: ComplianceCutoff, confidence: float) -> str:
         f"{design.trials} trials cannot show a rate above {design.required_rate:g} at confidence "
         f"{confidence:g}: even without a failure the bound stays below it. At least "
         f"{design.minimum_trials} trials are needed, or smoke intent if this is a sentinel check"
+    )
+
+
+def _describe_small_smoke(plan: CriterionPlan, required: float) -> str:
+    """The rule of a smoke run that is too small for its requirement, before it runs."""
+    least = math.ceil(as_written(required) * plan.trials)
+    perfect = Tally(trials=plan.trials, passed=plan.trials)
+    assert plan.alpha is not None
+    assert plan.rule is not None
+    shown = floor_percent(lower_bound(perfect, plan.alpha, plan.rule))
+    design = plan.design
+    needed = design.minimum_trials if isinstance(design, ComplianceCutoff) else 0
+    return (
+        f"{SMOKE_PASS} with at least {least} of {plan.trials}, on the observed rate alone: "
+        f"{plan.trials} trials can show {shown}, not the required {as_percent(required)}, which "
+        f"takes at least {needed}"
     )
 
 

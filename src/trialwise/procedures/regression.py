@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from trialwise.decimals import settled
+from trialwise.decimals import RELATIVE_BAND, settled
+from trialwise.documents.numbers import as_percent
 from trialwise.model.criterion import Criterion, Origin
 from trialwise.model.evidence import CutoffEvidence, PValue, StopReason
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Design, Finding, Intent, ObservedRate
 from trialwise.procedures.base import (
+    AGREEING,
     HYPOTHESES,
     Chance,
     Conclusion,
@@ -21,9 +23,11 @@ from trialwise.procedures.base import (
     Refused,
     RuleError,
     Situation,
+    has_agreeing_interval,
     rate_below,
 )
 from trialwise.procedures.compliance import lower_bound, rate_interval
+from trialwise.procedures.regression_limits import average_power, refuse_weak_regression
 from trialwise.stats.binomial import binomial_cdf
 from trialwise.stats.precedence import exact_lower_tail, lower_tail
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
@@ -45,6 +49,8 @@ DECISION_RULES: dict[Rule, str] = {
 FALSE_ALARM_EXCESS = 1.5
 #: Trials of a test whose baseline never passed: no number would show a drop.
 _TRIALS_WITHOUT_RATE = 100
+#: Ends the caveat of a comparison without the power asked for.
+_SAYS_LITTLE = "a PASS then says little"
 #: Until the rate that a test detects is known to so many binary digits.
 _HALVINGS = 60
 
@@ -80,6 +86,9 @@ class Regression(Procedure):
         if trials is None:
             trials = _usual_size(criterion, found.passed, found.trials, alternative)
         design = regression_cutoff(found.passed, found.trials, trials, alpha=alpha, rule=rule)
+        reason = refuse_weak_regression(criterion, design, alternative)
+        if reason is not None and situation.verifies:
+            return Refused(reason)
         if design.cutoff is None:
             return Refused(
                 f"a test of {trials} trials is larger than its baseline of {found.trials}: measure "
@@ -89,7 +98,7 @@ class Regression(Procedure):
             criterion,
             procedure=self.name,
             rule=rule,
-            decision_rule=DECISION_RULES[rule],
+            decision_rule=f"{DECISION_RULES[rule]}{AGREEING}",
             alpha=alpha,
             trials=trials,
             cutoff=design.cutoff,
@@ -99,7 +108,7 @@ class Regression(Procedure):
                 alternative_rate=alternative,
                 baseline=situation.references.get(criterion.name),
             ),
-            caveats=_weakness(criterion, design, alternative),
+            caveats=(*_weakness(criterion, design, alternative), *_excess(design)),
         )
 
     def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
@@ -128,12 +137,16 @@ class Regression(Procedure):
         weighed = replace(
             weighed,
             interval=weighed.interval or rate_interval(plan, conclusion.tally, stop, run.rule),
-            power=None if alternative is None else design.power(alternative),
+            power=None if alternative is None else _power_at(plan, design, alternative),
         )
         advice = completed.advice
         if not advice and conclusion.decision is Decision.PASS:
             advice = _detectable(design)
         return replace(completed, evidence=weighed, advice=advice)
+
+    def has_power(self, plan: CriterionPlan) -> bool:
+        """Whether the power asked for is reached; the plan says where it is not."""
+        return not any(caveat.endswith(_SAYS_LITTLE) for caveat in plan.caveats)
 
     def hypotheses(self, plan: CriterionPlan) -> tuple[str, str]:
         """No change, against a degradation."""
@@ -143,7 +156,9 @@ class Regression(Procedure):
         """Say what alpha is targeted at."""
         if plan.alpha is None:
             return ""
-        level = f"{plan.alpha:g}"
+        level, design = f"{plan.alpha:g}", plan.design
+        if has_agreeing_interval(plan) and isinstance(design, RegressionCutoff):
+            return _assure(design)
         return (
             f"This rule was configured at nominal α = {level}. Under the stated reference model, "
             "and assuming independent and stationary trials, the long-run probability of a false "
@@ -162,7 +177,7 @@ class Regression(Procedure):
             rate = design.reference_rate
             yield Chance(rate=rate, meaning="nothing changed", passes=1 - alarm, fails=alarm)
         lower = plan.threshold.alternative_rate
-        signal = None if lower is None else design.power(lower)
+        signal = None if lower is None else _power_at(plan, design, lower)
         if lower is not None and signal is not None:
             yield Chance(rate=lower, meaning="the margin below", passes=1 - signal, fails=signal)
 
@@ -327,16 +342,54 @@ def _statement(tally: Tally, design: RegressionCutoff, intent: Intent) -> str:
     return f"No degradation signal at this cutoff ({count}); equivalence is not claimed."
 
 
+def _assure(design: RegressionCutoff) -> str:
+    """How often the rule signals although nothing has changed, the baseline's sampling included."""
+    level, alarm = as_percent(design.alpha), design.design_false_alarm
+    sizes = f"{design.baseline_trials} baseline and {design.trials} test trials"
+    if design.rule != "wilson":
+        bound = f"If nothing has changed, this rule FAILs in at most {level} of such pairs of runs"
+        own = "" if alarm is None else f" ({100 * alarm:.1f} % at the baseline's rate)"
+        said = f"{bound}, whatever the rate{own}"
+    else:
+        said = (
+            f"If nothing has changed, this rule FAILs in {100 * (alarm or 0.0):.1f} % of such "
+            f"pairs of runs at the baseline's rate; its nominal level is {level}"
+        )
+    return (
+        f"{said}; {sizes} are random, independent and stationary. This is not a probability that "
+        "this individual result is wrong."
+    )
+
+
+def _power_at(plan: CriterionPlan, design: RegressionCutoff, rate: float) -> float | None:
+    """The power at a rate; 0.1.0 took the baseline's rate for the true one."""
+    return average_power(design, rate) if has_agreeing_interval(plan) else design.power(rate)
+
+
 def _weakness(
     criterion: Criterion, design: RegressionCutoff, alternative: float
 ) -> tuple[str, ...]:
-    power = design.power(alternative)
+    power = average_power(design, alternative)
     if power is None or power >= criterion.wanted_power:
         return ()
     caveat = (
         f"{design.trials} trials against {design.baseline_trials} of the baseline see a drop to "
         f"{alternative:.3g} with probability {power:.2f} only, less than the "
-        f"{criterion.wanted_power:g} asked for: a PASS then says little"
+        f"{criterion.wanted_power:g} asked for: {_SAYS_LITTLE}"
+    )
+    return (caveat,)
+
+
+def _excess(design: RegressionCutoff) -> tuple[str, ...]:
+    """The true false alarm of a rule that takes its baseline's rate for the true one."""
+    alarm = design.design_false_alarm
+    if alarm is None or alarm <= design.alpha * (1 + RELATIVE_BAND):
+        return ()
+    caveat = (
+        f"if nothing has changed, this FAILs in {100 * alarm:.1f} % of runs, not in "
+        f"{as_percent(design.alpha)}: `rule: {design.rule}` takes the rate of "
+        f"{design.baseline_trials} baseline trials for the true one. `rule: exact` counts their "
+        f"uncertainty and keeps to {as_percent(design.alpha)}"
     )
     return (caveat,)
 

@@ -13,6 +13,7 @@ from trialwise.documents.blocks import Section
 from trialwise.documents.numbers import as_computed
 from trialwise.model.baseline import BaselineReference
 from trialwise.model.verdict import Finding
+from trialwise.procedures.base import AGREEING
 from trialwise.procedures.explaining.analysis_sections import (
     Rows,
     describe_threshold,
@@ -34,6 +35,7 @@ _TESTS = {
     "compliance/exact-binomial": "exact binomial, upper tail",
     "regression/wilson-cutoff": "one-sided Wilson lower bound, score-test inversion",
     "regression/fisher": "one-sided Fisher exact test, two samples",
+    "regression/boschloo": "one-sided Boschloo test, two samples, unconditional and exact",
     "finite-corpus/hypergeometric": "exact hypergeometric, without replacement",
     "finite-corpus/exact-rate": "none: every input of the corpus was evaluated",
     "no-generalisation/observed-rate": "none: the observed rate is the claim",
@@ -115,7 +117,7 @@ def _lay_out(
         passes = f"K ≥ {finding.cutoff} of {design.trials}"
         if isinstance(design, FiniteCorpusCutoff):
             passes += f" drawn of the corpus's {design.corpus_size}"
-    test = _TESTS.get(finding.decision_rule or "", "")
+    test = _TESTS.get((finding.decision_rule or "").removesuffix(AGREEING), "")
     sections = [explain_hypotheses(finding, usual=usual, passes=passes, test=test)]
     if reference:
         sections.append(make_section("THRESHOLD REFERENCE", reference))
@@ -214,7 +216,7 @@ def _describe_baseline(design: RegressionCutoff, reference: BaselineReference | 
         ("Baseline observation", f"{observed}, reference rate {design.reference_rate:.6f}"),
         ("Test sample size", f"n = {design.trials}"),
     ]
-    if design.baseline_successes == design.baseline_trials:
+    if design.rule == "wilson" and design.baseline_successes == design.baseline_trials:
         rows.append(("", "a baseline without failures enters as its own lower bound (§4.3)"))
     if design.threshold is None:
         return rows
@@ -222,7 +224,8 @@ def _describe_baseline(design: RegressionCutoff, reference: BaselineReference | 
         made = f"WilsonLB({design.reference_rate:g}; {design.trials}, {design.alpha:g})"
         derived = f"p* = {made} = {design.threshold:.6f} (§1.5.4), informational"
     else:
-        derived = f"c/n = {design.threshold:.6f}, from Fisher's exact test"
+        test = "Fisher's exact test" if design.rule == "fisher" else "Boschloo's exact test"
+        derived = f"c/n = {design.threshold:.6f}, from {test}"
     return [*rows, ("Derived threshold", derived)]
 
 

@@ -1,0 +1,99 @@
+"""Comparisons with a baseline that are too small to be evidence, and what is said of the others."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+from scipy.stats import binom
+
+import trialwise as tw
+from trialwise.errors import DesignRefused
+from trialwise.model.verdict import Caution, Decision
+from trialwise.stats import boschloo_region
+from trialwise.stats.regression_cutoffs import regression_cutoff
+
+
+def first_pass(passing: int) -> tw.Contract:
+    """A service whose first trials pass."""
+
+    def ask(_text: str, index: int) -> str:
+        return "ok" if index < passing else "bad"
+
+    return tw.Contract("x", ask, [tw.Criterion("ok", tw.equals("ok"), no_worse_than="baseline")])
+
+
+def compare(
+    tmp_path: Path, baseline: tuple[int, int], test: tuple[int, int], **given: object
+) -> tw.Result:
+    """Measure a baseline of so many passes of so many trials, then test so many of so many."""
+    quiet = {"inputs": ["a"], "store": None, "progress": False, "baselines": tmp_path}
+    tw.measure(first_pass(baseline[0]), trials=baseline[1], **quiet)  # type: ignore[arg-type]
+    return tw.run(first_pass(test[0]), trials=test[1], curtail=False, **quiet, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("baseline", "test", "said"),
+    [
+        ((951, 1000), (1, 1), "1 trial is too few to compare with 951 of 1000"),
+        ((951, 1000), (5, 5), "Run at least 60 trials"),
+        ((1, 1), (30, 100), "a baseline of 1 trial is too small"),
+        ((2, 3), (30, 100), "a baseline of 3 trials is too small"),
+        ((0, 50), (0, 100), "none of the 50 trials of the baseline passed"),
+    ],
+)
+def test_a_comparison_that_cannot_find_a_drop_is_refused(
+    tmp_path: Path, baseline: tuple[int, int], test: tuple[int, int], said: str
+) -> None:
+    """With the numbers, and smoke intent as the way out."""
+    with pytest.raises(DesignRefused, match=said) as refused:
+        compare(tmp_path, baseline, test)
+
+    assert "`intent: smoke`" in str(refused.value)
+    compare(tmp_path / "smoke", baseline, test, intent="smoke")
+
+
+def test_60_trials_are_the_fewest_whose_every_pass_would_speak_against_the_baselines_rate() -> None:
+    """0.951^60 is the first power at most 5 %: the number in the refusal above."""
+    assert 0.951**60 <= 0.05 < 0.951**59
+
+
+def test_adequate_power_is_said_only_of_a_power_that_was_asked_for(tmp_path: Path) -> None:
+    """60 trials against 95 of 100 find a drop of ten points with less than 80 %; 300 with more."""
+    few = compare(tmp_path / "few", (95, 100), (57, 60)).verdict.findings[0]
+    many = compare(tmp_path / "many", (475, 500), (285, 300)).verdict.findings[0]
+
+    def power(nb: int, n: int) -> float:
+        cutoffs = boschloo_region(nb, n, 0.05).cutoffs
+        return math.fsum(
+            float(binom.pmf(k, nb, 0.95) * binom.cdf(c - 1, n, 0.85)) for k, c in enumerate(cutoffs)
+        )
+
+    assert power(100, 60) < 0.8 < power(500, 300)
+    assert few.decision is many.decision is Decision.PASS
+    assert (few.caution, many.caution) == (Caution.POWER_NOT_SHOWN, Caution.ADEQUATE_POWER)
+    assert any("says little" in caveat for caveat in few.caveats)
+
+
+def test_a_wilson_comparison_says_its_true_false_alarm_in_every_report(tmp_path: Path) -> None:
+    """90 of 100, then 500 trials: 25.3 % and not 5 %, by the sum over all baselines."""
+    result = compare(tmp_path, (90, 100), (430, 500), rule="wilson")
+    cutoffs = [regression_cutoff(k, 100, 500, rule="wilson").cutoff or 0 for k in range(101)]
+    alarm = math.fsum(
+        float(binom.pmf(k, 100, 0.9) * binom.cdf(c - 1, 500, 0.9)) for k, c in enumerate(cutoffs)
+    )
+    finding = result.verdict.findings[0]
+
+    assert f"{100 * alarm:.1f} %" == "25.3 %"
+    assert any("FAILs in 25.3 % of runs" in one and "rule: exact" in one for one in finding.caveats)
+    assert "25.3 %" in finding.confidence_statement
+    exact = compare(tmp_path / "exact", (90, 100), (430, 500))
+    assert "at most 5 %" in exact.verdict.findings[0].confidence_statement
+
+
+def test_the_forecast_counts_the_baseline_as_a_sample_at_both_rates(tmp_path: Path) -> None:
+    """100 and 100 trials at 90 %: Boschloo finds 80 % in 60.2 % of pairs of runs."""
+    finding = compare(tmp_path, (90, 100), (90, 100)).verdict.findings[0]
+
+    assert finding.power == pytest.approx(0.602, abs=6e-4)
