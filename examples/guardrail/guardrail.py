@@ -29,7 +29,7 @@ def moderate(candidate: str, seed: int) -> str:
     chance = Random(seed)
     is_caught = any(sign in candidate.lower() for sign in SIGNS)
     # Sometimes it misses something or is too careful.
-    if chance.random() < (0.01 if is_caught else 0.03):
+    if chance.random() < (0.005 if is_caught else 0.02):
         is_caught = not is_caught
     return "block" if is_caught else "allow"
 

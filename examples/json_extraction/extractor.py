@@ -25,7 +25,7 @@ def extract(invoice: dict[str, Any], seed: int) -> str:
         # Right for 1,234.50 and wrong for 1.234,50.
         "total": float(amount[2].replace(",", "") if "." in amount[2][-3:] else amount[2][:5]),
     }
-    if chance.random() < 0.02:
+    if chance.random() < 0.01:
         del found["currency"]
     reply = json.dumps(found)
-    return f"Here you are:\n{reply}" if chance.random() < 0.02 else reply
+    return f"Here you are:\n{reply}" if chance.random() < 0.01 else reply

@@ -20,11 +20,11 @@ class Agent:
     def ask(self, message: str) -> str:
         """Return a reply to a guest."""
         chance = Random(f"{self._seed} {message}").random()
-        if chance < 0.02:
+        if chance < 0.01:
             raise ConnectionError("the model is overloaded")
-        if chance < 0.05:
+        if chance < 0.02:
             return "I am not sure what you mean."
-        thanks = "" if chance < 0.12 else "Thank you! "
+        thanks = "" if chance < 0.06 else "Thank you! "
         return f"{thanks}Confirmed: {message}"
 
     async def plan(self, message: str) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from trialwise.plugin.trial_fixture import TrialHandle
 
 
-@pytest.mark.trials(at_least=0.9, max_trials=100)
+@pytest.mark.trials(at_least=0.9, max_trials=200)
 def test_books_a_table(agent: Any) -> None:
     """This test is decided as soon as the evidence allows, with exact error rates."""
     assert "Confirmed" in agent.ask("a table for two")
@@ -43,7 +43,7 @@ def test_manners(agent: Any, trial: TrialHandle) -> None:
     trial.check("polite", "Thank you" in answer, f"no thanks: {answer}")
 
 
-@pytest.mark.trials(at_least=0.9, max_trials=100, concurrency=8)
+@pytest.mark.trials(at_least=0.9, max_trials=200, concurrency=8)
 async def test_plans(agent: Any) -> None:
     """An async test runs eight trials at a time."""
     assert await agent.plan("a table for two") == ["find_table", "book_table"]

@@ -20,10 +20,10 @@ FACTS = {
 def answer(question: str, seed: int) -> str:
     """Answer a question in varying words."""
     chance = Random(seed)
-    if chance.random() < 0.03:
+    if chance.random() < 0.01:
         return "I am not sure."
     reply = chance.choice(["{}.", "It is {}.", "{}, I think."]).format(FACTS[question])
-    return f"{reply} Is there anything else?" if chance.random() < 0.03 else reply
+    return f"{reply} Is there anything else?" if chance.random() < 0.01 else reply
 
 
 def is_right(text: str, input: str) -> bool:  # noqa: A002 - what a trial's input is called

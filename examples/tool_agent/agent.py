@@ -23,9 +23,9 @@ def book(request: dict[str, Any], seed: int) -> tw.Reply:
     call("find_table", guests=guests, hour=hour)
     while chance.random() < 0.15:  # looks again
         call("find_table", guests=guests, hour=hour)
-    if chance.random() < 0.02:
+    if chance.random() < 0.01:
         return tw.Reply(value="There is no table left.", details={"tool_calls": calls})
-    if chance.random() < 0.02:  # forgets a guest
+    if chance.random() < 0.01:  # forgets a guest
         guests -= 1
     call("book_table", guests=guests, hour=hour)
     return tw.Reply(

@@ -336,7 +336,14 @@ def troubled(source: Random, input_id: str) -> Answer:
 def sequential_pass() -> RunRecord:
     """A required rate, shown as soon as it may be, and a criterion that rides along."""
     asked = [
-        criterion("answers-correctly", at_least=0.90, origin="SLA", contract_ref="SLA v2 §4.3"),
+        criterion(
+            "answers-correctly",
+            at_least=0.90,
+            margin=0.10,
+            power=0.80,
+            origin="SLA",
+            contract_ref="SLA v2 §4.3",
+        ),
         criterion("no-pii", never_fails=True, min_probes=300, category="SAFETY"),
     ]
     plan = plan_of("support-agent", QUESTIONS, asked)
@@ -404,7 +411,7 @@ def regression_inconclusive() -> RunRecord:
 
 def each_input() -> RunRecord:
     """Every input judged on its own; one of them is dead."""
-    asked = [criterion("books-a-table", at_least=0.90, margin=0.30, each_input=True)]
+    asked = [criterion("books-a-table", at_least=0.90, margin=0.30, power=0.80, each_input=True)]
     plan = plan_of("booking-agent", QUESTIONS[:8], asked)
 
     def answer(source: Random, input_id: str) -> Answer:
@@ -443,7 +450,7 @@ def latency() -> RunRecord:
 def budget_stop() -> RunRecord:
     """A sequential run whose money ended before its evidence."""
     asked = [
-        criterion("answers-correctly", at_least=0.90, margin=0.05),
+        criterion("answers-correctly", at_least=0.90, margin=0.05, power=0.80),
         criterion("no-pii", never_fails=True),
     ]
     plan = plan_of("support-agent", QUESTIONS, asked, budget=Budget(usd=0.2))
