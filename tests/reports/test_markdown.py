@@ -82,15 +82,17 @@ def test_the_golden_page(suite: list[RunRecord], golden: Callable[[str, str], No
 
 
 def test_a_row_for_each_line(runs: Runs) -> None:
-    """Name, verdict in sign and word, rate, interval, trials, why."""
+    """Name, verdict in sign and word, rate, interval, what is required, trials, why."""
     rows = Page(render_markdown([runs["fail"]])).rows
 
-    assert ["criterion", "verdict", "rate", "interval", "trials", "why"] == rows[0]
-    assert {6} == {len(row) for row in rows}
-    assert ["valid-json", "✅ PASS", "99.0 %", "[94.5, 99.8]", "100"] == rows[1][:5]
-    assert ["grounded", "❌ FAIL", "88.0 %", "[80.2, 93.0]", "100"] == rows[2][:5]
+    assert ["criterion", "verdict", "rate", "interval", "held against", "trials", "why"] == rows[0]
+    assert {7} == {len(row) for row in rows}
+    needed = "required ≥ 95 %"
+    assert ["valid-json", "✅ PASS", "99.0 %", "[94.5, 99.8]", needed, "100"] == rows[1][:6]
+    assert ["grounded", "❌ FAIL", "88.0 %", "[80.2, 93.0]", "required ≥ 90 %"] == rows[2][:5]
+    assert "100" == rows[2][5]
     assert ["no-pii", "✅ NO FAILURE OBSERVED"] == rows[3][:2]
-    assert ["latency p95", "⚠️ FAIL (advisory)", "495 ms", "limit 450 ms", "87"] == rows[4][:5]
+    assert ["latency p95", "⚠️ FAIL (advisory)", "495 ms", "limit 450 ms", "", "87"] == rows[4][:6]
 
 
 def test_inputs_that_pass_need_no_row(runs: Runs) -> None:
@@ -168,7 +170,7 @@ def test_nothing_shown_is_acted_on(marked: Made, text: str) -> None:
     outside = "".join(page.text)
 
     assert set(page.tags) <= OWN_TAGS
-    assert {6} == {len(row) for row in page.rows}
+    assert {7} == {len(row) for row in page.rows}
     assert len(plain.rows) == len(page.rows)
     assert plain.tags.count("details") == page.tags.count("details")
     assert markdown.encode("utf-8").decode("utf-8")

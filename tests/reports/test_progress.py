@@ -71,7 +71,7 @@ class BentClock:
 
 
 def criterion(name: str, **question: Any) -> Criterion:
-    return Criterion(name, bool, **(question or {"at_least": 0.9}))
+    return Criterion(name, bool, **(question or {"at_least": 0.9, "margin": 0.10, "power": 0.80}))
 
 
 def planned(

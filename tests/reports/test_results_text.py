@@ -59,11 +59,16 @@ def lines(*verdicts: Verdict, able: Capabilities = PLAIN, reports: Sequence[str]
 
 
 def test_a_criterion_is_one_line_with_everything() -> None:
-    """Verdict, rate, interval, trials, why it stopped, cost: 98 of 100, Wilson [93.0, 99.4]."""
+    """
+    Verdict, rate, interval, what is required, trials, why it stopped, cost: 98 of 100, Wilson
+    [93.0, 99.4]. The level of the interval stands in the heading.
+    """
     heading, line, *_ = lines(of(compliance()))
 
-    assert "support-agent" == heading
-    assert "  valid-json  PASS  98.0 %  [93.0, 99.4]  100 trials  all run  $0.41" == line
+    assert "support-agent · 95 % intervals" == heading
+    assert line == (
+        "  valid-json  PASS  98.0 %  [93.0, 99.4]  required ≥ 90 %  100 trials  all run  $0.41"
+    )
 
 
 def test_the_lines_of_a_suite_are_aligned() -> None:
@@ -85,9 +90,11 @@ def test_an_early_decision_says_so_and_prices_its_own_trials() -> None:
         decide_sequential("quick", Tally(trials=13, passed=13), DESIGN),
         stop=StopReason.DECIDED,
     )
-    line = next(line for line in lines(of(early, compliance())) if "quick" in line)
+    found = lines(of(early, compliance()))
+    place = next(place for place, line in enumerate(found) if "quick" in line)
+    line = " ".join(" ".join(found[place : place + 2]).split())
 
-    assert "13 trials  decided" in line
+    assert "required ≥ 90 %, margin 10 points 13 trials decided" in line
     assert line.endswith("~$0.053")
 
 
@@ -144,7 +151,7 @@ def test_a_corpus_evaluated_whole_has_a_known_rate() -> None:
         compliance(), procedure="CORPUS", design=exact_corpus_rate(98, 100), alpha=None
     )
 
-    assert "98.0 %  known  100 trials" in lines(of(corpus))[1]
+    assert "98.0 %  known  required ≥ 90 %  100 trials" in lines(of(corpus))[1]
 
 
 def test_latency_is_marked_for_what_it_is() -> None:
@@ -183,7 +190,7 @@ def test_a_smoke_run_and_a_claim_stand_beside_the_contract() -> None:
     heading = lines(of(compliance(), experiments=(inputs,)))[0]
     smoke = lines(of(compliance(), experiments=(inputs,), intent=Intent.SMOKE))
 
-    assert "support-agent · about these 12 inputs, not about others" == heading
+    assert "support-agent · about these 12 inputs, not about others · 95 % intervals" == heading
     assert any("smoke: a quick check, not evidence" in line for line in smoke[:3])
     assert Claim().about(12) in heading
 

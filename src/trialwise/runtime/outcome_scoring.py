@@ -87,9 +87,10 @@ def score(
     trials: int | None = None,
     design: Literal["fixed", "sequential"] = "fixed",
     max_trials: int | None = None,
-    margin: float = 0.10,
+    margin: float | None = None,
     confidence: float = 0.95,
-    power: float = 0.80,
+    power: float | None = None,
+    undecided: str = "fail",
     rule: Rule = "exact",
     intent: Intent | str = Intent.VERIFICATION,
     analysis: Analysis | str = Analysis.INTENT_TO_TREAT,
@@ -124,9 +125,11 @@ def score(
         trials: How many were planned, of each input with `each_input`, where somebody knows.
         design: "sequential" decides in the order of the trials, as early as it may.
         max_trials: Upper limit on trials of a sequential decision.
-        margin: How far below the required or the baseline's rate counts as bad.
+        margin: Accept a rate this far below the required one; none unless given.
         confidence: Of every criterion.
         power: Of every criterion.
+        undecided: "inconclusive" where a file that shows neither a rate above the required one nor
+            one below it is not to FAIL.
         rule: The rule set.
         intent: VERIFICATION refuses outcomes that cannot support their claim; SMOKE judges them.
         analysis: Whose trials decide.
@@ -163,6 +166,7 @@ def score(
             margin=margin,
             confidence=confidence,
             power=power,
+            undecided=undecided,
             each_input=each_input,
         )
     elif at_least is not None or never_fails or isinstance(no_worse_than, str):
