@@ -608,7 +608,7 @@ def test_a_log_begins_with_the_rule_and_ends_with_the_spending() -> None:
         "budget $5.00"
     )
     assert lines[1] == (
-        "support-agent: valid-json: at least 90 %, sequential/optimal, at most 156 trials"
+        "support-agent: valid-json: at least 90 %, sequential/optimal/2, at most 156 trials"
     )
     assert "compliance/wilson-lower-bound, 100 trials, 95 must pass" in lines[2]
     assert lines[3].endswith("no-pii: never fails, observed")

@@ -39,6 +39,7 @@ from trialwise.stats.finite import exact_corpus_rate
 from trialwise.stats.sequential.design import SequentialDesign
 
 PLAIN = Capabilities(unicode=True)
+WIDE = Capabilities(unicode=True, width=100)
 DESIGN = SequentialDesign.optimal(0.90, 0.80, cap=50)
 
 
@@ -63,7 +64,7 @@ def test_a_criterion_is_one_line_with_everything() -> None:
     Verdict, rate, interval, what is required, trials, why it stopped, cost: 98 of 100, Wilson
     [93.0, 99.4]. The level of the interval stands in the heading.
     """
-    heading, line, *_ = lines(of(compliance()))
+    heading, line, *_ = lines(of(compliance()), able=WIDE)
 
     assert "support-agent · 95 % intervals" == heading
     assert line == (
@@ -90,11 +91,12 @@ def test_an_early_decision_says_so_and_prices_its_own_trials() -> None:
         decide_sequential("quick", Tally(trials=13, passed=13), DESIGN),
         stop=StopReason.DECIDED,
     )
-    found = lines(of(early, compliance()))
-    place = next(place for place, line in enumerate(found) if "quick" in line)
-    line = " ".join(" ".join(found[place : place + 2]).split())
+    verdict = of(early, compliance())
+    line = next(line for line in lines(verdict, able=WIDE) if "quick" in line)
+    narrow = next(line for line in lines(verdict) if "quick" in line)
 
-    assert "required ≥ 90 %, margin 10 points 13 trials decided" in line
+    assert "required ≥ 90 % − 10 %   13 trials  decided" in line
+    assert "  13 trials" in narrow
     assert line.endswith("~$0.053")
 
 

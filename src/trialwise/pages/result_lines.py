@@ -22,6 +22,7 @@ from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding
 from trialwise.pages.failure_groups import TrialIndex, group_failures
 from trialwise.pages.finding_facts import (
     claims_rate,
+    find_alternative,
     list_latency_marks,
     list_unasked,
     pick_interval,
@@ -149,8 +150,14 @@ def _word_stop(finding: Finding, stop: StopReason) -> str:
 
 
 def _word_requirement(finding: Finding) -> str:
-    """What the rate is held against, so that nobody has to look it up."""
+    """What the rate is held against, so that nobody has to look it up.
+
+    Short, with the margin subtracted: the line has to keep its trials at 80 columns.
+    """
     need = write_need(finding)
+    required, other = finding.threshold.required_rate, find_alternative(finding)
+    if required is not None and other is not None and need.startswith("≥"):
+        need = f"≥ {as_percent(required)} − {as_percent(round(required - other, 9))}"
     return f"required {need}" if need.startswith("≥") else need
 
 
