@@ -227,7 +227,7 @@ def test_every_interval_is_drawn_on_one_scale() -> None:
 
     assert 3 == text.count('class="strip ')
     tally = next(one.tally for one in record.verdict.findings if one.criterion == "grounded")
-    low, high = proportion_confint(tally.passed, 200, alpha=0.10, method="wilson")
+    low, high = proportion_confint(tally.passed, 200, alpha=0.10, method="beta")
     rate = f"rate {tally.passed / 2:.1f} %"
     ends = f"interval [{100 * low:.1f}, {100 * high:.1f}] %"
     assert f"grounded: FAIL, {rate}, {ends}, held against 90 %" in text

@@ -610,7 +610,7 @@ def test_a_log_begins_with_the_rule_and_ends_with_the_spending() -> None:
     assert lines[1] == (
         "support-agent: valid-json: at least 90 %, sequential/optimal/2, at most 156 trials"
     )
-    assert "compliance/wilson-lower-bound, 100 trials, 95 must pass" in lines[2]
+    assert "compliance/exact-binomial/2, 100 trials, 96 must pass" in lines[2]
     assert lines[3].endswith("no-pii: never fails, observed")
     assert lines[-2].startswith("support-agent: ended, all run, ")
     assert lines[-1].endswith("verdict PASS, record: .trialwise/runs/run-1")
@@ -619,11 +619,12 @@ def test_a_log_begins_with_the_rule_and_ends_with_the_spending() -> None:
 def test_a_log_has_a_line_for_every_decision() -> None:
     """With the count it was reached at."""
     lines = logged([*Played(TWO, {"valid-json": 1.0, "grounded": 1.0}).events()])
-    # Thirteen successes PASS the shortest sequential run, 95 of 100 the fixed one.
+    # Thirteen successes PASS the shortest sequential run, 96 of 100 the fixed one:
+    # P(96 or more of 100 | 90 %) = 2.4 %, P(95 or more) = 5.8 %.
     decided = [line for line in lines if " PASS after " in line]
 
     assert 2 == len(decided)
-    assert "grounded: PASS after 95 trials (95 passed, 100.0 %), decided" in decided[1]
+    assert "grounded: PASS after 96 trials (96 passed, 100.0 %), decided" in decided[1]
 
 
 def test_a_log_hears_of_every_tenth_of_the_way() -> None:

@@ -161,17 +161,18 @@ def test_notes_of_the_file_are_on_the_verdict() -> None:
 @pytest.mark.parametrize(
     ("passed", "found", "decision"),
     [
-        (60, 60, INCONCLUSIVE),  # 95 of 100 are needed
-        (95, 96, PASS),
-        (60, 66, FAIL),
-        (60, 65, INCONCLUSIVE),
+        (60, 60, INCONCLUSIVE),  # 96 of 100 are needed
+        (96, 97, PASS),
+        (95, 97, INCONCLUSIVE),
+        (60, 65, FAIL),
+        (60, 64, INCONCLUSIVE),
     ],
 )
 def test_a_file_with_less_than_was_planned_is_decided_only_where_it_is_certain(
     passed: int, found: int, decision: Decision
 ) -> None:
     """What is missing could still change the others."""
-    assert 95 == wilson_cutoff(0.9, 100, 0.05)
+    assert 96 == exact_cutoff(Fraction(9, 10), 100, Fraction(1, 20))
     for scored in (
         score(counts(passed, found), at_least=0.9, trials=100),
         score(outcomes(counts(passed, found).rows, planned=100), at_least=0.9),
@@ -233,7 +234,7 @@ def test_a_sequential_decision_needs_a_declared_order() -> None:
 
 def test_a_sequential_decision_is_refused_on_a_file_sorted_by_input() -> None:
     """It would be about the first inputs alone; each input on its own has no such trouble."""
-    rows = [row(True, name) for name in ("a", "b", "c") for _ in range(20)]
+    rows = [row(True, name) for name in ("a", "b", "c") for _ in range(40)]
     settings: dict[str, Any] = {"at_least": 0.9, "design": "sequential", "order": "file"}
     with pytest.raises(DesignRefused, match="no random order"):
         score(outcomes(rows), **settings)
@@ -251,6 +252,8 @@ def test_a_sequential_decision_stops_where_its_boundaries_are_crossed(seed: int)
         design="sequential",
         order="file",
         max_trials=200,
+        margin=0.10,
+        power=0.80,
     )
     walk = SequentialDesign.optimal(0.9, 0.8, alpha=0.05, beta=0.2, cap=200)
     failures = trials = 0
@@ -346,7 +349,7 @@ def test_a_claim_beyond_the_file_has_to_be_supported() -> None:
     """Repetitions are no evidence about other inputs; a corpus is tried once; a run is a run."""
     repeated = outcomes([row(True, f"q{place % 10}") for place in range(60)])
     wide = tw.Claim(population=tw.PopulationClaim.SUPERPOPULATION, population_name="all questions")
-    with pytest.raises(DesignRefused, match="60 trials over 10 inputs"):
+    with pytest.raises(DesignRefused, match="60 trials over 10 distinct inputs"):
         score(repeated, at_least=0.9, claim=wide)
     corpus = tw.Claim(population=tw.PopulationClaim.FINITE_CORPUS)
     with pytest.raises(DesignRefused, match="corpus"):
