@@ -91,6 +91,25 @@ def test_a_margin_is_decided_within_twice_the_fixed_sample() -> None:
     assert design.always_decides
 
 
+def test_a_margin_takes_few_trials_where_services_are() -> None:
+    """A perfect service passes 90 against 80 % after 11 trials, and both errors hold exactly."""
+    (found,) = plan(criterion(at_least=0.9, margin=0.1, power=0.8)).criteria
+    design = found.design
+    assert isinstance(design, SequentialDesign)
+    assert next(n for n, most in enumerate(design.accept) if most >= 0) == 11
+    for rate, verdict, level in ((0.9, "FAIL", 0.05), (0.8, "PASS", 0.2)):
+        states, shares = {0: 1.0}, {"PASS": 0.0, "FAIL": 0.0}
+        for n in range(1, design.cap + 1):
+            after: dict[int, float] = {}
+            for failures, weight in states.items():
+                for f, chance in ((failures, rate), (failures + 1, 1 - rate)):
+                    after[f] = after.get(f, 0.0) + weight * chance
+            shares["PASS"] += sum(w for f, w in after.items() if f <= design.accept[n])
+            shares["FAIL"] += sum(w for f, w in after.items() if f >= design.reject[n])
+            states = {f: w for f, w in after.items() if design.accept[n] < f < design.reject[n]}
+        assert shares[verdict] <= level + 1e-12
+
+
 @pytest.mark.parametrize(
     ("given", "alpha", "beta"),
     [

@@ -41,7 +41,7 @@ from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential.bound import fixed_size
 from trialwise.stats.sequential.characteristic import OperatingCharacteristic
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.sequential.hypotheses import MOST_TRIALS
+from trialwise.stats.sequential.hypotheses import MOST_TRIALS, likely_mix
 from trialwise.stats.sequential.shipped_designs import MOST_WITHOUT_CONSENT
 
 if TYPE_CHECKING:
@@ -225,8 +225,9 @@ def _plan_with_margin(
         beta=criterion.wrong_pass,
         cap=cap,
     )
+    mix = likely_mix(required, rate_below(required, margin))
     try:
-        found = make(cache=situation.cache) if criterion.method == "optimal" else make()
+        found = make(cache=situation.cache, mix=mix) if criterion.method == "optimal" else make()
     except InvalidArgument as error:
         if error.argument not in ("p1", "cap"):
             raise

