@@ -39,6 +39,9 @@ SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("override", "names", "Codes of major caveats to accept under verification."),
     ("baseline", "text", "The identifier of the baseline to compare with."),
     ("horizon", "count", "Number of recurring runs over which the false alarm rate is bounded (§8.5)."),
+    ("correction", "none|bonferroni|holm|bh|by", "How decisions that belong together are corrected for their number."),
+    ("family", "text", "Name of the decisions that are corrected together; contracts may share it."),
+    ("family-size", "count", "Number of decisions in the family, where more belong to it than are run here."),
     ("confidence", "rate", "1 − the largest probability of a wrong PASS, and of a wrong FAIL."),
 )
 # fmt: on

@@ -159,9 +159,13 @@ def choose_sized(
     ]
     if len(sized) == 1:
         return sized
+    from trialwise.procedures.planning.families import size_families
     from trialwise.runtime.preparing import give_own_seed
 
-    return [(contract, give_own_seed(options, contract)) for contract, options in sized]
+    return [
+        (contract, give_own_seed(options, contract))
+        for (contract, _), options in zip(sized, size_families(sized), strict=True)
+    ]
 
 
 def _change_size(contract: Contract, given: dict[str, Any]) -> Contract:

@@ -19,6 +19,7 @@ from trialwise.declarations.signatures import Made
 from trialwise.declarations.structures import Either, MapOf
 from trialwise.errors import InvalidArgument
 from trialwise.model.verdict import Intent
+from trialwise.stats.multiplicity import CORRECTIONS, Correction
 from trialwise.stats.result_types import RULES, Rule
 from trialwise.stats.sequential.trial_order import DRAWS, Draw
 from trialwise.validation import (
@@ -207,6 +208,29 @@ class RunOptions:
         default=None,
     )
 
+    correction: Correction = setting(
+        Choice(*CORRECTIONS),
+        "How decisions that belong together are corrected for their number.",
+        default="none",
+    )
+    family: str = setting(
+        Text(),
+        "Name of the decisions that are corrected together; contracts may share it.",
+        default="",
+        words="everything that is run together",
+    )
+    family_size: int | None = setting(
+        Count(),
+        "Number of decisions in the family, where more belong to it than are run here.",
+        default=None,
+        words="counted",
+    )
+    keep_going: bool = setting(
+        Flag(),
+        "Whether trials go on for the other criteria after a FAIL has settled the verdict.",
+        default=False,
+    )
+
     def __post_init__(self) -> None:
         put = object.__setattr__
         intent = require_choice("intent", str(self.intent).upper(), tuple(map(str, Intent)))
@@ -225,7 +249,8 @@ class RunOptions:
             raise InvalidArgument("max_trials", self.max_trials, allowed)
         require_count("concurrency", self.concurrency, minimum=1)
         require_count("retries", self.retries)
-        require_given(self, "max_trials horizon", require_count, minimum=1)
+        require_choice("correction", self.correction, CORRECTIONS)
+        require_given(self, "max_trials horizon family_size", require_count, minimum=1)
         require_given(self, "rate_per_s timeout_s cost_per_trial_usd", require_positive)
         cost, limit = self.cost_per_trial_usd, self.budget.usd
         if cost is not None and limit is not None and cost > limit:

@@ -15,6 +15,7 @@ from trialwise.model.contract import Prevalence
 from trialwise.model.evidence import Guard, Threshold
 from trialwise.model.options import Analysis, RunOptions
 from trialwise.model.verdict import Decision, Design, Intent
+from trialwise.stats.multiplicity import Correction
 from trialwise.stats.result_types import Rule
 from trialwise.stats.sequential.trial_order import Draw
 
@@ -90,6 +91,8 @@ class CriterionPlan:
     """Whether it is scored on whatever trials the other criteria need, and asks for none."""
     asks_every_input: bool = False
     """Whether it cannot PASS before every input was tried."""
+    uncorrected: Design | None = None
+    """What it would be decided by on its own, where its error limits are a share of a family's."""
     min_probes: int | None = None
     category: str = ""
     curtailed: bool = True
@@ -181,6 +184,10 @@ class Plan:
     factors: Mapping[str, str] = field(default_factory=dict)
     guards: tuple[Guard, ...] = ()
     prevalence: Prevalence | None = None
+    correction: Correction = "none"
+    """How its decisions, and those of other contracts of the family, are corrected together."""
+    family_size: int = 1
+    """How many decisions the family has."""
     purpose: str = "test"
     """"test", or "measure" for a baseline."""
 

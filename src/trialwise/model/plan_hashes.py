@@ -32,6 +32,7 @@ _WORDING = (
 _LATER_FIELDS = (
     ("criteria", "asks_every_input", False),
     ("criteria", "most_failing", None),
+    ("criteria", "uncorrected", None),
     ("experiments", "further", 0),
 )
 _LABELS = {"experiments": "inputs", "structure": "postconditions", "factors": "what is under test"}
@@ -74,6 +75,9 @@ def _decisive_part(plain: dict[str, Any]) -> dict[str, Any]:
     if not plain["gates"]:
         # A plan without them is known by what it was known by before there were any.
         del plain["gates"]
+    if plain.get("correction", "none") == "none":
+        for name in ("correction", "family_size"):
+            plain.pop(name, None)
     for part, name, usual in _LATER_FIELDS:
         for one in plain[part]:
             # The same holds of a field that earlier plans did not have.

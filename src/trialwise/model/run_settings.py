@@ -35,3 +35,7 @@ class RunSettings(TypedDict, total=False):
     overrides: tuple[str, ...]
     baseline: str | None
     horizon: int | None
+    correction: Correction
+    family: str
+    family_size: int | None
+    keep_going: bool

@@ -166,6 +166,8 @@ class Finding:
     refusals: tuple[Refusal, ...] = ()
     counts: TrialCounts | None = None
     diagnostics: Diagnostics | None = None
+    single_decision: Decision | None = None
+    """What it would be on its own, where several are corrected together."""
     input_id: str | None = None
     """The input that this finding is about, where every input is decided on its own."""
     by_input: tuple[Finding, ...] = ()

@@ -232,6 +232,7 @@ def _criterion_facts(
     return {
         "decision": finding.decision,
         "label": label,
+        "single_decision": finding.single_decision,
         "advisory": advisory,
         "procedure": finding.procedure,
         "rule": finding.decision_rule,

@@ -6,6 +6,7 @@ import ast
 import copy
 import inspect
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
@@ -54,21 +55,37 @@ CASE = pytest.StashKey[Case]()
 
 def admit(items: Sequence[pytest.Item], settings: Settings) -> list[str]:
     """Plan marked tests; what is wrong with any of them, each with its place."""
-    errors = []
+    errors: list[str] = []
+    read: list[tuple[pytest.Item, Contract, RunOptions]] = []
     for item in items:
-        if CASE in item.stash:
-            continue
-        try:
-            item.stash[CASE] = _plan_test(item, settings)
-        except TrialwiseError as error:
-            path, line, name = item.location
-            place = path if line is None else f"{path}:{line + 1}"
-            reasons = error.reasons if isinstance(error, DesignRefused) else (str(error),)
-            errors.append(f"{place}: {name}: {'; '.join(reasons)}")
+        if CASE not in item.stash:
+            with _noting(item, errors):
+                read.append((item, *_read_test(item, settings)))
+    sizes = [options for _, _, options in read]
+    if any(options.correction != "none" for options in sizes):
+        from trialwise.procedures.planning.families import size_families
+
+        sizes = size_families([(contract, options) for _, contract, options in read])
+    for (item, contract, _), options in zip(read, sizes, strict=True):
+        with _noting(item, errors):
+            plan = _plan(contract, options, settings)
+            item.stash[CASE] = Case(contract=contract, options=options, plan=plan)
     return errors
 
 
-def _plan_test(item: pytest.Item, settings: Settings) -> Case:
+@contextmanager
+def _noting(item: pytest.Item, errors: list[str]) -> Iterator[None]:
+    """Note what is wrong with a test, with its place."""
+    try:
+        yield
+    except TrialwiseError as error:
+        path, line, name = item.location
+        place = path if line is None else f"{path}:{line + 1}"
+        reasons = error.reasons if isinstance(error, DesignRefused) else (str(error),)
+        errors.append(f"{place}: {name}: {'; '.join(reasons)}")
+
+
+def _read_test(item: pytest.Item, settings: Settings) -> tuple[Contract, RunOptions]:
     if not isinstance(item, pytest.Function):
         raise MarkerError("@pytest.mark.trials is for test functions and methods")
     marker = _marker(item)
@@ -82,8 +99,7 @@ def _plan_test(item: pytest.Item, settings: Settings) -> Case:
         sampling=asked.sampling,
         **asked.parts,
     )
-    options = asked.options
-    return Case(contract=contract, options=options, plan=_plan(contract, options, settings))
+    return contract, asked.options
 
 
 def _plan(

@@ -106,9 +106,20 @@ def run_all(
     shared = options or RunOptions()
     if arguments.get("seed") is not None:
         shared = replace(shared, seed=arguments.pop("seed"))
+    for name in ("correction", "family", "family_size"):
+        if name in arguments:
+            shared = replace(shared, **{name: arguments.pop(name)})
     if len(several) > 1:
+        from trialwise.procedures.planning.families import size_families
+
+        inputs = arguments.get("inputs")
+        whole = [one if inputs is None else one.with_inputs(inputs) for one in several]
+        sized = size_families([(one, shared) for one in whole])
         return SuiteResult(
-            {one.name: run(one, options=give_own_seed(shared, one), **arguments) for one in several}
+            {
+                one.name: run(one, options=give_own_seed(options, one), **arguments)
+                for one, options in zip(several, sized, strict=True)
+            }
         )
     return SuiteResult({names[0]: run(several[0], options=shared, **arguments)})
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from trialwise.model.evidence import StopReason
 from trialwise.model.options import Analysis
-from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
+from trialwise.model.plan import CriterionPlan, ExperimentPlan, Limits, Plan
 from trialwise.model.tally import Tally
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Finding
@@ -39,6 +39,9 @@ from trialwise.procedures.deciding.trial_rows import (
 from trialwise.procedures.error_bounds import describe_inputs
 from trialwise.procedures.registry import find_procedure
 from trialwise.procedures.streams import Stream
+
+if TYPE_CHECKING:
+    from trialwise.stats.sequential import SequentialDesign
 
 
 def decide_criterion(
@@ -121,8 +124,26 @@ class _Stream(NamedTuple):
                 coverage=cover_inputs(rows, self.experiment) if input_id is None else None,
             ),
             diagnostics=diagnose_rows(rows),
+            single_decision=self._decide_alone(rows),
             input_id=input_id,
         )
+
+    def _decide_alone(self, rows: Sequence[Row]) -> Decision | None:
+        """What the design with undivided error limits makes of the same trials."""
+        design = self.criterion.uncorrected
+        if design is None:
+            return None
+        boundaries = cast("SequentialDesign", design)
+        stream = self._feed(rows, Limits(boundaries.cap, None, boundaries))
+        return stream.decision or Decision.INCONCLUSIVE
+
+    def _feed(self, rows: Sequence[Row], limits: Limits) -> Stream:
+        stream = Stream(limits)
+        for row in rows:
+            passes = row.outcome.result.passed
+            skipped = (self.leaves_out and row.is_excused) or (not passes and row.is_unjudged)
+            stream.add(row.trial.index // self.inputs, passed=None if skipped else passes)
+        return stream
 
     def _tally_all(self, rows: Sequence[Row]) -> Tally:
         fair = self._leave_out(rows)
@@ -152,13 +173,8 @@ class _Stream(NamedTuple):
         criterion = self.criterion
         if criterion.rides_along:
             return rows, self._count_all(rows, is_complete=bool(rows))
-        stream = Stream(criterion.limits)
-        places = [row.trial.index // self.inputs for row in rows]
-        for place, row in zip(places, rows, strict=True):
-            passes = row.outcome.result.passed
-            skipped = (self.leaves_out and row.is_excused) or (not passes and row.is_unjudged)
-            stream.add(place, passed=None if skipped else passes)
-        used = [row for place, row in zip(places, rows, strict=True) if place < stream.next_place]
+        stream = self._feed(rows, criterion.limits)
+        used = [row for row in rows if row.trial.index // self.inputs < stream.next_place]
         adds_silent = not self.leaves_out and not criterion.stops_early
         silent = sum(row.is_unjudged for row in used if not row.passed) if adds_silent else 0
         is_complete = stream.next_place >= criterion.trials

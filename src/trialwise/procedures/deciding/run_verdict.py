@@ -66,6 +66,10 @@ def decide_run(
         ended = stops.get(experiment.name, stop)
         mine = by_experiment[experiment.name]
         findings.append(decide_criterion(criterion, plan, experiment, mine, ended))
+    if plan.correction != "none":
+        from trialwise.procedures.deciding.corrections import correct_findings
+
+        findings = correct_findings(findings, plan)
     if stop is StopReason.ERROR_RATE:
         findings = [_aborted(one, to_fail=plan.options.abort.to_fail) for one in findings]
     latency = [

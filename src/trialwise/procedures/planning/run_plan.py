@@ -20,7 +20,7 @@ from trialwise.model.sampling import CHALLENGES, Sampling
 from trialwise.model.verdict import Intent
 from trialwise.procedures.base import Refused, Situation
 from trialwise.procedures.claims import check_claim, default_draw
-from trialwise.procedures.planning.criterion_plans import plan_criterion
+from trialwise.procedures.planning.families import count_decisions, plan_corrected
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.sequential.trial_order import Draw
 
@@ -67,6 +67,7 @@ def plan_run(
     plans: list[CriterionPlan] = []
     experiments: list[ExperimentPlan] = []
     refusals = [*_list_unargued(contract, options)]
+    decisions = options.family_size or count_decisions(contract)
     for name, sampling in contract.samplings.items():
         situation = Situation(
             experiment=name,
@@ -79,7 +80,7 @@ def plan_run(
             measuring=measuring,
         )
         criteria = [one for one in contract.criteria if contract.experiment_of(one) == name]
-        found = [plan_criterion(one, situation) for one in criteria]
+        found = [plan_corrected(one, situation, decisions) for one in criteria]
         mine = _riding([one for one in found if not isinstance(one, Refused)], sampling)
         refusals += [
             f"{one.name}: {plan.reason}"
@@ -122,6 +123,8 @@ def plan_run(
         factors=dict(contract.factors),
         guards=guards,
         prevalence=contract.prevalence,
+        correction="none" if measuring else options.correction,
+        family_size=decisions if options.correction != "none" and not measuring else 1,
         purpose="measure" if measuring else "test",
     )
 
