@@ -76,6 +76,7 @@ from typing import TypedDict
 
 from trialwise.model.options import AbortRule, Analysis, Budget
 from trialwise.model.verdict import Intent
+from trialwise.stats.multiplicity import Correction
 from trialwise.stats.result_types import Rule
 from trialwise.stats.sequential.trial_order import Draw
 
