@@ -117,7 +117,6 @@ def compare(
     inputs: Any = None,
     labels: tuple[str, str] | None = None,
     confidence: float = 0.95,
-    correction: Correction = "holm",
     margin: float | None = None,
     options: RunOptions | None = None,
     store: str | Path | None = ".trialwise",
@@ -137,8 +136,6 @@ def compare(
         inputs: What to try both on, where the contracts do not say.
         labels: What to call the two; by default their contracts, where those have two names.
         confidence: Of every interval; 1 − confidence is the level of all tests together.
-        correction: How several criteria share that level: "holm", "bonferroni", "bh", "by" or
-            "none".
         margin: A loss that would be acceptable, such as 0.05: PASS then means that no larger one
             is there.
         options: How both runs are made; single settings given beside it prevail. `trials` is the
@@ -146,12 +143,14 @@ def compare(
         store: The folder both runs are kept in, like any other; None keeps nothing.
         progress: Whether to show progress on standard error; None: where it is a terminal.
         redact: Takes secrets out of every text that is kept.
-        settings: The fields of `RunOptions`.
+        settings: The fields of `RunOptions`. `correction` says how several criteria share the
+            level of all tests: "holm" unless given, "bonferroni", "bh", "by" or "none".
 
     Raises:
         DesignRefused: So few pairs cannot tell anything apart; nothing was run.
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what can be compared.
     """
+    correction = settings.pop("correction", "holm")
     question = ComparisonQuestion(confidence=confidence, correction=correction, margin=margin)
     chosen = options_of(options, settings)
     contracts = _alike(contract_a, contract_b, inputs)
