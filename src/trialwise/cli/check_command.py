@@ -42,8 +42,8 @@ def command(
     """
     from trialwise.cli.printing import near
     from trialwise.model.codec import to_plain
-    from trialwise.pages.run_rules import render_choices, render_rules
-    from trialwise.procedures.forecast import forecast
+    from trialwise.pages.run_rules import render_choices, render_rules, render_together
+    from trialwise.procedures.forecast import forecast, forecast_together
     from trialwise.runtime.earlier_runs import expense_of, note_old_margin
     from trialwise.runtime.preparing import prepare_runs
     from trialwise.runtime.workspace import Workspace
@@ -61,7 +61,9 @@ def command(
             }
             for one in prepared
         ]
-        click.echo(json.dumps({"schema": "trialwise.check/1", "contracts": plans}, indent=2))
+        together = [to_plain(one) for one in forecast_together(one.plan for one in prepared)]
+        found = {"schema": "trialwise.check/1", "contracts": plans, "together": together}
+        click.echo(json.dumps(found, indent=2))
         return ExitCode.PASS
     for one in prepared:
         expense = expense_of(one.plan, suite.runs_folder)
@@ -72,6 +74,8 @@ def command(
             click.echo(f"  note: {note}\n")
         for guard in one.plan.guards:
             click.echo(f"  {guard.severity}: {guard.message}")
+    if chances := render_together([one.plan for one in prepared]):
+        click.echo(chances)
     count = "the contract" if len(prepared) == 1 else f"all {len(prepared)} contracts"
     click.echo(f"{near(suite.path)}: {count} can support what is claimed; nothing was run")
     return ExitCode.PASS

@@ -105,13 +105,15 @@ def _find_lost_records(suite: Suite, records: Sequence[RunRecord]) -> list[str]:
 
 
 def _announce(suite: Suite, prepared: Sequence[PreparedRun]) -> None:
-    from trialwise.pages.run_rules import render_rules
+    from trialwise.pages.run_rules import render_rules, render_together
     from trialwise.runtime.earlier_runs import expense_of
 
     for one in prepared:
         if one.finished is None:
             text = render_rules(one.plan, expense=expense_of(one.plan, suite.runs_folder))
             click.echo(text, err=True)
+    if chances := render_together([one.plan for one in prepared]):
+        click.echo(chances, err=True)
 
 
 class _Ended(NamedTuple):

@@ -244,8 +244,15 @@ def list_attention(verdict: Verdict) -> list[str]:
         if name and name not in names:
             names.append(name)
     return [
-        f"{join_few(names)}: {note}" if names else note for note, names in named.items() if note
+        f"{join_few(names)}{_word_each(names, note)}: {note}" if names else note
+        for note, names in named.items()
+        if note
     ]
+
+
+def _word_each(names: Sequence[str], note: str) -> str:
+    """Say that a share of runs is each criterion's own, and not that of all of them together."""
+    return " (each)" if len(names) > 1 and "of runs" in note else ""
 
 
 def _list_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:

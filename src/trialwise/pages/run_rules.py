@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from textwrap import wrap
 
-from trialwise.documents.numbers import list_amounts
+from trialwise.documents.numbers import as_probability, list_amounts
 from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.procedures.base import Chance
-from trialwise.procedures.forecast import Forecast, forecast
+from trialwise.procedures.forecast import Forecast, Together, forecast, forecast_together
 
 _WIDTH = 80
+#: Shares of runs that differ by less are one number.
+_SAME = 5e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,33 @@ def render_choices(plan: Plan, expected: float, *, expense: Expense | None = Non
         )
         lines += [f"  {table.heading}", *write_table(table, Capabilities(), _WIDTH), ""]
     return "\n".join(lines)
+
+
+def render_together(plans: Sequence[Plan], *, width: int = _WIDTH) -> str:
+    """The chances of all decisions together, as text; nothing where there are fewer than two.
+
+    Args:
+        plans: What will be run.
+        width: Columns.
+    """
+    lines: list[str] = []
+    for one in forecast_together(plans):
+        lines += _wrap(f"{_word_together(one)}.", "", width)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _word_together(one: Together) -> str:
+    said = _word_bounded(one.passes, one.least_passes)
+    text = f"{one.condition}, all {one.decisions} decisions PASS in {said}"
+    if one.none_fails - one.passes > _SAME:
+        text += f", and none FAILs in {_word_bounded(one.none_fails, one.least_none_fails)}"
+    return text[0].upper() + text[1:]
+
+
+def _word_bounded(independent: float, least: float) -> str:
+    """A chance if decisions are independent, and its bound where that says something."""
+    bound = f", never less than {as_probability(least, digits=1)}" if least > 0 else ""
+    return f"{as_probability(independent, digits=1)} of runs (independent){bound}"
 
 
 def _word_size(plan: Plan) -> str:

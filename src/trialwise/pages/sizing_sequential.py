@@ -104,11 +104,18 @@ def _recommendation(plan: SequentialPlan) -> str:
     name = NAMES[best.method]
     if plan.shortfall is not None:
         short = plan.shortfall
+        shares = (
+            share_open_runs(plan, question.required_rate),
+            share_open_runs(plan, question.alternative_rate),
+        )
+        few = question.criteria == 1
+        alone = "" if few else ", if independent"
+        least = "no rule leaves fewer than" if few else "of one criterion no rule leaves fewer than"
         return (
             f"If {plan.max_trials} trials must do, use the {name} design: {trials}{costs}, and "
-            f"{as_probability(best.inconclusive_required, digits=1)} of runs at {good} and "
-            f"{as_probability(best.inconclusive_alternative, digits=1)} at {bad} end INCONCLUSIVE "
-            f"(no rule leaves fewer than {as_probability(short.inconclusive_p0, digits=1)} and "
+            f"{as_probability(shares[0], digits=1)} of runs at {good} and "
+            f"{as_probability(shares[1], digits=1)} at {bad} end INCONCLUSIVE{alone} "
+            f"({least} {as_probability(short.inconclusive_p0, digits=1)} and "
             f"{as_probability(short.inconclusive_p1, digits=1)}); with --max-trials "
             f"{short.smallest_cap} every run can be decided."
         )
@@ -121,6 +128,13 @@ def _recommendation(plan: SequentialPlan) -> str:
         f"Use the {name} design: {trials}{costs}, every run decided within {best.design.cap}, "
         f"where a fixed sample takes up to {plan.fixed_trials}{floor}."
     )
+
+
+def share_open_runs(plan: SequentialPlan, rate: float) -> float:
+    """The share of runs that end INCONCLUSIVE: no criterion FAILs, and one at least is open."""
+    found = plan.recommendation.design.operating_characteristic(rate)
+    count = plan.question.criteria
+    return (1 - found.fails) ** count - found.passes**count
 
 
 def _mean_costs(high: Expectation, low: Expectation) -> str:

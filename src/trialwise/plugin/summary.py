@@ -165,7 +165,7 @@ def _write_reports(decided: Sequence[dict[str, Any]], settings: Settings) -> Ite
 
 def write_plans(config: pytest.Config, plans: Sequence[Plan], settings: Settings) -> None:
     """Print plans instead of running them."""
-    from trialwise.pages.run_rules import render_rules
+    from trialwise.pages.run_rules import render_rules, render_together
     from trialwise.runtime.earlier_runs import expense_of
 
     terminal: Any = config.pluginmanager.get_plugin("terminalreporter")
@@ -176,5 +176,6 @@ def write_plans(config: pytest.Config, plans: Sequence[Plan], settings: Settings
         expense = expense_of(plan, settings.store)
         terminal.write(render_rules(plan, expense=expense, width=terminal._tw.fullwidth))
         terminal.write_line("")
+    terminal.write(render_together(plans, width=terminal._tw.fullwidth))
     most = as_count(sum(plan.max_trials for plan in plans), "trial")
     terminal.write_line(f"{as_count(len(plans), 'decided test')}, at most {most}; nothing was run")

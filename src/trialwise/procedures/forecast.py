@@ -5,6 +5,8 @@ Nothing here is decided or drawn: every chance is exact for trials with one true
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from trialwise.model.plan import CriterionPlan, Plan
@@ -52,3 +54,64 @@ def _criterion(criterion: CriterionPlan, inputs: int) -> Forecast:
         advisory=criterion.advisory,
         labels=None if criterion.errors is None else criterion.errors.labels,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """How likely all decisions of a run or a suite are to PASS, under one condition."""
+
+    condition: str
+    decisions: int
+    passes: float
+    """All PASS, if the decisions are independent."""
+    least_passes: float
+    """All PASS at least so often, whatever their dependence."""
+    none_fails: float
+    """None FAILs, if the decisions are independent."""
+    least_none_fails: float
+
+
+#: What a chance stands for, under either condition; a comparison has one where nothing changed.
+_CONDITIONS = {
+    "if every rate is exactly as required": ("as required", "nothing changed"),
+    "if every rate has half the allowed failures": (
+        "half the allowed failures",
+        "midway to perfect",
+        "nothing changed",
+    ),
+}
+
+
+def forecast_together(plans: Iterable[Plan]) -> tuple[Together, ...]:
+    """The chances of all decisions of some plans together; nothing where there are fewer than two.
+
+    Criteria that advise, and those whose chances depend on more than a rate, are left out.
+    """
+    found = [one for plan in plans for one in forecast(plan) if not one.advisory and one.chances]
+    together = []
+    for condition, meanings in _CONDITIONS.items():
+        chances = [
+            (one.streams, chance)
+            for one in found
+            for chance in one.chances
+            if chance.meaning in meanings
+        ]
+        decisions = sum(streams for streams, _ in chances)
+        if decisions < 2:
+            continue
+        together.append(
+            Together(
+                condition=condition,
+                decisions=decisions,
+                passes=math.prod(one.passes**streams for streams, one in chances),
+                least_passes=_bound(streams * (1 - one.passes) for streams, one in chances),
+                none_fails=math.prod((1 - one.fails) ** streams for streams, one in chances),
+                least_none_fails=_bound(streams * one.fails for streams, one in chances),
+            )
+        )
+    return tuple(together)
+
+
+def _bound(misses: Iterable[float]) -> float:
+    """How often several events all happen at least, by how often each does not."""
+    return max(0.0, 1 - math.fsum(misses))
