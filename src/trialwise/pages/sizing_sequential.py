@@ -110,12 +110,12 @@ def _recommendation(plan: SequentialPlan) -> str:
         )
         few = question.criteria == 1
         alone = "" if few else ", if independent"
-        least = "no rule leaves fewer than" if few else "of one criterion no rule leaves fewer than"
+        rules = "no rule leaves fewer than" if few else "of one criterion no rule leaves fewer than"
         return (
             f"If {plan.max_trials} trials must do, use the {name} design: {trials}{costs}, and "
             f"{as_probability(shares[0], digits=1)} of runs at {good} and "
             f"{as_probability(shares[1], digits=1)} at {bad} end INCONCLUSIVE{alone} "
-            f"({least} {as_probability(short.inconclusive_p0, digits=1)} and "
+            f"({rules} {as_probability(short.inconclusive_p0, digits=1)} and "
             f"{as_probability(short.inconclusive_p1, digits=1)}); with --max-trials "
             f"{short.smallest_cap} every run can be decided."
         )
