@@ -7,6 +7,7 @@ from trialwise.documents.numbers import as_computed, as_count, as_seconds
 from trialwise.model.verdict import LatencyFinding, Verdict
 from trialwise.pages.finding_facts import list_latency_marks, pick_badge
 from trialwise.procedures.explaining.analysis_sections import Rows, make_section
+from trialwise.procedures.latency import find_false_alarm
 from trialwise.stats.latency_baseline import OrderStatisticBound, PrecedenceThreshold
 from trialwise.stats.latency_limits import LatencyLimitDecision
 from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
@@ -14,10 +15,7 @@ from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_
 _INDICATIVE = "a directional signal, not a statistically reliable estimate"
 
 
-_COVERAGE = (
-    "of the baseline's own percentile; a test's exceeds the bound more often than α even if "
-    "nothing changed (§12.4.3)"
-)
+_COVERAGE = "of the baseline's own percentile (§12.4.3)"
 
 
 def explain_latency(verdict: Verdict) -> Section:
@@ -34,7 +32,7 @@ def _list_constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:
     qualified = f" ({', '.join(marks)})" if marks else ""
     rows = [
         (finding.constraint, f"{pick_badge(finding)}{qualified}. {finding.statement}"),
-        ("  rule", f"{finding.decision_rule}, α = {finding.alpha:g}"),
+        ("  rule", f"{finding.decision_rule}{_write_level(finding)}"),
         ("  observed", _write_observed(finding)),
     ]
     if finding.threshold is not None:
@@ -47,6 +45,12 @@ def _list_constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:
     if finding.refusals:
         rows.append(("  refused because", ", ".join(finding.refusals)))
     return rows
+
+
+def _write_level(finding: LatencyFinding) -> str:
+    """The level of a rule that has one: a limit compared as it is asks for no evidence."""
+    raw = isinstance(finding.evidence, LatencyLimitDecision) and finding.rule == "wilson"
+    return "" if raw else f", α = {finding.alpha:g}"
 
 
 def _write_observed(finding: LatencyFinding) -> str:
@@ -62,7 +66,9 @@ def _list_evidence(finding: LatencyFinding) -> Rows:
         half = "no evidence asked for: a service at its limit passes about half the time"
         return _list_limit(evidence) if finding.rule != "wilson" else [("  error rate", half)]
     if isinstance(evidence, OrderStatisticBound):
-        return _list_bound(evidence)
+        alarm = find_false_alarm(finding)
+        told = "" if alarm is None else f"{as_computed(alarm)} = P(FAIL) if nothing changed, exact"
+        return [*_list_bound(evidence), *([("  false alarm", told)] if told else [])]
     return _list_precedence(evidence) if isinstance(evidence, PrecedenceThreshold) else []
 
 

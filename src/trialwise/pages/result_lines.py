@@ -267,6 +267,9 @@ def _latency(verdict: Verdict, finding: LatencyFinding) -> ResultLine:
     status = _finding_status(finding.decision, bool(finding.refusals))
     advisory = Dimension.LATENCY in verdict.advisory
     claim = "about the latencies of successful trials"
+    # Few runs decide latencies, and every report comes through here.
+    from trialwise.procedures.latency import find_false_alarm
+
     observed = "" if finding.observed is None else as_seconds(finding.observed)
     limit = "" if finding.threshold is None else f"limit {as_seconds(finding.threshold)}"
     successes = as_count(finding.trials, "success", "successes")
@@ -294,6 +297,7 @@ def _latency(verdict: Verdict, finding: LatencyFinding) -> ResultLine:
             "observed_s": finding.observed,
             "threshold_s": finding.threshold,
             "alpha": finding.alpha,
+            "false_alarm": find_false_alarm(finding),
         },
     )
 

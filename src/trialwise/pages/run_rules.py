@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from textwrap import wrap
 
-from trialwise.documents.numbers import as_probability, list_amounts
+from trialwise.documents.numbers import as_probability, as_seconds, list_amounts
 from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.procedures.base import Chance
 from trialwise.procedures.forecast import Forecast, Together, forecast, forecast_together
@@ -131,7 +131,26 @@ def _word_latency(limit: LatencyPlan, plan: Plan) -> str:
     weight = "" if limit.enforced else ", advisory"
     early = any(one.limits.design is not None for one in plan.criteria)
     all_run = "; it needs every trial, so that none is spared" if early else ""
-    return f"latency {limit.percentile} of {limit.experiment}: {bound}{weight}{all_run}."
+    chances = _word_latency_chances(limit, plan)
+    return f"latency {limit.percentile} of {limit.experiment}: {bound}{weight}{all_run}.{chances}"
+
+
+def _word_latency_chances(limit: LatencyPlan, plan: Plan) -> str:
+    from trialwise.procedures.latency import forecast_latency
+
+    trials = next((one.trials for one in plan.experiments if one.name == limit.experiment), 0)
+    if not trials:
+        return ""
+    found = forecast_latency(limit, trials, plan.rule)
+    parts = []
+    if found.threshold_s is not None:
+        parts.append(f"at most {as_seconds(found.threshold_s)} PASSes")
+    if found.false_alarm is not None:
+        parts.append(f"if nothing changed, it FAILs in {found.false_alarm:.1%} of runs")
+    if found.passes_at_limit is not None:
+        parts.append(f"a service exactly at the limit PASSes in {found.passes_at_limit:.1%}")
+    told = "; ".join(parts)
+    return f" With {trials} successes {told}." if parts else ""
 
 
 def _word_chance(chance: Chance) -> str:

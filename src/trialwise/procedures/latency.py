@@ -9,21 +9,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from trialwise.decimals import ceil_product, complement, floor_product
 from trialwise.model.baseline import Baseline
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan
 from trialwise.model.verdict import Decision, Intent, LatencyFinding
+from trialwise.stats.binomial import raw_tail
 from trialwise.stats.latency_baseline import (
     OrderStatisticBound,
     PrecedenceThreshold,
     order_statistic_bound,
+    order_statistic_false_alarm,
     precedence_threshold,
 )
-from trialwise.stats.latency_limits import LatencyLimitDecision, evaluate_latency_limit
+from trialwise.stats.latency_limits import (
+    LatencyLimitDecision,
+    evaluate_latency_limit,
+    latency_limit_cutoff,
+)
 from trialwise.stats.latency_percentiles import nearest_rank_percentile
-from trialwise.stats.latency_planning import nondegeneracy_decision, verification_gate
-from trialwise.stats.result_types import Refusal, Rule
+from trialwise.stats.latency_planning import (
+    existence_minimum,
+    nondegeneracy_decision,
+    precedence_planning,
+    verification_gate,
+)
+from trialwise.stats.result_types import Refusal, Rule, Undefined
 
 #: The versioned names of the rules for an explicit limit.
 LIMIT_RULES: dict[Rule, str] = {
@@ -116,8 +128,17 @@ def _decide_limit(
         planned_trials=planned_trials if rule != "wilson" else None,
     )
     seen = result.observed_percentile
+    needed_for_evidence = existence_minimum(plan.level, confidence=complement(plan.alpha))
+    verifies = plan.enforced and intent is Intent.VERIFICATION
     if result.refusal is not None:
         decision, statement = None, "Too few trials are planned to show this percentile."
+    elif verifies and len(latencies) < needed_for_evidence:
+        # However the percentile compares: so few successes show nothing about it (§12.5).
+        decision = Decision.INCONCLUSIVE
+        statement = (
+            f"{len(latencies)} successful trials are fewer than the {needed_for_evidence} that "
+            "this percentile needs."
+        )
     elif rule != "wilson":
         decision = Decision(result.decision or "INCONCLUSIVE")
         needed = "no count would do" if result.y_min is None else f"{result.y_min} needed"
@@ -189,6 +210,62 @@ def _threshold(
     return (None, None) if design is None else (design.threshold, design.refusal)
 
 
+def find_false_alarm(finding: LatencyFinding) -> float | None:
+    """P(FAIL) if nothing has changed since the baseline, exact; None where the rule has none.
+
+    The order-statistic bound answers another question, so that its false alarm may be several
+    times alpha (§12.4.3). A comparison with a limit has no unchanged state.
+    """
+    evidence = finding.evidence
+    if isinstance(evidence, PrecedenceThreshold):
+        return evidence.breach_probability
+    if not isinstance(evidence, OrderStatisticBound) or not finding.trials:
+        return None
+    alarm = order_statistic_false_alarm(
+        evidence.trials, finding.trials, evidence.percentile, confidence=evidence.confidence
+    )
+    return None if isinstance(alarm, Undefined) else alarm
+
+
+class LatencyForecast(NamedTuple):
+    """What is known of a percentile's rule before the first trial."""
+
+    successes: int
+    """Expected: all trials."""
+    threshold_s: float | None
+    """Against a baseline, the most that PASSes."""
+    false_alarm: float | None
+    """P(FAIL) of an unchanged service."""
+    passes_at_limit: float | None
+    """P(PASS) of a service whose percentile is exactly the limit."""
+
+
+def forecast_latency(plan: LatencyPlan, trials: int, rule: Rule) -> LatencyForecast:
+    """Say what a percentile's rule will do if every trial succeeds.
+
+    >>> plan = LatencyPlan(percentile="p95", level=0.95, limit_s=0.5)
+    >>> round(forecast_latency(plan, 100, "wilson").passes_at_limit, 3)
+    0.616
+    """
+    if plan.limit_s is not None:
+        needed = ceil_product(plan.level, trials)
+        if rule != "wilson":
+            cutoff = latency_limit_cutoff(plan.level, trials, alpha=plan.alpha).cutoff
+            needed = trials + 1 if cutoff is None else cutoff
+        chance = raw_tail(needed, trials, plan.level) if needed <= trials else 0.0
+        return LatencyForecast(trials, None, None, chance)
+    design = _baseline_design(plan, trials, rule, None)
+    alarm: float | Undefined | None = None
+    if isinstance(design, PrecedenceThreshold):
+        alarm = design.breach_probability
+    elif design is not None:
+        alarm = order_statistic_false_alarm(
+            design.trials, trials, plan.level, confidence=complement(plan.alpha)
+        )
+    known = None if isinstance(alarm, Undefined) else alarm
+    return LatencyForecast(trials, _threshold(design)[0], known, None)
+
+
 def plan_latency(
     contract: Contract,
     options: RunOptions,
@@ -228,6 +305,7 @@ def plan_latency(
     if latency.enforced and options.intent is Intent.VERIFICATION:
         rate = _success_rate(criteria, name, baseline)
         refusals += _latency_gate(plans, experiment.trials, rate, latency.confidence)
+        refusals += _list_saturated(plans, experiment.trials, rate, options.rule)
     return tuple(plans), refusals
 
 
@@ -245,6 +323,33 @@ def _success_rate(
         if one.experiment == experiment and one.threshold.required_rate is not None
     ]
     return min(rates, default=1.0)
+
+
+def _list_saturated(
+    plans: Sequence[LatencyPlan], trials: int, rate: float, rule: Rule
+) -> list[str]:
+    """Refuse a baseline with too few latencies for any threshold to exist (§12.4.2)."""
+    reasons = []
+    for plan in plans:
+        expected = floor_product(rate, trials)
+        if plan.limit_s is not None or not expected:
+            continue
+        threshold, refused = _threshold(_baseline_design(plan, expected, rule, None))
+        if threshold is not None or refused is not None:
+            continue
+        known = len(plan.baseline_latencies_s or ())
+        needed: int | Undefined = existence_minimum(plan.level, confidence=complement(plan.alpha))
+        if rule != "wilson":
+            needed = precedence_planning(
+                known, trials, rate, plan.level, alpha=plan.alpha
+            ).minimum_baseline_trials
+        more = "more" if isinstance(needed, Undefined) else f"at least {needed}"
+        reasons.append(
+            f"latency {plan.percentile}: the baseline has {known} latencies, and no threshold "
+            f"exists for this percentile with fewer than {more.removeprefix('at least ')}; measure "
+            f"a baseline with {more} successful trials, give a limit, or leave latency advisory"
+        )
+    return reasons
 
 
 def _latency_gate(
