@@ -148,9 +148,9 @@ def test_max_trials_is_the_cap() -> None:
 
 def test_a_fixed_number_of_trials_is_compliance_with_its_cutoff() -> None:
     """`at_least` with `trials: 100` passes with at least 95 under the Wilson rule (§3.6)."""
-    (found,) = plan(trials=100).criteria
+    (found,) = plan(trials=100, rule="wilson").criteria
     assert ("COMPLIANCE", 100, 95) == (found.procedure, found.trials, found.cutoff)
-    (exact,) = plan(trials=100, rule="exact").criteria
+    (exact,) = plan(trials=100).criteria
     assert exact.cutoff == 96
 
 
@@ -210,10 +210,11 @@ def test_criteria_keep_the_contracts_order_whatever_their_experiment() -> None:
 
 
 def test_too_few_trials_are_refused_with_the_number_needed() -> None:
-    """50 trials cannot show 95 %: 52 are needed, or smoke intent (§5.7.1)."""
+    """50 trials cannot show 95 %: 59 are needed, or smoke intent (§5.7.1)."""
+    assert 0.95**59 <= 0.05 < 0.95**58
     message = refused(criterion(at_least=0.95), trials=50)
     assert "50 trials" in message
-    assert "At least 52" in message
+    assert "At least 59" in message
     assert "smoke intent" in message
     (smoke,) = plan(criterion(at_least=0.95), trials=50, intent="smoke").criteria
     assert smoke.cutoff is None
@@ -227,13 +228,13 @@ def test_every_reason_is_given_at_once() -> None:
     assert ["a", "b"] == [reason.partition(":")[0] for reason in caught.value.reasons]
 
 
-def test_a_test_larger_than_its_baseline_is_refused_under_the_exact_rule() -> None:
+def test_a_test_larger_than_its_baseline_is_refused_under_the_fisher_rule() -> None:
     """With both sizes and both ways out."""
     message = refused(
         criterion(no_worse_than="baseline"),
         baseline=baseline(90, 100),
         trials=200,
-        rule="exact",
+        rule="fisher",
     )
     assert "200 trials is larger than its baseline of 100" in message
 
@@ -332,7 +333,7 @@ def test_a_limit_from_a_baseline_without_latencies_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("trials", "caveat"),
-    [(50, "Sample not sized for verification (N = 50, need 52)"), (52, "sized for verification.")],
+    [(58, "Sample not sized for verification (N = 58, need 59)"), (59, "sized for verification.")],
 )
 def test_smoke_against_a_promise_says_what_it_is_not(trials: int, caveat: str) -> None:
     """The caveats of §5.7.4, for a normative threshold only."""
