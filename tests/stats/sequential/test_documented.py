@@ -100,3 +100,30 @@ def test_the_stated_coverages_are_the_least_over_a_thousand_rates() -> None:
     assert least[0] >= 0.95
     assert f"least coverage is {least[0]:.4f}" in PAGE
     assert f"{least[1]:.4f} for the Wilson interval" in PAGE
+
+
+def test_the_strict_table_is_what_a_walk_gives() -> None:
+    """P(PASS), P(FAIL) and mean trials of the strict design, to the digits shown."""
+    lines = PAGE.split("| at most 200 trials, true rate |")[1].splitlines()
+    rates = [float(cell.strip(" %")) / 100 for cell in lines[0].split("|") if cell.strip()]
+    shown = {
+        cells[1].strip(): [float(cell) for cell in cells[2:-1]]
+        for cells in (line.split("|") for line in lines[2:5])
+    }
+    design = SequentialDesign.strict(0.9, cap=200)
+    for place, rate in enumerate(rates):
+        states, found = {0: 1.0}, {"P(PASS)": 0.0, "P(FAIL)": 0.0, "mean trials": 0.0}
+        for n in range(1, 201):
+            after: dict[int, float] = {}
+            for failures, chance in states.items():
+                for f, part in ((failures, rate), (failures + 1, 1 - rate)):
+                    after[f] = after.get(f, 0.0) + chance * part
+            low, high = design.futile[n]
+            ends = {f for f in after if f <= design.accept[n] or f >= design.reject[n]}
+            ends |= {f for f in after if n == 200 or low <= f <= high}
+            found["P(PASS)"] += sum(w for f, w in after.items() if f <= design.accept[n])
+            found["P(FAIL)"] += sum(w for f, w in after.items() if f >= design.reject[n])
+            found["mean trials"] += n * sum(after[f] for f in ends)
+            states = {f: w for f, w in after.items() if f not in ends}
+        for name, digits in (("P(PASS)", 3), ("P(FAIL)", 3), ("mean trials", 1)):
+            assert round(found[name], digits) == shown[name][place]
