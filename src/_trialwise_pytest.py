@@ -32,7 +32,7 @@ SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("max-trials", "count", "Upper limit on trials where no number is fixed."),
     ("intent", "verification|smoke", "`verification` refuses weak designs; `smoke` is a quick check."),
     ("rule", "exact|wilson|fisher", "The rule set for every decision."),
-    ("analysis", "intent-to-treat|per-protocol", "Which trials count for the decision."),
+    ("analysis", "measured|intent-to-treat|per-protocol", "Which trials decide: `measured` asks again what never reached the service, `intent-to-treat` counts it as failed, `per-protocol` also leaves out empty runs."),
     ("seed", "integer", "Seed for the order of inputs and for each trial."),
     ("draw", "balanced|independent", "How inputs are drawn."),
     ("concurrency", "count", "Number of concurrent trials."),

@@ -75,7 +75,6 @@ from trialwise.model.gate import Stability as Stability
 from trialwise.model.matcher import Exact as Exact
 from trialwise.model.matcher import NumberSchema as NumberSchema
 from trialwise.model.options import AbortRule as AbortRule
-from trialwise.model.options import Analysis as Analysis
 from trialwise.model.options import Budget as Budget
 from trialwise.model.options import RunOptions as RunOptions
 from trialwise.model.plan import Plan as Plan
@@ -88,6 +87,7 @@ from trialwise.model.sampling import SamplingRole as SamplingRole
 from trialwise.model.trace import ToolCall as ToolCall
 from trialwise.model.trace import Trace as Trace
 from trialwise.model.trace import Turn as Turn
+from trialwise.model.trial import Analysis as Analysis
 from trialwise.model.trial import CheckResult as CheckResult
 from trialwise.model.trial import ErrorClass as ErrorClass
 from trialwise.model.trial import FailReason as FailReason

@@ -5,6 +5,7 @@
     ├── ReferenceDataError                     a folder of reference cases that cannot be read
     ├── DesignRefused                          a design that cannot support its claim
     ├── BaselineError                          a baseline that is missing, damaged or unreadable
+    ├── BrokenCheck                            a check that raised, or returned nothing usable
     ├── RunNotFound                            a stored run that is not there, or not to be resumed
     ├── JournalDamaged                         a journal whose earlier lines are not as written
     └── JournalInUse                           a journal that another process is writing
@@ -117,6 +118,26 @@ class DesignRefused(TrialwiseError):
 
 class BaselineError(TrialwiseError):
     """A baseline is missing, unreadable, or not as it was written."""
+
+
+class BrokenCheck(TrialwiseError):
+    """A check could not say whether a reply is good, so that no verdict would mean anything.
+
+    Args:
+        check: Its name.
+        problem: What it did, as the rest of a sentence such as "raised KeyError: 'a'".
+        traceback: Where it happened, if it raised.
+    """
+
+    def __init__(self, check: str, problem: str, *, traceback: str = "") -> None:
+        where = f"\n{traceback.rstrip()}" if traceback else ""
+        super().__init__(
+            f"the check {check!r} is broken: it {problem}. The run stops without a verdict; "
+            f"completed trials are kept.{where}"
+        )
+        self.check = check
+        self.problem = problem
+        self.traceback = traceback
 
 
 class RunNotFound(TrialwiseError):

@@ -10,7 +10,7 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ("max-trials", "max_trials", "count", "Upper limit on trials where no number is fixed."),
     ("intent", "intent", "verification|smoke", "`verification` refuses weak designs; `smoke` is a quick check."),
     ("rule", "rule", "exact|wilson|fisher", "The rule set for every decision."),
-    ("analysis", "analysis", "intent-to-treat|per-protocol", "Which trials count for the decision."),
+    ("analysis", "analysis", "measured|intent-to-treat|per-protocol", "Which trials decide: `measured` asks again what never reached the service, `intent-to-treat` counts it as failed, `per-protocol` also leaves out empty runs."),
     ("seed", "seed", "integer", "Seed for the order of inputs and for each trial."),
     ("draw", "draw", "balanced|independent", "How inputs are drawn."),
     ("concurrency", "concurrency", "count", "Number of concurrent trials."),

@@ -15,9 +15,8 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import StopReason
-from trialwise.model.options import Analysis
 from trialwise.model.plan import LatencyPlan, Plan
-from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
+from trialwise.model.trial import Analysis, CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.verdict import Decision
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.sequential.concurrency import LIKELY_NEEDED

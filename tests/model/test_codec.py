@@ -39,12 +39,12 @@ from trialwise.model.evidence import (
 from trialwise.model.gate import Expectation, Metrics, Reliability, Stability
 from trialwise.model.matcher import AllOf, AnyOf, Exact, Not, NumberSchema, may_hold
 from trialwise.model.metrics import GateFinding
-from trialwise.model.options import AbortRule, Analysis, Budget, RunOptions
+from trialwise.model.options import AbortRule, Budget, RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.plan_hashes import plan_differences, plan_hash
 from trialwise.model.reply import Usage
 from trialwise.model.tally import Tally
-from trialwise.model.trial import CheckResult, Trial
+from trialwise.model.trial import Analysis, CheckResult, Trial
 from trialwise.model.verdict import (
     Decision,
     Design,

@@ -38,8 +38,8 @@ from trialwise.model.matcher import (
     may_hold,
 )
 from trialwise.model.metrics import GateFinding
-from trialwise.model.options import Analysis, RunOptions
-from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
+from trialwise.model.options import RunOptions
+from trialwise.model.trial import Analysis, CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.verdict import Decision
 from trialwise.procedures.gates.gate_findings import decide_gates
 from trialwise.procedures.gates.gate_intervals import Measured, variance_interval

@@ -15,7 +15,7 @@ from trialwise.model.baseline import Baseline, CriterionBaseline, CriterionScope
 from trialwise.model.claim import Claim
 from trialwise.model.covariate import Covariate
 from trialwise.model.evidence import Guard, Severity
-from trialwise.model.options import Analysis
+from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Intent
 from trialwise.procedures.guardrails import admit, assess_baseline, covariate_severity
 

@@ -25,11 +25,11 @@ from trialwise.model.evidence import (
     StopReason,
     Threshold,
 )
-from trialwise.model.options import Analysis, RunOptions
+from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
-from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
+from trialwise.model.trial import Analysis, CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.verdict import Decision, Dimension, Finding, Intent, Verdict, Wording
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.procedures.composite import compose

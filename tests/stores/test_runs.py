@@ -29,11 +29,11 @@ from trialwise.errors import (
 )
 from trialwise.model.claim import Claim, SamplingMode
 from trialwise.model.evidence import StopReason, Threshold
-from trialwise.model.options import Analysis, Budget, RunOptions
+from trialwise.model.options import Budget, RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.plan_hashes import plan_hash
 from trialwise.model.tally import Tally
-from trialwise.model.trial import CheckResult, ErrorClass, Outcome, Trial
+from trialwise.model.trial import Analysis, CheckResult, ErrorClass, Outcome, Trial
 from trialwise.model.verdict import Decision, Intent, Verdict
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.stats.sequential import SequentialDesign

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from trialwise.checks.quoting import failed
 from trialwise.declarations.signatures import Natural
-from trialwise.errors import InvalidArgument
+from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason
 from trialwise.validation import require_count
@@ -70,9 +70,11 @@ class Check(ABC):
         """The name in reports."""
 
     def check(self, reply: Reply) -> CheckResult:
-        """What it says of a reply; it never raises for one."""
+        """What it says of a reply; it raises only where a function of the user's is broken."""
         try:
             return self._examine(reply)
+        except BrokenCheck:
+            raise
         except Unreadable as unreadable:
             return failed(unreadable.explanation, unreadable.evidence, reason=unreadable.reason)
         except Exception as error:  # an object of the user's may raise anything from any method
@@ -139,7 +141,26 @@ def _default(field: Field[Any]) -> object:
     return UNSET if field.default is MISSING else field.default
 
 
-def error_text(error: Exception) -> str:
+def broken_by(error: BaseException, name: str) -> BrokenCheck:
+    """What to raise where a check raised something that is no assertion.
+
+    Args:
+        error: What it raised.
+        name: The check's.
+    """
+    import traceback
+    from pathlib import Path
+
+    said = ": ".join(filter(None, (type(error).__name__, error_text(error))))
+    # The frames of this package only say that it called the check.
+    frames = traceback.extract_tb(error.__traceback__)
+    package = Path(__file__).parents[1]
+    own = [one for one in frames if package not in Path(one.filename).parents]
+    lines = ["Traceback (most recent call last):\n", *traceback.format_list(own), said]
+    return BrokenCheck(name, f"raised {said}", traceback="".join(lines))
+
+
+def error_text(error: BaseException) -> str:
     """What an error says; its own `__str__` may raise anything."""
     try:
         return str(error)

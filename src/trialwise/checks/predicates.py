@@ -6,14 +6,16 @@ this process, unguarded: it is the user's own code.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from types import CodeType, ModuleType
 from typing import Any
 
-from trialwise.checks.check_base import Check, Unreadable, check_texts, error_text
-from trialwise.checks.quoting import failed, preview, shown
+from trialwise.checks.check_base import Check, Unreadable, broken_by, check_texts, error_text
+from trialwise.checks.quoting import failed, preview
 from trialwise.checks.reply_reading import expected_of, text_of
-from trialwise.errors import InvalidArgument
+from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason
 
@@ -54,16 +56,14 @@ class Predicate(Check, spelling="python"):
             result = self.function(*positional, **{key: value for key, value in arguments if key})
         except AssertionError as error:
             return failed(_assertion(error), _show_reply(reply))
-        except Exception as error:  # the user's function may raise anything
-            return failed(
-                f"{self.name} raised {type(error).__name__}: {error_text(error)}",
-                _show_reply(reply),
-                reason=FailReason.TRANSFORM,
-            )
+        except (KeyboardInterrupt, BrokenCheck):
+            raise
+        except BaseException as error:  # the user's function may raise anything
+            raise broken_by(error, self.name) from error
         return self._result(result, reply)
 
     def _result(self, result: object, reply: Reply) -> CheckResult:
-        if result is True or result is None:
+        if result is True:
             return CheckResult.ok()
         if result is False:
             return failed(f"{self.name} is false", _show_reply(reply))
@@ -71,23 +71,26 @@ class Predicate(Check, spelling="python"):
             if result.reason is None:
                 return result
             return failed(result.explanation, result.evidence, reason=result.reason)
+        if result is None:
+            if may_assert(self.function):
+                return CheckResult.ok()
+            raise BrokenCheck(self.name, f"returned None and asserts nothing ({_where(self)})")
+        if type(result).__module__ == "numpy" and type(result).__name__ in ("bool", "bool_"):
+            return self._result(bool(result), reply)
         close = getattr(result, "close", None)
         if hasattr(result, "__await__") and callable(close):
             close()
-        kind = type(result).__name__
-        return failed(
-            f"{self.name} returned {kind}, expected a bool, a CheckResult or None",
-            shown(result),
-            reason=FailReason.TRANSFORM,
-        )
+        problem = f"returned {preview(repr(result))}, a {type(result).__name__}"
+        raise BrokenCheck(self.name, f"{problem}, instead of True or False ({_where(self)})")
 
 
 def predicate(function: Callable[..., object], *, name: str = "") -> Predicate:
     """A Python function holds for the reply.
 
-    It returns a bool or a `CheckResult`; returning None passes, so that a function of plain
-    assertions works, and an `AssertionError` is a failure with the assertion as its explanation.
-    Any other exception is a failure with reason `transform`.
+    It returns a bool or a `CheckResult`, or asserts: an `AssertionError` is a failure with the
+    assertion as its explanation, and returning None passes where the function has assertions.
+    Anything else is a broken check, which stops the run: another exception, another type, or None
+    from a function that asserts nothing.
 
     Args:
         function: Its parameters are found by name: `reply`, `text`, `value` (what the service
@@ -184,6 +187,12 @@ def _assertion(error: AssertionError) -> str:
     return line.strip() or "an assertion failed"
 
 
+def _where(check: Predicate) -> str:
+    """Where a function is written."""
+    code = getattr(_plain_function(check.function), "__code__", None)
+    return "built in" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+
 def _function_name(function: object) -> str:
     import functools
 
@@ -197,3 +206,86 @@ def _show_reply(reply: Reply) -> str:
         return preview(text_of(reply))
     except Unreadable:
         return ""
+
+
+#: How far a function is followed into the functions that it calls.
+_DEEPEST = 4
+
+
+def may_assert(function: object) -> bool:
+    """Whether a function, or one of the user's that it calls, can fail an assertion.
+
+    None from a function that asserts is a pass; None from any other is a forgotten `return`. What
+    cannot be looked into, such as a function in C, is taken not to assert.
+
+    >>> def long_enough(text):
+    ...     assert len(text) > 3
+    >>> may_assert(long_enough), may_assert(lambda text: None)
+    (True, False)
+    """
+    return _asserts(function, _DEEPEST, set())
+
+
+def _asserts(function: object, depth: int, seen: set[int]) -> bool:
+    plain = _plain_function(function)
+    code = getattr(plain, "__code__", None)
+    if code is None or depth == 0 or id(code) in seen:
+        return False
+    seen.add(id(code))
+    codes, names = _all_codes(code)
+    if any(name.startswith("assert") or name == "AssertionError" for name in names):
+        return True
+    if any(_has_assert(one) for one in codes):
+        return True
+    return any(_asserts(one, depth - 1, seen) for one in _called(plain, names))
+
+
+def _all_codes(code: CodeType) -> tuple[list[CodeType], set[str]]:
+    """A function's code with that of the functions inside it, and the names it uses."""
+    codes = [code]
+    for one in codes:
+        codes += [inner for inner in one.co_consts if isinstance(inner, CodeType)]
+    return codes, {name for one in codes for name in (*one.co_names, *one.co_freevars)}
+
+
+def _has_assert(code: CodeType) -> bool:
+    import dis
+
+    # An `assert` statement loads its exception in a way of its own, which no name shows.
+    return any(
+        one.opname == "LOAD_ASSERTION_ERROR" or "AssertionError" in str(one.argrepr)
+        for one in dis.get_instructions(code)
+    )
+
+
+def _called(function: Any, names: set[str]) -> Iterator[object]:
+    """The functions that a function may call: by a global name, of a module, or of its closure."""
+    around = dict(getattr(function, "__globals__", {}))
+    cells = getattr(function, "__closure__", None) or ()
+    for name, cell in zip(function.__code__.co_freevars, cells, strict=False):
+        with suppress(ValueError):  # a cell that is still empty
+            around[name] = cell.cell_contents
+    owner = getattr(function, "__self__", None)
+    for name in names:
+        found = around.get(name)
+        if isinstance(found, ModuleType):
+            yield from (getattr(found, one) for one in names if hasattr(found, one))
+        elif callable(found):
+            yield found
+        method = getattr(type(owner), name, None) if owner is not None else None
+        if callable(method):
+            yield method
+
+
+def _plain_function(function: object) -> Any:
+    """The function below decorators, partials and callable objects."""
+    import functools
+    import inspect
+
+    while isinstance(function, functools.partial):
+        function = function.func
+    if callable(function):
+        function = inspect.unwrap(function)
+    if not hasattr(function, "__code__") and not isinstance(function, type):
+        function = getattr(type(function), "__call__", function)  # noqa: B004
+    return function

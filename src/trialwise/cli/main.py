@@ -10,7 +10,7 @@ from importlib import import_module
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.errors import TrialwiseError
+from trialwise.errors import BrokenCheck, TrialwiseError
 
 #: What each command does, in a line; its module has its name. A help page imports none of them.
 _COMMANDS = {
@@ -120,7 +120,7 @@ def _run(arguments: list[str] | None) -> int:
         return ExitCode.INTERRUPTED
     except TrialwiseError as error:
         click.echo(f"trialwise: {error}", err=True)
-        return ExitCode.REFUSED
+        return ExitCode.ERROR if isinstance(error, BrokenCheck) else ExitCode.REFUSED
     except BaseException as error:
         # click also leaves with 1 when the reader has gone (`trialwise … | head`), which for us
         # means FAIL, and nobody has failed.

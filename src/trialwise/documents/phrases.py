@@ -50,8 +50,8 @@ STOPS: Mapping[str, StopPhrases] = {
     ),
     "error-rate": StopPhrases(
         label="too many errors",
-        predicate="was aborted: too many trials never had a fair chance",
-        clause="too many trials never had a fair chance",
+        predicate="was aborted: too many trials could not be measured",
+        clause="too many trials could not be measured",
     ),
     "interrupted": StopPhrases(
         label="interrupted",

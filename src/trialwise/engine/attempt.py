@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from anyio import move_on_after
 
 from trialwise.engine.async_calls import collect_exits, is_unasked
+from trialwise.engine.error_classes import Reach, Trouble, classify_error, innermost_error
 from trialwise.engine.excerpts import Excerpts, error_text
 from trialwise.engine.ports import Service, ServiceError, Timer, TrialContext
 from trialwise.model.reply import Reply
@@ -57,6 +58,7 @@ class Caller:
         excerpts: How messages are kept.
         abandon: Told what a trial took that is cancelled, or ends the run.
         seconds_left: How long the run may still take.
+        reach: What the run has seen of the service.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Caller:
         excerpts: Excerpts,
         abandon: Callable[[Sequence[Reply]], None] = lambda _: None,
         seconds_left: Callable[[], float] = lambda: math.inf,
+        reach: Reach | None = None,
     ) -> None:
         self._service = service
         self._timeout_s = timeout_s
@@ -77,6 +80,7 @@ class Caller:
         self._excerpts = excerpts
         self._abandon = abandon
         self._seconds_left = seconds_left
+        self._reach = Reach() if reach is None else reach
 
     async def respond(self, index: int, given: Any, seed: int) -> Response:
         """The response to one trial.
@@ -97,22 +101,18 @@ class Caller:
                         await call_in_time(self._service, context, self._timeout_s)
                     )
                     made = len(earlier) + 1
+                    self._reach.note_reply()
                     return Response(reply, ErrorClass.NONE, "", made, earlier, None, lost)
-                except (Exception, SystemExit) as caught:
-                    error = innermost_error(caught)
                 except BaseException as caught:
-                    # A cancellation from outside ends the trial. One that the service made up
-                    # would end the run without a reason, so it counts as the service's failure.
-                    if not is_unasked(caught):
-                        raise
-                    error = RuntimeError("the service cancelled itself")
+                    error = own_failure(caught)
                 message = self._excerpts.text(error_text(error))
                 made = len(earlier) + 1
-                delay = self._delay(error, seed, made)
+                trouble = classify_error(error)
+                error_class = self._reach.settle(trouble)
+                delay = self._delay(error, trouble, seed, made)
                 # Read once and forgotten: what an attempt took must not be abandoned as well.
                 partial, context = context.partial, None
                 if delay is None:
-                    error_class = getattr(error, "error_class", ErrorClass.NONE)
                     return Response(None, error_class, message, made, earlier, partial, lost)
                 earlier += (message,)
                 lost += () if partial is None else (partial,)
@@ -125,18 +125,42 @@ class Caller:
             self._abandon(lost if partial is None else (*lost, partial))
             raise
 
-    def _delay(self, error: BaseException, seed: int, attempts: int) -> float | None:
+    def _delay(
+        self, error: BaseException, trouble: Trouble, seed: int, attempts: int
+    ) -> float | None:
         """Seconds until the next attempt, or None where there is none."""
-        if not isinstance(error, ServiceError):
-            return None
-        if error.stops_run:
+        if isinstance(error, ServiceError) and error.stops_run:
             # No later trial can do better, and as a response it would count against the service.
             raise error
         # Only what says nothing about the service is tried again. A retried timeout or wrong answer
         # would measure the best of several tries and call it one.
-        if error.error_class is not ErrorClass.INFRASTRUCTURE or attempts > self._retries:
+        if trouble.error_class is not ErrorClass.INFRASTRUCTURE or attempts > self._retries:
             return None
-        return retry_delay(error, seed=seed, attempt=attempts)
+        return retry_delay(trouble.retry_after_s, seed=seed, attempt=attempts)
+
+
+def own_failure(caught: BaseException) -> BaseException:
+    """The failure of a service that raised something.
+
+    Raises:
+        BaseException: What does not come from the service: a cancellation from outside, Ctrl-C.
+    """
+    from anyio import get_cancelled_exc_class
+
+    if isinstance(caught, get_cancelled_exc_class()):
+        # A cancellation from outside ends the trial. One that the service made up would end the
+        # run without a reason, so it counts as the service's failure.
+        if is_unasked(caught):
+            return RuntimeError("the service cancelled itself")
+        raise caught
+    if isinstance(caught, KeyboardInterrupt):
+        raise caught
+    if isinstance(caught, BaseExceptionGroup):
+        asked = caught.subgroup((KeyboardInterrupt, get_cancelled_exc_class()))
+        if asked is not None:
+            raise caught
+    # Everything else is the service's, also what is no `Exception`, such as a Rust panic.
+    return innermost_error(caught)
 
 
 async def call_in_time(service: Service, context: TrialContext, timeout_s: float | None) -> Reply:
@@ -182,25 +206,18 @@ def fresh_copy(given: Any) -> Any:
     return given
 
 
-def innermost_error(error: BaseException) -> BaseException:
-    """The one error of a group: a service may have run its call in a task group."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
-
-
-def retry_delay(error: ServiceError, *, seed: int, attempt: int) -> float | None:
+def retry_delay(retry_after_s: float | None, *, seed: int, attempt: int) -> float | None:
     """Seconds before the next attempt, or None where it is not worth waiting.
 
     What the other side asks for is honoured. Otherwise the wait doubles, with jitter so that
     trials that failed together do not come back together.
 
     Args:
-        error: How the attempt failed.
+        retry_after_s: How long the other side asked to be left alone, if it did.
         seed: The trial's, so that the jitter can be repeated.
         attempt: How many attempts have been made.
     """
-    if error.retry_after_s is not None:
-        return error.retry_after_s if error.retry_after_s <= LONGEST_WAIT_S else None
+    if retry_after_s is not None:
+        return retry_after_s if retry_after_s <= LONGEST_WAIT_S else None
     longest = min(_LONGEST_BACKOFF_S, _FIRST_WAIT_S * 2.0 ** (attempt - 1))
     return longest * (0.5 + Random(f"retry/{seed}/{attempt}").random() / 2)

@@ -36,21 +36,27 @@ class Progress:
         self._failures = 0
         self._inputs = inputs
         self._decision: Decision | None = None
+        self.is_given_up = False
+        """Whether the run no longer waits for it, because its judge does not answer."""
         # One input that is nearly decided must not hold up the others behind it in the order.
         self._horizon = None if plan.each_input else Horizon.of(limits.design, concurrency)
 
-    def add(self, index: int, position: int, passed: bool | None) -> bool:
+    def add(
+        self, index: int, position: int, passed: bool | None, *, place: int | None = None
+    ) -> bool:
         """Take one trial's outcome; True if that settled its stream.
 
         Args:
             index: The trial's place in the order of inputs.
             position: Its input's place in the list.
             passed: None for a trial that the analysis leaves out.
+            place: Its place among the trials of its input, where the order does not say.
         """
         if self.each_input:
+            place = index // self._inputs if place is None else place
             stream = self.streams[position]
             before = stream.trials, stream.failures
-            has_settled = stream.add(index // self._inputs, passed=passed)
+            has_settled = stream.add(place, passed=passed)
             # Summed here and not when asked: there may be thousands of streams.
             self._trials += stream.trials - before[0]
             self._failures += stream.failures - before[1]

@@ -1,7 +1,8 @@
 """Which trial of an experiment comes next, and when the experiment needs no further one.
 
-Nothing here waits or calls. The same results lead to the same decisions in whatever order they come
-back, because every stream counts in the order of inputs.
+A trial that was not measured is asked again: its input is put at the end of the order, as a fresh
+trial with a seed of its own. Nothing here waits or calls. The same results lead to the same
+decisions in whatever order they come back, because every stream counts in the order of inputs.
 """
 
 from __future__ import annotations
@@ -9,15 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from trialwise.engine.criterion_progress import Progress, combine_stops
+from trialwise.engine.error_classes import Reach
 from trialwise.engine.trial_inputs import issue_places, trial_seeds
 from trialwise.engine.unasked_inputs import UnaskedInputs
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import StopReason
-from trialwise.model.options import AbortRule, Analysis
+from trialwise.model.options import AbortRule
 from trialwise.model.plan import ExperimentPlan, Plan
-from trialwise.model.trial import ErrorClass, Trial
+from trialwise.model.trial import NOT_MEASURED, Analysis, ErrorClass, Trial
 
 _NONE: Sequence[Progress] = ()
+#: At most so many fresh trials for each planned one: a service that is down must not run for ever.
+_MOST_FRESH = 1
+#: A service that refuses so many first trials is set up wrongly.
+_FEW_REFUSED = 3
+#: A service that nothing is heard of in so many first trials, retries included, is not there.
+_FEW_SILENT = 5
+_CHECK_SETUP = (
+    "No trial was answered before, so the service is set up wrongly: check the address, the key, "
+    "the model and the form of the request. Nothing was measured."
+)
+_IS_IT_RUNNING = "Is it running, and can this machine reach it? Nothing was measured."
 
 
 class ExperimentState:
@@ -32,9 +45,14 @@ class ExperimentState:
     def __init__(self, plan: Plan, experiment: ExperimentPlan, done: Iterable[Trial] = ()) -> None:
         criteria = plan.criteria_of(experiment.name)
         self.experiment = experiment
-        self.order = issue_places(
-            experiment, seed=plan.seed, each_input=any(one.each_input for one in criteria)
+        self.order = list(
+            issue_places(
+                experiment, seed=plan.seed, each_input=any(one.each_input for one in criteria)
+            )
         )
+        self._planned = len(self.order)
+        # Where the fresh trials of each input stand among its own.
+        self._fresh_places: list[int] = []
         self.seed_of = trial_seeds(plan.seed, experiment.name)
         self.concurrency = min(plan.options.concurrency, max(1, len(self.order)))
         self.progress = tuple(
@@ -52,7 +70,9 @@ class ExperimentState:
             or any(one.experiment == experiment.name for one in plan.latency)
         )
         self._unasked = UnaskedInputs(criteria, len(experiment.input_ids))
-        self._leaves_out = plan.analysis is Analysis.PER_PROTOCOL
+        self._analyses = [plan.analysis_of(one) for one in criteria]
+        # Where every criterion counts what was not measured as failed, nothing is asked again.
+        self._asks_again = not all(one is Analysis.INTENT_TO_TREAT for one in self._analyses)
         self.trials: list[Trial] = []
         """Completed, in the order they came back."""
         self.in_flight = 0
@@ -63,8 +83,9 @@ class ExperimentState:
         # For the abort rule. Trials from before a restart are left out: what was wrong with them
         # may have been repaired.
         self._completed = 0
-        self._excused = 0
-        self._unanswered = 0
+        self._unmeasured = 0
+        self._unanswered = [0] * len(self.progress)
+        self._last_error = ""
         self._last_trouble = ""
         self.has_trouble = False
         """Whether some trial says nothing about the service."""
@@ -77,17 +98,50 @@ class ExperimentState:
             if not self._is_ours(trial):
                 allowed = "be trials of this plan, each once: its order and seeds give others"
                 raise InvalidArgument("done", f"trial {trial.index}", allowed)
-            self._count(trial)
         self._done = frozenset(trial.index for trial in done)
         if len(self._done) < len(done):
             raise InvalidArgument("done", len(done), "hold every trial once")
+        self._resume_fresh(done)
+        for trial in done:
+            self._count(trial)
+
+    def _resume_fresh(self, done: Sequence[Trial]) -> None:
+        """Put the inputs back that were to be asked again before the restart."""
+        places = {name: place for place, name in enumerate(self.experiment.input_ids)}
+        given = {one.index: places[one.input_id] for one in done if one.index >= self._planned}
+        waiting = [places[one.input_id] for one in done if self._is_asked_again(one)]
+        for position in given.values():
+            if position in waiting:
+                waiting.remove(position)
+        last = max(given, default=self._planned - 1)
+        for index in range(self._planned, last + 1):
+            # A fresh trial that was in flight left a gap; whichever input waits takes it.
+            position = given[index] if index in given else waiting.pop(0) if waiting else 0
+            self._ask_again(position)
+        for position in waiting:
+            self._ask_again(position)
 
     def _is_ours(self, trial: Trial) -> bool:
-        if not 0 <= trial.index < len(self.order) or len(trial.outcomes) != len(self.progress):
+        most = self._planned * (1 + _MOST_FRESH)
+        if not 0 <= trial.index < most or len(trial.outcomes) != len(self.progress):
             return False
+        if trial.seed != self.seed_of(trial.index):
+            return False
+        if trial.index >= self._planned:
+            return trial.input_id in self.experiment.input_ids
         # Order and seeds follow from the plan alone, so a trial of another plan is known by them.
-        expected = self.experiment.input_ids[self.order[trial.index]]
-        return trial.input_id == expected and trial.seed == self.seed_of(trial.index)
+        return trial.input_id == self.experiment.input_ids[self.order[trial.index]]
+
+    def _is_asked_again(self, trial: Trial) -> bool:
+        return self._asks_again and trial.error_class in NOT_MEASURED
+
+    def _ask_again(self, position: int) -> None:
+        """Put an input at the end of the order, as a fresh trial."""
+        if len(self.order) >= self._planned * (1 + _MOST_FRESH):
+            return
+        earlier = self.order[self._planned :].count(position)
+        self._fresh_places.append(self._planned // len(self.experiment.input_ids) + earlier)
+        self.order.append(position)
 
     @property
     def is_settled(self) -> bool:
@@ -146,17 +200,49 @@ class ExperimentState:
         self.in_flight -= 1
         self._completed += 1
         if trial.error_class is not ErrorClass.NONE:
-            self._excused += trial.is_excused
+            if trial.error_class in NOT_MEASURED:
+                self._unmeasured += 1
+                self._last_error = trial.error
             self.has_trouble = True
+            if self._is_asked_again(trial):
+                self._ask_again(self.order[trial.index])
         else:
             # Only a check that asks somebody can fail to answer; any other one always has a result.
-            for outcome in trial.outcomes:
+            for place, outcome in enumerate(trial.outcomes):
                 if outcome.error_class is not ErrorClass.NONE:
-                    self._unanswered += 1
+                    self._unanswered[place] += 1
                     self.has_trouble = True
                     self._last_trouble = outcome.result.explanation
-                    break
         return self._count(trial)
+
+    @property
+    def is_unmeasured(self) -> bool:
+        """Whether no trial of this process says anything about the service."""
+        return self._completed > 0 and self._unmeasured == self._completed
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether what is in flight must tell first whether the service can be reached at all."""
+        return self.in_flight > 0 and self._completed >= _FEW_REFUSED and self.is_unmeasured
+
+    def find_dead_end(self, reach: Reach, rule: AbortRule) -> tuple[StopReason, str] | None:
+        """Why no trial was measured and none will be; None where one may be.
+
+        Args:
+            reach: What the run has seen of the service.
+            rule: How many such trials are too many.
+        """
+        if not self.is_unmeasured or self.in_flight:
+            return None
+        said = self._last_error[:1].upper() + self._last_error[1:]
+        is_refused = self.trials[-1].error_class is ErrorClass.CONFIGURATION
+        if is_refused and self._completed >= min(_FEW_REFUSED, self._planned):
+            return StopReason.SERVICE, f"{said}. {_CHECK_SETUP}"
+        if reach.has_answered or rule.max_error_rate >= 1:
+            return None
+        if self._completed >= min(_FEW_SILENT, rule.after):
+            return StopReason.ERROR_RATE, f"{said}. {_IS_IT_RUNNING}"
+        return None
 
     def abort_reason(self, rule: AbortRule, *, unreached: str) -> str | None:
         """Why the run is not worth going on with; None where it is.
@@ -167,28 +253,51 @@ class ExperimentState:
         """
         if self._completed < rule.after:
             return None
-        for count, what in (
-            (self._excused, unreached),
-            (self._unanswered, f"could not be measured ({self._last_trouble})"),
-        ):
-            if count > rule.max_error_rate * self._completed:
-                return (
-                    f"{count} of {self._completed} trials of {self.experiment.name!r} {what}, "
-                    f"more than the {rule.max_error_rate:.0%} allowed"
-                )
+        most = rule.max_error_rate * self._completed
+        allowed = f"more than the {rule.max_error_rate:.0%} allowed"
+        if self._unmeasured > most:
+            said = f": {self._last_error}" if self._last_error else ""
+            return (
+                f"{self._unmeasured} of {self._completed} trials of {self.experiment.name!r} "
+                f"{unreached}, {allowed}{said}"
+            )
+        for place, count in enumerate(self._unanswered):
+            if count > most and not self.progress[place].is_given_up:
+                self._give_up(self.progress[place])
+        deciding = [one for one in self.progress if not one.plan.rides_along]
+        if deciding and all(one.is_given_up for one in deciding):
+            count = max(self._unanswered)
+            return (
+                f"{count} of {self._completed} trials of {self.experiment.name!r} could not be "
+                f"measured ({self._last_trouble}), {allowed}"
+            )
         return None
+
+    def _give_up(self, progress: Progress) -> None:
+        """Wait no longer for a judge that does not answer; the other criteria go on."""
+        was_open = 0 if progress.plan.rides_along else progress.open_streams
+        progress.is_given_up = True
+        if was_open:
+            self._open -= was_open
+            self._open_pooled -= not progress.each_input
 
     def _count(self, trial: Trial) -> Sequence[Progress]:
         self.trials.append(trial)
         index, position = trial.index, self.order[trial.index]
         self._unasked.add(trial, position)
         settled = _NONE
-        is_left_out = self._leaves_out and trial.is_excused
-        for progress, outcome in zip(self.progress, trial.outcomes, strict=True):
+        fresh = index - self._planned
+        place = None if fresh < 0 else self._fresh_places[fresh]
+        for progress, outcome, analysis in zip(
+            self.progress, trial.outcomes, self._analyses, strict=True
+        ):
+            passed: bool | None = outcome.result.passed
             # What no judge judged has no say while the run goes on, whatever the analysis.
-            is_silent = outcome.error_class is not trial.error_class and trial.is_unjudged(outcome)
-            passed = None if is_left_out or is_silent else outcome.result.passed
-            if progress.add(index, position, passed):
+            if outcome.error_class is not ErrorClass.NONE and (
+                analysis.leaves_out(trial.error_class) or trial.is_unjudged(outcome)
+            ):
+                passed = None
+            if progress.add(index, position, passed, place=place):
                 self._settle(progress)
                 if progress.is_settled:
                     settled = (*settled, progress)
@@ -197,7 +306,7 @@ class ExperimentState:
     def _settle(self, progress: Progress) -> None:
         # Counted down rather than asked for: there may be thousands of streams, and `is_settled`
         # is asked after every trial.
-        if not progress.plan.rides_along:
+        if not progress.plan.rides_along and not progress.is_given_up:
             self._open -= 1
             self._open_pooled -= not progress.each_input
 
@@ -205,7 +314,7 @@ class ExperimentState:
         """Whether a trial of an input can still change anything."""
         if self._open_pooled or self.runs_all or self._unasked.needs(position):
             return True
-        return any(one.needs(position) for one in self._by_input)
+        return any(one.needs(position) for one in self._by_input if not one.is_given_up)
 
     def _wants(self, index: int, position: int) -> bool:
         """Whether a trial will probably be needed; always, where nothing else is under way."""

@@ -8,19 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
+from trialwise.checks.check_base import broken_by
 from trialwise.engine.async_calls import gather
-from trialwise.engine.attempt import Response
+from trialwise.engine.attempt import Response, own_failure
+from trialwise.engine.error_classes import classify_error, innermost_error
 from trialwise.engine.excerpts import Excerpts, error_text
 from trialwise.engine.ports import ServiceError
 from trialwise.engine.spending_meter import known_sum, known_usage, sum_expenses
-from trialwise.errors import InvalidArgument
+from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.criterion import Check, Criterion
 from trialwise.model.postcondition import Appraisal, AskingPostcondition, Postcondition
 from trialwise.model.reply import Reply, Usage
-from trialwise.model.trial import EXCUSED, CheckResult, ErrorClass, FailReason, Outcome, Trial
+from trialwise.model.trial import (
+    EXCUSED,
+    NOT_MEASURED,
+    CheckResult,
+    ErrorClass,
+    FailReason,
+    Outcome,
+    Trial,
+)
 
 if TYPE_CHECKING:
     from trialwise.model.sampling import Input
@@ -46,6 +57,7 @@ class Examined(NamedTuple):
 
 
 _OK = CheckResult.ok()
+_PASSED = Appraisal(result=_OK)
 _IDLE = CheckResult.fail(
     "the service returned without any sign of activity", reason=FailReason.NO_VALUE
 )
@@ -176,7 +188,9 @@ class ReplyChecker:
             worked = _calls_tools(partial)
             if not worked and self._activity is not None:
                 worked = bool(self._activity(partial))
-        except (Exception, SystemExit):  # the user's function, or a trace of the user's
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # the user's function, or a trace of the user's
             worked = True
         if worked is None or worked:
             return ErrorClass.TIMEOUT, error
@@ -233,9 +247,9 @@ class ReplyChecker:
         criterion, postconditions = self._criteria[place]
         for name, check, asking in postconditions:
             if asking is None:
-                result = _result(check, reply)
-                if not result.passed:
-                    return Outcome.of_failure(criterion, self._excerpts.result(result), name)
+                appraisal = _appraise(name, check, reply)
+                if not appraisal.result.passed:
+                    return self._failure(criterion, appraisal, name)
                 continue
             appraisal = await _answer(asking, reply, seed)
             answers.append(appraisal)
@@ -257,10 +271,10 @@ class ReplyChecker:
             return None
         try:
             is_active = bool(self._activity(reply))
-        except (Exception, SystemExit) as error:  # the user's function may raise anything
-            message = self._excerpts.text(f"activity raised {error_text(error)}")
-            result = CheckResult.fail(message, reason=FailReason.TRANSFORM)
-            return Examined(self._all(result, ErrorClass.NONE), ErrorClass.NONE, message)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # the user's function may raise anything
+            raise broken_by(error, "activity") from error
         if is_active:
             return None
         outcomes = self._all(_IDLE, ErrorClass.EMPTY_RUN)
@@ -272,18 +286,24 @@ class ReplyChecker:
             if without and place in without:
                 continue
             for name, check, _ in postconditions:
-                result = _result(check, reply)
-                if result.passed:
+                appraisal = _appraise(name, check, reply)
+                if appraisal.result.passed:
                     continue
                 if outcomes is None:
                     outcomes = list(self._all_passed)
-                is_known = result.reason is not FailReason.UNKNOWN
+                is_known = appraisal.result.reason is not FailReason.UNKNOWN
                 if is_known or outcomes[place].passed:
-                    kept = self._excerpts.result(result)
-                    outcomes[place] = Outcome.of_failure(criterion, kept, name)
+                    outcomes[place] = self._failure(criterion, appraisal, name)
                 if is_known:  # a later check may still be sure that the reply fails
                     break
         return self._all_passed if outcomes is None else tuple(outcomes)
+
+    def _failure(self, criterion: str, appraisal: Appraisal, name: str) -> Outcome:
+        kept = self._excerpts.result(appraisal.result)
+        outcome = Outcome.of_failure(criterion, kept, name)
+        if appraisal.error_class is ErrorClass.NONE:
+            return outcome
+        return replace(outcome, error_class=appraisal.error_class)
 
     def _all(self, result: CheckResult, error_class: ErrorClass) -> tuple[Outcome, ...]:
         return tuple(
@@ -336,43 +356,64 @@ def _within(check: object) -> AskingPostcondition | None:
 
 
 async def _answer(asking: AskingPostcondition, reply: Reply, seed: int) -> Appraisal:
-    """What an asking postcondition says; one of the user's own may raise or return anything."""
+    """What an asking postcondition says.
+
+    Raises:
+        BrokenCheck: One of the user's own raised, or returned something else.
+    """
     try:
         answer: object = await asking.acheck(reply, seed=seed)
     except ServiceError as error:
         if error.stops_run:
             raise
-        result = CheckResult.fail(f"nobody answered: {error}", reason=FailReason.TRANSFORM)
-        return Appraisal(result=result, error_class=error.error_class)
-    except (Exception, SystemExit) as error:
-        answer = f"raised {error_text(error)}"
-    else:
-        if isinstance(answer, Appraisal):
-            return answer
-        if isinstance(answer, CheckResult):
-            return Appraisal(result=answer)
-        answer = f"returned {type(answer).__name__}, expected an Appraisal"
-    return Appraisal(
-        result=CheckResult.fail(f"the postcondition {answer}", reason=FailReason.TRANSFORM)
-    )
+        return _no_answer(error)
+    except BaseException as error:
+        return _not_measured(own_failure(error), asking.name)
+    if isinstance(answer, Appraisal):
+        return answer
+    if isinstance(answer, CheckResult):
+        return Appraisal(result=answer)
+    raise BrokenCheck(asking.name, f"returned {type(answer).__name__}, expected an Appraisal")
 
 
-def _result(check: Callable[[Reply], object], reply: Reply) -> CheckResult:
-    """What a postcondition says; one of the user's own may raise or return anything."""
+def _appraise(name: str, check: Callable[[Reply], object], reply: Reply) -> Appraisal:
+    """What a postcondition says.
+
+    Raises:
+        BrokenCheck: One of the user's own raised, or returned something else.
+    """
     try:
         result = check(reply)
-    except (Exception, SystemExit) as error:
-        return CheckResult.fail(
-            f"the postcondition raised {error_text(error)}", reason=FailReason.TRANSFORM
-        )
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return _not_measured(error, name)
     if isinstance(result, CheckResult):
-        return result
+        return _PASSED if result is _OK else Appraisal(result=result)
     close = getattr(result, "close", None)
     if hasattr(result, "__await__") and callable(close):
         close()  # a coroutine nobody will await
-    return CheckResult.fail(
-        f"the postcondition returned {type(result).__name__}, expected a CheckResult",
-        reason=FailReason.TRANSFORM,
+    raise BrokenCheck(name, f"returned {type(result).__name__}, expected a CheckResult")
+
+
+def _not_measured(error: BaseException, name: str) -> Appraisal:
+    """A check that asked somebody who could not be reached.
+
+    Raises:
+        BrokenCheck: The check raised for another reason.
+    """
+    trouble = classify_error(error)
+    if trouble.error_class in NOT_MEASURED:
+        return _no_answer(innermost_error(error.__cause__ or error))
+    raise error if isinstance(error, BrokenCheck) else broken_by(error, name) from error
+
+
+def _no_answer(error: BaseException) -> Appraisal:
+    error_class = classify_error(error).error_class
+    text = f"nobody answered: {error_text(error)}"
+    return Appraisal(
+        result=CheckResult.fail(text, reason=FailReason.TRANSFORM),
+        error_class=error_class if error_class in NOT_MEASURED else ErrorClass.INFRASTRUCTURE,
     )
 
 

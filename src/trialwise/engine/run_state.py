@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from trialwise.engine.criterion_progress import Progress, combine_stops
+from trialwise.engine.error_classes import Reach
 from trialwise.engine.experiment_state import ExperimentState
 from trialwise.engine.ports import Clock
 from trialwise.engine.spending_meter import Meter
@@ -122,6 +123,8 @@ class RunState:
         self._pacer = None if options.rate_per_s is None else Pacer(options.rate_per_s, clock)
         self._start_limit = start_limit
         self._abort = options.abort
+        self.reach = Reach()
+        """What this process has seen of the service."""
         self._unreached = unreached
 
     @property
@@ -153,7 +156,7 @@ class RunState:
             experiment = self._current
             # A full house is no reason to look for the next trial: what completes first may
             # settle the experiment, and then the next one is not needed.
-            if experiment.in_flight >= experiment.concurrency:
+            if experiment.in_flight >= experiment.concurrency or experiment.is_in_doubt:
                 return None
             index = None if experiment.is_settled else experiment.peek()
             if index is not None:
@@ -200,6 +203,9 @@ class RunState:
         self.meter.add(trial)
         # A settled experiment has its answer, whatever the trials cost that led to it.
         if experiment.has_trouble and not experiment.is_settled:
+            dead_end = experiment.find_dead_end(self.reach, self._abort)
+            if dead_end is not None:
+                self.stop(*dead_end)
             why = experiment.abort_reason(self._abort, unreached=self._unreached)
             if why is not None:
                 self.stop(StopReason.ERROR_RATE, why)

@@ -13,6 +13,7 @@ from trialwise.declarations.scalars import Choice, Count, Flag, Text
 from trialwise.declarations.settings import setting
 from trialwise.errors import InvalidArgument
 from trialwise.model.postcondition import Postcondition
+from trialwise.model.trial import Analysis
 from trialwise.validation import (
     require_choice,
     require_count,
@@ -168,6 +169,12 @@ class Criterion:
         default=None,
         words="what the question asks for",
     )
+    analysis: Analysis | str | None = setting(
+        Choice(*Analysis),
+        "Which trials decide it, where that is not as in the rest of the contract.",
+        default=None,
+        words="as the run",
+    )
     min_probes: int | None = setting(
         Count(),
         "With fewer trials, `never_fails` is shown as NO FAILURE OBSERVED.",
@@ -187,6 +194,9 @@ class Criterion:
         if self.no_worse_than is not None:
             require_text("no_worse_than", self.no_worse_than, "name a baseline")
         self._check_numbers()
+        if self.analysis is not None:
+            given = require_choice("analysis", str(self.analysis), tuple(map(str, Analysis)))
+            put(self, "analysis", Analysis(given))
         origin = self.origin
         if origin is None:
             origin = Origin.EMPIRICAL if self.no_worse_than else Origin.UNSPECIFIED

@@ -206,6 +206,8 @@ class NoteKind(StrEnum):
     """Something that limits what the decision says."""
     RETRIES = "retries"
     """Trials that passed only after a retry."""
+    NOT_MEASURED = "not-measured"
+    """Trials that never reached the service, and the rate that includes them."""
     SILENCE = "silence"
     """Trials on which a judge gave no verdict."""
     CORRECTION = "correction"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from trialwise.declarations.quantities import Duration, Money, Pace, Rate
@@ -18,6 +17,7 @@ from trialwise.declarations.settings import Names, setting, setting_keys
 from trialwise.declarations.signatures import Made
 from trialwise.declarations.structures import Either, MapOf
 from trialwise.errors import InvalidArgument
+from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Intent
 from trialwise.stats.multiplicity import CORRECTIONS, Correction
 from trialwise.stats.result_types import RULES, Rule
@@ -29,15 +29,6 @@ from trialwise.validation import (
     require_positive,
     require_rate,
 )
-
-
-class Analysis(StrEnum):
-    """Whose trials decide."""
-
-    INTENT_TO_TREAT = "intent-to-treat"
-    """All of them: how reliable is the whole pipeline?"""
-    PER_PROTOCOL = "per-protocol"
-    """Those the service had a fair chance in: infrastructure, pre-validation and empty runs out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +122,10 @@ class RunOptions:
     )
     rule: Rule = setting(Choice(*RULES), "The rule set for every decision.", default="exact")
     analysis: Analysis = setting(
-        Choice(*Analysis), "Which trials count for the decision.", default=Analysis.INTENT_TO_TREAT
+        Choice(*Analysis),
+        "Which trials decide: `measured` asks again what never reached the service, "
+        "`intent-to-treat` counts it as failed, `per-protocol` also leaves out empty runs.",
+        default=Analysis.MEASURED,
     )
     seed: int | None = setting(
         Whole(),
@@ -164,7 +158,7 @@ class RunOptions:
     retries: int = setting(
         Count(0),
         "Number of further attempts after an infrastructure error. The verdict reports them.",
-        default=0,
+        default=2,
         in_pytest=False,
     )
     budget: Budget = setting(

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, cast
 from trialwise.model.claim import Claim, Estimator, SamplingMode
 from trialwise.model.contract import Prevalence
 from trialwise.model.evidence import Guard, Threshold
-from trialwise.model.options import Analysis, RunOptions
+from trialwise.model.options import RunOptions
+from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Decision, Design, Intent
 from trialwise.stats.multiplicity import Correction
 from trialwise.stats.result_types import Rule
@@ -103,6 +104,8 @@ class CriterionPlan:
     """How often its judge is wrong, where it is a judge's and that was measured."""
     stops_early: bool = False
     """Whether the boundaries of its design may decide after any trial."""
+    analysis: Analysis | None = None
+    """Whose trials decide it; None where it is the run's."""
 
     @property
     def limits(self) -> Limits:
@@ -194,6 +197,10 @@ class Plan:
     def criteria_of(self, experiment: str) -> Sequence[CriterionPlan]:
         """The criteria that share an experiment's trials, in the contract's order."""
         return [one for one in self.criteria if one.experiment == experiment]
+
+    def analysis_of(self, criterion: CriterionPlan) -> Analysis:
+        """Whose trials decide a criterion."""
+        return self.analysis if criterion.analysis is None else criterion.analysis
 
     @property
     def max_trials(self) -> int:

@@ -44,6 +44,8 @@ class ErrorClass(StrEnum):
     """The service returned at once without any sign of activity."""
     NO_EVIDENCE = "no-evidence"
     """The service replied, and what was recorded of it does not tell what a criterion asks."""
+    CONFIGURATION = "configuration"
+    """The service refused the request as it is set up, and had answered none before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,15 +116,45 @@ class Outcome:
         )
 
 
-#: Classes in which the service never had a fair chance: left out of the per-protocol rate.
-EXCUSED = frozenset(
-    {
-        ErrorClass.INFRASTRUCTURE,
-        ErrorClass.PRE_VALIDATION,
-        ErrorClass.EMPTY_RUN,
-        ErrorClass.NO_EVIDENCE,
-    }
+#: Classes that say nothing about the service: such a trial is asked again.
+NOT_MEASURED = frozenset(
+    {ErrorClass.INFRASTRUCTURE, ErrorClass.PRE_VALIDATION, ErrorClass.CONFIGURATION}
 )
+#: Classes in which the service never had a fair chance: left out of the per-protocol rate.
+EXCUSED = NOT_MEASURED | {ErrorClass.EMPTY_RUN, ErrorClass.NO_EVIDENCE}
+
+
+class Analysis(StrEnum):
+    """Whose trials decide."""
+
+    MEASURED = "measured"
+    """Those that say something about the service: what never reached it is asked again."""
+    INTENT_TO_TREAT = "intent-to-treat"
+    """All of them: how reliable is the whole pipeline?"""
+    PER_PROTOCOL = "per-protocol"
+    """Those the service had a fair chance in: empty runs are out as well."""
+
+    def leaves_out(self, error_class: ErrorClass) -> bool:
+        """Whether a trial of this class takes no part in the decision.
+
+        >>> Analysis.MEASURED.leaves_out(ErrorClass.INFRASTRUCTURE)
+        True
+        >>> Analysis.MEASURED.leaves_out(ErrorClass.EMPTY_RUN)
+        False
+        """
+        return error_class in _LEFT_OUT[self]
+
+    @property
+    def counts_silence(self) -> bool:
+        """Whether a trial counts as failed that a judge gave no verdict on."""
+        return self is Analysis.INTENT_TO_TREAT
+
+
+_LEFT_OUT: Mapping[Analysis, frozenset[ErrorClass]] = {
+    Analysis.MEASURED: NOT_MEASURED,
+    Analysis.INTENT_TO_TREAT: frozenset(),
+    Analysis.PER_PROTOCOL: EXCUSED,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,8 @@ from trialwise.documents.numbers import as_count
 from trialwise.engine.criterion_progress import combine_stops
 from trialwise.engine.run_state import RunOutcome
 from trialwise.model.evidence import Spending, StopReason
-from trialwise.model.options import Analysis
 from trialwise.model.plan import CriterionPlan, Plan
-from trialwise.model.trial import Trial
+from trialwise.model.trial import Analysis, Trial
 from trialwise.procedures.streams import Stream
 
 
@@ -42,7 +41,7 @@ def use_trials(plan: Plan, trials: Sequence[Trial]) -> tuple[Plan, RunOutcome]:
         wanted: set[int] = set()
         reasons = []
         for place, one in enumerate(plan.criteria_of(experiment.name)):
-            indexes, stop = _reach(one, place, mine, plan.analysis)
+            indexes, stop = _reach(one, place, mine, plan.analysis_of(one))
             wanted |= indexes
             reasons.append(stop)
             criteria[one.criterion] = _add_caveat(one, unused=len(mine) - len(indexes))
@@ -74,7 +73,7 @@ def _reach(
         # A fixed design uses all of its trials, even if fewer already decide it.
         if not stream.is_settled if sequential else seen[key] < criterion.trials:
             indexes.add(trial.index)
-        excused = analysis is Analysis.PER_PROTOCOL and trial.is_excused
+        excused = analysis.leaves_out(trial.error_class)
         stream.add(seen[key], passed=None if excused else trial.outcomes[place].passed)
         seen[key] += 1
     # A trial that the analysis leaves out keeps its place and is not replaced.

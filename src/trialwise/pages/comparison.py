@@ -59,7 +59,7 @@ def build_comparison_page(verdict: ComparisonVerdict, *, runs: Sequence[str] = (
     """
     margin, status = verdict.question.margin, Status(verdict.decision.value)
     took = [*map(_describe_amount, verdict.amounts), *_describe_setup(verdict)]
-    usual = verdict.analysis == "intent-to-treat"
+    usual = verdict.analysis == "measured"
     return Document(
         kind="Comparison",
         title=_name_both(verdict),

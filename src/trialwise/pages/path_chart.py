@@ -19,7 +19,6 @@ from trialwise.documents.charts import (
     thin_out,
 )
 from trialwise.documents.numbers import as_count, as_observed
-from trialwise.model.options import Analysis
 from trialwise.model.plan import Limits
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
@@ -189,13 +188,13 @@ def find_bounds(limits: Limits) -> Bounds | None:
 
 def list_outcomes(record: RunRecord, finding: Finding) -> Sequence[bool]:
     """Whether each trial passed that the analysis counts, in their order up to the decision."""
-    leaves_out = record.plan.analysis is Analysis.PER_PROTOCOL
-    skips_unjudged = leaves_out or procedure_of(finding).may_stop_early
+    analysis = record.plan.analysis_of(finding.plan)
+    skips_unjudged = not analysis.counts_silence or procedure_of(finding).may_stop_early
     counted = [*TrialIndex(record).list_counted(finding)][: finding.decided_at]
     found = [(trial, trial.outcome(finding.criterion)) for trial in counted]
     return [
         outcome.passed
         for trial, outcome in found
-        if not (leaves_out and trial.is_excused)
+        if not analysis.leaves_out(trial.error_class)
         and not (skips_unjudged and trial.is_unjudged(outcome))
     ]

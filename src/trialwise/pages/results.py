@@ -15,7 +15,7 @@ from trialwise.documents.numbers import (
 )
 from trialwise.documents.phrases import STOPS, join_few
 from trialwise.documents.results import Fact, LineKind, RunResults, Status, SuiteResults
-from trialwise.model.evidence import Guard
+from trialwise.model.evidence import Guard, NoteKind
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
 from trialwise.pages.finding_facts import list_unasked, pick_interval
@@ -331,6 +331,8 @@ def _compare_denominators(finding: Finding) -> Iterator[str]:
     # Inputs that are decided one by one have both counts of their own.
     if fair is None or every.rate is None or fair.trials == every.trials or finding.by_input:
         return
+    if any(note.kind in (NoteKind.NOT_MEASURED, NoteKind.SILENCE) for note in finding.notes):
+        return  # the note has both
     all_rate = as_observed(every.rate)
     rate = "no trial" if fair.rate is None else as_observed(fair.rate)
     if rate == all_rate:

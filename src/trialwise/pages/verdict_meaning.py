@@ -30,8 +30,8 @@ from trialwise.documents.numbers import (
 )
 from trialwise.documents.phrases import join_few
 from trialwise.documents.results import Status
-from trialwise.model.options import Analysis
 from trialwise.model.run import RunRecord
+from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
 from trialwise.pages.suite_totals import bound_suite_errors, list_spent
 from trialwise.procedures.base import RuleError
@@ -44,6 +44,15 @@ MOST_NOTES = 4
 
 MEASURED = "MEASURED"
 """What a run is called that decided nothing on purpose."""
+
+
+_ANALYSES = {
+    Analysis.MEASURED: "Trials that never reached the service are asked again and not counted.",
+    Analysis.INTENT_TO_TREAT: "Every trial counts, errors of the infrastructure included "
+    "(intent-to-treat).",
+    Analysis.PER_PROTOCOL: "Trials in which the service had no fair chance are left out "
+    "(per-protocol).",
+}
 
 
 def is_measured(record: RunRecord) -> bool:
@@ -254,10 +263,7 @@ def _list_claims(record: RunRecord) -> Iterator[str]:
         yield f"{which} {about}."
     if verdict.claim.representativeness:
         yield f"They are taken to represent it: {verdict.claim.representativeness}"
-    if record.plan.analysis is Analysis.PER_PROTOCOL:
-        yield "Trials in which the service had no fair chance are left out (per-protocol)."
-    else:
-        yield "Every trial counts, errors of the infrastructure included (intent-to-treat)."
+    yield _ANALYSES[record.plan.analysis]
     if verdict.intent is Intent.VERIFICATION and not is_measured(record):
         yield "It was run as evidence: a design too small for its claim is refused before it runs."
     if verdict.horizon is not None and verdict.horizon_false_alarm is not None:

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from trialwise.engine.attempt import innermost_error
-from trialwise.engine.ports import ServiceError
+from trialwise.engine.error_classes import classify_error, innermost_error
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 
 #: Kinds of failure whose first traceback is written out as it comes.
@@ -180,11 +179,9 @@ def ending_of(
 
 
 def _class(error: BaseException) -> ErrorClass:
-    if isinstance(error, ServiceError):
-        return error.error_class
-    if isinstance(error, TimeoutError) or _is_from_timeout_plugin(error):
+    if _is_from_timeout_plugin(error):
         return ErrorClass.TIMEOUT
-    return ErrorClass.INFRASTRUCTURE if isinstance(error, ConnectionError) else ErrorClass.NONE
+    return classify_error(error).error_class
 
 
 def _is_from_timeout_plugin(error: BaseException) -> bool:

@@ -110,6 +110,7 @@ class Situation:
             "threshold": self.start_threshold(criterion),
             "curtailed": self.options.curtail,
             "each_input": criterion.each_input,
+            "analysis": criterion.analysis,
         }
         return CriterionPlan(**(usual | given))  # type: ignore[arg-type]
 

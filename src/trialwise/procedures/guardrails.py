@@ -16,7 +16,7 @@ from trialwise.model.baseline import Baseline, CriterionBaseline, CriterionScope
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.covariate import Covariate, CovariateKind, differing_covariates
 from trialwise.model.evidence import Guard, Severity
-from trialwise.model.options import Analysis
+from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Intent
 
 #: Another model is another service, under whatever name it is recorded.

@@ -20,8 +20,8 @@ from trialwise.model.baseline import Baseline
 from trialwise.model.claim import Claim
 from trialwise.model.contract import Latency
 from trialwise.model.criterion import Criterion
-from trialwise.model.options import Analysis, RunOptions
-from trialwise.model.trial import Trial
+from trialwise.model.options import RunOptions
+from trialwise.model.trial import Analysis, Trial
 from trialwise.model.verdict import Decision, Intent
 from trialwise.outcomes.outcome_metrics import Metrics, metrics_of
 from trialwise.outcomes.outcome_plans import plan_outcomes, scopes_of_outcomes

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from trialwise.engine.error_classes import retry_after
 from trialwise.engine.ports import ServiceError
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.model.trial import ErrorClass
@@ -47,6 +48,8 @@ class Answer:
     encoding: str
     retry_after_s: float | None
     latency_s: float
+    location: str = ""
+    """Where a redirect points."""
 
     @property
     def text(self) -> str:
@@ -126,6 +129,7 @@ class Exchange:
                         response.headers.get("retry-after"), self._wall_clock()
                     ),
                     latency_s=max(0.0, self._clock() - started),
+                    location=response.headers.get("location", ""),
                 )
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, UnicodeError) as error:
             return error
@@ -143,6 +147,21 @@ class Exchange:
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
             )
         return self._client
+
+
+def describe_answer(answer: Answer, scrub: Callable[[str], str], said: str | None = None) -> str:
+    """What came back instead of a reply, for a message.
+
+    Args:
+        answer: What came back.
+        scrub: Takes secrets out of a message.
+        said: What it says, where somebody read it.
+    """
+    if 300 <= answer.status < 400 and answer.location:
+        return f"{answer.status}, a redirect to {scrub(answer.location)} that is not followed"
+    return (
+        f"{answer.status}: {scrub(answer.head)!r}" if said is None else f"{answer.status}: {said}"
+    )
 
 
 def check_url(argument: str, url: str) -> str:
@@ -171,29 +190,6 @@ def check_url(argument: str, url: str) -> str:
         if "${" not in parts.netloc:  # else it is known only in a trial
             raise InvalidArgument(argument, url, "have a port from 0 to 65535") from None
     return url
-
-
-def retry_after(value: str | None, now: float) -> float | None:
-    """The seconds a Retry-After header asks for, from its number or its date.
-
-    >>> retry_after("2.5", 0.0), retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 20.0)
-    (2.5, 40.0)
-    >>> retry_after("soon", 0.0) is None
-    True
-    """
-    import math
-    from email.utils import parsedate_to_datetime
-
-    if value is None:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(value).timestamp() - now
-        except (ValueError, OverflowError):
-            return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 def _known_encoding(name: str | None) -> str:
@@ -226,4 +222,19 @@ def _translate(error: Exception, where: str, scrub: Callable[[str], str]) -> Tri
         what = f"a header or the URL is not allowed in HTTP ({type(error).__name__})"
         message = f"the request to {where} cannot be sent: {what}"
         return ServiceError(message, ErrorClass.PRE_VALIDATION)
+    if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout)):
+        return HttpFailure(f"nothing answers at {where} ({_connection_trouble(error, said)})")
     return HttpFailure(f"{where} gave no answer: {type(error).__name__}: {said}")
+
+
+def _connection_trouble(error: BaseException, said: str) -> str:
+    """Why there is no connection: what the system says, where the client repeats only itself."""
+    refused = [error]
+    while refused:
+        one = refused.pop()
+        if isinstance(one, ConnectionRefusedError):
+            return "connection refused"
+        if isinstance(one, BaseExceptionGroup):
+            refused += one.exceptions
+        refused += [inner for inner in (one.__cause__, one.__context__) if inner is not None]
+    return f"{type(error).__name__}: {said}"

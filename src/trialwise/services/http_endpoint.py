@@ -11,10 +11,12 @@ from trialwise.declarations.resources import Url
 from trialwise.declarations.scalars import Count, Text
 from trialwise.declarations.signatures import Arg, Positive, Seconds
 from trialwise.declarations.structures import Listing
+from trialwise.engine.error_classes import UNREACHED_STATUSES, classify_status
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
-from trialwise.services._exchange import Answer, Exchange, Request, check_url
+from trialwise.model.trial import ErrorClass
+from trialwise.services._exchange import Answer, Exchange, Request, check_url, describe_answer
 from trialwise.services._payloads import (
     check_pointer,
     encode,
@@ -30,15 +32,19 @@ from trialwise.services.secret_headers import Headers, check_headers, check_set,
 
 __all__ = ["HttpService"]
 
-#: Too many requests, and whatever a server says of itself: not an answer to the input.
-_INFRASTRUCTURE = frozenset({429, *range(500, 600)})
 _WITH_BODY = ("POST", "PUT", "PATCH")
 
 Statuses = Annotated[
     Collection[int],
-    Arg(kind=Listing(Count(100), "a list of HTTP statuses"), default="429 and 5xx"),
+    Arg(
+        kind=Listing(Count(100), "a list of HTTP statuses"), default="429, 502, 503, 504 and alike"
+    ),
 ]
 """Statuses of HTTP."""
+Accepted = Annotated[
+    Collection[int], Arg(kind=Listing(Count(100), "a list of HTTP statuses"), default="2xx only")
+]
+"""Statuses that are replies, beside 2xx."""
 
 
 class HttpService:
@@ -49,8 +55,10 @@ class HttpService:
     the headers (and in the URL's host) is the environment variable of that name: the only way to
     send a secret, so that none is ever shown, logged or recorded.
 
-    A status of 429 or 5xx, and a connection that fails, are infrastructure errors that keep the
-    status and Retry-After. Any other status is a reply, with `details["status"]`. Connections are
+    Only a status of 2xx, or one of `accept_status`, is a reply, with `details["status"]`. A status
+    such as 429 or 503, and a connection that fails, are infrastructure errors that keep the status
+    and Retry-After. A redirect, and a status such as 401 or 404 before the first reply, mean that
+    the service is set up wrongly. Any other status is a failure of the service. Connections are
     reused and cookies are not kept, so that trials stay independent.
 
     >>> HttpService("http://localhost:8000/ask", body={"q": "{input}"}, extract="/answer")
@@ -64,6 +72,7 @@ class HttpService:
             body.
         extract: The JSON Pointer (RFC 6901) to the reply in the response. Without it the whole text
             is the reply. It applies to 2xx responses.
+        accept_status: Further statuses whose responses are replies, such as 404.
         infrastructure_statuses: Statuses that count as infrastructure errors.
         timeout_s: Time limit for the whole request, in addition to the limit of the trial.
         connect_timeout_s: Time limit for the connection. After it, the endpoint counts as
@@ -84,7 +93,8 @@ class HttpService:
         headers: Headers | None = None,
         body: Annotated[Any, Arg(default='`{input: "{input}"}`')] = None,
         extract: Annotated[str | None, Arg(kind=Text(environment="kept"))] = None,
-        infrastructure_statuses: Statuses = _INFRASTRUCTURE,
+        accept_status: Accepted = (),
+        infrastructure_statuses: Statuses = UNREACHED_STATUSES,
         timeout_s: Seconds | None = None,
         connect_timeout_s: Seconds = 10.0,
         response_limit: Positive = 2**20,
@@ -101,6 +111,7 @@ class HttpService:
             body = {"input": "{input}"}
         self._body = body
         self._extract = None if extract is None else check_pointer("extract", extract)
+        self._accepted = frozenset(accept_status)
         self._infrastructure = frozenset(infrastructure_statuses)
         self._exchange = Exchange(
             timeout_s=timeout_s,
@@ -113,9 +124,8 @@ class HttpService:
         """The endpoint's reply to one trial."""
         where = f"{self._method} {self._url}"
         answer = await self._exchange.send(self._request(trial), where=where, scrub=self._scrub)
-        if answer.status in self._infrastructure:
-            message = f"{where} answered {answer.status}: {self._scrub(answer.head)!r}"
-            raise HttpFailure(message, status=answer.status, retry_after_s=answer.retry_after_s)
+        if not 200 <= answer.status < 300 and answer.status not in self._accepted:
+            raise self._failure(answer, where)
         return Reply(
             value=self._value(answer),
             latency_s=answer.latency_s,
@@ -125,6 +135,19 @@ class HttpService:
     async def aclose(self) -> None:
         """Close the connections; a later call opens new ones."""
         await self._exchange.aclose()
+
+    def _failure(self, answer: Answer, where: str) -> HttpFailure:
+        error_class = classify_status(answer.status)
+        if answer.status in self._infrastructure:
+            error_class = ErrorClass.INFRASTRUCTURE
+        elif error_class is ErrorClass.INFRASTRUCTURE:
+            error_class = ErrorClass.NONE  # the suite says that this status is the service's own
+        return HttpFailure(
+            f"{where} answered {describe_answer(answer, self._scrub)}",
+            error_class,
+            status=answer.status,
+            retry_after_s=answer.retry_after_s,
+        )
 
     def _request(self, trial: TrialContext) -> Request:
         environment = self._environment

@@ -13,11 +13,12 @@ from trialwise.declarations.resources import SecretName
 from trialwise.declarations.scalars import Data
 from trialwise.declarations.signatures import Arg, Dollars, Made, Positive, Seconds, derive_keys
 from trialwise.declarations.structures import Listing
+from trialwise.engine.error_classes import classify_status
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import ErrorClass
-from trialwise.services._exchange import Answer, Exchange, Request, check_url
+from trialwise.services._exchange import Answer, Exchange, Request, check_url, describe_answer
 from trialwise.services._payloads import encode, input_text, parse_json, to_json
 from trialwise.services.failures import HttpFailure, MalformedReply, RequestRefused
 from trialwise.services.secret_headers import resolve, scrub
@@ -25,8 +26,6 @@ from trialwise.validation import require_real
 
 __all__ = ["ChatService", "Prices"]
 
-#: Another address, a wrong key, a forbidden or unknown model: no trial of this run can work.
-_MISCONFIGURED = frozenset({301, 302, 303, 307, 308, 401, 403, 404})
 #: Endpoints differ in how large a seed they take; all take 31 bits.
 _SEED_BITS = 31
 _OWN_FIELDS = ("messages", "model", "stream")
@@ -82,8 +81,9 @@ class ChatService:
     `{"name", "args"}` and, where given, `refusal`. Without prices or token counts the cost is
     unknown, not zero.
 
-    429, 5xx and connection failures are infrastructure errors; 3xx, 401, 403 and 404 mean that the
-    service is set up wrongly; any other refusal (too long, filtered) is a failure of the model's.
+    Connection failures and statuses such as 429 and 503 are infrastructure errors. A redirect, and
+    a status such as 400, 401 or 404 before the first answer, mean that the service is set up
+    wrongly. Any other refusal (too long, filtered) is a failure of the model's.
 
     >>> ChatService("https://api.example.com/v1", "small", api_key_env=None, temperature=0.7)
     ChatService('https://api.example.com/v1', 'small')
@@ -232,12 +232,12 @@ class ChatService:
         code = fields.get("code")
         status = code if answer.status < 300 and isinstance(code, int) else answer.status
         said = self._scrub(str(fields.get("message")))
-        message = f"{self._where} answered {status}: {said}"
-        if status == 429 or status >= 500:
-            return HttpFailure(message, status=status, retry_after_s=answer.retry_after_s)
-        if status in _MISCONFIGURED:
-            return HttpFailure(message, ErrorClass.PRE_VALIDATION, status=status)
-        return RequestRefused(message)
+        described = describe_answer(replace(answer, status=status), self._scrub, said)
+        message = f"{self._where} (model {self._model}) answered {described}"
+        error_class = classify_status(status)
+        if error_class is ErrorClass.NONE and status < 500:
+            return RequestRefused(message)
+        return HttpFailure(message, error_class, status=status, retry_after_s=answer.retry_after_s)
 
     def _scrub(self, text: str) -> str:
         return scrub(text, [self._key], self._environment)

@@ -138,6 +138,7 @@ class _AsyncRun:
             excerpts=excerpts,
             abandon=self._state.meter.abandon,
             seconds_left=lambda: self._state.meter.seconds_left,
+            reach=self._state.reach,
         )
         self._experiments = [
             (_checker(plan, one, contract, excerpts), _inputs(contract, one))

@@ -25,10 +25,9 @@ from typing import Any
 from trialwise.decimals import as_written
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.evidence import StopReason
-from trialwise.model.options import Analysis
 from trialwise.model.run import RunRecord
 from trialwise.model.tally import Tally
-from trialwise.model.trial import Trial
+from trialwise.model.trial import Analysis, Trial
 from trialwise.procedures.comparing.comparison_findings import ComparisonQuestion, Evidence
 from trialwise.procedures.comparing.trial_pairing import Pair, Pairing, pair_trials
 from trialwise.stats.confidence_sequences import anytime_p_value
@@ -117,8 +116,8 @@ def _assess_one_sided(name: str, reference: RunRecord, candidate: RunRecord) -> 
     for record in (reference, candidate):
         experiment = _experiment(record, name)
         mine = [trial for trial in record.trials if trial.experiment == experiment]
-        leaves_out = record.plan.analysis is Analysis.PER_PROTOCOL
-        tallies.append(_tally_trials(name, mine, leaves_out=leaves_out) if experiment else None)
+        analysis = record.plan.analysis
+        tallies.append(_tally_trials(name, mine, analysis) if experiment else None)
     which = "candidate" if tallies[0] is None else "reference"
     return Assessed(
         criterion=name,
@@ -137,16 +136,14 @@ def _evidence(
 ) -> tuple[Evidence, str]:
     """The evidence by the valid test, and what keeps it from telling the two apart, if anything."""
     claim = reference.plan.claim
-    leaves_out = reference.plan.analysis is Analysis.PER_PROTOCOL
+    analysis = reference.plan.analysis
     pairs = [
-        pair
-        for pair in pairing.pairs
-        if not (pair.is_unjudged(name) or (leaves_out and pair.is_excused))
+        pair for pair in pairing.pairs if not (pair.is_unjudged(name) or pair.is_left_out(analysis))
     ]
     obstacle = _obstacle(pairing, claim)
     if not pairs:
-        ours = _tally_trials(name, pairing.reference, leaves_out=leaves_out)
-        theirs = _tally_trials(name, pairing.candidate, leaves_out=leaves_out)
+        ours = _tally_trials(name, pairing.reference, analysis)
+        theirs = _tally_trials(name, pairing.candidate, analysis)
         summary = pairing.summary
         if summary.fixed_size and not summary.same_inputs and ours.trials and theirs.trials:
             other = _explain_unattributable(pairing, claim, candidate.plan.claim)
@@ -194,11 +191,11 @@ def _explain_unattributable(pairing: Pairing, ours: Claim, theirs: Claim) -> str
     return "inputs were repeated: no unpaired test about a population is left" if repeated else ""
 
 
-def _tally_trials(name: str, trials: Sequence[Trial], *, leaves_out: bool) -> Tally:
+def _tally_trials(name: str, trials: Sequence[Trial], analysis: Analysis) -> Tally:
     counted = [
         trial
         for trial in trials
-        if not (trial.is_unjudged(trial.outcome(name)) or (leaves_out and trial.is_excused))
+        if not (trial.is_unjudged(trial.outcome(name)) or analysis.leaves_out(trial.error_class))
     ]
     passed = sum(trial.outcome(name).passed for trial in counted)
     return Tally(trials=len(counted), passed=passed)
@@ -231,8 +228,10 @@ def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis
         )
     if not summary.excused:
         return
-    if analysis is Analysis.PER_PROTOCOL:
-        yield f"{summary.excused} pairs hold a trial without a fair chance and are left out."
+    left_out = sum(pair.is_left_out(analysis) for pair in pairing.pairs)
+    if left_out:
+        yield f"{left_out} pairs hold a trial that was not measured and are left out."
+    if left_out == summary.excused:
         return
     fair = [
         _find_outcomes(name, pair)

@@ -21,7 +21,7 @@ from trialwise.decimals import as_written
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.run import RunRecord
-from trialwise.model.trial import Trial
+from trialwise.model.trial import Analysis, Trial
 from trialwise.procedures.comparing.comparison_findings import AmountDifference, PairingSummary
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.result_types import Interval
@@ -38,6 +38,12 @@ class Pair:
     def is_excused(self) -> bool:
         """Whether either trial never had a fair chance."""
         return self.reference.is_excused or self.candidate.is_excused
+
+    def is_left_out(self, analysis: Analysis) -> bool:
+        """Whether the analysis leaves either trial out."""
+        return any(
+            analysis.leaves_out(trial.error_class) for trial in (self.reference, self.candidate)
+        )
 
     def is_unjudged(self, criterion: str) -> bool:
         """Whether a judge gave one criterion no verdict on a reply of either."""

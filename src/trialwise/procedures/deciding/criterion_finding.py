@@ -13,10 +13,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from trialwise.model.evidence import StopReason
-from trialwise.model.options import Analysis
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Limits, Plan
 from trialwise.model.tally import Tally
-from trialwise.model.trial import Trial
+from trialwise.model.trial import Analysis, ErrorClass, Trial
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.composite import combine
@@ -69,7 +68,7 @@ def decide_criterion(
         by_input[row.trial.input_id].append(row)
     stream = _Stream(criterion, plan, experiment, stop, inputs=len(by_input))
     parts = tuple(stream.decide(mine, input_id=name) for name, mine in by_input.items())
-    return _over_inputs(criterion, experiment, rows, parts)
+    return _over_inputs(criterion, experiment, rows, parts, plan.analysis_of(criterion))
 
 
 class _Stream(NamedTuple):
@@ -84,29 +83,43 @@ class _Stream(NamedTuple):
     """How many such streams share the issue order."""
 
     @property
-    def leaves_out(self) -> bool:
-        """Whether the analysis leaves out what had no fair chance."""
-        return self.plan.analysis is Analysis.PER_PROTOCOL
+    def analysis(self) -> Analysis:
+        """Whose trials decide."""
+        return self.plan.analysis_of(self.criterion)
+
+    def _is_left_out(self, row: Row) -> bool:
+        """Whether a trial takes no part: it was not measured, or no judge judged it."""
+        if row.is_plain:
+            return False
+        if self.analysis.leaves_out(row.trial.error_class):
+            return True
+        # A trace that does not tell may hide what the check looks for; a judge that is down hides
+        # nothing.
+        silent = row.is_unjudged and not self.analysis.counts_silence
+        hidden = row.outcome.error_class is ErrorClass.NO_EVIDENCE
+        return silent and (not hidden or self.analysis is Analysis.PER_PROTOCOL)
 
     def decide(self, rows: Sequence[Row], *, input_id: str | None = None) -> Finding:
         """What the procedure concludes, and what the trials say beside it."""
         criterion, plan = self.criterion, self.plan
         used, counts = self._count(rows)
         conclusion = self._conclude(counts)
-        if conclusion.decision is Decision.FAIL:
-            if not plan.options.abort.to_fail and all(row.trial.is_excused for row in used):
-                # No trial had a fair chance, and nobody asked for a FAIL where that is so.
-                conclusion = conclude_unreached(conclusion.tally)
-            elif self._hinges_on_silence(used):
-                silent = sum(row.is_unjudged for row in used)
-                conclusion = conclude_silenced(conclusion, silent, tell_unmeasured(used))
+        is_unreached = bool(used) and all(row.trial.is_excused for row in used)
+        if is_unreached and not plan.options.abort.to_fail:
+            # Nobody asked for a FAIL where no trial was measured.
+            conclusion = conclude_unreached(len(used))
+        elif conclusion.decision is Decision.FAIL and self._hinges_on_silence(used):
+            silent = sum(row.is_unjudged for row in used)
+            conclusion = conclude_silenced(conclusion, silent, tell_unmeasured(used))
         reason = self._find_reason(counts)
         procedure = find_procedure(criterion.procedure)
         conclusion = procedure.complete(criterion, conclusion, reason, plan)
-        disclosed = disclose_counts(rows, skips_unjudged=criterion.stops_early)
+        disclosed = disclose_counts(
+            rows, analysis=self.analysis, skips_unjudged=criterion.stops_early
+        )
         ends = counts.decision is not None or counts.is_complete
         after = rows[len(used) :] if ends else ()
-        later = compare_later(used, after)
+        later = compare_later(self._leave_out(used), self._leave_out(after))
         conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed, *later))
         if criterion.errors is not None and conclusion.evidence.judged is None:
             from trialwise.procedures.deciding.judge_corrections import correct
@@ -123,7 +136,7 @@ class _Stream(NamedTuple):
                 decided_at=len(used) if after else None,
                 coverage=cover_inputs(rows, self.experiment) if input_id is None else None,
             ),
-            diagnostics=diagnose_rows(rows),
+            diagnostics=diagnose_rows(self._leave_out(rows)),
             single_decision=self._decide_alone(rows),
             input_id=input_id,
         )
@@ -139,15 +152,15 @@ class _Stream(NamedTuple):
 
     def _feed(self, rows: Sequence[Row], limits: Limits) -> Stream:
         stream = Stream(limits)
-        for row in rows:
+        for place, row in zip(self._find_places(rows), rows, strict=True):
             passes = row.outcome.result.passed
-            skipped = (self.leaves_out and row.is_excused) or (not passes and row.is_unjudged)
-            stream.add(row.trial.index // self.inputs, passed=None if skipped else passes)
+            skipped = self._is_left_out(row) or (not passes and row.is_unjudged)
+            stream.add(place, passed=None if skipped else passes)
         return stream
 
     def _tally_all(self, rows: Sequence[Row]) -> Tally:
         fair = self._leave_out(rows)
-        if self.criterion.stops_early and not self.leaves_out:
+        if self.criterion.stops_early:
             fair = [row for row in fair if row.passed or not row.is_unjudged]
         return tally_of(fair, len(fair), sum(row.passed for row in fair))
 
@@ -156,7 +169,7 @@ class _Stream(NamedTuple):
 
         A judge's silence is no pass, and no failure of the service either.
         """
-        if self.leaves_out or not any(row.is_unjudged for row in rows):
+        if not any(row.is_unjudged and not self._is_left_out(row) for row in rows):
             return False
         _, counts = self._count([row.with_pass() if row.is_unjudged else row for row in rows])
         return self._conclude(counts).decision is not Decision.FAIL
@@ -165,8 +178,9 @@ class _Stream(NamedTuple):
         """Run the stream through its limits, in issue order and up to the first gap.
 
         Where each input is decided, trials are issued in blocks of all inputs: a trial's block is
-        its place among its input's own. What no judge judged decides nothing early; at the end of a
-        fixed design it counts as failed, and a sequential one goes on without it.
+        its place among its input's own. A trial that was not measured is followed by a fresh one at
+        the end. What no judge judged decides nothing early; under intent-to-treat it counts as
+        failed at the end of a fixed design.
 
         Returns the rows that were reached, excused trials included, and what was counted of them.
         """
@@ -174,10 +188,17 @@ class _Stream(NamedTuple):
         if criterion.rides_along:
             return rows, self._count_all(rows, is_complete=bool(rows))
         stream = self._feed(rows, criterion.limits)
-        used = [row for row in rows if row.trial.index // self.inputs < stream.next_place]
-        adds_silent = not self.leaves_out and not criterion.stops_early
-        silent = sum(row.is_unjudged for row in used if not row.passed) if adds_silent else 0
-        is_complete = stream.next_place >= criterion.trials
+        places = self._find_places(rows)
+        used = [row for place, row in zip(places, rows, strict=True) if place < stream.next_place]
+        silent = 0
+        if not criterion.stops_early:
+            open_rows = (row for row in used if not row.passed and not self._is_left_out(row))
+            silent = sum(row.is_unjudged for row in open_rows)
+        # Fresh trials come after the planned ones, so that all places are taken where they end.
+        is_complete = not self.stop.is_premature and stream.next_place >= max(
+            criterion.trials, len(rows)
+        )
+        is_complete = is_complete or stream.trials + silent >= criterion.trials
         counts = self._make_counts(
             used, stream.trials + silent, stream.passed, is_complete=is_complete
         )
@@ -188,9 +209,18 @@ class _Stream(NamedTuple):
         passed = sum(row.passed for row in fair)
         return self._make_counts(rows, len(fair), passed, is_complete=is_complete)
 
+    def _find_places(self, rows: Sequence[Row]) -> Sequence[int]:
+        """The place of each trial in the stream."""
+        if self.inputs == 1:
+            return [row.trial.index for row in rows]
+        planned = self.experiment.trials // self.inputs
+        fresh = [row for row in rows if row.trial.index >= self.experiment.trials]
+        later = {row.trial.index: planned + place for place, row in enumerate(fresh)}
+        return [later.get(row.trial.index, row.trial.index // self.inputs) for row in rows]
+
     def _leave_out(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Those that the analysis counts."""
-        return [row for row in rows if not row.is_excused] if self.leaves_out else rows
+        return [row for row in rows if not self._is_left_out(row)]
 
     def _make_counts(
         self, rows: Sequence[Row], trials: int, passed: int, *, is_complete: bool
@@ -217,7 +247,8 @@ class _Stream(NamedTuple):
             return StopReason.COMPLETE
         if counts.decision is not None:
             return StopReason.DECIDED if self.criterion.stops_early else StopReason.CURTAILED
-        return self.stop
+        # The others were decided, and this one was given up because its judge did not answer.
+        return self.stop if self.stop.is_premature else StopReason.ERROR_RATE
 
 
 def _over_inputs(
@@ -225,6 +256,7 @@ def _over_inputs(
     experiment: ExperimentPlan,
     rows: Sequence[Row],
     parts: tuple[Finding, ...],
+    analysis: Analysis,
 ) -> Finding:
     """One finding over all inputs: the worst of them, so that none hides behind the others."""
     first = parts[0]
@@ -248,7 +280,7 @@ def _over_inputs(
         caution=first.caution,
         refusals=first.refusals,
         stop=next((part.stop for part in parts if part.stop is not None), None),
-        notes=disclose_counts(rows, skips_unjudged=criterion.stops_early),
+        notes=disclose_counts(rows, analysis=analysis, skips_unjudged=criterion.stops_early),
         counts=counts,
         by_input=parts,
     )

@@ -58,15 +58,18 @@ def conclude_short(plan: CriterionPlan, counts: Counts) -> Conclusion:
     )
 
 
-def conclude_unreached(tally: Tally) -> Conclusion:
-    """Trials of which not one reached the service: they say nothing about it."""
-    trials = "The only trial" if tally.trials == 1 else f"None of the {tally.trials} trials"
-    reached = "did not reach" if tally.trials == 1 else "reached"
+def conclude_unreached(trials: int) -> Conclusion:
+    """Trials of which not one was measured: they say nothing about the service.
+
+    Args:
+        trials: How many there were.
+    """
+    some = "The only trial was not" if trials == 1 else f"None of the {trials} trials was"
     return Conclusion(
         decision=Decision.INCONCLUSIVE,
-        tally=tally,
+        tally=Tally(trials=0, passed=0),
         caution=Caution.ZERO_EVALUABLE,
-        statement=f"{trials} {reached} the service, which says nothing about it.",
+        statement=f"{some} measured, so there is nothing to say about the service.",
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from trialwise.decimals import as_written
+from trialwise.documents.numbers import as_count
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import (
     Breakdown,
@@ -24,7 +25,15 @@ from trialwise.model.evidence import (
 )
 from trialwise.model.plan import ExperimentPlan
 from trialwise.model.tally import Tally
-from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
+from trialwise.model.trial import (
+    NOT_MEASURED,
+    Analysis,
+    CheckResult,
+    ErrorClass,
+    FailReason,
+    Outcome,
+    Trial,
+)
 from trialwise.stats.autocorrelation import autocorrelation_test, lag_one_autocorrelation
 from trialwise.stats.fisher import fisher_one_sided
 from trialwise.stats.result_types import Undefined
@@ -177,12 +186,52 @@ def _commonest(texts: Iterable[str]) -> str:
 def diagnose_rows(rows: Sequence[Row]) -> Diagnostics:
     """Look for signs that the trials were not independent, or not of one kind."""
     passed = [row.passed for row in rows]
-    return diagnose(passed, sum(row.is_untestable for row in rows if not row.passed))
+    untestable = sum(row.is_untestable for row in rows if not row.passed and not row.is_excused)
+    return diagnose(passed, untestable)
 
 
-def disclose_counts(rows: Sequence[Row], *, skips_unjudged: bool) -> tuple[Note, ...]:
-    """Say what the counts do not show: passes that took a retry, trials that no judge judged."""
-    return (*_note_retries(rows), *_note_silence(rows, skips_unjudged))
+def disclose_counts(
+    rows: Sequence[Row], *, analysis: Analysis, skips_unjudged: bool
+) -> tuple[Note, ...]:
+    """Say what the counts do not show: what was not measured, not judged, or took a retry.
+
+    Args:
+        rows: The trials up to the decision, with those that the analysis leaves out.
+        analysis: Whose trials decide.
+        skips_unjudged: Whether what no judge judged takes no part.
+    """
+    skips_unjudged = skips_unjudged or not analysis.counts_silence
+    return (
+        *_note_unmeasured(rows, analysis),
+        *_note_retries(rows),
+        *_note_silence(rows, skips_unjudged),
+    )
+
+
+def _note_unmeasured(rows: Sequence[Row], analysis: Analysis) -> tuple[Note, ...]:
+    """How many trials were not measured, and the rate by the other way to count them."""
+    missing = [row for row in rows if row.trial.error_class in NOT_MEASURED]
+    if not missing or len(missing) == len(rows):  # where none was measured, the statement says so
+        return ()
+    every = [row for row in rows if not row.is_unjudged]
+    fair = [row for row in every if row.trial.error_class not in NOT_MEASURED]
+    said = _commonest(row.trial.error for row in missing if row.trial.error)
+    why = f" ({said[:_LONGEST_ERROR]})" if said else ""
+    text = f"{len(missing)} of {as_count(len(rows), 'trial')} were not measured{why}"
+    if len(missing) == 1:
+        text = text.replace(" were ", " was ", 1)
+    if analysis is Analysis.INTENT_TO_TREAT:
+        text += f" and count as failed; without them {_write_share(fair)} pass"
+    else:
+        them = "it" if len(missing) == 1 else "them"
+        text += f"; counting {them} as failed (intent-to-treat), {_write_share(every)} pass"
+    return (Note(kind=NoteKind.NOT_MEASURED, text=text),)
+
+
+def _write_share(rows: Sequence[Row]) -> str:
+    passed = sum(row.passed for row in rows)
+    share = f" ({passed / len(rows):.1%})" if rows else ""
+    return f"{passed} of {len(rows)}{share}"
 
 
 def _note_silence(rows: Sequence[Row], skipped: bool) -> tuple[Note, ...]:
@@ -227,6 +276,10 @@ def _note_retries(rows: Sequence[Row]) -> tuple[Note, ...]:
         f"{passed - retried} of {len(rows)} would be left"
     )
     return (Note(kind=NoteKind.RETRIES, text=disclosed),)
+
+
+#: How much of an error a note repeats.
+_LONGEST_ERROR = 160
 
 
 #: A p-value below this is worth a warning: one quiet criterion in a hundred gets it by chance.
@@ -333,6 +386,6 @@ def _warn_untestable(untestable: int, trials: int) -> str | None:
     if untestable < as_written(UNTESTABLE_SHARE) * trials:
         return None
     return (
-        f"{untestable} of {trials} trials gave nothing to test and count as failures: look at "
+        f"{untestable} of {trials} replies could not be checked and count as failures: look at "
         "the reasons before reading the rate as the service's own."
     )

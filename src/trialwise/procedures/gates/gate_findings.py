@@ -31,9 +31,8 @@ from trialwise.model.metrics import (
     PassK,
     StabilityEvidence,
 )
-from trialwise.model.options import Analysis
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
-from trialwise.model.trial import Trial
+from trialwise.model.trial import Analysis, Trial
 from trialwise.procedures.composite import combine
 from trialwise.procedures.gates.gate_intervals import Measured, Runs, early
 from trialwise.procedures.metrics import Reach
@@ -252,11 +251,10 @@ class Grading:
             trials: In issue order.
             analysis: Whether it leaves out what had no fair chance.
         """
-        leaves_out = analysis is Analysis.PER_PROTOCOL
         runs: dict[str, list[Trial]] = {name: [] for name in experiment.input_ids}
         silent = 0
         for trial in trials:
-            if leaves_out and trial.is_excused:
+            if analysis.leaves_out(trial.error_class):
                 continue
             if any(trial.is_unjudged(trial.outcome(name)) for name in self.counting):
                 silent += 1

@@ -1,0 +1,323 @@
+"""What an error says about a trial: the one classification, for every service and every caller.
+
+| class          | examples                                                   | the trial     |
+|----------------|------------------------------------------------------------|---------------|
+| none           | the service's own exception, HTTP 500                      | failed        |
+| timeout        | no answer in time, while the service worked                | failed        |
+| infrastructure | refused connection, DNS, TLS, 429, 502, 503, 504           | asked again   |
+| pre-validation | the request could not be made; a key that expired          | asked again   |
+| configuration  | 400, 401, 403, 404, 405, 422, a redirect: before any reply | the run stops |
+
+Clients of other packages are recognised by the names of their exceptions, so that none of them is
+imported here. An error that was raised `from` another one is what that other one is.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from trialwise.engine.ports import ServiceError
+from trialwise.model.trial import ErrorClass
+
+#: The server, or one on the way to it, did not take the request: asking again may help.
+UNREACHED_STATUSES = frozenset({408, 425, 429, 502, 503, 504, *range(520, 528), 529, 530, 598, 599})
+#: The request is not what the server serves: the address, the key, the model or the body is wrong.
+REFUSED_STATUSES = frozenset({400, 401, 402, 403, 404, 405, 406, 407, 410, 411, 415, 421, 422, 426})
+#: Of those, what says nothing about an input even where others were answered.
+_KEY_STATUSES = frozenset({401, 402, 407})
+
+_INFRASTRUCTURE, _TIMEOUT = ErrorClass.INFRASTRUCTURE, ErrorClass.TIMEOUT
+_CONFIGURATION = ErrorClass.CONFIGURATION
+
+_HTTPX = {
+    "ReadTimeout": _TIMEOUT,
+    "WriteTimeout": _TIMEOUT,
+    "UnsupportedProtocol": _CONFIGURATION,
+    "LocalProtocolError": _CONFIGURATION,
+    "TooManyRedirects": _CONFIGURATION,
+    "InvalidURL": _CONFIGURATION,
+    "ConnectError": _INFRASTRUCTURE,
+    "ConnectTimeout": _INFRASTRUCTURE,
+    "PoolTimeout": _INFRASTRUCTURE,
+    "NetworkError": _INFRASTRUCTURE,
+    "ProxyError": _INFRASTRUCTURE,
+    "RemoteProtocolError": _INFRASTRUCTURE,
+}
+_SDK = {"APITimeoutError": _TIMEOUT, "APIConnectionError": _INFRASTRUCTURE}
+#: Exceptions by the package that defines them. The most derived class of an error counts first.
+_NAMES: Mapping[str, Mapping[str, ErrorClass]] = {
+    "httpx": _HTTPX,
+    "httpx2": _HTTPX,
+    "httpcore": _HTTPX,
+    "httpcore2": _HTTPX,
+    "requests": {
+        "ConnectTimeout": _INFRASTRUCTURE,
+        "ConnectionError": _INFRASTRUCTURE,
+        "ChunkedEncodingError": _INFRASTRUCTURE,
+        "Timeout": _TIMEOUT,
+        "TooManyRedirects": _CONFIGURATION,
+        "MissingSchema": _CONFIGURATION,
+        "InvalidSchema": _CONFIGURATION,
+        "InvalidURL": _CONFIGURATION,
+    },
+    "urllib3": {
+        "ReadTimeoutError": _TIMEOUT,
+        "LocationParseError": _CONFIGURATION,
+        "NewConnectionError": _INFRASTRUCTURE,
+        "ConnectTimeoutError": _INFRASTRUCTURE,
+        "MaxRetryError": _INFRASTRUCTURE,
+        "ProtocolError": _INFRASTRUCTURE,
+        "ProxyError": _INFRASTRUCTURE,
+        "SSLError": _INFRASTRUCTURE,
+    },
+    "aiohttp": {
+        "ConnectionTimeoutError": _INFRASTRUCTURE,
+        "ServerTimeoutError": _TIMEOUT,
+        "TooManyRedirects": _CONFIGURATION,
+        "InvalidURL": _CONFIGURATION,
+        "ClientConnectionError": _INFRASTRUCTURE,
+        "ClientPayloadError": _INFRASTRUCTURE,
+    },
+    "openai": _SDK,
+    "anthropic": _SDK,
+    "botocore": {
+        "ReadTimeoutError": _TIMEOUT,
+        "HTTPClientError": _INFRASTRUCTURE,
+        "ConnectionError": _INFRASTRUCTURE,
+        "NoCredentialsError": _CONFIGURATION,
+        "PartialCredentialsError": _CONFIGURATION,
+        "NoRegionError": _CONFIGURATION,
+        "UnknownServiceError": _CONFIGURATION,
+    },
+    "http": {
+        "IncompleteRead": _INFRASTRUCTURE,
+        "BadStatusLine": _INFRASTRUCTURE,
+        "NotConnected": _INFRASTRUCTURE,
+        "ImproperConnectionState": _INFRASTRUCTURE,
+        "InvalidURL": _CONFIGURATION,
+    },
+    "urllib": {"URLError": _INFRASTRUCTURE},
+    "websockets": {"ConnectionClosed": _INFRASTRUCTURE},
+}
+#: gRPC's codes; all others are the service's own failure.
+_GRPC = {
+    "UNAVAILABLE": _INFRASTRUCTURE,
+    "RESOURCE_EXHAUSTED": _INFRASTRUCTURE,
+    "DEADLINE_EXCEEDED": _TIMEOUT,
+    "UNAUTHENTICATED": _CONFIGURATION,
+    "PERMISSION_DENIED": _CONFIGURATION,
+    "UNIMPLEMENTED": _CONFIGURATION,
+    "NOT_FOUND": _CONFIGURATION,
+    "INVALID_ARGUMENT": _CONFIGURATION,
+}
+#: Packages whose exceptions keep an HTTP status as `status` or `code`.
+_STATUS_PACKAGES = frozenset({*_NAMES, "google", "azure"})
+_UNREACHABLE = frozenset(
+    {
+        *(errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN),
+        # What this machine ran out of says nothing about the service.
+        *(errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL),
+    }
+)
+#: More errors than this are a loop in the chain of causes.
+_LONGEST_CHAIN = 20
+
+
+class Trouble(NamedTuple):
+    """What an error says about its trial."""
+
+    error_class: ErrorClass = ErrorClass.NONE
+    status: int | None = None
+    """The HTTP status that came back, if one did."""
+    retry_after_s: float | None = None
+    """How long the other side asked to be left alone."""
+
+
+class Reach:
+    """Whether a service was ever reached in a run, which decides what a refusal means.
+
+    A service that refuses its first requests is set up wrongly. One that answered others refuses
+    this input, and that is an answer of its own.
+    """
+
+    def __init__(self) -> None:
+        self.has_answered = False
+        """Whether anything came back at all, be it an error."""
+        self.has_worked = False
+        """Whether there was a reply."""
+
+    def note_reply(self) -> None:
+        """Remember that there was a reply."""
+        self.has_answered = self.has_worked = True
+
+    def settle(self, trouble: Trouble) -> ErrorClass:
+        """The class of an error, after all that the run has seen."""
+        self.has_answered |= trouble.status is not None
+        if trouble.error_class is not ErrorClass.CONFIGURATION or not self.has_worked:
+            return trouble.error_class
+        is_key = trouble.status in _KEY_STATUSES
+        return ErrorClass.PRE_VALIDATION if is_key else ErrorClass.NONE
+
+
+def classify_status(status: int) -> ErrorClass:
+    """The class of an HTTP status that is not a reply.
+
+    >>> [str(classify_status(status)) for status in (503, 404, 302, 500)]
+    ['infrastructure', 'configuration', 'configuration', 'none']
+    """
+    if status in UNREACHED_STATUSES:
+        return ErrorClass.INFRASTRUCTURE
+    if status in REFUSED_STATUSES or 300 <= status < 400:
+        return ErrorClass.CONFIGURATION
+    return ErrorClass.NONE
+
+
+def classify_error(error: BaseException) -> Trouble:
+    """What an exception says about its trial, whoever raised it.
+
+    >>> classify_error(ConnectionRefusedError("refused")).error_class
+    <ErrorClass.INFRASTRUCTURE: 'infrastructure'>
+    >>> classify_error(KeyError("answer")).error_class
+    <ErrorClass.NONE: 'none'>
+    """
+    try:
+        for one in _causes(error):
+            found = _classify_one(one)
+            if found is not None:
+                return found
+    except Exception:  # attributes of a foreign exception may raise anything
+        return Trouble()
+    return Trouble()
+
+
+def innermost_error(error: BaseException) -> BaseException:
+    """The one error of a group: a service may have run its call in a task group."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error and what it was raised from, outermost first.
+
+    An assertion is a statement about the reply, whatever it was raised from. What an error was
+    only raised beside (`__context__`) may have nothing to do with it.
+    """
+    for _ in range(_LONGEST_CHAIN):
+        error = innermost_error(error)
+        yield error
+        if error.__cause__ is None or isinstance(error, AssertionError):
+            return
+        error = error.__cause__
+
+
+def _classify_one(error: BaseException) -> Trouble | None:
+    """What one exception says by itself; None where it says nothing."""
+    if isinstance(error, ServiceError):
+        status = getattr(error, "status", None)
+        return Trouble(error.error_class, status, error.retry_after_s)
+    status = _find_status(error)
+    if status is not None:
+        error_class = _INFRASTRUCTURE if _is_throttled(error) else classify_status(status)
+        return Trouble(error_class, status, _find_retry_after(error))
+    if _package(type(error)) == "grpc" or hasattr(error, "trailing_metadata"):
+        code = getattr(error, "code", None)
+        name = getattr(code() if callable(code) else code, "name", "")
+        return Trouble(_GRPC.get(name, ErrorClass.NONE))
+    named = _find_named(error)
+    if named is not None:
+        return named
+    return _classify_builtin(error)
+
+
+def _find_named(error: BaseException) -> Trouble | None:
+    for one in type(error).__mro__:
+        found = _NAMES.get(_package(one), {}).get(one.__name__)
+        if found is None:
+            continue
+        inner = error.__cause__
+        # The clients of OpenAI and Anthropic say "timeout" also where no connection was made.
+        if found is _TIMEOUT and inner is not None and _package(one) in ("openai", "anthropic"):
+            return _find_named(inner) or Trouble(found)
+        return Trouble(found)
+    return None
+
+
+def _classify_builtin(error: BaseException) -> Trouble | None:
+    if isinstance(error, ConnectionError):
+        return Trouble(_INFRASTRUCTURE)
+    if isinstance(error, TimeoutError):
+        return Trouble(_TIMEOUT)
+    if isinstance(error, OSError):
+        # By name: `socket` and `ssl` take time to load, and most runs use neither.
+        names = {one.__name__ for one in type(error).__mro__}
+        if error.errno in _UNREACHABLE or names & {"gaierror", "herror", "SSLError"}:
+            return Trouble(_INFRASTRUCTURE)
+    if type(error) is RuntimeError and str(error).startswith("can't start new thread"):
+        return Trouble(_INFRASTRUCTURE)
+    return None
+
+
+def _find_status(error: BaseException) -> int | None:
+    """The HTTP status that an exception keeps, in one of the usual places."""
+    response = getattr(error, "response", None)
+    found = [getattr(error, "status_code", None), getattr(response, "status_code", None)]
+    if any(_package(one) in _STATUS_PACKAGES for one in type(error).__mro__):
+        found += [getattr(error, "status", None), getattr(error, "code", None)]
+    if isinstance(response, Mapping):
+        metadata = response.get("ResponseMetadata")
+        found.append(metadata.get("HTTPStatusCode") if isinstance(metadata, Mapping) else None)
+    for status in found:
+        if isinstance(status, int) and not isinstance(status, bool) and 300 <= status < 600:
+            return int(status)
+    return None
+
+
+def _is_throttled(error: BaseException) -> bool:
+    """Whether a service of AWS asks for patience, which some of them do with status 400."""
+    response = getattr(error, "response", None)
+    said = response.get("Error") if isinstance(response, Mapping) else None
+    code = said.get("Code") if isinstance(said, Mapping) else None
+    return isinstance(code, str) and ("Throttl" in code or "TooManyRequests" in code)
+
+
+def _find_retry_after(error: BaseException) -> float | None:
+    for holder in (getattr(error, "response", None), error):
+        headers: Any = getattr(holder, "headers", None)
+        get = getattr(headers, "get", None)
+        if callable(get):
+            value = get("retry-after") or get("Retry-After")
+            if isinstance(value, str):
+                import time
+
+                return retry_after(value, time.time())
+    return None
+
+
+def _package(kind: type) -> str:
+    return (getattr(kind, "__module__", None) or "").partition(".")[0]
+
+
+def retry_after(value: str | None, now: float) -> float | None:
+    """The seconds a Retry-After header asks for, from its number or its date.
+
+    >>> retry_after("2.5", 0.0), retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 20.0)
+    (2.5, 40.0)
+    >>> retry_after("soon", 0.0) is None
+    True
+    """
+    import math
+    from email.utils import parsedate_to_datetime
+
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - now
+        except (ValueError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
