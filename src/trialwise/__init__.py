@@ -24,6 +24,7 @@ _MODULES = {
     "checks": f"{CHECK_FUNCTIONS} all_of any_of named not_ predicate",
     "engine.ports": "ServiceError TrialContext",
     "errors": (
+        "BrokenCheck "
         "BaselineError DesignRefused InvalidArgument JournalDamaged JournalInUse RunInterrupted "
         "RunNotFound TrialwiseError"
     ),

@@ -31,6 +31,7 @@ from trialwise.checks import tools_in_order as tools_in_order
 from trialwise.engine.ports import ServiceError as ServiceError
 from trialwise.engine.ports import TrialContext as TrialContext
 from trialwise.errors import BaselineError as BaselineError
+from trialwise.errors import BrokenCheck as BrokenCheck
 from trialwise.errors import DesignRefused as DesignRefused
 from trialwise.errors import InvalidArgument as InvalidArgument
 from trialwise.errors import JournalDamaged as JournalDamaged

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from trialwise import checks
-from trialwise.errors import InvalidArgument
+from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.postcondition import Postcondition
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import CheckResult, FailReason
@@ -232,24 +232,37 @@ def unspeakable(text: str) -> bool:
         (lambda text: text == "x", "condition", "<lambda> is false"),
         (bare, "condition", "555"),
         (told, "condition", "no 555 in 'a few words'"),
-        (raises, "transform", "raises raised KeyError: 'a few words'"),
-        (counts, "transform", "counts returned int, expected a bool, a CheckResult or None"),
         (explains, "transform", r"odd\nlines"),
-        (unspeakable, "transform", "unspeakable raised Unspeakable: "),
         (lambda input: True, "no-value", "the trial's input is not known"),  # noqa: A006, ARG005
-        (lambda text, **_: float(text), "transform", "raised ValueError"),
     ],
 )
 def test_a_function_that_does_not_hold_says_why(
     function: Any, reason: str, explanation: str
 ) -> None:
-    """Assertions keep their text, other exceptions their class; results are bounded."""
+    """Assertions keep their text; results are bounded."""
     result = checks.predicate(function).check(WORDS)
 
     assert reason == result.reason
     assert explanation in result.explanation
     assert len(result.evidence) <= 200
     assert "\n" not in result.explanation
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        (raises, "raised KeyError: 'a few words'"),
+        (counts, "returned 11, a int, instead of True or False"),
+        (unspeakable, "raised Unspeakable"),
+        (lambda text, **_: float(text), "raised ValueError"),
+    ],
+)
+def test_a_function_that_cannot_say_whether_it_holds_is_broken(function: Any, problem: str) -> None:
+    """Neither a pass nor a failure of the service."""
+    with pytest.raises(BrokenCheck) as caught:
+        checks.predicate(function).check(WORDS)
+
+    assert caught.value.problem.startswith(problem)
 
 
 async def later(text: str) -> bool:
@@ -296,12 +309,10 @@ def test_a_function_that_cannot_be_called_is_refused(function: Any, message: str
         checks.predicate(function)
 
 
-def test_a_coroutine_that_slips_through_is_a_failure() -> None:
+def test_a_coroutine_that_slips_through_is_broken() -> None:
     """It is closed, so that nothing warns of it, and is not mistaken for true."""
-    result = checks.predicate(lambda text: later(text)).check(WORDS)  # noqa: PLW0108
-
-    assert FailReason.TRANSFORM is result.reason
-    assert "returned coroutine" in result.explanation
+    with pytest.raises(BrokenCheck, match="a coroutine, instead of True or False"):
+        checks.predicate(lambda text: later(text)).check(WORDS)  # noqa: PLW0108
 
 
 def test_an_interrupt_is_not_a_failure() -> None:

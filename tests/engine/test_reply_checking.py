@@ -14,6 +14,7 @@ from trialwise.checks import contains
 from trialwise.engine.attempt import Response
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.reply_checking import ReplyChecker
+from trialwise.errors import BrokenCheck
 from trialwise.model.criterion import Criterion
 from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.model.sampling import Input
@@ -129,15 +130,14 @@ async def later() -> CheckResult:
         (later, "returned coroutine"),
     ],
 )
-def test_a_postcondition_that_gives_no_result_is_a_failure_of_the_transform(
+def test_a_postcondition_that_gives_no_result_is_broken_and_stops_the_run(
     answer: Callable[[], Any], said: str
 ) -> None:
-    """The trial counts, and the run goes on."""
-    outcome = score(Reply(value="yes"), criterion("c", Odd(answer))).outcomes[0]
+    """Whatever it was counted as, the verdict would be about the check and not the service."""
+    with pytest.raises(BrokenCheck, match="'odd' is broken") as caught:
+        score(Reply(value="yes"), criterion("c", Odd(answer)))
 
-    assert FailReason.TRANSFORM is outcome.result.reason
-    assert said in outcome.result.explanation
-    assert "odd" == outcome.postcondition
+    assert said in caught.value.problem
 
 
 def test_no_reply_fails_every_criterion_for_want_of_a_value() -> None:
@@ -172,13 +172,10 @@ def test_a_reply_without_activity_is_an_empty_run() -> None:
     assert busy.passed
 
 
-def test_an_activity_that_raises_fails_the_trial_and_says_so() -> None:
+def test_an_activity_that_raises_is_broken_and_stops_the_run() -> None:
     """Counting it as active would let a broken signal pass for a working one."""
-    trial = score(Reply(value="yes"), activity=lambda reply: reply.details["none"])
-
-    assert not trial.passed
-    assert ErrorClass.NONE is trial.error_class
-    assert "KeyError" in trial.error
+    with pytest.raises(BrokenCheck, match="raised KeyError"):
+        score(Reply(value="yes"), activity=lambda reply: reply.details["none"])
 
 
 def test_secrets_leave_every_text_that_is_kept() -> None:
@@ -193,7 +190,7 @@ def test_secrets_leave_every_text_that_is_kept() -> None:
         criterion("c", tells),
         redact=lambda text: text.replace("hunter2", "***"),
     )
-    failed = score(Reply(value="hunter2"), activity=lambda reply: 1 / len(reply.text[7:]) > 0)
+    failed = score(Reply(value="hunter2"), criterion("c", tells))
 
     assert "hunter2" not in json.dumps(trial.to_dict())
     assert ({"name": "f", "arguments": {"***": ["my ***"]}},) == trial.tool_calls

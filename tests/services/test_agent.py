@@ -321,9 +321,10 @@ async def test_tokens_are_unknown_if_one_turn_does_not_tell_them(
 @pytest.mark.parametrize(
     ("turn", "kind", "error_class"),
     [
-        (400, RequestRefused, None),
+        (400, HttpFailure, ErrorClass.CONFIGURATION),
+        (413, RequestRefused, None),
         (503, HttpFailure, ErrorClass.INFRASTRUCTURE),
-        (401, HttpFailure, ErrorClass.PRE_VALIDATION),
+        (401, HttpFailure, ErrorClass.CONFIGURATION),
         ({"content": "no role", "tool_calls": [{}]}, MalformedReply, None),
         (calls(("", {})), MalformedReply, None),
     ],

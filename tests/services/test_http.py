@@ -122,19 +122,25 @@ async def test_text_is_read_in_the_encoding_it_declares(serve: Serve) -> None:
     assert "café \ufffd" == (await once(HttpService(odd))).value
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 422, 302])
-async def test_any_other_status_is_a_reply(serve: Serve, status: int) -> None:
-    """The service answered; nothing is looked for in an error's body, and nothing is followed."""
+@pytest.mark.parametrize("status", [400, 401, 404, 422, 302, 500])
+async def test_any_other_status_is_no_reply_unless_it_is_accepted(
+    serve: Serve, status: int
+) -> None:
+    """Nothing is looked for in an error's body, and nothing is followed."""
     url = serve(lambda r: r.respond(status, "no such thing", Location="http://127.0.0.1:1/"))
 
-    reply = await once(HttpService(url, extract="/answer"))
+    reply = await once(HttpService(url, extract="/answer", accept_status=[status]))
+    with pytest.raises(HttpFailure, match=f"answered {status}") as caught:
+        await once(HttpService(url, extract="/answer"))
 
     assert ("no such thing", status) == (reply.value, reply.details["status"])
+    refused = ErrorClass.NONE if status == 500 else ErrorClass.CONFIGURATION
+    assert refused is caught.value.error_class
 
 
 @pytest.mark.parametrize(
     ("status", "header", "seconds"),
-    [(429, "7", 7.0), (503, "0.5", 0.5), (500, None, None), (429, "soon", None), (503, "-3", 0.0)],
+    [(429, "7", 7.0), (503, "0.5", 0.5), (502, None, None), (429, "soon", None), (503, "-3", 0.0)],
 )
 async def test_busy_and_broken_servers_are_infrastructure(
     serve: Serve, status: int, header: str | None, seconds: float | None
@@ -165,12 +171,18 @@ async def test_retry_after_may_be_a_date(serve: Serve) -> None:
 
 
 async def test_which_statuses_are_infrastructure_can_be_said(serve: Serve) -> None:
-    """A 500 may be the property under test."""
-    url = serve(lambda r: r.respond(500, "oops"))
+    """A 503 may be the property under test."""
+    url = serve(lambda r: r.respond(503, "oops"))
 
-    reply = await once(HttpService(url, infrastructure_statuses=()))
+    with pytest.raises(HttpFailure) as own:
+        await once(HttpService(url, infrastructure_statuses=()))
+    with pytest.raises(HttpFailure) as theirs:
+        await once(HttpService(url, infrastructure_statuses=[503, 418]))
 
-    assert ("oops", 500) == (reply.value, reply.details["status"])
+    assert (ErrorClass.NONE, ErrorClass.INFRASTRUCTURE) == (
+        own.value.error_class,
+        theirs.value.error_class,
+    )
 
 
 def reset(request: Any) -> None:
@@ -214,7 +226,7 @@ async def test_nobody_there_is_infrastructure() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
 
-    with pytest.raises(HttpFailure, match="ConnectError"):
+    with pytest.raises(HttpFailure, match=r"nothing answers at .* \(connection refused\)"):
         await once(HttpService(f"http://127.0.0.1:{port}/"))
 
 

@@ -220,11 +220,6 @@ class ExperimentState:
         """Whether no trial of this process says anything about the service."""
         return self._completed > 0 and self._unmeasured == self._completed
 
-    @property
-    def is_in_doubt(self) -> bool:
-        """Whether what is in flight must tell first whether the service can be reached at all."""
-        return self.in_flight > 0 and self._completed >= _FEW_REFUSED and self.is_unmeasured
-
     def find_dead_end(self, reach: Reach, rule: AbortRule) -> tuple[StopReason, str] | None:
         """Why no trial was measured and none will be; None where one may be.
 
@@ -232,13 +227,15 @@ class ExperimentState:
             reach: What the run has seen of the service.
             rule: How many such trials are too many.
         """
-        if not self.is_unmeasured or self.in_flight:
+        # What is in flight may be answered more slowly than others were refused.
+        if not self.is_unmeasured or (self.in_flight and self._completed < rule.after):
             return None
         said = self._last_error[:1].upper() + self._last_error[1:]
         is_refused = self.trials[-1].error_class is ErrorClass.CONFIGURATION
         if is_refused and self._completed >= min(_FEW_REFUSED, self._planned):
             return StopReason.SERVICE, f"{said}. {_CHECK_SETUP}"
-        if reach.has_answered or rule.max_error_rate >= 1:
+        is_silent = self.trials[-1].error_class is ErrorClass.INFRASTRUCTURE and bool(said)
+        if not is_silent or reach.has_answered or rule.max_error_rate >= 1:
             return None
         if self._completed >= min(_FEW_SILENT, rule.after):
             return StopReason.ERROR_RATE, f"{said}. {_IS_IT_RUNNING}"

@@ -156,7 +156,7 @@ class RunState:
             experiment = self._current
             # A full house is no reason to look for the next trial: what completes first may
             # settle the experiment, and then the next one is not needed.
-            if experiment.in_flight >= experiment.concurrency or experiment.is_in_doubt:
+            if experiment.in_flight >= experiment.concurrency:
                 return None
             index = None if experiment.is_settled else experiment.peek()
             if index is not None:

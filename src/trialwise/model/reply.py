@@ -86,6 +86,15 @@ class Reply:
         _check_amount("latency_s", self.latency_s)
         if self.cost_usd is not None:
             _check_amount("cost_usd", self.cost_usd)
+        # A service of the user's makes these, and the engine must be able to rely on them.
+        if self.usage is not None and not isinstance(self.usage, Usage):
+            raise InvalidArgument("usage", self.usage, "be a Usage")
+        if self.setup is not None and not isinstance(self.setup, Setup):
+            raise InvalidArgument("setup", self.setup, "be a Setup")
+        if self.details is not _NOTHING and not isinstance(self.details, Mapping):
+            raise InvalidArgument("details", self.details, "be a mapping")
+        if self.exit_code is not None and not isinstance(self.exit_code, int):
+            raise InvalidArgument("exit_code", self.exit_code, "be a whole number")
 
     @property
     def text(self) -> str:

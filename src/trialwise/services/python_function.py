@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar
 from trialwise.declarations.resources import PythonFunction
 from trialwise.declarations.signatures import Arg
 from trialwise.engine.async_calls import is_unasked
-from trialwise.engine.ports import TrialContext
+from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
+from trialwise.model.trial import ErrorClass
 
 if TYPE_CHECKING:
     from anyio import Event
@@ -225,6 +226,20 @@ def _known(parameter: inspect.Parameter) -> str | None:
     return parameter.name if parameter.name in _FIELDS else None
 
 
+class OutOfThreads(ServiceError):
+    """This machine starts no further thread: what hangs in the others may be the reason."""
+
+    stops_run = True
+
+    def __init__(self, said: str) -> None:
+        message = (
+            f"no further thread can be started ({said}). Functions that did not return within "
+            "their time limit may still occupy them: make the function async, use a command, or "
+            "lower the concurrency"
+        )
+        super().__init__(message, ErrorClass.INFRASTRUCTURE)
+
+
 class DaemonThreads:
     """As many threads as there are calls at once: the engine is the one that limits those."""
 
@@ -247,7 +262,10 @@ class DaemonThreads:
             thread = self._idle.pop()
         except IndexError:
             thread = _Thread(self._idle)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:
+                raise OutOfThreads(str(error)) from error
         thread.jobs.put(job)
         with CancelScope(shield=not abandon_on_cancel):
             await job.done.wait()

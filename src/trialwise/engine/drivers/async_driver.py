@@ -21,7 +21,7 @@ from trialwise.engine.ledger import Ledger
 from trialwise.engine.ports import Interrupt, Service, ServiceError, SystemClock, Timer, TrialLog
 from trialwise.engine.reply_checking import Examined, ReplyChecker
 from trialwise.engine.run_state import Pause, RunOutcome, RunState, TrialStart
-from trialwise.errors import InvalidArgument
+from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import ExperimentPlan, Plan
@@ -273,6 +273,9 @@ class _AsyncRun:
         try:
             response = await self._caller.respond(index, given.value, seed)
             examined = await self._ask(checker, response, given, seed) if checker.asks else None
+            trial = checker.trial(
+                index, given, seed, response, started_s=round(started_s, 6), examined=examined
+            )
         except ServiceError as error:
             # Only one that ends the run gets here; `respond` turns all others into responses.
             self._state.stop(StopReason.SERVICE, str(error))
@@ -285,9 +288,8 @@ class _AsyncRun:
             self._state.abandon()
             self._tell_change()
             return
-        trial = checker.trial(
-            index, given, seed, response, started_s=round(started_s, 6), examined=examined
-        )
+        except BrokenCheck as broken:
+            raise self._redact(broken) from None
         # Nothing is awaited between the last answer and the count: a worker cancelled there would
         # lose a trial that was complete.
         settled = self._ledger.count(trial)
@@ -297,6 +299,13 @@ class _AsyncRun:
             self._let_go()
         self._tell_change()
         await self._rest()
+
+    def _redact(self, broken: BrokenCheck) -> BrokenCheck:
+        """What a check raised may quote the reply."""
+        text = self._excerpts.text
+        return BrokenCheck(
+            broken.check, text(broken.problem), traceback=text(broken.traceback, 20_000)
+        )
 
     async def _ask(
         self, checker: ReplyChecker, response: Response, given: Input, seed: int
