@@ -129,7 +129,9 @@ def test_a_tenth_of_untestable_trials_is_warned_of(
 ) -> None:
     """A tenth is a tenth: 3 of 30 counts, whatever doubles make of 0.1 · 30."""
     found = diagnose([True] * (trials - untestable) + [False] * untestable, untestable)
-    said = [w for w in found.warnings if f"{untestable} of {trials} trials gave nothing" in w]
+    said = [
+        w for w in found.warnings if f"{untestable} of {trials} replies could not be checked" in w
+    ]
 
     assert warned is bool(said)
     assert untestable / trials == found.untestable_share

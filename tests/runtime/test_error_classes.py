@@ -231,7 +231,13 @@ def test_a_resumed_run_asks_again_what_was_not_measured(tmp_path: Any) -> None:
     contract = tw.Contract(
         "x", flaky, [tw.Criterion("ok", tw.contains("ok"), at_least=0.5)]
     )  # fmt: skip
-    given = {"inputs": ["a", "b"], "trials": 10, "curtail": False, "retries": 0, "seed": 1}
+    given: dict[str, Any] = {
+        "inputs": ["a", "b"],
+        "trials": 10,
+        "curtail": False,
+        "retries": 0,
+        "seed": 1,
+    }
 
     first = tw.run(contract, store=tmp_path, budget=tw.Budget(trials=5), **given)
     again = tw.run(contract, store=tmp_path, resume=True, **given)

@@ -95,7 +95,7 @@ ADD = calls("add", a=1, b=2)
 
 async def test_an_endpoint_that_fails_in_a_late_turn_leaves_the_turns_before(serve: Serve) -> None:
     """Three turns of four were paid for, and three tools were called."""
-    response = await respond(agent(serve, Model(ADD, ADD, ADD, 500)))
+    response = await respond(agent(serve, Model(ADD, ADD, ADD, 503)))
 
     partial, trace = session_of(response)
     assert ErrorClass.INFRASTRUCTURE is response.error_class
