@@ -194,6 +194,7 @@ def test_trials_that_were_not_measured_are_asked_again_and_disclosed_with_both_r
     # Of 20 planned trials 6 are not measured, of the 6 fresh ones (20 to 25) the first 3, and of
     # those that follow (26 to 28) none.
     assert (20, 20) == (finding.tally.passed, finding.tally.trials)
+    assert finding.intent_to_treat is not None
     assert (29, 20) == (finding.intent_to_treat.trials, finding.intent_to_treat.passed)
     text = " ".join(note.text for note in finding.notes)
     assert "9 of 29 trials were not measured" in text
