@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from random import Random
 
 import pytest
 from scipy.stats import binom
@@ -12,7 +13,7 @@ import trialwise as tw
 from trialwise.errors import DesignRefused
 from trialwise.model.verdict import Caution, Decision
 from trialwise.stats import boschloo_region
-from trialwise.stats.regression_cutoffs import regression_cutoff
+from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 
 
 def first_pass(passing: int) -> tw.Contract:
@@ -97,3 +98,31 @@ def test_the_forecast_counts_the_baseline_as_a_sample_at_both_rates(tmp_path: Pa
     finding = compare(tmp_path, (90, 100), (90, 100)).verdict.findings[0]
 
     assert finding.power == pytest.approx(0.602, abs=6e-4)
+
+
+def draw(rate: float) -> tw.Contract:
+    """A service that passes at a rate, by the trial's own seed."""
+
+    def ask(_text: str, seed: int) -> str:
+        return "ok" if Random(seed).random() < rate else "bad"
+
+    return tw.Contract("x", ask, [tw.Criterion("ok", tw.equals("ok"), no_worse_than="baseline")])
+
+
+def test_a_comparison_without_trials_stops_as_soon_as_its_counts_decide(tmp_path: Path) -> None:
+    """40 seeded runs for each rate: how often they FAIL and how long they take, as forecast."""
+    quiet = {"inputs": ["a"], "store": None, "progress": False, "baselines": tmp_path}
+    tw.measure(first_pass(95), trials=100, **quiet)  # type: ignore[arg-type]
+    for rate, share in ((0.95, 0.05), (0.5, 1.0)):
+        results = [tw.run(draw(rate), seed=seed, **quiet) for seed in range(40)]  # type: ignore[arg-type]
+        design = results[0].verdict.findings[0].design
+        assert isinstance(design, RegressionCutoff)
+        expected = design.operating_characteristic(rate)
+        trials = [one.verdict.findings[0].tally.trials for one in results]
+        failed = sum(str(one.decision) == "FAIL" for one in results)
+
+        assert binom.cdf(failed, 40, expected.fails) > 1e-4
+        assert binom.sf(failed - 1, 40, expected.fails) > 1e-4
+        assert sum(trials) / 40 == pytest.approx(expected.mean_trials, rel=0.2)
+        assert max(trials) <= design.trials
+        assert expected.fails <= share

@@ -65,11 +65,14 @@ def test_fishers_rule_set_fails_a_small_smoke_run_as_its_reference_cases_do() ->
     assert finding.statement == "20 of 20 passed; 20 trials cannot show 95 %, 59 can."
 
 
-def test_the_text_and_the_plan_say_the_same_of_a_small_smoke_run() -> None:
+def test_the_text_and_the_plan_say_the_same_of_a_small_smoke_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """Beforehand in the plan, afterwards beside the label."""
     plan = tw.check(contract(20), inputs=["a"], trials=20, intent="smoke")
     described = PROCEDURE.describe_rule(plan.criteria[0])
-    text = str(smoke(20))
+    smoke(20).show()
+    text = capsys.readouterr().out
 
     assert "SMOKE PASS with at least 19 of 20, on the observed rate alone" in described
     assert "SMOKE PASS" in text

@@ -110,8 +110,15 @@ class CriterionPlan:
     @property
     def limits(self) -> Limits:
         """When its stream is decided."""
-        boundaries = cast("SequentialDesign", self.design) if self.stops_early else None
-        return Limits(self.trials, self.cutoff, boundaries, self.curtailed, self.most_failing)
+        has_stages = bool(getattr(self.design, "accept", ()))
+        boundaries = self.design if self.stops_early or has_stages else None
+        return Limits(
+            self.trials,
+            self.cutoff,
+            cast("SequentialDesign | None", boundaries),
+            self.curtailed,
+            self.most_failing,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,10 +28,18 @@ from trialwise.procedures.base import (
 )
 from trialwise.procedures.compliance import lower_bound, rate_interval
 from trialwise.procedures.regression_limits import average_power, refuse_weak_regression
+from trialwise.procedures.regression_stages import (
+    conclude_stage,
+    describe_stages,
+    forecast_stages,
+    is_staged,
+    size_stages,
+)
 from trialwise.stats.binomial import binomial_cdf
 from trialwise.stats.precedence import exact_lower_tail, lower_tail
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.result_types import Rule
+from trialwise.stats.staged_regression import final_level, staged_regression
 from trialwise.validation import require_count
 
 if TYPE_CHECKING:
@@ -83,9 +91,16 @@ class Regression(Procedure):
         rule, alpha = situation.options.rule, criterion.wrong_fail
         alternative = rate_below(found.passed / found.trials, criterion.loss)
         trials = situation.fixed_trials(criterion)
+        has_stages = trials is None and rule == "exact" and situation.options.curtail
         if trials is None:
             trials = _usual_size(criterion, found.passed, found.trials, alternative)
-        design = regression_cutoff(found.passed, found.trials, trials, alpha=alpha, rule=rule)
+        counts = found.passed, found.trials
+        if has_stages and found.passed:
+            trials = size_stages(criterion, counts, trials, alternative)
+            trials = min(trials, situation.trial_limit(criterion) or trials)
+            design = staged_regression(*counts, trials, alternative, alpha=alpha)
+        else:
+            design = regression_cutoff(*counts, trials, alpha=alpha, rule=rule)
         reason = refuse_weak_regression(criterion, design, alternative)
         if reason is not None and situation.verifies:
             return Refused(reason)
@@ -111,6 +126,17 @@ class Regression(Procedure):
             caveats=(*_weakness(criterion, design, alternative), *_excess(design)),
         )
 
+    def decide(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
+        """Decide as soon as the counts do, where the comparison is staged."""
+        if is_staged(plan) and counts.decision is not None and not counts.is_complete:
+            return conclude_stage(plan, counts)
+        return super().decide(plan, counts)
+
+    def describe_rule(self, plan: CriterionPlan) -> str:
+        """Say what PASSes and FAILs in the end, and when the counts can decide first."""
+        described = super().describe_rule(plan)
+        return f"{described}; {describe_stages(plan)}" if is_staged(plan) else described
+
     def conclude(self, plan: CriterionPlan, counts: Counts) -> Conclusion:
         """Decide by the cutoff at the number of trials that count."""
         planned, tally = cast("RegressionCutoff", plan.design), counts.tally
@@ -120,7 +146,8 @@ class Regression(Procedure):
             return _conclude(plan, tally, planned, counts.intent)
         # Fewer trials count than were planned: the cutoff is that of their number.
         baseline = Tally(trials=planned.baseline_trials, passed=planned.baseline_successes)
-        design = _design(baseline, tally.trials, planned.alpha, planned.rule)
+        level = final_level(planned.alpha) if planned.accept else planned.alpha
+        design = _design(baseline, tally.trials, level, planned.rule)
         return _conclude(plan, tally, design, counts.intent)
 
     def complete(
@@ -172,6 +199,9 @@ class Regression(Procedure):
         design = plan.design
         if not isinstance(design, RegressionCutoff):
             return
+        if design.accept:
+            yield from forecast_stages(design)
+            return
         alarm = design.design_false_alarm
         if alarm is not None:
             rate = design.reference_rate
@@ -195,6 +225,10 @@ class Regression(Procedure):
         if plan.rule is None or plan.alpha is None or baseline is None:
             return None
         measured = Tally(trials=baseline.trials, passed=baseline.passed)
+        kept, lower = plan.design, plan.threshold.alternative_rate
+        if isinstance(kept, RegressionCutoff) and kept.accept and lower is not None:
+            counts = measured.passed, measured.trials
+            return staged_regression(*counts, plan.trials, lower, alpha=plan.alpha)
         return _design(measured, plan.trials, plan.alpha, plan.rule)
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
@@ -271,7 +305,8 @@ def _conclude(
     if design.cutoff is not None:
         evidence = CutoffEvidence(
             design=None if design == plan.design else design,
-            p_value=_p_value(tally, design),
+            # The p-value of the last test alone is not that of the whole comparison.
+            p_value=None if is_staged(plan) else _p_value(tally, design),
             lower_bound=lower_bound(tally, design.alpha, design.rule),
         )
     return Conclusion(

@@ -13,6 +13,7 @@ from trialwise.model.criterion import Criterion
 from trialwise.stats.compliance_cutoffs import minimum_trials
 from trialwise.stats.normal import normal_quantile, upper_z
 from trialwise.stats.regression_cutoffs import RegressionCutoff, design_power, regression_cutoff
+from trialwise.stats.staged_regression import average_chances
 
 _SMOKE = "or add `intent: smoke` for a quick check"
 
@@ -22,6 +23,8 @@ def average_power(design: RegressionCutoff, rate: float) -> float | None:
     if design.cutoff is None:
         return None
     measured = design.baseline_successes / design.baseline_trials
+    if design.accept:
+        return average_chances(design, measured, rate).fails
     sizes = design.baseline_trials, design.trials
     return design_power(measured, rate, *sizes, alpha=design.alpha, rule=design.rule)
 

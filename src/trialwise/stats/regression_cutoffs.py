@@ -37,6 +37,8 @@ from trialwise.validation import (
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from trialwise.stats.staged_regression import StagedChances
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionCutoff:
@@ -64,6 +66,22 @@ class RegressionCutoff:
     None where the reference rate is 0 or 1 and the rule is not Wilson's: nothing then varies.
     """
     refusal: Refusal | None = None
+    alternative_rate: float | None = None
+    """The rate that a staged comparison is to find; None where nothing stops before all trials."""
+    accept: tuple[int, ...] = ()
+    """The most failures that PASS after 0, 1, … trials, where a comparison is staged."""
+    reject: tuple[int, ...] = ()
+    """The fewest failures that FAIL after 0, 1, … trials, likewise."""
+
+    @property
+    def cap(self) -> int:
+        """The most trials."""
+        return self.trials
+
+    @property
+    def futile(self) -> tuple[tuple[int, int], ...]:
+        """Nothing: every comparison ends with PASS or FAIL."""
+        return ()
 
     @property
     def displayed_rate(self) -> float | None:
@@ -73,7 +91,15 @@ class RegressionCutoff:
     def power(self, rate: float) -> float | None:
         """P(FAIL) of the resolved test when the true rate is `rate`; None where refused."""
         p = require_rate("rate", rate)
+        if self.accept:
+            return self.operating_characteristic(p).fails
         return None if self.cutoff is None else raw_cdf(self.cutoff - 1, self.trials, p)
+
+    def operating_characteristic(self, rate: float) -> StagedChances:
+        """How a staged comparison with this baseline ends where the true rate is `rate`."""
+        from trialwise.stats.staged_regression import follow_stages
+
+        return follow_stages(self.accept, self.reject, require_rate("rate", rate))
 
     def power_at_margin(self, margin: float) -> float | None:
         """P(FAIL) when the true rate is `margin` below the reference rate."""
