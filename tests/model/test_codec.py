@@ -471,7 +471,7 @@ def verdict_with(place: list[Any], value: Any) -> dict[str, Any]:
         (
             ["findings", 2, "plan", "rule"],
             "bayes",
-            r"rule must be one of 'wilson', 'exact', got 'bayes'",
+            r"rule must be one of 'exact', 'wilson', 'fisher', got 'bayes'",
         ),
         (
             ["findings", 2, "plan", "design", "type"],
@@ -569,7 +569,7 @@ def test_something_else_altogether_is_refused(data: Any) -> None:
             r"finding\.evidence\.design must be one of ComplianceCutoff",
         ),
         ({"statement": b"bytes"}, r"finding\.words\.statement must be a text"),
-        ({"rule": "bayes"}, r"finding\.plan\.rule must be one of 'wilson', 'exact'"),
+        ({"rule": "bayes"}, r"finding\.plan\.rule must be one of 'exact', 'wilson', 'fisher'"),
     ],
 )
 def test_what_could_not_be_read_back_is_not_written(finding: Any, message: str) -> None:

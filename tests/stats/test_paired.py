@@ -152,10 +152,19 @@ def test_one_sided_chi_square_is_the_normal_tail(only_a: int, only_b: int) -> No
     )
 
 
+def test_mcnemar_is_exact_unless_asked_otherwise() -> None:
+    """20 against 11: P(Binomial(31, ½) ≥ 20), doubled; the level stays below 5 % at 26 pairs."""
+    tail = Fraction(sum(math.comb(31, j) for j in range(20, 32)), 2**31)
+    rejects = [a for a in range(27) if mcnemar(a, 26 - a).p_value <= 0.05]
+
+    assert mcnemar(20, 11).p_value == pytest.approx(float(2 * tail))
+    assert sum(math.comb(26, a) for a in rejects) / 2**26 <= 0.05
+
+
 def test_auto_switches_at_25_discordant_pairs() -> None:
     """Exact below, chi-square from there on; the method used is reported."""
-    assert mcnemar(14, 10).method == "exact"
-    assert mcnemar(15, 10).method == "chi-square"
+    assert mcnemar(14, 10, method="auto").method == "exact"
+    assert mcnemar(15, 10, method="auto").method == "chi-square"
     assert mcnemar(15, 10).p_value == mcnemar(15, 10, method="chi-square").p_value
     assert mcnemar(15, 10).discordant == 25
 

@@ -58,7 +58,8 @@ def test_the_chances_of_a_staged_comparison_are_those_of_its_definition(
     fails, mean = probability_of_fail(k, nb, n, k / nb - 0.3, rate)
     found = design.operating_characteristic(rate)
 
-    assert (found.fails, found.mean_trials) == (pytest.approx(fails), pytest.approx(mean))
+    assert found.fails == pytest.approx(fails)
+    assert found.mean_trials == pytest.approx(mean)
 
 
 def test_a_staged_comparison_keeps_alpha_at_every_common_rate() -> None:

@@ -82,11 +82,11 @@ def test_no_expected_values_may_be_an_empty_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["1.5.0", "1.6.0", "1.10.2", "2", "2.0", "1.5"])
-def test_releases_from_1_5_on_speak_of_the_exact_rules(tmp_path: Path, version: str) -> None:
+def test_releases_from_1_5_on_speak_of_fishers_rules(tmp_path: Path, version: str) -> None:
     """1.10 comes after 1.5."""
     write(tmp_path, wilson_ci=suite(methodologyVersion=version))
 
-    assert read_folder(tmp_path).suites[0].rule == "exact"
+    assert read_folder(tmp_path).suites[0].rule == "fisher"
 
 
 @pytest.mark.parametrize("version", ["1.4.1", "1.0", "0.10.13", "1", None])
@@ -110,7 +110,7 @@ def test_the_manifest_speaks_for_files_that_do_not(tmp_path: Path) -> None:
     folder = read_folder(tmp_path)
 
     assert {s.name: s.rule for s in folder.suites} == {
-        "wilson_ci": "exact",
+        "wilson_ci": "fisher",
         "wilson_lower": "wilson",
     }
     assert folder.version == "0.12.0"
@@ -120,10 +120,10 @@ def test_a_release_written_as_a_number_is_understood(tmp_path: Path) -> None:
     """1.6 without quotes must not be judged by the older rules in silence."""
     write(tmp_path, wilson_ci=suite(methodologyVersion=1.6))
 
-    assert read_folder(tmp_path).suites[0].rule == "exact"
+    assert read_folder(tmp_path).suites[0].rule == "fisher"
 
 
-@pytest.mark.parametrize(("version", "rule"), [(2, "exact"), ("v1.4", "wilson")])
+@pytest.mark.parametrize(("version", "rule"), [(2, "fisher"), ("v1.4", "wilson")])
 def test_a_release_written_in_another_way_is_understood(
     tmp_path: Path, version: object, rule: str
 ) -> None:

@@ -10,7 +10,7 @@ from trialwise.contrib.conformance.case_runner import FolderResult, run_conforma
 from trialwise.contrib.conformance.conformance_report import render_conformance
 
 ORACLE = Path(__file__).resolve().parents[4] / "shared" / "oracle"
-GENERATIONS = {"1.4": "wilson", "1.6": "exact"}
+GENERATIONS = {"1.4": "wilson", "1.6": "fisher"}
 
 pytestmark = pytest.mark.skipif(
     not all((ORACLE / generation).is_dir() for generation in GENERATIONS),

@@ -292,7 +292,7 @@ def test_the_data_are_plain_json(tmp_path: Path) -> None:
     )
     data = json.loads(json.dumps(conformance_data([result]), allow_nan=False))
 
-    assert data[0]["suites"][0]["rule"] == "exact"
+    assert data[0]["suites"][0]["rule"] == "fisher"
     got = {entry["field"]: entry["got"] for entry in data[0]["suites"][0]["mismatches"]}
     assert got == {
         "verdict": None,
