@@ -269,12 +269,14 @@ def test_a_covariate_that_is_no_longer_declared_is_a_gap() -> None:
         ("region", MAJOR),
         ("serving_stack", MAJOR),
         ("Serving-Stack", MAJOR),
-        ("temperature", MINOR),
-        ("prompt", MINOR),
+        ("temperature", MAJOR),
+        ("prompt", HARD),
+        ("evaluator", HARD),
+        ("code", MINOR),
     ],
 )
 def test_a_factor_that_changed_weighs_by_its_name(name: str, severity: Severity) -> None:
-    """Where the service is reached is major, everything else minor."""
+    """Another prompt is another service; where and how it is asked is major, the rest minor."""
     (guard,) = assess(baseline(factors={name: "a"}), factors={name: "b"})
 
     assert (f"factor:{name}", severity) == (guard.code, guard.severity)
@@ -361,11 +363,11 @@ def test_a_baseline_from_the_future_is_told() -> None:
 def test_the_gravest_comes_first() -> None:
     """Whatever order they were found in."""
     reference = baseline(
-        valid_days=1, covariates={"tier": "gold"}, factors={"model": "m-1", "prompt": "1"}
+        valid_days=1, covariates={"tier": "gold"}, factors={"model": "m-1", "code": "1"}
     )
-    guards = assess(reference, factors={"model": "m-2", "prompt": "2"}, now=CREATED + timedelta(9))
+    guards = assess(reference, factors={"model": "m-2", "code": "2"}, now=CREATED + timedelta(9))
 
-    assert ["model", "expired", "covariate:tier", "factor:prompt"] == [g.code for g in guards]
+    assert ["model", "expired", "covariate:tier", "factor:code"] == [g.code for g in guards]
 
 
 # Admission ------------------------------------------------------------------------------------

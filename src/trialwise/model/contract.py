@@ -159,7 +159,10 @@ class Contract:
     latency: Latency | None = None
     covariates: Sequence[Covariate] = ()
     factors: Mapping[str, str] = field(default_factory=lambda: _NONE)
-    """What was under test: model, temperature, prompt version, endpoint. Provenance, not index."""
+    """What was under test: model, temperature, prompt version, endpoint. Provenance, not index.
+    What the service says of itself is added when a run is prepared."""
+    critical_factors: Sequence[str] = ()
+    """Factors whose change refuses a comparison with a baseline, unless it is overridden."""
     activity: Callable[[Reply], bool] | None = None
     """Whether a reply shows any work done; a trial without is classed `empty-run`."""
     prevalence: Prevalence | None = None
@@ -179,6 +182,7 @@ class Contract:
         require_text("name", self.name, "be a text that names the contract")
         put(self, "criteria", tuple(self.criteria))
         put(self, "covariates", tuple(self.covariates))
+        put(self, "critical_factors", tuple(self.critical_factors))
         put(self, "factors", MappingProxyType({k: str(v) for k, v in self.factors.items()}))
         if not self.criteria:
             raise InvalidArgument("criteria", (), "hold at least one criterion")

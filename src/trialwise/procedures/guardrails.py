@@ -19,8 +19,15 @@ from trialwise.model.evidence import Guard, Severity
 from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Intent
 
-#: Another model is another service, under whatever name it is recorded.
+#: Another model is another service, under whatever name it is recorded. With another prompt or
+#: another evaluator a difference is no regression either, but a configuration error (§8.4.5).
 _MODEL = frozenset({"model", "model_id"})
+_HARD_FACTORS = _MODEL | {
+    *("prompt", "prompt_version", "system_prompt"),
+    *("evaluator", "evaluator_version", "judge", "rubric"),
+}
+#: How a service is asked and what it may call: another value is another configuration of it.
+_CONFIGURATION = frozenset({"parameters", "temperature", "tools"})
 #: Where a service is reached and what serves it: rates move with these although the model stays.
 _PLACE = frozenset({"endpoint", "region", "serving_stack"})
 #: Codes that no override admits under verification.
@@ -49,6 +56,7 @@ def assess_baseline(
     factors: Mapping[str, str],
     now: datetime,
     analysis: Analysis = Analysis.INTENT_TO_TREAT,
+    critical: Collection[str] = (),
 ) -> tuple[Guard, ...]:
     """Every guardrail that a comparison with this baseline would violate, the gravest first.
 
@@ -61,6 +69,7 @@ def assess_baseline(
         factors: What is under test now.
         now: When the run starts, with its zone.
         analysis: Whose trials decide the run.
+        critical: Factors whose change is a major caveat at least.
     """
     if now.tzinfo is None:
         raise InvalidArgument("now", now, "name its time zone")
@@ -70,7 +79,7 @@ def assess_baseline(
         *_denominators(analysis),
         *_samplings(baseline, scopes, claim),
         *_covariates(baseline.covariates, profile, covariates),
-        *_factors(baseline, factors, profile),
+        *_factors(baseline, factors, profile, critical),
         *_age(baseline, now),
     )
     order = list(Severity)
@@ -290,7 +299,10 @@ def _covariates(
 
 
 def _factors(
-    baseline: Baseline, new: Mapping[str, str], profile: Mapping[str, str]
+    baseline: Baseline,
+    new: Mapping[str, str],
+    profile: Mapping[str, str],
+    critical: Collection[str] = (),
 ) -> Iterator[Guard]:
     old = baseline.factors
     said = {name for name, then in baseline.covariates.items() if profile.get(name, then) != then}
@@ -298,10 +310,12 @@ def _factors(
         known = name in old and name in new
         if known and name in said:
             continue  # by the covariate of that name
-        severity = _by_name(name) if known else Severity.MINOR
+        severity = _factor_severity(name) if known else Severity.MINOR
+        if name in critical:
+            severity = min(severity, Severity.MAJOR, key=list(Severity).index)
         then, now = old.get(name, "not recorded"), new.get(name, "not recorded")
         yield Guard(
-            code="model" if severity is Severity.HARD else f"factor:{name}",
+            code="model" if _word(name) in _MODEL and known else f"factor:{name}",
             severity=severity,
             message=f"Factor {name}: {then} when the baseline was measured, {now} now. "
             f"{_ADVICE[severity]}",
@@ -316,10 +330,22 @@ _ADVICE = {
 
 
 def _by_name(name: str) -> Severity:
-    word = name.casefold().replace("-", "_").replace(" ", "_")
+    word = _word(name)
     if word in _MODEL:
         return Severity.HARD
     return Severity.MAJOR if word in _PLACE else Severity.MINOR
+
+
+def _factor_severity(name: str) -> Severity:
+    """How much a changed factor matters, by its category."""
+    word = _word(name)
+    if word in _HARD_FACTORS:
+        return Severity.HARD
+    return Severity.MAJOR if word in _PLACE | _CONFIGURATION else Severity.MINOR
+
+
+def _word(name: str) -> str:
+    return name.casefold().replace("-", "_").replace(" ", "_")
 
 
 def _age(baseline: Baseline, now: datetime) -> Iterator[Guard]:

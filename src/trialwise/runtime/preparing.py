@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -83,6 +84,7 @@ def prepare(
 
     _check_costs(contract, options)
     scopes = scopes_of(contract)
+    contract = with_service_factors(contract)
     now = now or SystemClock().now()
     profile = resolve_covariates(contract.covariates, now, os.environ)
     found = Baselines()
@@ -98,6 +100,7 @@ def prepare(
             covariates=contract.covariates,
             profile=profile,
             factors=contract.factors,
+            critical=contract.critical_factors,
             options=options,
             now=now,
         )
@@ -128,6 +131,18 @@ def _check_costs(contract: Contract, options: RunOptions) -> None:
         from trialwise.engine.spending_meter import untold_cost
 
         raise DesignRefused((untold_cost(limit),))
+
+
+def with_service_factors(contract: Contract) -> Contract:
+    """The contract with what its service says of itself; what the contract declares wins.
+
+    A service may have a property `factors`, a mapping of text to text.
+    """
+    told = getattr(contract.service, "factors", None)
+    if not isinstance(told, Mapping):
+        return contract
+    known = {str(name): str(value) for name, value in told.items()}
+    return replace(contract, factors={**known, **contract.factors})
 
 
 class PreparedRun(NamedTuple):
@@ -295,6 +310,7 @@ def choose_baseline(
     factors: Mapping[str, str],
     options: RunOptions,
     now: datetime,
+    critical: Collection[str] = (),
 ) -> Baselines:
     """Select a baseline by its index, and admit it or refuse the run (§8.4.5).
 
@@ -309,6 +325,7 @@ def choose_baseline(
         factors: What is under test.
         options: How the run is made.
         now: When it starts.
+        critical: Factors that must not have changed, beside those that never may.
     """
     from trialwise.procedures.guardrails import admit, assess_baseline
     from trialwise.procedures.selection import select_baseline
@@ -328,6 +345,7 @@ def choose_baseline(
         covariates=covariates,
         profile=profile,
         factors=factors,
+        critical=critical,
         now=now,
         analysis=options.analysis,
     )

@@ -24,6 +24,7 @@ from trialwise.services._mcp import McpServer, open_toolbox
 from trialwise.services._tool_loop import Bounds, Model, Session
 from trialwise.services.openai_chat import BaseUrl, KeyName, PricesArgument
 from trialwise.services.secret_headers import check_set
+from trialwise.services.service_factors import describe_server, describe_value
 from trialwise.validation import require_count, require_positive, require_text
 
 __all__ = ["AgentService", "McpServer"]
@@ -172,6 +173,12 @@ class AgentService:
     def tells_cost(self) -> bool:
         """Whether replies have a cost, so that a limit on money can be kept."""
         return self._model.tells_cost
+
+    @property
+    def factors(self) -> dict[str, str]:
+        """What it is made of, for the record: its tools are its servers."""
+        servers = [describe_server(name, one) for name, one in self._servers.items()]
+        return {**self._model.factors, "tools": describe_value(servers)}
 
     async def aclose(self) -> None:
         """Close the connections to the endpoint; servers never outlive their trial."""

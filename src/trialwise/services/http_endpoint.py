@@ -29,6 +29,7 @@ from trialwise.services._payloads import (
 )
 from trialwise.services.failures import HttpFailure, MalformedReply
 from trialwise.services.secret_headers import Headers, check_headers, check_set, resolve, scrub
+from trialwise.services.service_factors import describe_value, name_endpoint
 
 __all__ = ["HttpService"]
 
@@ -131,6 +132,12 @@ class HttpService:
             latency_s=answer.latency_s,
             details={"status": answer.status, "content_type": answer.content_type},
         )
+
+    @property
+    def factors(self) -> dict[str, str]:
+        """What it is made of, for the record."""
+        asked = {"method": self._method, "body": self._body, "extract": self._extract}
+        return {"endpoint": name_endpoint(self._url), "parameters": describe_value(asked)}
 
     async def aclose(self) -> None:
         """Close the connections; a later call opens new ones."""

@@ -22,6 +22,7 @@ from trialwise.services._exchange import Answer, Exchange, Request, check_url, d
 from trialwise.services._payloads import encode, input_text, parse_json, to_json
 from trialwise.services.failures import HttpFailure, MalformedReply, RequestRefused
 from trialwise.services.secret_headers import resolve, scrub
+from trialwise.services.service_factors import describe_model
 from trialwise.validation import require_real
 
 __all__ = ["ChatService", "Prices"]
@@ -163,6 +164,11 @@ class ChatService:
             # What cannot be read was paid for all the same.
             trial.keep(lambda: self._read_reply(answer, document))
             raise
+
+    @property
+    def factors(self) -> dict[str, str]:
+        """What it is made of, for the record."""
+        return describe_model(self._base_url, self._system, self._fields)
 
     async def aclose(self) -> None:
         """Close the connections; a later call opens new ones."""

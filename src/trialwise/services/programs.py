@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from trialwise.services._payloads import (
 from trialwise.services._process import Finished, Limits, finish_process, start_process
 from trialwise.services.failures import ReplyTooLarge
 from trialwise.services.secret_headers import Variables
+from trialwise.services.service_factors import describe_code, describe_value
 from trialwise.validation import require_choice, require_count, require_real
 
 __all__ = ["CommandService", "InputVia"]
@@ -135,6 +137,15 @@ class CommandService:
                 raise _not_started(self._argv[0], error) from error
             finished = await finish_process(process, stdin, limits=self._limits, clock=self._clock)
         return self._reply(finished, max(0.0, finished.ended - started))
+
+    @property
+    def factors(self) -> dict[str, str]:
+        """What it is made of, for the record; the code is that of the files it names."""
+        code = describe_code(self._argv, self._cwd)
+        return {
+            "command": describe_value(shlex.join(self._argv)),
+            **({} if code is None else {"code": code}),
+        }
 
     async def aclose(self) -> None:
         """Nothing is held between trials."""

@@ -48,6 +48,7 @@ def build_parts(
         ),
         "covariates": build_covariates(fields, reader),
         "factors": build_factors(fields, reader),
+        "critical_factors": list_critical(fields),
         **build_gates(fields, criteria, samplings, reader),
     }
 
@@ -163,7 +164,9 @@ def build_factors(fields: Fields, context: Reader) -> dict[str, str]:
     for name, value in (given.values if isinstance(given, Fields) else {}).items():
         if not isinstance(value, Fields):
             factors[name] = value
-        elif value.sound:
+        elif value.sound and "value" in value:
+            factors[name] = value["value"]
+        elif value.sound and "environment" in value:
             variable = value["environment"]
             found = context.variables.get(variable)
             if found is None:
@@ -172,3 +175,14 @@ def build_factors(fields: Fields, context: Reader) -> dict[str, str]:
             else:
                 factors[name] = found
     return factors
+
+
+def list_critical(fields: Fields) -> tuple[str, ...]:
+    """The factors whose change refuses a comparison."""
+    given = fields.get("factors")
+    named = given.values if isinstance(given, Fields) else {}
+    return tuple(
+        name
+        for name, value in named.items()
+        if isinstance(value, Fields) and value.sound and value.get("critical")
+    )

@@ -86,9 +86,17 @@ COVARIATE = Record(
 )
 FACTOR = Record(
     "factor",
-    (Key("environment", Text(), "The environment variable whose value is recorded."),),
-    required=("environment",),
-    doc="A factor that is read from the environment. Its value is recorded.",
+    (
+        Key("value", Label(), "The value, if it is not the service's own."),
+        Key("environment", Text(), "The environment variable whose value is recorded."),
+        Key(
+            "critical",
+            Flag(),
+            "Whether a baseline measured with another value is refused.",
+            default="false",
+        ),
+    ),
+    doc="A factor with its value, from the environment or as the service says it.",
 )
 PREVALENCE = Record(
     "prevalence",
@@ -101,7 +109,11 @@ _COVARIATES = Listing(
     Either("a covariate", scalar=Choice(*_BY_CLOCK), mapping=COVARIATE), "a list of covariates"
 )
 _FACTORS = MapOf(
-    Either("text, a number or `{environment: NAME}`", scalar=Label(), mapping=FACTOR),
+    Either(
+        "text, a number, `{environment: NAME}` or `{value: TEXT, critical: true}`",
+        scalar=Label(),
+        mapping=FACTOR,
+    ),
     "factors by name",
 )
 _SAMPLINGS = MapOf(
