@@ -7,6 +7,7 @@ control codes into a report.
 from __future__ import annotations
 
 from trialwise.model.trial import CheckResult, FailReason
+from trialwise.redaction import LOOKED_AT, redact_text
 
 #: The longest evidence and explanation, in characters.
 EVIDENCE_LIMIT = 200
@@ -18,7 +19,7 @@ _LABEL = 60
 def printable(text: str, limit: int = EVIDENCE_LIMIT) -> str:
     """Text on one line, what cannot be printed as an escape, cut to `limit` characters."""
     # An escape only lengthens, so more of the text can never be needed.
-    head = text[: limit + 1]
+    head = text if len(text) <= limit else redact_text(text[:LOOKED_AT])[: limit + 1]
     line = head if head.isprintable() else "".join(map(_escape, head))
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
@@ -27,11 +28,15 @@ def preview(text: str) -> str:
     """The beginning of a text, and how much there is if that is not all of it."""
     if len(text) <= _PREVIEW:
         return printable(text)
-    return f"{printable(text[:_PREVIEW])}… ({len(text)} characters)"
+    head = redact_text(text[:LOOKED_AT])[:_PREVIEW]
+    return f"{printable(head)}… ({len(text)} characters)"
 
 
 def around(text: str, start: int, length: int = 0, *, margin: int = 30) -> str:
     """The piece of a text that matters, with a little on either side."""
+    if len(text) > EVIDENCE_LIMIT and redact_text(text) != text:
+        # A secret may stand across the edge of the piece, and its half would be shown.
+        return preview(text)
     end = start + min(length, EVIDENCE_LIMIT - 4 * margin)
     left, right = max(0, start - margin), end + margin
     piece = printable(text[left:right])

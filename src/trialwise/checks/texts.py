@@ -16,6 +16,7 @@ from trialwise.checks.reply_reading import text_of
 from trialwise.declarations.signatures import Natural
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
+from trialwise.redaction import LOOKED_AT, redact_text
 from trialwise.validation import require_count
 
 __all__ = [
@@ -154,7 +155,12 @@ class _TextAtEnd(Check):
         at_start, size = self.end == "start", len(self.text) + 20
         if searched.startswith(sought) if at_start else searched.endswith(sought):
             return CheckResult.ok()
-        near = text[:size] if at_start else text[-size:]
+        # Secrets go before the cut: half of one would not be recognised any more.
+        near = (
+            redact_text(text[:LOOKED_AT])[:size]
+            if at_start
+            else redact_text(text[-LOOKED_AT:])[-size:]
+        )
         return failed(f"the reply does not {self.end} with {label(self.text)}", preview(near))
 
 

@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from trialwise.errors import InvalidArgument
+from trialwise.redaction import cut_text
 from trialwise.validation import require_count, require_rate
 
 #: A juror that needs more than this to say yes or no has lost its way.
@@ -144,7 +145,7 @@ def _reasoning(fields: dict[str, Any]) -> str:
     reasoning = fields.get("reasoning", "")
     if not isinstance(reasoning, str):
         raise ValueError("has a `reasoning` that is not text")
-    return reasoning[:_LONGEST_REASONING]
+    return cut_text(reasoning, _LONGEST_REASONING)
 
 
 def _is_share(value: object) -> bool:

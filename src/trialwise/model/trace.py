@@ -17,6 +17,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.foreign_fields import Fields, read_usage
 from trialwise.model.reply import Reply, Usage
+from trialwise.redaction import cut_text
 from trialwise.validation import require_count, require_real
 
 #: Turns and calls that are kept; no agent that is worth testing takes as many.
@@ -280,7 +281,7 @@ def _cut_fields(value: object, **limits: int) -> None:
 
 
 def _shorten(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return cut_text(text, limit)
 
 
 def _check_amount(argument: str, value: float | None) -> None:

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from trialwise.engine.error_classes import retry_after
 from trialwise.engine.ports import ServiceError
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.model.trial import ErrorClass
+from trialwise.redaction import LOOKED_AT, cut_text
 from trialwise.services.failures import HttpFailure, MalformedReply, ReplyTooLarge
 from trialwise.validation import require_count, require_positive
 
 if TYPE_CHECKING:
     import httpx2
 
-#: How much of an answer is shown in a message.
-HEAD_BYTES = 200
+#: How many characters of an answer are shown in a message.
+HEAD_LENGTH = 200
 
 
 class Request(NamedTuple):
@@ -50,6 +51,8 @@ class Answer:
     latency_s: float
     location: str = ""
     """Where a redirect points."""
+    scrub: Callable[[str], str] = field(default=str, repr=False, compare=False)
+    """Takes the secrets of the request out of a text."""
 
     @property
     def text(self) -> str:
@@ -58,8 +61,8 @@ class Answer:
 
     @property
     def head(self) -> str:
-        """The beginning of the body, for a message."""
-        return self.body[:HEAD_BYTES].decode(self.encoding, errors="replace")
+        """The beginning of the body, for a message, without secrets."""
+        return _begin(self.body, self.encoding, self.scrub)
 
 
 class Exchange:
@@ -94,7 +97,7 @@ class Exchange:
         with move_on_after(self._timeout_s):
             answer = await self._answer(request)
             if isinstance(answer, Answer):
-                return answer
+                return replace(answer, scrub=scrub)
             # Raised here and not where it was caught: httpx2's exceptions hold the request.
             raise _translate(answer, where, scrub)
         message = f"{where} did not answer within {self._timeout_s} s"
@@ -118,7 +121,7 @@ class Exchange:
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > self._response_limit:
-                        head = body[:HEAD_BYTES].decode(errors="replace")
+                        head = body[:LOOKED_AT].decode(errors="replace")
                         return ReplyTooLarge(self._response_limit, head)
                 return Answer(
                     status=response.status_code,
@@ -164,6 +167,12 @@ def describe_answer(answer: Answer, scrub: Callable[[str], str], said: str | Non
     )
 
 
+def _begin(body: bytes, encoding: str, scrub: Callable[[str], str]) -> str:
+    # Secrets go first: half of one would not be recognised any more.
+    text = body[:LOOKED_AT].decode(encoding, errors="replace")
+    return cut_text(text, HEAD_LENGTH, scrub=scrub)
+
+
 def check_url(argument: str, url: str) -> str:
     """An http(s) URL without a password in it; the refusal does not repeat one."""
     from urllib.parse import urlsplit
@@ -206,7 +215,7 @@ def _translate(error: Exception, where: str, scrub: Callable[[str], str]) -> Tri
     import httpx2
 
     if isinstance(error, ReplyTooLarge):
-        return ReplyTooLarge(error.limit_bytes, scrub(error.head))
+        return ReplyTooLarge(error.limit_bytes, cut_text(error.head, HEAD_LENGTH, scrub=scrub))
     said = scrub(str(error)) or type(error).__name__
     if isinstance(error, (httpx2.DecodingError, httpx2.TooManyRedirects)):
         return MalformedReply(f"{where} sent what cannot be read: {said}")

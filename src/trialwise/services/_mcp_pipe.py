@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from trialwise.redaction import LOOKED_AT, cut_text
 from trialwise.services._process import Limits, finish_process, start_process
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _MESSAGE_BYTES = 2**24
 #: How much of standard error is kept, counted from its end.
 _STDERR_BYTES = 2**12
 #: How much is shown of a line that is not a message.
-_SHOWN_BYTES = 200
+_SHOWN_LENGTH = 200
 #: A server leaves when its standard input ends; one that does not is ended, and one whose trial
 #: was cancelled is not waited for.
 _LINGER_S, _GRACE_S = 2.0, 1.0
@@ -155,7 +156,8 @@ class PipedServer:
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValueError:
-            self._rubbish = self._rubbish or repr(line[:_SHOWN_BYTES].decode(errors="replace"))
+            head = line[:LOOKED_AT].decode(errors="replace")
+            self._rubbish = self._rubbish or repr(cut_text(head, _SHOWN_LENGTH))
             return None
 
 

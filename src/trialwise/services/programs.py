@@ -16,6 +16,7 @@ from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import ErrorClass
+from trialwise.redaction import LOOKED_AT, cut_text
 from trialwise.services._payloads import (
     encode,
     fill_text,
@@ -36,7 +37,7 @@ InputVia = Literal["argument", "stdin", "file", "environment"]
 #: Which placeholder an argument must hold for the input to arrive at all.
 _NEEDED = {"argument": "input", "file": "scenario_file"}
 #: How much of a reply that is too large is worth showing.
-_HEAD_BYTES = 200
+_HEAD_LENGTH = 200
 
 
 class CommandService:
@@ -152,10 +153,12 @@ class CommandService:
 
     def _reply(self, finished: Finished, latency_s: float) -> Reply:
         if finished.exit_code is None:
-            head = finished.stdout[:_HEAD_BYTES].decode(errors="replace")
+            head = cut_text(finished.stdout[:LOOKED_AT].decode(errors="replace"), _HEAD_LENGTH)
             raise ReplyTooLarge(self._limits.output_bytes, head)
         details: dict[str, Any] = {"stderr": finished.stderr.decode(errors="replace")}
         if finished.stderr_truncated:
+            # The first line lost its beginning, and what is left of a secret is not recognised.
+            details["stderr"] = details["stderr"].partition("\n")[2] or details["stderr"]
             details["stderr_truncated"] = True
         if finished.left_children:
             details["left_children"] = True

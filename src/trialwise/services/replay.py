@@ -2,7 +2,8 @@
 
 The file has one line for each trial: readable, checked, without anything secret. A line holds what
 came back and a hash of what was sent, never the request itself. Only values that JSON returns
-unchanged are written, so that a replayed reply equals the recorded one.
+unchanged are written, so that a replayed reply equals the recorded one, except for the secrets that
+the run takes out.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from trialwise.engine.ports import Service, ServiceError, TrialContext
 from trialwise.model.lines import is_whole, parse_lines, seal, unplain
 from trialwise.model.reply import Reply, Setup, Usage
 from trialwise.model.trial import ErrorClass
+from trialwise.redaction import cut_text, redact_values
 from trialwise.services.failures import HttpFailure, RecordedFailure, RecordingError
 
 __all__ = [
@@ -99,7 +101,7 @@ class RecordingService:
 
     def _record(self, fields: dict[str, Any]) -> None:
         try:
-            self._write(encode_line(fields))
+            self._write(encode_line(redact_values(fields)))
         except OSError as error:
             message = f"the recording cannot be written: {error}"
             raise RecordingError(message, ErrorClass.INFRASTRUCTURE) from error
@@ -197,8 +199,7 @@ def _by_input(records: Iterable[dict[str, Any]]) -> Left:
 
 
 def _show_value(value: Any, longest: int = 80) -> str:
-    text = repr(value)
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    return cut_text(repr(value), longest)
 
 
 def _read(path: Path) -> list[bytes]:

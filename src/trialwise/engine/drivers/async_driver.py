@@ -27,6 +27,7 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.sampling import Input
 from trialwise.model.trial import Trial
+from trialwise.redaction import redact_with
 
 if TYPE_CHECKING:
     from trialwise.engine.criterion_progress import Progress
@@ -78,22 +79,23 @@ async def run_plan(
     Raises:
         InvalidArgument: `done` or the contract does not belong to the plan; nothing was run.
     """
-    try:
-        run = _AsyncRun(
-            plan,
-            contract,
-            service,
-            log=log,
-            done=done,
-            emit=None if listener is None else listener.on_event,
-            clock=clock or SystemClock(),
-            excerpts=Excerpts(reply_limit=reply_limit, redact=redact),
-        )
-        await run.go(run_id, interrupted)
-    finally:
-        # Also when the plan was refused: the caller handed the service over with the call.
-        trouble = await _close(service)
-    return run.end(trouble)
+    with redact_with(redact):
+        try:
+            run = _AsyncRun(
+                plan,
+                contract,
+                service,
+                log=log,
+                done=done,
+                emit=None if listener is None else listener.on_event,
+                clock=clock or SystemClock(),
+                excerpts=Excerpts(reply_limit=reply_limit, redact=redact),
+            )
+            await run.go(run_id, interrupted)
+        finally:
+            # Also when the plan was refused: the caller handed the service over with the call.
+            trouble = await _close(service)
+        return run.end(trouble)
 
 
 async def _close(service: Service) -> str:

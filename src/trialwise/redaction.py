@@ -1,0 +1,73 @@
+"""The one place where a text that may hold a secret is cut.
+
+Half of a secret is not recognised any more, so whoever shortens a text takes the secrets out first.
+What must be taken out is known to the run; services, checks and traces only cut. So a run sets its
+redaction here, for everything that happens in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeAlias
+
+Redact: TypeAlias = Callable[[str], str]
+"""Takes secrets out of a text."""
+
+#: How much of a text is looked at for its beginning; a pattern over megabytes would take seconds.
+LOOKED_AT = 16_384
+
+_CURRENT: ContextVar[Redact | None] = ContextVar("trialwise_redaction", default=None)
+
+
+@contextmanager
+def redact_with(redact: Redact | None) -> Iterator[None]:
+    """Take secrets out of whatever is cut or recorded in the block.
+
+    >>> with redact_with(lambda text: text.replace("hunter2", "***")):
+    ...     cut_text("the password is hunter2", 20)
+    'the password is ***'
+
+    Args:
+        redact: How; None where nothing is secret.
+    """
+    token = _CURRENT.set(redact)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def redact_text(text: str) -> str:
+    """The text without secrets."""
+    redact = _CURRENT.get()
+    return text if redact is None else redact(text)
+
+
+def cut_text(text: str, limit: int, *, scrub: Redact | None = None) -> str:
+    """The beginning of a text; one that is short enough is left as it is.
+
+    Args:
+        text: The whole.
+        limit: The most characters.
+        scrub: Takes out secrets that only the caller knows.
+    """
+    if len(text) <= limit:
+        return text
+    head = text[: max(LOOKED_AT, 2 * limit)]
+    head = redact_text(head if scrub is None else scrub(head))
+    return head if len(head) <= limit else head[: limit - 1] + "…"
+
+
+def redact_values(value: Any) -> Any:
+    """Plain values with every text in them redacted, the keys as well."""
+    if _CURRENT.get() is None:
+        return value
+    if isinstance(value, str):
+        return redact_text(value)
+    if isinstance(value, dict):
+        return {redact_values(key): redact_values(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact_values(item) for item in value]
+    return value
