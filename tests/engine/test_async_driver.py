@@ -552,7 +552,7 @@ async def test_a_listener_hears_everything_in_order(plan_of: PlanOf, notes: Any)
         Criterion("yes", lambda text: text == "yes", at_least=0.9),
         Criterion("no", lambda text: text == "no", at_least=0.9),
     )
-    plan = plan_of(promised, trials=10, cutoff=8)
+    plan = plan_of(promised, trials=10, cutoff=8, keep_going=True)
 
     await run(plan, promised, listener=notes, run_id="r1")
 

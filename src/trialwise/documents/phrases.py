@@ -53,6 +53,11 @@ STOPS: Mapping[str, StopPhrases] = {
         predicate="was aborted: too many trials could not be measured",
         clause="too many trials could not be measured",
     ),
+    "settled": StopPhrases(
+        label="verdict settled",
+        predicate="ended because a FAIL had settled its verdict",
+        clause="a FAIL had settled the verdict",
+    ),
     "interrupted": StopPhrases(
         label="interrupted",
         predicate="was interrupted",

@@ -70,6 +70,12 @@ class Progress:
         """Whether no further trial can change it."""
         return self.open_streams == 0
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it is decided, and FAILs; where each input is, all of them are."""
+        # Which of the inputs FAIL is what such a criterion is asked for.
+        return self.is_settled and self.decision is Decision.FAIL
+
     def needs(self, position: int) -> bool:
         """Whether a trial of an input could still change it."""
         return not self.streams[position if self.each_input else 0].is_settled

@@ -125,6 +125,9 @@ class RunState:
         self._abort = options.abort
         self.reach = Reach()
         """What this process has seen of the service."""
+        # A gate looks at all runs; it is decided once they are in.
+        self._settles = not (options.keep_going or plan.gates or plan.purpose == "measure")
+        self._corrects = plan.correction != "none"
         self._unreached = unreached
 
     @property
@@ -209,7 +212,22 @@ class RunState:
             why = experiment.abort_reason(self._abort, unreached=self._unreached)
             if why is not None:
                 self.stop(StopReason.ERROR_RATE, why)
+        # Last: what is wrong with the calls says more than the failures that they led to.
+        if self._settles and not self.is_over:
+            self._settle(experiment)
         return settled
+
+    def _settle(self, experiment: ExperimentState) -> None:
+        """End the run where a FAIL has settled the verdict and trials are left for others."""
+        if experiment.is_settled and self._place == self._count - 1:
+            return
+        for one in experiment.progress:
+            plan = one.plan
+            # The errors of a judge, and a correction, may still turn a FAIL.
+            if one.has_failed and not (plan.advisory or plan.errors or self._corrects):
+                why = f"{plan.criterion} FAILs, which settles the verdict; keep_going runs on"
+                self.stop(StopReason.SETTLED, why)
+                return
 
     def abandon(self, replies: Iterable[Reply] = ()) -> None:
         """Note that a trial in flight will never be counted.

@@ -46,6 +46,8 @@ class StopReason(StrEnum):
     MONEY_BUDGET = "money-budget"
     ERROR_RATE = "error-rate"
     """Too many trials never reached the service, or a judge never answered."""
+    SETTLED = "settled"
+    """A FAIL settled the contract's verdict, and nobody asked to go on."""
     INTERRUPTED = "interrupted"
     SERVICE = "service-unusable"
     """The service, its recording or the store could not go on."""

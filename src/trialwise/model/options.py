@@ -221,7 +221,7 @@ class RunOptions:
     )
     keep_going: bool = setting(
         Flag(),
-        "Whether trials go on for the other criteria after a FAIL has settled the verdict.",
+        "Whether trials go on for other criteria after the FAIL of one has settled the verdict.",
         default=False,
     )
 
