@@ -44,7 +44,7 @@ def command(
     from trialwise.model.codec import to_plain
     from trialwise.pages.run_rules import render_choices, render_rules, render_together
     from trialwise.procedures.forecast import forecast, forecast_together
-    from trialwise.runtime.earlier_runs import expense_of, note_old_margin
+    from trialwise.runtime.earlier_runs import expense_of, list_notes
     from trialwise.runtime.preparing import prepare_runs
     from trialwise.runtime.workspace import Workspace
 
@@ -70,7 +70,7 @@ def command(
         click.echo(render_rules(one.plan, expense=expense))
         if expect is not None:
             click.echo(render_choices(one.plan, expect, expense=expense))
-        if note := note_old_margin(one.plan, suite.runs_folder):
+        for note in list_notes(one.plan, suite.runs_folder):
             click.echo(f"  note: {note}\n")
         for guard in one.plan.guards:
             click.echo(f"  {guard.severity}: {guard.message}")

@@ -60,7 +60,7 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
       trialwise run support-agent --max-usd 2 -o report.html -o results.junit.xml
       trialwise run --resume
     """
-    from trialwise.runtime.earlier_runs import note_old_margin
+    from trialwise.runtime.earlier_runs import list_notes
     from trialwise.runtime.preparing import prepare_runs
     from trialwise.runtime.workspace import Workspace
 
@@ -80,7 +80,7 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
     if not given["quiet"]:
         _announce(suite, prepared)
     for one in prepared:
-        if note := note_old_margin(one.plan, suite.runs_folder):
+        for note in list_notes(one.plan, suite.runs_folder):
             click.echo(f"trialwise: {one.plan.contract}: {note}", err=True)
     ended = _run(prepared, space)
     code = _exit_code(ended, strict=given["fail_on_inconclusive"])

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from trialwise.decimals import as_written
+from trialwise.documents.numbers import as_percent
 from trialwise.errors import TrialwiseError
 from trialwise.model.evidence import Threshold
 from trialwise.model.plan import Plan
+from trialwise.model.verdict import Decision
 from trialwise.pages.run_rules import Expense
 from trialwise.procedures.base import has_agreeing_interval
 from trialwise.stores.runs import PlanChanged, RunStore
@@ -106,6 +108,11 @@ class EarlierRuns:
         return self._kept
 
 
+def list_notes(plan: Plan, store: Path) -> list[str]:
+    """List what the newest run of a contract makes worth knowing before the next one."""
+    return [note for note in (note_old_margin(plan, store), note_second_run(plan, store)) if note]
+
+
 def note_old_margin(plan: Plan, store: Path) -> str:
     """Say that an earlier version decided this contract with a margin that nobody had written.
 
@@ -137,6 +144,44 @@ def note_old_margin(plan: Plan, store: Path) -> str:
         f"{', '.join(names)}: until 0.1 `at_least` had a margin of 10 points that nobody wrote, "
         "and a PASS showed no more than that. Now a PASS shows the required rate itself. To keep "
         "the old question, write `margin: 10%` and `power: 80%`."
+    )
+
+
+def note_second_run(plan: Plan, store: Path) -> str:
+    """Say what a run is worth together with the INCONCLUSIVE one before it.
+
+    Args:
+        plan: The contract's, as it is planned now.
+        store: Where runs are kept.
+
+    Returns:
+        A sentence, or nothing where the newest run of the contract left nothing open.
+    """
+    try:
+        earlier = RunStore(store).latest(plan.contract).record()
+    except TrialwiseError:
+        return ""
+    # What a budget or a signal cut short has spent no error: its design never came to its end.
+    open_before = {
+        one.criterion: one.plan
+        for one in earlier.verdict.findings
+        if one.decision is Decision.INCONCLUSIVE
+        and not (one.stop is not None and one.stop.is_premature)
+    }
+    again = [
+        (one, open_before[one.criterion])
+        for one in plan.criteria
+        if one.criterion in open_before and one.alpha is not None
+    ]
+    if not again:
+        return ""
+    # Every criterion's errors are added; the largest sum holds for each of them.
+    wrong = max((one.alpha or 0) + (before.alpha or 0) for one, before in again)
+    names = ", ".join(one.criterion for one, _ in again)
+    return (
+        f"{names}: INCONCLUSIVE in the run before ({earlier.run_id}). If whichever of the two runs "
+        f"decides counts, their errors add: up to {as_percent(wrong)} instead of "
+        f"{as_percent(max(one.alpha or 0 for one, _ in again))}."
     )
 
 

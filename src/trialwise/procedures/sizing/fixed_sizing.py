@@ -32,7 +32,7 @@ from trialwise.stats.rate_sizing import (
     normal_sizing,
     precision_trials,
 )
-from trialwise.stats.result_types import RULES, Interval, Refusal, Rule, Undefined
+from trialwise.stats.result_types import Interval, Refusal, Rule, Undefined
 from trialwise.validation import require_count, require_given, require_open_rate
 
 #: An exact interval takes a tenth of a millisecond, and sizing by it takes thousands.
@@ -148,7 +148,7 @@ def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
     normal = normal_sizing(
         float(1 - required), float(better - required), alpha=question.alpha, power=question.power
     )
-    rules: tuple[Rule, ...] = RULES[::-1]
+    rules: tuple[Rule, ...] = ("exact", "wilson")  # a required rate has no third
     sizes = tuple(_rule_size(question, rule) for rule in rules)
     given = tuple(_rule_at(question, rule, question.trials) for rule in rules if question.trials)
     shown = given or tuple(size.required for size in sizes if size.required)
