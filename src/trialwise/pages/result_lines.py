@@ -142,6 +142,8 @@ def _word_inputs(finding: Finding, verdict: Verdict) -> str:
 
 def _word_stop(finding: Finding, stop: StopReason) -> str:
     """How the trials ended, and which of them decided where others ran after it."""
+    if stop is StopReason.DECIDED and finding.decision is Decision.INCONCLUSIVE:
+        return "undecided"
     if finding.decided_at is None or stop.is_premature:
         return STOPS[stop].label
     if finding.decision is Decision.INCONCLUSIVE:

@@ -16,6 +16,7 @@ from trialwise.documents.numbers import (
 from trialwise.documents.phrases import STOPS, join_few
 from trialwise.documents.results import Fact, LineKind, RunResults, Status, SuiteResults
 from trialwise.model.evidence import Guard, NoteKind
+from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
 from trialwise.pages.finding_facts import list_unasked, pick_interval
@@ -107,7 +108,7 @@ def _headings(verdict: Verdict) -> Iterator[str]:
     if len(verdict.experiments) == 1:
         yield verdict.claim.about(verdict.experiments[0].inputs)
         yield from _word_asked(verdict)
-    if verdict.analysis != "intent-to-treat":
+    if verdict.analysis != RunOptions().analysis:
         yield f"decided {verdict.analysis}"
     levels = {
         interval.confidence

@@ -128,6 +128,10 @@ class Compliance(Procedure):
         ground = find_ground(plan, conclusion.tally) if self.decides_fixed_rate else None
         if ground and conclusion.decision is not Decision.PASS and not stop.is_premature:
             weighed = replace(weighed, ground=ground)
+            if stop is StopReason.CURTAILED:
+                completed = replace(
+                    completed, statement=f"{completed.statement} {_GROUNDS[ground]}"
+                )
         found = self.find_interval(plan, conclusion.tally, stop, run.rule)
         return replace(completed, evidence=replace(weighed, interval=found))
 
@@ -325,8 +329,12 @@ def lower_bound(tally: Tally, alpha: float, rule: Rule) -> float:
 
 #: Shown instead of PASS where a smoke run was too small to show its rate.
 SMOKE_PASS = "SMOKE PASS"
-#: The grounds of a required rate that was not passed.
+#: The grounds of a required rate that was not passed, and how they are said of an early stop.
 SHOWN_BELOW, NOT_SHOWN = "shown below", "not shown"
+_GROUNDS = {
+    SHOWN_BELOW: "A rate below the required one is shown.",
+    NOT_SHOWN: "The required rate is not shown; a rate below it is not shown either.",
+}
 
 
 def find_ground(plan: CriterionPlan, tally: Tally) -> str | None:
