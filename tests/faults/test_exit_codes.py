@@ -347,3 +347,72 @@ def test_a_panic_of_the_command_is_no_fail(tmp_path: Path) -> None:
     code, _, _ = run(tmp_path, agent)
 
     assert code in (2, 4)
+
+
+def shell(folder: Path, agent: str, command: str) -> subprocess.CompletedProcess[str]:
+    """A command line as a shell runs it, with `$TW` for trialwise."""
+    (folder / "trialwise.yaml").write_text(SUITE, encoding="utf-8")
+    (folder / "agent.py").write_text(agent, encoding="utf-8")
+    environment = os.environ | {"TW": f"{sys.executable} -m trialwise.cli.main"}
+    return subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+        timeout=60,
+        env=environment,
+    )
+
+
+@pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("no", 1)])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "$TW run -q >/dev/full",
+        "$TW run -q >&-",
+        "$TW run 2>/dev/full",
+        "$TW run 2>&-",
+        "PYTHONUTF8=0 PYTHONIOENCODING=latin-1 $TW run -q --transparent",
+    ],
+    ids=["full", "closed", "messages-full", "messages-closed", "latin-1"],
+)
+def test_a_stream_that_takes_nothing_changes_no_exit_code(
+    tmp_path: Path, command: str, answer: str, code: int
+) -> None:
+    """The verdict is on disk, and its code is returned."""
+    done = shell(tmp_path, f"def f(q): return {answer!r}\n", command)
+
+    assert done.returncode == code, done.stderr
+    assert decisions(tmp_path) == [["PASS", "FAIL"][code]]
+    assert "Traceback" not in done.stderr
+
+
+def test_json_that_nobody_received_is_no_success(tmp_path: Path) -> None:
+    """A program that reads the JSON would wait for it."""
+    done = shell(tmp_path, "def f(q): return 'yes'\n", "$TW run -q --json >/dev/full")
+
+    assert (done.returncode, decisions(tmp_path)) == (4, ["PASS"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_commands_of_a_run(tmp_path: Path, number: signal.Signals) -> None:
+    """Four commands are under way; none of them lives on, and the run has a record."""
+    script = "import os, pathlib, time; pathlib.Path(f'pid-{os.getpid()}').touch(); time.sleep(77)"
+    argv = json.dumps([sys.executable, "-c", script])
+    suite = SUITE.replace('{python: "agent:f"}', f"{{command: {{run: {argv}, input_via: stdin}}}}")
+    process = start(tmp_path, "", "--concurrency", "4", suite=suite)
+    end = time.monotonic() + 40
+    while len(list(tmp_path.glob("pid-*"))) < 4 and time.monotonic() < end:
+        time.sleep(0.02)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+
+    pids = [int(one.name.removeprefix("pid-")) for one in tmp_path.glob("pid-*")]
+    assert len(pids) == 4
+    assert (process.returncode, decisions(tmp_path)) == (130, ["INCONCLUSIVE"])
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)

@@ -23,9 +23,15 @@ def output_of(*, ascii_only: bool = False) -> Capabilities:
 
 
 def say(text: str) -> None:
-    """Print a text; no character is worth a traceback."""
+    """Print a text; no character and no reader that has gone is worth a traceback."""
+    from trialwise.cli.standard_streams import mute
+
     encoding = sys.stdout.encoding or "ascii"
-    click.echo(text.encode(encoding, "backslashreplace").decode(encoding).removesuffix("\n"))
+    try:
+        click.echo(text.encode(encoding, "backslashreplace").decode(encoding).removesuffix("\n"))
+    except OSError as error:
+        mute(1)
+        click.echo(f"trialwise: standard output takes no more: {error.strerror}", err=True)
 
 
 def say_json(data: Any) -> None:

@@ -220,10 +220,16 @@ def _report(suite: Suite, ended: _Ended, given: dict[str, Any], code: int) -> li
 
         click.echo(render_github(describe_suite(records), file=suite.path.name), nl=False)
     if given["as_json"]:
-        click.echo(render_report(records, "json", **known), nl=False)
+        try:
+            click.echo(render_report(records, "json", **known), nl=False)
+        except OSError as error:
+            from trialwise.cli.standard_streams import mute
+
+            mute(1)
+            troubles.append(f"standard output takes no JSON: {error.strerror}")
         return troubles
     if given["transparent"]:
-        click.echo(render_report(records, "transparent"))
+        say(render_report(records, "transparent"))
     verdicts = [record.verdict for record in records]
     if ended.not_kept:
         say(f"NOT KEPT: the record of {records[-1].run_id} could not be written")

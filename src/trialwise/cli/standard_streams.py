@@ -1,0 +1,56 @@
+"""Standard streams that are closed, full or gone: none of them changes an exit code.
+
+A verdict is on disk before it is printed. A reader that has gone must not turn it into an error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+
+def open_closed_streams() -> None:
+    """Put the null device where a shell closed a stream (`>&-`): no file may take its place."""
+    while True:
+        handle = os.open(os.devnull, os.O_RDWR)
+        if handle > 2:
+            os.close(handle)
+            break
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = _Tolerant(sys.stderr)
+
+
+class _Tolerant:
+    """A stream for messages: what it cannot take is lost, and the command goes on."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text, if that is possible."""
+        try:
+            self._stream.write(text)
+        except OSError:
+            mute(2)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what waits, if that is possible."""
+        try:
+            self._stream.flush()
+        except OSError:
+            mute(2)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def mute(handle: int) -> None:
+    """Send what is still to be written to the null device, so that it fails once."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, handle)
+    os.close(null)
