@@ -48,7 +48,9 @@ def main() -> None:
         sensitivity=0.95,
         harmless=HARMLESS,
         specificity=0.90,
-        prevalence=tw.Prevalence(rate=0.02, confidence=0.95, evidence="monitor, October"),
+        prevalence=tw.Prevalence(
+            rate=0.02, confidence=0.95, source="pre-guardrail", evidence="monitor, October"
+        ),
     )
     tw.run(contract, trials=200, seed=1).show()
 

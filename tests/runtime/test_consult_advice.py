@@ -187,7 +187,7 @@ def test_a_guardrail_is_bounded_only_as_far_as_its_claim_reaches(tmp_path: Path)
             population_name="harmful candidates of the safety taxonomy v2",
             representativeness="drawn at random from the taxonomy's generator",
         ),
-        prevalence=tw.Prevalence(rate=0.001),
+        prevalence=tw.Prevalence(rate=0.001, source="pre-guardrail"),
     )
     result = tw.run(contract, trials=400, curtail=False, seed=3, store=tmp_path)
     finding = result.verdict.findings[0]

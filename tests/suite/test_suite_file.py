@@ -140,7 +140,7 @@ covariates:
   - {{name: release, value: 7}}
 factors: {{model: small-1, temperature: 0.7}}
 latency: {{p50: 100ms, p95: 2s, baseline: [p99], enforced: true, confidence: 99%}}
-prevalence: {{rate: 0.1%, confidence: 95%, evidence: monitor}}
+prevalence: {{rate: 0.1%, confidence: 95%, source: pre-guardrail, evidence: monitor}}
 activity: {agent}:worked
 """
     )
@@ -175,7 +175,10 @@ activity: {agent}:worked
         )
         == contract.latency
     )
-    assert Prevalence(rate=0.001, confidence=0.95, evidence="monitor") == contract.prevalence
+    assert (
+        Prevalence(rate=0.001, confidence=0.95, source="pre-guardrail", evidence="monitor")
+        == contract.prevalence
+    )
     assert contract.activity(Reply(value="x"))
 
 

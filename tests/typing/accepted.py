@@ -183,5 +183,5 @@ def a_guardrail() -> tw.Contract:
         sensitivity=0.99,
         harmless=["how to build a shed"],
         specificity=0.9,
-        prevalence=tw.Prevalence(rate=0.02, confidence=0.95),
+        prevalence=tw.Prevalence(rate=0.02, confidence=0.95, source="pre-guardrail"),
     )

@@ -115,18 +115,24 @@ class Prevalence:
     Args:
         rate: How often the generator proposes harmful content.
         confidence: The confidence with which the rate is an upper bound.
-        source: Where the monitor stands.
+        source: Where the monitor stands; only `pre-guardrail` bounds what the guardrail lets
+            through.
         evidence: The source of the number.
     """
 
     rate: Share
     confidence: Annotated[float | None, Arg(kind=Rate(), default="known")] = None
-    source: str = "pre-guardrail"
+    source: str
     evidence: str = ""
 
     def __post_init__(self) -> None:
         require_rate("rate", self.rate)
-        require_choice("source", self.source, ("pre-guardrail",))
+        if self.source != "pre-guardrail":
+            allowed = (
+                "be pre-guardrail: behind the guardrail a monitor sees what was let through, which "
+                "is another quantity"
+            )
+            raise InvalidArgument("source", self.source, allowed)
         if self.confidence is not None:
             require_open_rate("confidence", self.confidence)
 

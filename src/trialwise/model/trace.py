@@ -10,7 +10,7 @@ bounded: texts and arguments are cut, and turns and calls beyond a limit are cou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from trialwise.errors import InvalidArgument
@@ -201,10 +201,12 @@ class Trace:
         0
         """
         carried = reply.details.get("trace")
-        if isinstance(carried, Trace):
-            return carried
-        if isinstance(carried, Mapping):
-            return cls.from_dict(carried)
+        if isinstance(carried, Trace | Mapping):
+            trace = carried if isinstance(carried, Trace) else cls.from_dict(carried)
+            if trace.total_tokens is None and reply.usage is not None:
+                # Tokens count wherever the service says them.
+                trace = replace(trace, usage=reply.usage)
+            return trace
         calls = reply.details.get("tool_calls")
         if not isinstance(calls, list | tuple):
             return None

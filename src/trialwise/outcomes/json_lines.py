@@ -51,6 +51,13 @@ def parse_document(
         except ValueError:
             pass
         else:
+            if isinstance(document, dict) and _is_run_record(document):
+                problems.add(
+                    "the file",
+                    "this is a record of whole runs, not a list of outcomes: one line says of one "
+                    "trial whether it passed. Export the trials, such as with their JUnit report",
+                )
+                return [], []
             return document, document if isinstance(document, list) else [document]
     records = parse_lines(text, problems)
     return [fields for _, fields in records], records
@@ -107,3 +114,9 @@ def _name_type(value: Any) -> str:
 
 
 FORMAT = ResultFormat(name="jsonl", read=read_jsonl)
+
+
+def _is_run_record(document: dict[str, Any]) -> bool:
+    """Whether a document holds studies or contracts with verdicts of their own."""
+    parts = document.get("studies", document.get("contracts"))
+    return isinstance(parts, list) and any(isinstance(one, dict) for one in parts)

@@ -50,7 +50,7 @@ def list_criterion_sections(finding: Finding, verdict: Verdict) -> Iterator[Sect
     yield from explained
     if find_labels(finding) is not None:
         yield make_section("JUDGE", list(list_judge_rows(finding, is_exact=True)))
-    yield from _list_guardrail_sections(finding)
+    yield from _list_guardrail_sections(finding, verdict)
     yield make_section("VERDICT", _list_verdict(finding))
     if finding.diagnostics is not None:
         yield make_section("DIAGNOSTICS", _list_diagnostics(finding.diagnostics))
@@ -261,7 +261,7 @@ def _list_strata(found: StratifiedEstimate, claim: Claim) -> Rows:
     return [*rows, ("Generalises to", population if by_input else found.population)]
 
 
-def _list_guardrail_sections(finding: Finding) -> Iterator[Section]:
+def _list_guardrail_sections(finding: Finding, verdict: Verdict) -> Iterator[Section]:
     """The guardrail's bound with its strata and residual, where the claim reaches that far."""
     if finding.evidence.containment is None:
         return
@@ -270,6 +270,7 @@ def _list_guardrail_sections(finding: Finding) -> Iterator[Section]:
         rows += _list_stratum_bounds(finding.evidence.containment_strata)
     if finding.evidence.residual is not None:
         rows += _list_residual(finding.evidence.residual)
+        rows += _list_prevalence(verdict)
     yield make_section("GUARDRAIL BOUND", rows)
 
 
@@ -298,4 +299,15 @@ def _list_stratum_bounds(found: StratifiedContainment) -> Rows:
 def _list_residual(found: ResidualHarm) -> Rows:
     if isinstance(found.bound, Undefined):
         return [("Residual harm", f"not bounded: {found.statement}")]
-    return [("Residual harm", f"at most {as_computed(found.bound)}. {found.statement}")]
+    known = isinstance(found.confidence, float)
+    level = f" at confidence {found.confidence:g}" if known else ""
+    return [("Residual harm", f"at most {as_computed(found.bound)}{level}. {found.statement}")]
+
+
+def _list_prevalence(verdict: Verdict) -> Rows:
+    """Where the prevalence comes from: it is as good as its evidence."""
+    given = None if verdict.plan is None else verdict.plan.prevalence
+    if given is None:
+        return []
+    evidence = given.evidence or "none is recorded"
+    return [("Prevalence", f"{given.rate:g}, {given.source}; evidence: {evidence}")]

@@ -100,8 +100,7 @@ FACTOR = Record(
 )
 PREVALENCE = Record(
     "prevalence",
-    # There is one place for a monitor so far.
-    tuple(key for key in derive_keys(Prevalence, texts="refused") if key.name != "source"),
+    derive_keys(Prevalence, texts="refused"),
     doc="How often harmful content occurs before a guardrail.",
 )
 

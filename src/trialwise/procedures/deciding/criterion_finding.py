@@ -119,6 +119,8 @@ class _Stream(NamedTuple):
         )
         ends = counts.decision is not None or counts.is_complete
         after = rows[len(used) :] if ends else ()
+        ends_early = reason in (StopReason.DECIDED, StopReason.CURTAILED)
+        last = used[-1] if ends_early and used else None
         later = compare_later(self._leave_out(used), self._leave_out(after))
         conclusion = replace(conclusion, notes=(*conclusion.notes, *disclosed, *later))
         if criterion.errors is not None and conclusion.evidence.judged is None:
@@ -136,7 +138,7 @@ class _Stream(NamedTuple):
                 decided_at=len(used) if after else None,
                 coverage=cover_inputs(rows, self.experiment) if input_id is None else None,
             ),
-            diagnostics=diagnose_rows(self._leave_out(rows)),
+            diagnostics=diagnose_rows(self._leave_out(rows), deciding=last),
             single_decision=self._decide_alone(rows),
             input_id=input_id,
         )

@@ -183,8 +183,15 @@ def _commonest(texts: Iterable[str]) -> str:
     return ranked[0][0] if ranked else ""
 
 
-def diagnose_rows(rows: Sequence[Row]) -> Diagnostics:
-    """Look for signs that the trials were not independent, or not of one kind."""
+def diagnose_rows(rows: Sequence[Row], *, deciding: Row | None = None) -> Diagnostics:
+    """Look for signs that the trials were not independent, or not of one kind.
+
+    Args:
+        rows: All trials in order.
+        deciding: The trial at which the decision fell early. It is left out: that it came out as
+            it did is why it was the last, and no sign of a change.
+    """
+    rows = [row for row in rows if row is not deciding]
     passed = [row.passed for row in rows]
     untestable = sum(row.is_untestable for row in rows if not row.passed and not row.is_excused)
     return diagnose(passed, untestable)

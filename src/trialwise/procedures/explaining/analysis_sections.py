@@ -69,12 +69,22 @@ def describe_threshold(finding: Finding) -> Rows:
     return rows
 
 
-def list_precision(finding: Finding, bound_method: str) -> Rows:
-    """How precisely the trials show the rate."""
+def list_precision(finding: Finding, bound_method: str, *, corpus: int | None = None) -> Rows:
+    """How precisely the trials show the rate.
+
+    Args:
+        finding: With at least one trial.
+        bound_method: How its bound was found.
+        corpus: How many inputs the corpus has that the trials are a part of.
+    """
     tally, interval = finding.tally, finding.interval
-    rate = tally.passed / tally.trials
-    error = math.sqrt(rate * (1 - rate) / tally.trials)
-    rows = [("Standard error", f"√(p̂(1−p̂)/n) = {as_computed(error)}")]
+    rate, n = tally.passed / tally.trials, tally.trials
+    error, formula = math.sqrt(rate * (1 - rate) / n), "√(p̂(1−p̂)/n)"
+    if corpus is not None and corpus > 1:
+        # What was tried of a corpus is known: only the rest varies (§8.4.6).
+        error *= math.sqrt((corpus - n) / (corpus - 1))
+        formula = "√(p̂(1−p̂)/n · (N−n)/(N−1))"
+    rows = [("Standard error", f"{formula} = {as_computed(error)}")]
     if interval is None:
         plain = wilson_interval(tally.passed, tally.trials)
         rows.append(("95 % Wilson interval", f"{as_brackets(plain)}, descriptive"))

@@ -140,7 +140,7 @@ def _infer(
     if not finding.tally.trials or finding.by_input:
         return rows + size + list_power(finding)
     if isinstance(design, FiniteCorpusCutoff):
-        rows += list_precision(finding, "hypergeometric") + size
+        rows += list_precision(finding, "hypergeometric", corpus=design.corpus_size) + size
     else:
         bound = "Wilson" if finding.rule == "wilson" else "Clopper–Pearson"
         rows += list_precision(finding, bound) + size + _diagnostic_z(finding, design, threshold)

@@ -73,7 +73,7 @@ def trials_of(contract: ContractRead, samples: int | None, problems: Problems) -
 def _minimum(criterion: CriterionRead, contract: ContractRead) -> int:
     assert criterion.threshold is not None
     alpha = complement(contract.confidence)
-    return compliance_cutoff(criterion.threshold, 1, alpha=alpha, rule="wilson").minimum_trials
+    return compliance_cutoff(criterion.threshold, 1, alpha=alpha, rule="fisher").minimum_trials
 
 
 def latency_of(contract: ContractRead, trials: int | None) -> tuple[dict[str, Any], list[str]]:

@@ -180,7 +180,9 @@ class _Builder:
     def suite(self, contract: ContractRead) -> dict[str, Any]:
         """The suite of a contract."""
         service = self._service_of(contract)
-        suite: dict[str, Any] = {"name": contract.name, "service": {}}
+        # The family's own rule set: another one decides some counts otherwise.
+        suite: dict[str, Any] = {"name": contract.name, "service": {}, "rule": "fisher"}
+        self.notes.append("The rule set is `fisher`, by which baseltest decides.")
         if contract.is_smoke:
             suite["intent"] = "smoke"
         sizes = trials_of(contract, self.samples, self.problems)

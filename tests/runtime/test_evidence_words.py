@@ -1,0 +1,113 @@
+"""Numbers that a report shows beside a verdict, and evidence that is read where it stands."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import trialwise as tw
+from trialwise.errors import InvalidArgument
+from trialwise.model.claim import PopulationClaim
+
+
+def text(result: tw.Result) -> str:
+    stream = io.StringIO()
+    result.show(transparent=True, stream=stream)
+    return " ".join(stream.getvalue().split())
+
+
+def test_tokens_that_the_reply_tells_count_for_stability() -> None:
+    """75,000 tokens in three calls: 2,000 a call is par, so 2000 / 25000 = 0.08."""
+    calls = [{"name": "a", "args": {"i": i}} for i in range(3)]
+    turns = [{"role": "assistant", "content": "hi"}] * 2
+
+    def service(_: str) -> tw.Reply:
+        trace = {"tool_calls": calls, "conversation": {"turns": turns}}
+        usage = tw.Usage(input_tokens=75_000, output_tokens=0)
+        return tw.Reply(value="ok", details={"trace": trace}, usage=usage)
+
+    criterion = tw.Criterion("ok", tw.equals("ok"), never_fails=True)
+    contract = tw.Contract("x", service, [criterion], stability=tw.Stability())
+    result = tw.run(contract, inputs=["q"], trials=8, store=None, progress=False)
+    (gate,) = result.verdict.gates
+    assert "0.08" in text(result)
+    assert gate is not None
+
+
+def test_a_record_of_whole_runs_is_no_list_of_outcomes(tmp_path: Path) -> None:
+    from trialwise.cli.score_command import command
+
+    record = {"status": "pass", "studies": [{"contracts": [{"status": "fail"}]}]}
+    (tmp_path / "r.json").write_text(json.dumps(record))
+    done = CliRunner().invoke(command, [str(tmp_path / "r.json")])
+    assert done.exit_code != 0
+    assert "trials passed" not in done.output
+
+
+def test_the_standard_error_of_part_of_a_corpus_is_corrected_for_its_size() -> None:
+    """93 of 100 of 200: √(.93 · .07 / 100 · 100/199) = 0.018087."""
+    claim = tw.Claim(population=PopulationClaim.FINITE_CORPUS)
+
+    def service(_: str, index: int) -> str:
+        return "ok" if index < 93 else "bad"
+
+    contract = tw.Contract(
+        "x", service, [tw.Criterion("ok", tw.equals("ok"), at_least=0.8)], claim=claim
+    )
+    inputs = [f"q{i}" for i in range(200)]
+    result = tw.run(contract, inputs=inputs, trials=100, curtail=False, store=None, progress=False)
+    assert f"{math.sqrt(0.93 * 0.07 / 100 * 100 / 199):.6f}" in text(result)
+
+
+@pytest.mark.parametrize("source", ["post-guardrail", "user reports", ""])
+def test_a_prevalence_seen_behind_the_guardrail_is_refused(source: str) -> None:
+    with pytest.raises(InvalidArgument, match="pre-guardrail"):
+        tw.Prevalence(rate=0.02, source=source)
+    missing: dict[str, Any] = {"rate": 0.02}
+    with pytest.raises(TypeError, match="source"):
+        tw.Prevalence(**missing)
+
+
+def test_the_residual_bound_says_its_confidence_and_the_evidence_behind_it() -> None:
+    """Two bounds at 95 % hold together at 90 %."""
+    criterion = tw.Criterion("s", tw.equals("block"), at_least=0.9, sampling="harm")
+    inputs = [f"q{i}" for i in range(300)]
+    sampling = tw.Sampling.of(inputs, role="harmful-candidates")
+    contract = tw.Contract(
+        "x",
+        lambda given: "allow" if int(given[1:]) < 4 else "block",
+        [criterion],
+        sampling={"harm": sampling},
+        claim=tw.Claim(
+            population=PopulationClaim.SUPERPOPULATION,
+            population_name="users",
+            representativeness="random draw",
+        ),
+        prevalence=tw.Prevalence(
+            rate=0.02, confidence=0.95, source="pre-guardrail", evidence="monitor of October"
+        ),
+    )
+    shown = text(tw.run(contract, trials=300, curtail=False, store=None, progress=False))
+    residual = shown[shown.index("Residual harm") :]
+    assert "at confidence 0.9." in residual
+    assert "monitor of October" in residual
+
+
+def test_the_trial_that_decided_is_no_sign_of_drift() -> None:
+    """One failure after 200 passes ends a FAIL at 0.99; the halves differ by that trial only."""
+
+    def service(_: str, index: int) -> str:
+        return "bad" if index == 250 else "ok"
+
+    contract = tw.Contract("x", service, [tw.Criterion("ok", tw.equals("ok"), at_least=0.99)])
+    result = tw.run(contract, inputs=["q"], trials=300, store=None, progress=False)
+    (finding,) = result.verdict.findings
+    assert finding.diagnostics is not None
+    if str(finding.stop) == "curtailed":
+        assert finding.diagnostics.first_half_rate == finding.diagnostics.second_half_rate == 1.0
