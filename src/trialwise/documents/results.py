@@ -172,6 +172,8 @@ class RunResults:
     lines: tuple[ResultLine, ...]
     headings: tuple[str, ...] = ()
     """What holds for all lines: whom they speak of, and how they were decided."""
+    headline: str = ""
+    """What stands first, where the run could not measure what it was to."""
     attention: tuple[str, ...] = ()
     """What a reader must not miss, the most urgent first."""
     notes: tuple[str, ...] = ()

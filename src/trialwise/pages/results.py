@@ -15,7 +15,7 @@ from trialwise.documents.numbers import (
 )
 from trialwise.documents.phrases import STOPS, join_few
 from trialwise.documents.results import Fact, LineKind, RunResults, Status, SuiteResults
-from trialwise.model.evidence import Guard, NoteKind
+from trialwise.model.evidence import Guard, NoteKind, StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
@@ -91,6 +91,7 @@ def _describe_verdict(
         status=pick_status(verdict.decision),
         lines=describe_lines(verdict, record),
         headings=tuple(_headings(verdict)),
+        headline=_find_headline(verdict),
         attention=tuple(list_attention(verdict)),
         notes=list_run_notes(verdict),
         facts={} if record is None else _run_facts(record, location),
@@ -100,6 +101,12 @@ def _describe_verdict(
         started_at=verdict.started_at,
         seconds=verdict.spending.seconds,
     )
+
+
+def _find_headline(verdict: Verdict) -> str:
+    """What stands above the results: that nothing, or not enough, could be measured."""
+    unmeasured = verdict.stop in (StopReason.ERROR_RATE, StopReason.SERVICE)
+    return verdict.aborted if unmeasured else ""
 
 
 def _headings(verdict: Verdict) -> Iterator[str]:
@@ -293,6 +300,8 @@ def _list_errors(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """What the service said instead of a reply, where that may be why something did not pass."""
     for finding in verdict.findings:
         error = finding.breakdown.commonest_error if finding.breakdown is not None else ""
+        if error and error[1:] in verdict.aborted:
+            continue
         if error and finding.decision is not Decision.PASS:
             yield finding.criterion, f"Trials without a reply mostly said: {error}"
 
@@ -334,6 +343,8 @@ def _compare_denominators(finding: Finding) -> Iterator[str]:
         return
     if any(note.kind in (NoteKind.NOT_MEASURED, NoteKind.SILENCE) for note in finding.notes):
         return  # the note has both
+    if not finding.tally.trials:
+        return  # the statement says that none was measured
     all_rate = as_observed(every.rate)
     rate = "no trial" if fair.rate is None else as_observed(fair.rate)
     if rate == all_rate:

@@ -51,6 +51,7 @@ def render_results(
     able = capabilities or Capabilities()
     page = _Page(able, max(_NARROWEST, able.width))
     lines = [
+        *page.draw_headlines(suite.runs),
         *page.draw_lines(suite.runs),
         *page.draw_outcome(suite, reports),
         *page.draw_notes(suite),
@@ -71,6 +72,10 @@ class _Page:
         self.width = width
 
     # --- Criteria -----------------------------------------------------------------------------
+
+    def draw_headlines(self, runs: Sequence[RunResults]) -> list[str]:
+        """What could not be measured, above everything else."""
+        return [line for run in runs if run.headline for line in self._wrap(run.headline, "")]
 
     def draw_lines(self, runs: Sequence[RunResults]) -> list[str]:
         """Every contract's heading and lines, in one alignment."""
@@ -181,6 +186,7 @@ class _Page:
             f"{run.contract}: {note}" if several and run.contract else note
             for run in suite.runs
             for note in run.attention
+            if not run.headline or note != run.headline
         ]
         if not notes:
             return []

@@ -42,7 +42,8 @@ _NO_REPLY = (
 )
 _ABORT = (
     "A study is given up, as FAIL, where more than `max_error_rate` of its trials cannot be "
-    "started. cerberus counts every exit code but 0 there, too."
+    "started or end with another exit code than 0. Below that share such a trial FAILs every "
+    "criterion; cerberus evaluates its assertions."
 )
 _FOLDER = "The command runs in the suite's folder; cerberus runs it where it is called from."
 _NOTES = (_TYPES, _JSON, _NO_REPLY, _ABORT, _FOLDER)
@@ -161,6 +162,8 @@ class _Reader:
             **({"intent": "smoke"} if intents else {}),
             "service": adapter.service(self._scenario_file(name, scenario)),
             "timeout": adapter.timeout,
+            "analysis": "intent-to-treat",
+            "retries": 0,
             "abort": {
                 "max_error_rate": 0.2 if rate is None else rate,
                 "after": _ABORT_AFTER,
@@ -273,7 +276,7 @@ class _Adapter:
         given = "{scenario_file}" if file is None else file
         words[self.place] = words[self.place].replace(_PLACEHOLDER, given, 1)
         # What was printed is checked up to the last line end.
-        command: dict[str, Any] = {"run": words, "strip_newline": False}
+        command: dict[str, Any] = {"run": words, "strip_newline": False, "accept_exit": [0]}
         if file is not None:
             command["input_via"] = "environment"
         return {"command": command}

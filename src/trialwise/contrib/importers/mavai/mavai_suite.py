@@ -197,6 +197,8 @@ class _Builder:
         suite["inputs"] = self._inputs(values)
         expected = self._collect_expected(contract, values)
         suite["service"] = self._spelled_service(contract, service)
+        # The companion counts a non-response as a failure (§1.4.5).
+        suite["analysis"] = "intent-to-treat"
         suite["criteria"] = [
             self._criterion(number, one, contract, expected, sizes.for_criterion(one))
             for number, one in enumerate(contract.criteria)
