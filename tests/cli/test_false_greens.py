@@ -173,3 +173,35 @@ def test_a_check_without_return_is_broken(folder: Path) -> None:
     code, text = run(folder, suite, P="0")
     assert code == 4
     assert "forgets" in text
+
+
+def test_a_broken_check_prints_its_traceback_and_exits_4(folder: Path) -> None:
+    """0.1.0 ended with FAIL, exit code 1, and no word about the check."""
+    (folder / "bad.py").write_text('def boom(text):\n    raise TypeError("boom")\n')
+    suite = """
+service: {python: "svc:ask"}
+inputs: [a, b]
+criteria: [{name: c, python: "bad:boom", at_least: 90%, margin: 10%}]
+"""
+
+    code, printed = run(folder, suite)
+
+    assert 4 == code
+    assert "the check 'boom' is broken: it raised TypeError: boom" in printed
+    assert 'bad.py", line 2, in boom' in printed
+
+
+def test_a_service_that_is_not_running_is_named_in_the_first_line(folder: Path) -> None:
+    """0.1.0: FAIL for the criterion that never fails, and seven bullets."""
+    suite = """
+service: {http: "http://127.0.0.1:9/ask"}
+inputs: [a, b]
+retries: 0
+criteria: [{name: safe, not_contains: "4111", never_fails: true}]
+"""
+
+    code, printed = run(folder, suite)
+
+    assert 3 == code
+    assert printed.startswith("Nothing answers at POST http://127.0.0.1:9/ask (connection refused)")
+    assert "FAIL" not in printed

@@ -21,7 +21,7 @@ _THREE_REASONS = """
             raise ConnectionError(f"reset {index}")
         return {2: "sorry", 4: "no", 6: "never"}.get(index % 10, "confirmed")
 
-    @pytest.mark.trials(50, at_least=0.9, curtail=False)
+    @pytest.mark.trials(50, at_least=0.9, curtail=False, analysis="intent-to-treat")
     def test_books_a_table(trial):
         print("asked", trial.index)
         answer = agent(trial.index)
@@ -284,3 +284,58 @@ def test_the_first_failure_can_end_the_session(project: Project) -> None:
     project.run("-x").assert_outcomes(failed=1)
 
     assert [] == project.notes()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'raise ConnectionError("refused")',
+        'urllib.request.urlopen("http://127.0.0.1:9/")',
+        'requests.get("http://127.0.0.1:9/")',
+        'httpx2.get("http://127.0.0.1:9/")',
+    ],
+)
+def test_a_service_that_is_not_there_is_inconclusive_by_any_client(
+    project: Project, call: str
+) -> None:
+    """0.1.0: INCONCLUSIVE for the built-in exception, FAIL for the clients'."""
+    project.write(
+        f"""
+        import httpx2, pytest, requests, urllib.request
+
+        @pytest.mark.trials(at_least=0.5, margin=0.2)
+        def test_it():
+            {call}
+        """
+    )
+
+    result = project.run()
+
+    result.stdout.fnmatch_lines(["*INCONCLUSIVE*"])
+    result.stdout.no_fnmatch_line("*FAIL:*")
+
+
+@pytest.mark.parametrize(("works", "verdict"), [("False", "INCONCLUSIVE"), ("True", "FAIL")])
+def test_a_refused_request_is_a_failure_only_where_others_were_answered(
+    project: Project, works: str, verdict: str
+) -> None:
+    """Before the first answer the address, the key or the model is wrong."""
+    project.write(
+        f"""
+        import pytest
+
+        class NotFound(Exception):
+            status_code = 404
+
+        @pytest.mark.trials(20, at_least=0.5)
+        def test_it(trial):
+            if trial.index or not {works}:
+                raise NotFound("no such model")
+        """
+    )
+
+    result = project.run()
+
+    result.stdout.fnmatch_lines([f"E   {verdict}*"])
+    if verdict == "INCONCLUSIVE":
+        result.stdout.fnmatch_lines(["*set up wrongly*"])

@@ -132,7 +132,7 @@ def test_an_abort_never_leaves_a_pass() -> None:
     """What passed before the abort is INCONCLUSIVE, or FAIL by policy."""
     passed = outcomes([True] * 30)
     assert judged(plan(FIFTY), passed, StopReason.ERROR_RATE).decision is Decision.INCONCLUSIVE
-    strict = plan(FIFTY, abort=AbortRule(to_fail=True))
+    strict = plan(FIFTY, abort=AbortRule(to_fail=True), analysis="intent-to-treat")
     assert judged(strict, passed, StopReason.ERROR_RATE).decision is Decision.FAIL
 
 
@@ -143,7 +143,7 @@ def test_both_denominators_are_always_there_and_the_verdict_names_its_own() -> N
         *outcomes([True] * 26),
         *(trial(index, no_value, error_class=ErrorClass.INFRASTRUCTURE) for index in range(26, 30)),
     ]
-    treated = judged(plan(FIFTY, curtail=False), trials)
+    treated = judged(plan(FIFTY, curtail=False, analysis="intent-to-treat"), trials)
     finding = only(treated)
     assert treated.analysis == "intent-to-treat"
     assert (30, 26) == (finding.tally.trials, finding.tally.passed)
@@ -152,6 +152,10 @@ def test_both_denominators_are_always_there_and_the_verdict_names_its_own() -> N
     assert finding.breakdown is not None
     assert (4, {"infrastructure": 4}) == (finding.breakdown.no_value, finding.breakdown.errors)
     assert finding.tally.evaluable == 26
+
+    measured = judged(plan(FIFTY, curtail=False), trials)
+    assert measured.analysis == "measured"
+    assert (26, 26) == (only(measured).tally.trials, only(measured).tally.passed)
 
     chosen = judged(plan(FIFTY, curtail=False, analysis="per-protocol"), trials)
     other = only(chosen)
@@ -264,10 +268,11 @@ def test_a_dead_server_is_no_finding_about_the_service() -> None:
     ]
     finding = only(judged(plan(FIFTY), dead))
     assert finding.decision is Decision.INCONCLUSIVE
-    assert "reached the service" in finding.statement
+    assert "None of the 30 trials was measured" in finding.statement
     assert finding.breakdown is not None
     assert finding.breakdown.commonest_error == "refused"
     strict = plan(FIFTY, abort=AbortRule(to_fail=True))
     assert only(judged(strict, dead)).decision is Decision.FAIL
-    # One reply is enough: from then on every trial counts.
-    assert only(judged(plan(FIFTY), [trial(0, BAD), *dead[1:]])).decision is Decision.FAIL
+    # Under intent-to-treat one reply is enough: from then on every trial counts.
+    every = plan(FIFTY, analysis="intent-to-treat")
+    assert only(judged(every, [trial(0, BAD), *dead[1:]])).decision is Decision.FAIL

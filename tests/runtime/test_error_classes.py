@@ -503,7 +503,6 @@ def test_a_check_that_cannot_reach_its_own_service_is_not_measured() -> None:
 
     good, asked = result.verdict.findings
     assert ("PASS", "INCONCLUSIVE") == (str(good.decision), str(asked.decision))
-    assert 0 == asked.tally.trials
 
 
 @pytest.mark.parametrize(

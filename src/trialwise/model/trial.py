@@ -146,8 +146,12 @@ class Analysis(StrEnum):
 
     @property
     def counts_silence(self) -> bool:
-        """Whether a trial counts as failed that a judge gave no verdict on."""
-        return self is Analysis.INTENT_TO_TREAT
+        """Whether a trial counts as failed that a judge gave no verdict on.
+
+        A judge may be silent on just the replies that are bad, so that leaving them out is a
+        choice that somebody has to make.
+        """
+        return self is not Analysis.PER_PROTOCOL
 
 
 _LEFT_OUT: Mapping[Analysis, frozenset[ErrorClass]] = {

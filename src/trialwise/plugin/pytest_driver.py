@@ -8,6 +8,7 @@ everywhere; this module makes a `Trial` of what pytest saw of a body.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 import pytest
 
 from trialwise.engine.drivers.blocking_driver import Executor, drive
+from trialwise.engine.error_classes import Trouble
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ledger import Ledger
 from trialwise.engine.ports import SystemClock
@@ -178,6 +180,11 @@ class TestRun:
         course, handle = item.course, item.trial
         ending = course.ending
         reached = ending.passed or ending.result.reason is FailReason.CONDITION
+        if reached:
+            self._state.reach.note_reply()
+        # What was refused before the first answer is set up wrongly; afterwards it is an answer.
+        settled = self._state.reach.settle(Trouble(ending.error_class, ending.status))
+        ending = replace(ending, error_class=settled)
         latency = handle.latency_s if handle.latency_s is not None else course.body_s
         text = self._excerpts.text
         (experiment,) = self._state.experiments

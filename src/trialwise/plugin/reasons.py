@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from trialwise.engine.error_classes import classify_error, innermost_error
+from trialwise.engine.error_classes import Trouble, classify_error, innermost_error
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 
 #: Kinds of failure whose first traceback is written out as it comes.
@@ -134,6 +134,8 @@ class Ending:
     """The place it happened at, as `file:line`."""
     skipped: str | None = None
     """Why it was skipped, if it was."""
+    status: int | None = None
+    """The HTTP status that came back instead of an answer, if one did."""
 
     @property
     def passed(self) -> bool:
@@ -169,19 +171,20 @@ def ending_of(
         return Ending(result=result, error_class=ErrorClass.PRE_VALIDATION, where=where)
     if isinstance(error, pytest.xfail.Exception):
         return Ending(result=CheckResult.fail(_line(f"xfail: {error.msg}")), where=where)
-    error_class = _class(error)
+    trouble = _classify(error)
+    error_class = trouble.error_class
     failed = isinstance(error, AssertionError | pytest.fail.Exception)
     reason = FailReason.NO_VALUE
     if failed and error_class is ErrorClass.NONE:
         reason = FailReason.CONDITION
     result = CheckResult.fail(_line(_describe_error(error)), reason=reason)
-    return Ending(result=result, error_class=error_class, where=where)
+    return Ending(result=result, error_class=error_class, where=where, status=trouble.status)
 
 
-def _class(error: BaseException) -> ErrorClass:
+def _classify(error: BaseException) -> Trouble:
     if _is_from_timeout_plugin(error):
-        return ErrorClass.TIMEOUT
-    return classify_error(error).error_class
+        return Trouble(ErrorClass.TIMEOUT)
+    return classify_error(error)
 
 
 def _is_from_timeout_plugin(error: BaseException) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Limits, Plan
 from trialwise.model.tally import Tally
-from trialwise.model.trial import Analysis, ErrorClass, Trial
+from trialwise.model.trial import Analysis, Trial
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures.base import Conclusion, Counts
 from trialwise.procedures.composite import combine
@@ -93,11 +93,7 @@ class _Stream(NamedTuple):
             return False
         if self.analysis.leaves_out(row.trial.error_class):
             return True
-        # A trace that does not tell may hide what the check looks for; a judge that is down hides
-        # nothing.
-        silent = row.is_unjudged and not self.analysis.counts_silence
-        hidden = row.outcome.error_class is ErrorClass.NO_EVIDENCE
-        return silent and (not hidden or self.analysis is Analysis.PER_PROTOCOL)
+        return row.is_unjudged and not self.analysis.counts_silence
 
     def decide(self, rows: Sequence[Row], *, input_id: str | None = None) -> Finding:
         """What the procedure concludes, and what the trials say beside it."""
@@ -181,8 +177,8 @@ class _Stream(NamedTuple):
 
         Where each input is decided, trials are issued in blocks of all inputs: a trial's block is
         its place among its input's own. A trial that was not measured is followed by a fresh one at
-        the end. What no judge judged decides nothing early; under intent-to-treat it counts as
-        failed at the end of a fixed design.
+        the end. What no judge judged decides nothing early; at the end of a fixed design it counts
+        as failed, and a sequential one goes on without it.
 
         Returns the rows that were reached, excused trials included, and what was counted of them.
         """
