@@ -167,7 +167,7 @@ class CommandService:
             head = cut_text(finished.stdout[:LOOKED_AT].decode(errors="replace"), _HEAD_LENGTH)
             raise ReplyTooLarge(self._limits.output_bytes, head)
         if self._accepted is not None and finished.exit_code not in self._accepted:
-            said = finished.stderr[-_HEAD_BYTES:].decode(errors="replace").strip()
+            said = finished.stderr.decode(errors="replace").strip()
             message = f"the command {self._argv[0]!r} ended with {finished.exit_code}: {said!r}"
             raise ServiceError(message, ErrorClass.INFRASTRUCTURE)
         details: dict[str, Any] = {"stderr": finished.stderr.decode(errors="replace")}

@@ -69,9 +69,12 @@ def test_a_study_becomes_a_contract(study: Path, load: Load) -> None:
                     "$${HOME}",
                 ],
                 "strip_newline": False,
+                "accept_exit": [0],
             }
         },
         "timeout": "45500ms",
+        "analysis": "intent-to-treat",
+        "retries": 0,
         "abort": {"max_error_rate": 0.35, "after": 5, "to": "fail"},
         "inputs": ["Review this.\nThoroughly.\n"],
         "criteria": [
@@ -79,7 +82,9 @@ def test_a_study_becomes_a_contract(study: Path, load: Load) -> None:
                 "name": "exits-cleanly",
                 "exit_code": 0,
                 "at_least": 0.95,
+                "margin": 0.1,
                 "method": "wald",
+                "beta": 0.2,
                 "max_trials": 60,
             },
             {
@@ -89,7 +94,9 @@ def test_a_study_becomes_a_contract(study: Path, load: Load) -> None:
                     {"expression": "has(value.score) && value.score > 0.5"},
                 ],
                 "at_least": 0.9,
+                "margin": 0.1,
                 "method": "wald",
+                "beta": 0.2,
                 "confidence": 0.9,
                 "max_trials": 50,
             },

@@ -9,7 +9,7 @@ from typing import Any
 from trialwise.contrib.importers.cerberus.assertion_idioms import read_assertion
 from trialwise.contrib.importers.cerberus.assertion_syntax import NotCarried
 from trialwise.contrib.importers.yaml_mappings import Keys
-from trialwise.decimals import complement
+from trialwise.decimals import as_written, complement
 from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.sequential.hypotheses import default_alternative
 from trialwise.suite.suite_problems import Problems
@@ -130,7 +130,10 @@ class _Rule:
                     f"`trials` allows {self.trials}: nothing here ends INCONCLUSIVE so",
                 )
             return {"never_fails": True, "trials": self.first_pass or 1}
-        rule: dict[str, Any] = {"at_least": self.threshold, "method": "wald"}
+        margin = float(as_written(self.threshold) - as_written(default_alternative(self.threshold)))
+        rule: dict[str, Any] = {"at_least": self.threshold, "margin": margin, "method": "wald"}
+        # Written out: nothing here supplies a margin or another error limit for a wrong PASS.
+        rule["beta"] = _BETA
         if self.confidence != _CONFIDENCE:
             rule["confidence"] = self.confidence
         return {**rule, "max_trials": self.trials}
