@@ -100,3 +100,18 @@ def test_both_errors_of_inputs_that_are_decided_one_by_one_are_stated() -> None:
     passes, fails = _walk(design, 0.5)[0], _walk(design, 0.8)[1]
     assert f"{100 * (1 - (1 - fails) ** 5):.2f} %" in finding.statement.replace("\u00a0", " ")
     assert f"{100 * (1 - (1 - passes) ** 5):.2f} %" in finding.statement.replace("\u00a0", " ")
+
+
+def test_an_enforced_latency_against_a_baseline_enters_the_sum_of_wrong_fails() -> None:
+    """0.1.0 had its level in no envelope."""
+    from trialwise.procedures import error_bounds
+    from trialwise.procedures.error_bounds import bound_verdicts
+
+    criterion = tw.Criterion("ok", tw.equals("ok"), at_least=0.9, margin=0.1)
+    verdict = _run([criterion]).verdict
+    alone = bound_verdicts([verdict], tw.Decision.FAIL)
+    assert alone is not None
+    both = error_bounds.bound_findings(verdict.findings, tw.Decision.FAIL, [0.04])
+    assert both is not None
+    assert both.value == pytest.approx(alone.value + 0.04)
+    assert (both.decisions, both.is_exact) == (alone.decisions + 1, False)

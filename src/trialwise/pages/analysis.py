@@ -18,7 +18,7 @@ from trialwise.model.verdict import Decision, Dimension, Intent, Verdict
 from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.finding_facts import name_mode, pick_badge
 from trialwise.pages.suite_totals import list_plain_caveats, write_abandoned, write_amounts
-from trialwise.procedures.error_bounds import bound_findings
+from trialwise.procedures.error_bounds import bound_verdicts
 from trialwise.procedures.explaining.analysis_sections import Rows, make_section
 from trialwise.procedures.registry import procedure_of
 
@@ -162,10 +162,9 @@ def _list_dimensions(verdict: Verdict) -> Rows:
 
 def _list_envelopes(verdict: Verdict) -> Rows:
     """How often all criteria together are wrong, by the decision that is wrong (§1.4.6)."""
-    findings = [one for one in verdict.findings if one.alpha is not None]
     rows = []
     for wrong, how in ((Decision.PASS, "the largest of"), (Decision.FAIL, "the sum over")):
-        bound = bound_findings(findings, wrong)
+        bound = bound_verdicts([verdict], wrong)
         if bound is None or not bound.says_something:
             continue
         of = as_count(bound.decisions, "decision")
@@ -269,7 +268,7 @@ def _list_horizon(verdict: Verdict) -> Rows:
     """What many runs together are worth: H times the error of one, whatever their dependence."""
     assert verdict.horizon is not None
     rows = [("Horizon", f"H = {as_count(verdict.horizon, 'run')} against one reference state")]
-    per_run = bound_findings(verdict.findings, Decision.FAIL)
+    per_run = bound_verdicts([verdict], Decision.FAIL)
     if per_run is not None:
         together = per_run.value * verdict.horizon
         rows += [

@@ -13,7 +13,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.composite import combine
-from trialwise.procedures.error_bounds import bound_findings
+from trialwise.procedures.error_bounds import bound_verdicts
 
 T = TypeVar("T")
 
@@ -93,13 +93,8 @@ def bound_suite_errors(verdicts: Iterable[Verdict]) -> tuple[SuiteEnvelope, ...]
     error. A refused contract decided nothing and adds nothing; neither does what only advises. A
     bound of 1 or more says nothing and is left out.
     """
-    findings = [
-        finding
-        for verdict in verdicts
-        if verdict.decision is not None
-        for finding in verdict.findings
-    ]
-    bounds = [bound_findings(findings, wrong) for wrong in _MEANINGS]
+    decided = list(verdicts)
+    bounds = [bound_verdicts(decided, wrong) for wrong in _MEANINGS]
     return tuple(
         SuiteEnvelope(
             error=f"wrong-{one.wrong.value.lower()}",

@@ -15,7 +15,14 @@ from functools import lru_cache
 
 from trialwise.documents.numbers import as_probability
 from trialwise.model.plan import CriterionPlan
-from trialwise.model.verdict import Decision, Design, Finding
+from trialwise.model.verdict import (
+    Decision,
+    Design,
+    Dimension,
+    Finding,
+    LatencyFinding,
+    Verdict,
+)
 from trialwise.procedures.base import RuleError
 from trialwise.procedures.registry import find_procedure
 
@@ -73,15 +80,43 @@ def _compute_errors(procedure: str, design: Design | None) -> tuple[RuleError, .
     return tuple(find_procedure(procedure).list_errors(design))
 
 
-def bound_findings(findings: Iterable[Finding], wrong: Decision) -> ErrorBound | None:
-    """The bound over findings that count, one stream for each input where each is decided."""
+def bound_verdicts(verdicts: Iterable[Verdict], wrong: Decision) -> ErrorBound | None:
+    """The bound over whole verdicts: their criteria, and enforced latencies against a baseline."""
+    decided = [one for one in verdicts if one.decision is not None]
+    alarms = [
+        alarm
+        for verdict in decided
+        if wrong is Decision.FAIL and Dimension.LATENCY not in verdict.advisory
+        for one in verdict.latency
+        if (alarm := _find_latency_alarm(one)) is not None
+    ]
+    return bound_findings((part for one in decided for part in one.findings), wrong, alarms)
+
+
+def _find_latency_alarm(finding: LatencyFinding) -> float | None:
+    # Few runs have enforced latencies.
+    from trialwise.procedures.latency import find_false_alarm
+
+    return find_false_alarm(finding)
+
+
+def bound_findings(
+    findings: Iterable[Finding], wrong: Decision, others: Iterable[float] = ()
+) -> ErrorBound | None:
+    """The bound over findings that count, one stream for each input where each is decided.
+
+    Args:
+        findings: What was decided.
+        wrong: The decision that is wrong.
+        others: Errors of the same kind from elsewhere, such as latency limits.
+    """
     streams = [
         (part.plan, part.design)
         for finding in findings
         if not finding.advisory and finding.decision is not None
         for part in finding.by_input or (finding,)
     ]
-    return bound_streams(streams, wrong)
+    return bound_streams(streams, wrong, others)
 
 
 def bound_streams(

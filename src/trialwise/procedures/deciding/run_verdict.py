@@ -26,7 +26,7 @@ from trialwise.model.verdict import (
 )
 from trialwise.procedures.composite import compose
 from trialwise.procedures.deciding.criterion_finding import decide_criterion
-from trialwise.procedures.error_bounds import bound_findings
+from trialwise.procedures.error_bounds import bound_verdicts
 
 if TYPE_CHECKING:
     from trialwise.model.metrics import GateFinding
@@ -175,7 +175,7 @@ def _horizon(plan: Plan, verdict: Verdict) -> float | None:
 
     Summed over criteria and inputs, of achieved errors; None where it bounds nothing.
     """
-    bound = bound_findings(verdict.findings, Decision.FAIL)
+    bound = bound_verdicts([verdict], Decision.FAIL)
     if plan.options.horizon is None or bound is None:
         return None
     together = bound.value * plan.options.horizon
