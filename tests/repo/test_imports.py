@@ -115,7 +115,7 @@ def among(modules: set[str], patterns: tuple[str, ...]) -> set[str]:
 
 def test_a_fixed_run_loads_no_other_procedure(tmp_path: Path) -> None:
     """Nor another check, service or report, nor a display that nobody asked for."""
-    modules = modules_of(tmp_path, "run", "--quiet", "--trials", "25")
+    modules = modules_of(tmp_path, "run", "--quiet", "--trials", "30")
 
     assert "trialwise.stats.compliance_cutoffs" in modules
     assert set() == among(modules, (*OTHERS, *SEQUENTIAL))

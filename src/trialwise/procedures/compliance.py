@@ -27,6 +27,14 @@ from trialwise.procedures.base import (
     has_agreeing_interval,
     rate_below,
 )
+from trialwise.procedures.smoke_runs import (
+    SMOKE_PASS,
+    describe_small_smoke,
+    list_smoke_caveats,
+    passes_on_observed_rate,
+    state_small_smoke,
+    state_smoke,
+)
 from trialwise.stats.binomial import binomial_tail, exact_tail
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cutoff
 from trialwise.stats.normal import normal_sf, upper_z
@@ -89,7 +97,7 @@ class Compliance(Procedure):
             ),
             design=design,
             threshold=replace(situation.start_threshold(criterion), alternative_rate=shown),
-            caveats=_smoke_caveats(criterion, design, situation),
+            caveats=list_smoke_caveats(criterion, design, situation),
         )
         if claim.estimator is None:
             return plan
@@ -162,7 +170,11 @@ class Compliance(Procedure):
             )
         required = plan.threshold.required_rate
         if plan.cutoff is None and required is not None and passes_on_observed_rate(plan):
-            return _describe_small_smoke(plan, required)
+            assert plan.alpha is not None
+            assert plan.rule is not None
+            perfect = Tally(trials=plan.trials, passed=plan.trials)
+            bound = lower_bound(perfect, plan.alpha, plan.rule)
+            return describe_small_smoke(plan, required, bound)
         return super().describe_rule(plan)
 
     def forecast(self, plan: CriterionPlan) -> Iterator[Chance]:
@@ -297,14 +309,6 @@ def _conclude(plan: CriterionPlan, counts: Counts) -> Conclusion:
     )
 
 
-def passes_on_observed_rate(plan: CriterionPlan) -> bool:
-    """Whether a smoke run too small to show its rate PASSes where it observes that rate (§5.7.3).
-
-    Fisher's rule set fails it, as its reference cases do; so did 0.1.0 under every rule.
-    """
-    return plan.rule != "fisher" and has_agreeing_interval(plan)
-
-
 def _weigh(tally: Tally, design: ComplianceCutoff, plan: CriterionPlan) -> CutoffEvidence:
     """The numbers of a decision by this cutoff."""
     decided = tally.trials > 0 and design.cutoff is not None
@@ -327,8 +331,6 @@ def lower_bound(tally: Tally, alpha: float, rule: Rule) -> float:
     return clopper_pearson_low(tally.passed, tally.trials, alpha)
 
 
-#: Shown instead of PASS where a smoke run was too small to show its rate.
-SMOKE_PASS = "SMOKE PASS"
 #: The grounds of a required rate that was not passed, and how they are said of an early stop.
 SHOWN_BELOW, NOT_SHOWN = "shown below", "not shown"
 _GROUNDS = {
@@ -418,7 +420,8 @@ def _state(
     rate = f"{design.required_rate:g}"
     if design.cutoff is None:
         if intent is Intent.SMOKE and has_agreeing_interval(plan):
-            return _state_small_smoke(tally, design, plan)
+            bound = lower_bound(tally, design.alpha, design.rule)
+            return state_small_smoke(tally, design, plan, bound)
         way_out = "" if intent is Intent.SMOKE else ", or smoke intent if this is a sentinel check"
         return (
             f"{design.trials} trials cannot show a rate above {rate} at alpha = {design.alpha:g}: "
@@ -438,38 +441,6 @@ def _state(
     return f"{passed}; {design.cutoff} were needed to show {shown}."
 
 
-def _state_small_smoke(tally: Tally, design: ComplianceCutoff, plan: CriterionPlan) -> str:
-    """What a smoke run that is too small for its requirement shows, and what it does not."""
-    passed, required = f"{tally.passed} of {tally.trials} passed", as_percent(design.required_rate)
-    if not passes_on_observed_rate(plan):
-        return (
-            f"{passed}; {design.trials} trials cannot show {required}, {design.minimum_trials} can."
-        )
-    shown = floor_percent(lower_bound(tally, design.alpha, design.rule))
-    return f"smoke: {passed}; shows at least {shown}, not the required {required}."
-
-
-def floor_percent(rate: float) -> str:
-    """A rate in whole per cent, rounded down: a bound must not promise more than it holds."""
-    return f"{math.floor(rate * 100)} %"
-
-
-def state_smoke(decision: Decision | None, observed: ObservedRate, rate: str, fact: str) -> str:
-    """The statement of a smoke run, which claims nothing (§5.7.4).
-
-    Args:
-        decision: What was decided.
-        observed: Where the observed rate stands.
-        rate: The required one.
-        fact: The numbers that decided.
-    """
-    if decision is Decision.PASS:
-        return f"The observed rate is consistent with the target of {rate} ({fact})."
-    if observed is ObservedRate.BELOW_THRESHOLD:
-        return f"The observed rate is inconsistent with the target of {rate} ({fact})."
-    return f"The observed rate meets the target of {rate} but does not show it ({fact})."
-
-
 def _explain_infeasibility(design: ComplianceCutoff, confidence: float) -> str:
     """What is configured, what is needed and the way out (companion §5.7.1)."""
     return (
@@ -477,42 +448,6 @@ def _explain_infeasibility(design: ComplianceCutoff, confidence: float) -> str:
         f"{confidence:g}: even without a failure the bound stays below it. At least "
         f"{design.minimum_trials} trials are needed, or smoke intent if this is a sentinel check"
     )
-
-
-def _describe_small_smoke(plan: CriterionPlan, required: float) -> str:
-    """The rule of a smoke run that is too small for its requirement, before it runs."""
-    least = math.ceil(as_written(required) * plan.trials)
-    perfect = Tally(trials=plan.trials, passed=plan.trials)
-    assert plan.alpha is not None
-    assert plan.rule is not None
-    shown = floor_percent(lower_bound(perfect, plan.alpha, plan.rule))
-    design = plan.design
-    needed = design.minimum_trials if isinstance(design, ComplianceCutoff) else 0
-    return (
-        f"{SMOKE_PASS} with at least {least} of {plan.trials}, on the observed rate alone: "
-        f"{plan.trials} trials can show {shown}, not the required {as_percent(required)}, which "
-        f"takes at least {needed}"
-    )
-
-
-def _smoke_caveats(
-    criterion: Criterion, design: ComplianceCutoff, situation: Situation
-) -> tuple[str, ...]:
-    """What a smoke run against somebody's promise has to say of itself (companion §5.7.4)."""
-    if situation.verifies or not criterion.is_normative:
-        return ()
-    if design.trials < design.minimum_trials:
-        caveat = (
-            f"Sample not sized for verification (N = {design.trials}, need "
-            f"{design.minimum_trials}). A PASS is a directional signal, not a compliance "
-            "determination."
-        )
-    else:
-        caveat = (
-            "Sample is sized for verification. Consider setting intent = VERIFICATION for "
-            "evidential strength."
-        )
-    return (caveat,)
 
 
 def _advise_trials(tally: Tally, design: ComplianceCutoff) -> str:

@@ -20,7 +20,8 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Caution, Decision, Intent, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts
-from trialwise.procedures.compliance import observed_status, state_smoke
+from trialwise.procedures.compliance import observed_status
+from trialwise.procedures.smoke_runs import state_smoke
 from trialwise.stats.cluster_estimators import (
     ClusterEstimate,
     StratifiedEstimate,
