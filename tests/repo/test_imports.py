@@ -131,7 +131,7 @@ def test_a_sequential_run_loads_its_procedure_and_no_other(tmp_path: Path) -> No
 
 def test_a_check_loads_no_event_loop(tmp_path: Path) -> None:
     """Nothing is called, so nothing has to wait."""
-    modules = modules_of(tmp_path, "check", "--trials", "25")
+    modules = modules_of(tmp_path, "check", "--trials", "30")
 
     assert "trialwise.pages.run_rules" in modules
     assert set() == among(modules, (*OTHERS, *SEQUENTIAL, *EVENT_LOOP))
