@@ -133,7 +133,8 @@ class Compliance(Procedure):
         if getattr(evidence, "interval", None) is not None:
             return completed
         weighed = evidence if isinstance(evidence, CutoffEvidence) else CutoffEvidence()
-        ground = find_ground(plan, conclusion.tally) if self.decides_fixed_rate else None
+        says_ground = self.decides_fixed_rate and has_agreeing_interval(plan)
+        ground = find_ground(plan, conclusion.tally) if says_ground else None
         if ground and conclusion.decision is not Decision.PASS and not stop.is_premature:
             weighed = replace(weighed, ground=ground)
             if stop is StopReason.CURTAILED:
