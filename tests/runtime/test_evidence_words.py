@@ -111,3 +111,16 @@ def test_the_trial_that_decided_is_no_sign_of_drift() -> None:
     assert finding.diagnostics is not None
     if str(finding.stop) == "curtailed":
         assert finding.diagnostics.first_half_rate == finding.diagnostics.second_half_rate == 1.0
+
+
+def test_the_order_of_a_file_is_used_without_a_question(tmp_path: Path) -> None:
+    """Two passes and a failure: 1, 1 and (2/3)³ = 29.6 %, rounded down."""
+    from trialwise.cli.score_command import command
+
+    rows = [{"id": "a", "passed": passed} for passed in (True, True, False)]
+    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    arguments = [str(tmp_path / "r.jsonl"), "--order", "file"]
+    done = CliRunner().invoke(command, [*arguments, "--json"])
+    assert "not known" not in done.output
+    shown = CliRunner().invoke(command, arguments)
+    assert "100 % 100 % 29 %" in shown.output

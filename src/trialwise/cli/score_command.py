@@ -147,9 +147,13 @@ def _report(scored: Scored, given: dict[str, Any]) -> int:
 
 def _metrics(outcomes: Outcomes, given: dict[str, Any]) -> int:
     from trialwise.outcomes.outcome_metrics import metrics_of
-    from trialwise.outcomes.outcome_trials import gather
+    from trialwise.outcomes.outcome_trials import Order, gather
 
-    metrics = metrics_of(gather(outcomes), confidence=given["confidence"], rule=given["rule"])
+    # A file in the order of its trials is taken at its word, as it is where a question is asked.
+    order = Order.FILE if given["order"] == "file" else Order.UNKNOWN
+    metrics = metrics_of(
+        gather(outcomes), confidence=given["confidence"], rule=given["rule"], order=order
+    )
     if given["as_json"]:
         click.echo(json.dumps(metrics.to_dict(), indent=2))
     else:
@@ -157,6 +161,10 @@ def _metrics(outcomes: Outcomes, given: dict[str, Any]) -> int:
         asking = "--at-least, --no-worse-than or --never-fails"
         click.echo(f"no question was asked: give {asking}", err=True)
     return ExitCode.PASS
+
+
+#: Inputs whose curve is printed; all of them are in the JSON.
+_MOST_CURVES = 20
 
 
 def _table(metrics: Metrics) -> str:
@@ -173,6 +181,12 @@ def _table(metrics: Metrics) -> str:
         lines += [
             f"  k = {row.k}: pass@k {_figure(row.pass_at_k)}, pass^k {_figure(row.pass_hat_k)}"
             for row in one.pass_k
+        ]
+        lines += [
+            f"  {make_visible(mine.input_id)}: passing up to each trial "
+            f"{' '.join(f'{share:g} %' for share in mine.reliability.decay_curve)}"
+            for mine in one.inputs[:_MOST_CURVES]
+            if not isinstance(mine.reliability, Undefined)
         ]
     return "\n".join(lines)
 
