@@ -251,6 +251,26 @@ def test_a_thread_that_never_ends_is_named_and_left(tmp_path: Path) -> None:
     assert "stubborn" in errors
 
 
+def test_a_task_that_ignores_its_cancellation_is_named_and_left(tmp_path: Path) -> None:
+    """asyncio would wait for it for ever, and nobody would see the verdict."""
+    agent = (
+        "import asyncio\n"
+        "tasks = []\n"
+        "async def stubborn():\n"
+        "    while True:\n"
+        "        try: await asyncio.sleep(3600)\n"
+        "        except asyncio.CancelledError: pass\n"
+        "async def f(q):\n"
+        "    tasks.append(asyncio.create_task(stubborn()))\n"
+        "    return 'yes'\n"
+    )
+    code, output, errors = run(tmp_path, agent)
+
+    assert (code, decisions(tmp_path)) == (0, ["PASS"]), errors
+    assert "PASS" in output
+    assert "stubborn" in errors
+
+
 def test_hooks_at_exit_still_run(tmp_path: Path) -> None:
     """Exporters of traces and the like send what they hold when the process ends."""
     agent = (

@@ -27,6 +27,8 @@ T = TypeVar("T")
 #: Two SIGINT that are closer than this are one Ctrl-C: a terminal sends it to every process of a
 #: command, and a process may pass its own on to another.
 INTERRUPT_TWIN_S = 0.1
+#: How long background tasks may take to end when the work is done.
+_CLOSING_S = 5.0
 
 
 class _Interrupt:
@@ -96,10 +98,21 @@ def run_to_end(work: Callable[[Interrupt], Awaitable[T]]) -> T:
             one.set(cause)
 
     options = {"loop_factory": lambda: _contain_exits(end_run)}
+
+    def run(tell: Callable[[Callable[[], None]], None]) -> None:
+        from asyncio import InvalidStateError
+
+        try:
+            anyio.run(whole, tell, backend_options=options)
+        except InvalidStateError:
+            # asyncio asks a task for its end that was given up when the loop was closed.
+            if not results:
+                raise
+
     if _inside_event_loop():
-        _in_thread(lambda tell: anyio.run(whole, tell, backend_options=options))
+        _in_thread(run)
     else:
-        anyio.run(whole, lambda _: None, backend_options=options)
+        run(lambda _: None)
     return results[0]
 
 
@@ -115,21 +128,48 @@ def _contain_exits(end_run: Callable[[str], None]) -> asyncio.AbstractEventLoop:
 
     loop = asyncio.new_event_loop()
     run_until_complete = loop.run_until_complete
+    is_closing = False
 
     def run_past_exits(future: Any) -> Any:
+        nonlocal is_closing
         task = asyncio.ensure_future(future, loop=loop)
-        while True:
-            try:
-                return run_until_complete(task)
-            except SystemExit as left:
-                # What was waited for may itself have ended so: that is the caller's to know.
-                if task.done() and not task.cancelled() and task.exception() is left:
-                    raise
-                if not charge_exit(left):
-                    end_run(f"a background task of the service exited (SystemExit: {left.code})")
+        # The work itself takes as long as it takes. Afterwards asyncio waits for cancelled tasks.
+        limit = loop.call_later(_CLOSING_S, loop.stop) if is_closing else None
+        is_closing = True
+        try:
+            while True:
+                try:
+                    return run_until_complete(task)
+                except SystemExit as left:
+                    # What was waited for may itself have ended so: that is the caller's to know.
+                    if task.done() and not task.cancelled() and task.exception() is left:
+                        raise
+                    if not charge_exit(left):
+                        cause = f"a background task of the service exited (SystemExit: {left.code})"
+                        end_run(cause)
+                except RuntimeError:
+                    if limit is None or task.done():
+                        raise
+                    _name_left_tasks(loop)
+                    return None
+        finally:
+            if limit is not None:
+                limit.cancel()
 
     loop.run_until_complete = run_past_exits  # type: ignore[method-assign]
     return loop
+
+
+def _name_left_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    import asyncio
+    from warnings import warn
+
+    names = sorted({getattr(one.get_coro(), "__qualname__", "") for one in asyncio.all_tasks(loop)})
+    warn(
+        f"tasks of the service ignore their cancellation and are left: {', '.join(names)}",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 @contextmanager
