@@ -157,7 +157,7 @@ class Compliance(Procedure):
         softened = " This is a smoke run: no compliance is claimed."
         return (
             "If the true success probability were at or below the requirement, this rule would "
-            f"falsely declare compliance with probability controlled at {plan.alpha:g}, subject to "
+            f"falsely declare compliance with probability {_word_size(plan)}, subject to "
             "model assumptions, discreteness and approximation. This is not a posterior "
             "probability that this individual result is correct."
             f"{softened if intent is Intent.SMOKE else ''}"
@@ -212,6 +212,14 @@ class Compliance(Procedure):
         from trialwise.procedures.explaining.fixed_samples import explain_compliance
 
         return explain_compliance(finding)
+
+
+def _word_size(plan: CriterionPlan) -> str:
+    """The level, and what the rule really does where that is more."""
+    size = getattr(plan.design, "achieved_size", None)
+    if size is None or plan.alpha is None or size <= plan.alpha:
+        return f"controlled at {plan.alpha:g}"
+    return f"up to {size:.4f}, more than the nominal {plan.alpha:g}"
 
 
 PROCEDURE = Compliance()
