@@ -226,7 +226,7 @@ def test_make_demo_shows_a_run_and_a_decision(tmp_path: Path, cache: Path) -> No
     )
     page = re.search(r"^report: (.*\.html)$", done.stdout, re.MULTILINE)
 
-    assert "PASS after 14 of 14 at the earliest" in done.stderr
+    assert "PASS after 40 of 40 at the earliest" in done.stderr
     assert "verdict PASS" in done.stderr
     assert "FAIL (triggered by layperson-readable)" in done.stdout
     assert page is not None
