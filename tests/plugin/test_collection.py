@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     [
         (
             "20, at_least=0.95",
-            "passes: 20 trials cannot show a rate above 0.95 at confidence 0.95*At least 52*",
+            "passes: 20 trials cannot show a rate above 0.95 at confidence 0.95*At least 59*",
         ),
-        ("at_least=0.9, max_trials=5", "passes: with at most 5 trials no result would PASS *"),
+        (
+            "at_least=0.9, max_trials=5",
+            "passes: 5 trials cannot show a rate above 90 %: at least 29 passing trials *",
+        ),
         ("no_worse_than='baseline', trials=200", "*no baseline of the contract*"),
         ("at_leats=0.9", "@pytest.mark.trials has no 'at_leats': did you mean 'at_least'?"),
         ("", "@pytest.mark.trials asks nothing: say at_least=0.9, *"),

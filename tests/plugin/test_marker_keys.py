@@ -62,7 +62,12 @@ def test_fields_and_keys_are_both_understood() -> None:
 
 def test_the_method_of_an_early_decision_can_be_chosen() -> None:
     """For all criteria, and for one of them otherwise."""
-    found = asked(at_least=0.9, method="wald", polite={"at_least": 0.8, "method": "fixed"})
+    found = asked(
+        at_least=0.9,
+        margin=0.1,
+        method="wald",
+        polite={"at_least": 0.8, "margin": 0.1, "method": "fixed"},
+    )
 
     assert ["wald", "fixed"] == [one.method for one in found.criteria]
 

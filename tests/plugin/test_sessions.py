@@ -303,7 +303,7 @@ def test_a_plan_is_printed_and_nothing_is_run(project: Project) -> None:
     result.stdout.fnmatch_lines(
         [
             "test_it.py::test_it: at most 50 trials, seed *",
-            "  passes: PASS after 13 of 13 at the earliest; *",
+            "  passes: PASS after 35 of 35 at the earliest; *",
             "  What a trial costs is unknown. No budget is set.",
             "test_it.py::test_other: at most 60 trials, seed *",
             "*Budget: $3.00.",

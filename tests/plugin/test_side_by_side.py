@@ -99,7 +99,9 @@ def test_decisions_fall_in_issue_order(project: Project, concurrency: int) -> No
         import time
         import pytest
 
-        @pytest.mark.trials(at_least=0.9, max_trials=50, concurrency={concurrency}, seed=3)
+        @pytest.mark.trials(
+            at_least=0.9, margin=0.1, power=0.8, max_trials=50, concurrency={concurrency}, seed=3
+        )
         def test_it(trial):
             if trial.index < 14:
                 time.sleep(0.003)

@@ -34,7 +34,7 @@ _THREE_REASONS = """
 _UNDECIDED = """
     import pytest
 
-    @pytest.mark.trials(at_least=0.9, max_trials=50)
+    @pytest.mark.trials(at_least=0.9, margin=0.1, power=0.8, max_trials=50)
     def test_it(trial): assert trial.index % 7 != 3
 """
 
@@ -111,10 +111,10 @@ def test_a_failed_check_is_shown_at_its_place(project: Project) -> None:
 
     result.stdout.fnmatch_lines(
         [
-            "E   FAIL: polite: 0 of 3 trials passed, *; asked: at least 90 %",
-            "    polite: FAIL, 0 of 3 trials passed*",
+            "E   FAIL: polite: 0 of 37 trials passed, *; asked: at least 90 %",
+            "    polite: FAIL, 0 of 37 trials passed*",
             "    short: PASS, *",
-            "3 of 3 failed trials, here trial 0: no please",
+            "37 of 37 failed trials, here trial 0: no please",
             '>       trial.check("polite", "please" in answer, "no please")',
             "E       CheckFailed: polite: no please",
             "test_it.py:8: CheckFailed",

@@ -420,7 +420,7 @@ def test_loading_leaves_the_process_as_it_was_but_for_imports(load: Load) -> Non
         (BASE + CRITERIA + "rate: 5\n", "did you mean 5/s?"),
         (BASE + CRITERIA + "curtail: no\n", "must be true or false, got `no`; write false"),
         (BASE + CRITERIA + "intent: Smoke\n", "did you mean `smoke`?"),
-        (BASE + CRITERIA + "rule: wald\n", "must be `wilson` or `exact`"),
+        (BASE + CRITERIA + "rule: wald\n", "must be `exact`, `wilson` or `fisher`"),
         (BASE + CRITERIA + "name: 5\n", 'must be text, got `5`; put quotes around it, "5"'),
         (BASE + CRITERIA + 'name: " "\n', "`name` must be text"),
         (BASE + CRITERIA + "budget: {money: $0}\n", "`money` must be a finite number above 0"),

@@ -103,7 +103,8 @@ class TrialwisePlugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> None:
         """Let nobody else call a marked test: its trials are called, and it is decided once."""
-        if not isinstance(item, TrialItem) and item.get_closest_marker("trials") is not None:
+        is_trials = isinstance(item, TrialItem) or "runtest" in vars(item)  # one, or side by side
+        if not is_trials and item.get_closest_marker("trials") is not None:
             refuse_second_run(item)
 
     @pytest.hookimpl(tryfirst=True)
