@@ -206,7 +206,7 @@ def test_intent_to_treat_decides_on_the_rate_that_includes_them() -> None:
     by_all = run(flaky, analysis="intent-to-treat")
     up = tw.Criterion("up", tw.contains("ok"), at_least=0.8, analysis="intent-to-treat")
     good = tw.Criterion("good", tw.contains("ok"), at_least=0.8)
-    both = run(flaky, up, good)
+    both = run(flaky, up, good, keep_going=True)
 
     assert (14, 20) == (by_all.verdict.findings[0].tally.passed, 20)
     assert 20 == len(by_all.record.trials)

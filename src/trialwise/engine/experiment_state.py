@@ -84,6 +84,8 @@ class ExperimentState:
         # may have been repaired.
         self._completed = 0
         self._unmeasured = 0
+        self._counts_exits = plan.options.abort.exit_codes
+        self._bad_exits = 0
         self._unanswered = [0] * len(self.progress)
         self._last_error = ""
         self._last_trouble = ""
@@ -199,6 +201,9 @@ class ExperimentState:
         """
         self.in_flight -= 1
         self._completed += 1
+        if self._counts_exits and trial.exit_code:
+            self._bad_exits += 1
+            self.has_trouble = True
         if trial.error_class is not ErrorClass.NONE:
             if trial.error_class in NOT_MEASURED:
                 self._unmeasured += 1
@@ -257,6 +262,11 @@ class ExperimentState:
             return (
                 f"{self._unmeasured} of {self._completed} trials of {self.experiment.name!r} "
                 f"{unreached}, {allowed}{said}"
+            )
+        if self._bad_exits + self._unmeasured > most:
+            return (
+                f"{self._bad_exits} of {self._completed} trials of {self.experiment.name!r} ended "
+                f"with an exit code other than 0, {allowed}"
             )
         for place, count in enumerate(self._unanswered):
             if count > most and not self.progress[place].is_given_up:

@@ -92,6 +92,11 @@ class AbortRule:
         key="to",
         words="inconclusive",
     )
+    exit_codes: bool = setting(
+        Flag(),
+        "Whether a command that ends with another exit code than 0 counts as an error here.",
+        default=False,
+    )
 
     def __post_init__(self) -> None:
         require_rate("max_error_rate", self.max_error_rate)

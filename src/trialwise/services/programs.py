@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from trialwise.declarations.resources import CommandLine, Folder
-from trialwise.declarations.scalars import Count
 from trialwise.declarations.signatures import Arg, Natural, Positive, Seconds
-from trialwise.declarations.structures import Listing
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
@@ -40,12 +38,6 @@ InputVia = Literal["argument", "stdin", "file", "environment"]
 _NEEDED = {"argument": "input", "file": "scenario_file"}
 #: How much of a reply that is too large is worth showing.
 _HEAD_LENGTH = 200
-
-
-Exits = Annotated[
-    Collection[int], Arg(kind=Listing(Count(0), "a list of exit codes"), default="every code")
-]
-"""Exit codes of a command."""
 
 
 class CommandService:
@@ -76,7 +68,6 @@ class CommandService:
         strip_newline: Whether the final newline of the output is removed, as a shell does.
         cwd: The working directory.
         env: Environment variables to add.
-        accept_exit: Exit codes that are replies. Any other code is then an infrastructure error.
         inherit_env: Whether it inherits the environment of trialwise.
         output_limit: Maximum standard output in bytes.
         stderr_limit: How many bytes of standard error are kept, counted from the end.
@@ -98,7 +89,6 @@ class CommandService:
         strip_newline: bool = True,
         cwd: Annotated[str | Path | None, Arg(kind=Folder(), default="the suite's folder")] = None,
         env: Variables | None = None,
-        accept_exit: Exits | None = None,
         inherit_env: bool = True,
         output_limit: Positive = 2**20,
         stderr_limit: Natural = 2**16,
@@ -121,7 +111,6 @@ class CommandService:
         self._strip_newline = strip_newline
         self._cwd = None if cwd is None else os.fspath(cwd)
         self._env = dict(env or {})
-        self._accepted = None if accept_exit is None else frozenset(accept_exit)
         self._inherit_env = inherit_env
         if require_real("grace_s", grace_s) < 0:
             raise InvalidArgument("grace_s", grace_s, "be at least 0")
@@ -166,10 +155,6 @@ class CommandService:
         if finished.exit_code is None:
             head = cut_text(finished.stdout[:LOOKED_AT].decode(errors="replace"), _HEAD_LENGTH)
             raise ReplyTooLarge(self._limits.output_bytes, head)
-        if self._accepted is not None and finished.exit_code not in self._accepted:
-            said = finished.stderr.decode(errors="replace").strip()
-            message = f"the command {self._argv[0]!r} ended with {finished.exit_code}: {said!r}"
-            raise ServiceError(message, ErrorClass.INFRASTRUCTURE)
         details: dict[str, Any] = {"stderr": finished.stderr.decode(errors="replace")}
         if finished.stderr_truncated:
             # The first line lost its beginning, and what is left of a secret is not recognised.

@@ -269,3 +269,33 @@ studies:
     assert (7, 2) == (findings["ends-well"].tally.trials, findings["ends-well"].tally.passed)
     assert Decision.PASS is findings["says-it"].decision
     assert 14 == findings["says-it"].tally.trials
+
+
+def test_a_study_whose_command_fails_too_often_is_a_fail_as_in_cerberus(
+    write: Write, load: Load, tmp_path: Path
+) -> None:
+    """Exit codes other than 0 in 5 of 7 trials, at most 20 % allowed; 0.1.0 passed it."""
+    import sys
+
+    from trialwise.runtime.running import run
+
+    write("task.yaml", "input: say it\n")
+    command = f"{sys.executable} {agent(tmp_path)} --scenario {{{{scenario}}}}"
+    write(
+        "cerberus.yaml",
+        f"""\
+adapter: {{command: "{command}"}}
+studies:
+  - name: study
+    scenario: task.yaml
+    max_error_rate: 0.2
+    contracts:
+      - {{name: json, type: code, assert: output.meta.jsonParsed === true, trials: 50}}
+""",
+    )
+    (contract,) = load(import_cerberus(tmp_path / "cerberus.yaml")).contracts
+
+    verdict = run(contract.contract, options=contract.options, store=None, progress=False).verdict
+
+    assert Decision.FAIL is verdict.decision
+    assert "exit code other than 0" in verdict.aborted

@@ -69,13 +69,13 @@ def test_a_study_becomes_a_contract(study: Path, load: Load) -> None:
                     "$${HOME}",
                 ],
                 "strip_newline": False,
-                "accept_exit": [0],
             }
         },
         "timeout": "45500ms",
         "analysis": "intent-to-treat",
         "retries": 0,
-        "abort": {"max_error_rate": 0.35, "after": 5, "to": "fail"},
+        "keep_going": True,
+        "abort": {"max_error_rate": 0.35, "after": 5, "to": "fail", "exit_codes": True},
         "inputs": ["Review this.\nThoroughly.\n"],
         "criteria": [
             {
@@ -104,7 +104,10 @@ def test_a_study_becomes_a_contract(study: Path, load: Load) -> None:
     } == imported.suite
     (contract,) = load(imported).contracts
     assert Intent.VERIFICATION is contract.options.intent
-    assert AbortRule(max_error_rate=0.35, after=5, to_fail=True) == contract.options.abort
+    assert (
+        AbortRule(max_error_rate=0.35, after=5, to_fail=True, exit_codes=True)
+        == contract.options.abort
+    )
     assert 45.5 == contract.options.timeout_s
     assert 0 == contract.options.retries
 

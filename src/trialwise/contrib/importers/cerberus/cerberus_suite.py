@@ -42,8 +42,7 @@ _NO_REPLY = (
 )
 _ABORT = (
     "A study is given up, as FAIL, where more than `max_error_rate` of its trials cannot be "
-    "started or end with another exit code than 0. Below that share such a trial FAILs every "
-    "criterion; cerberus evaluates its assertions."
+    "started or end with another exit code than 0."
 )
 _FOLDER = "The command runs in the suite's folder; cerberus runs it where it is called from."
 _NOTES = (_TYPES, _JSON, _NO_REPLY, _ABORT, _FOLDER)
@@ -164,10 +163,12 @@ class _Reader:
             "timeout": adapter.timeout,
             "analysis": "intent-to-treat",
             "retries": 0,
+            "keep_going": True,
             "abort": {
                 "max_error_rate": 0.2 if rate is None else rate,
                 "after": _ABORT_AFTER,
                 "to": "fail",
+                "exit_codes": True,
             },
             "inputs": [scenario.get("input", "?")],
             "criteria": criteria,
@@ -276,7 +277,7 @@ class _Adapter:
         given = "{scenario_file}" if file is None else file
         words[self.place] = words[self.place].replace(_PLACEHOLDER, given, 1)
         # What was printed is checked up to the last line end.
-        command: dict[str, Any] = {"run": words, "strip_newline": False, "accept_exit": [0]}
+        command: dict[str, Any] = {"run": words, "strip_newline": False}
         if file is not None:
             command["input_via"] = "environment"
         return {"command": command}
