@@ -20,7 +20,7 @@ from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.plan_hashes import plan_hash
 from trialwise.model.run import RunRecord
-from trialwise.model.trial import Trial
+from trialwise.model.trial import NOT_MEASURED, Trial
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.sequential.design import Method
@@ -201,17 +201,26 @@ def _issue_differences(
     )
     seed_of = trial_seeds(plan.seed, experiment.name)
     names = tuple(one.criterion for one in criteria)
+    # A trial that was not measured is asked again at the end of the order, once.
+    unmeasured = [one for one in trials if one.error_class in NOT_MEASURED]
+    asked_again, fresh = {one.input_id for one in unmeasured}, min(len(unmeasured), len(places))
     seen: set[int] = set()
     for trial in trials:
         path = f"trials[{experiment.name} {trial.index}]"
-        if not 0 <= trial.index < len(places):
-            yield Difference(path, str(trial.index), f"an index below {len(places)}")
+        if not 0 <= trial.index < len(places) + fresh:
+            yield Difference(path, str(trial.index), f"an index below {len(places) + fresh}")
             continue
         if trial.index in seen:
             yield Difference(path, "twice", "once")
         seen.add(trial.index)
         expected = {
-            "input_id": experiment.input_ids[places[trial.index]],
+            "input_id": (
+                experiment.input_ids[places[trial.index]]
+                if trial.index < len(places)
+                else trial.input_id
+                if trial.input_id in asked_again
+                else "an input asked again"
+            ),
             "seed": seed_of(trial.index),
             "outcomes": names,
         }
