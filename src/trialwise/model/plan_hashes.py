@@ -31,6 +31,7 @@ _WORDING = (
 #: Fields that came later, and what they are where a plan makes no use of them.
 _LATER_FIELDS = (
     ("criteria", "asks_every_input", False),
+    ("criteria", "analysis", None),
     ("criteria", "most_failing", None),
     ("criteria", "uncorrected", None),
     ("experiments", "further", 0),
