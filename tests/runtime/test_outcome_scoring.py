@@ -92,10 +92,13 @@ def test_a_file_passes_from_the_cutoff_on(rate: float, trials: int) -> None:
 
 
 def test_too_few_outcomes_are_refused_or_judged_as_a_smoke_test() -> None:
-    """20 trials without a failure do not show 95 %."""
+    """20 trials without a failure do not show 95 %; as a smoke test they PASS, and say so."""
     with pytest.raises(DesignRefused, match=r"20 trials cannot show a rate above 0\.95"):
         score(counts(20, 20), at_least=0.95)
-    assert FAIL is score(counts(20, 20), at_least=0.95, intent="smoke").decision
+    small = score(counts(20, 20), at_least=0.95, intent="smoke")
+    assert (PASS, "SMOKE PASS") == (small.decision, finding(small).label)
+    fisher = score(counts(20, 20), at_least=0.95, intent="smoke", rule="fisher")
+    assert FAIL is fisher.decision
 
 
 def test_what_broke_counts_as_a_failure_of_its_class() -> None:
@@ -495,7 +498,7 @@ def test_other_inputs_another_rule_or_another_model_are_no_comparison(tmp_path: 
     ):
         with pytest.raises(DesignRefused, match=message):
             score(some, no_worse_than="baseline", baselines=tmp_path)
-    same = outcomes(counts(50, 50).rows, factors=model)
+    same = outcomes(counts(60, 60).rows, factors=model)
     assert PASS is score(same, no_worse_than="baseline", baselines=tmp_path).decision
 
 
