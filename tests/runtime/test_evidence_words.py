@@ -124,3 +124,14 @@ def test_the_order_of_a_file_is_used_without_a_question(tmp_path: Path) -> None:
     assert "not known" not in done.output
     shown = CliRunner().invoke(command, arguments)
     assert "100 % 100 % 29 %" in shown.output
+
+
+def test_the_advice_for_more_trials_names_its_power() -> None:
+    """48 of 50 for 0.95: (1.645 √(.95 · .05) + 0.842 √(.96 · .04))² / .01² = 2,740."""
+    from trialwise.model.tally import Tally
+    from trialwise.procedures.compliance import _advise_trials
+    from trialwise.stats import compliance_cutoff
+
+    told = _advise_trials(Tally(trials=50, passed=48), compliance_cutoff(0.95, 60))
+    spread = 1.6448536 * math.sqrt(0.95 * 0.05) + 0.8416212 * math.sqrt(0.96 * 0.04)
+    assert f"about {math.ceil((spread / 0.01) ** 2):,} would in 80% of runs" in told
