@@ -282,6 +282,18 @@ class TestDesigns:
         assert own["PASS"] <= beta + 1e-12
         assert SequentialDesign.from_dict(design.to_dict()) == design
 
+    @pytest.mark.parametrize(("rate", "level"), [(0.5, 0.01), (0.8, 0.01), (0.9, 0.0125)])
+    def test_a_service_without_failures_passes_at_stricter_levels(
+        self, rate: float, level: float
+    ) -> None:
+        """
+        Giving up is for rates near the required one, at every level.
+        """
+        design = SequentialDesign.strict(rate, alpha=level, beta=level)
+        assert verdicts(design, 1.0)["PASS"] == 1
+        assert verdicts(design, (1 + rate) / 2)["PASS"] > 0.5
+        assert verdicts(design, rate)["PASS"] <= level + 1e-12
+
     def test_batches_decide_at_their_looks_only(self) -> None:
         """
         With a batch of ten, verdicts fall at multiples of ten.

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.sequential.boundary_rule import Rule, never
+from trialwise.stats.sequential.characteristic import characteristic
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.hypotheses import Hypotheses, Mix, even_mix, list_looks
 
@@ -188,8 +189,15 @@ def search_strict(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDes
     from trialwise.stats.sequential.strict_problem import default_objective
     from trialwise.stats.sequential.strict_search import find_strict
 
-    objective = default_objective(hypotheses.p0, cap)
-    rule, certificate = find_strict(hypotheses, cap, batch, objective)
+    levels = hypotheses.alpha, hypotheses.beta
+    least = math.log(hypotheses.beta) / math.log(hypotheses.p0)
+    for times in (1.0, 2.0, 4.0, 8.0):
+        objective = default_objective(hypotheses.p0, cap, *levels, times=times)
+        rule, certificate = find_strict(hypotheses, cap, batch, objective)
+        # With few trials and strict levels giving up at once may be cheapest. Nobody wants that of
+        # a service without failures, so a missing decision is made to cost more.
+        if least > cap or characteristic(rule.accept, rule.reject, 1.0, rule.futile).passes == 1:
+            break
     return SequentialDesign.from_rule(
         Method.STRICT,
         hypotheses,

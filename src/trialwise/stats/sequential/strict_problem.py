@@ -61,16 +61,19 @@ class StrictObjective(NamedTuple):
     fails: Mix
 
 
-def default_objective(rate: float, cap: int) -> StrictObjective:
+def default_objective(
+    rate: float, cap: int, alpha: float = 0.05, beta: float = 0.05, *, times: float = 1.0
+) -> StrictObjective:
     """Return the usual objective for a required rate and a cap.
 
     The rates at which a decision is rewarded are those that about this many trials can tell from
-    the required one: nearer to it where the cap is larger.
+    the required one: nearer to it where the cap is larger. `times` multiplies what a missing
+    decision costs.
     """
     odds = (1 - rate) / rate
-    usual = usual_cap(rate)
+    usual = usual_cap(rate, alpha, beta)
     nearer = math.sqrt(usual / cap)
-    scale = max(cap, usual * max(1.0, nearer)) + LEAST_SCALE
+    scale = times * (max(cap, usual * max(1.0, nearer)) + LEAST_SCALE)
 
     def at(multiple: float) -> float:
         return 1 / (1 + multiple * odds)
