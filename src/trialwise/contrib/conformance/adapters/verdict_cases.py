@@ -328,14 +328,15 @@ def _criterion_row(finding: Finding) -> dict[str, Any]:
 
 
 def _composite_fields(verdict: Verdict) -> dict[str, Any]:
-    # The reference cases add up nominal levels; verdicts report achieved errors.
+    # The reference cases add up nominal levels, and none where a part was refused; verdicts report
+    # achieved errors.
     directions: dict[str | None, Direction] = {
         "false-compliance": "compliance",
         "false-degradation": "regression",
     }
     nominal = type_one_envelopes(
         (directions[family], one.alpha)
-        for one in verdict.findings
+        for one in (() if verdict.refusals else verdict.findings)
         if (family := procedure_of(one).error_family) in directions and one.alpha is not None
     )
     return {
