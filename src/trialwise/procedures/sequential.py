@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from trialwise.decimals import as_written, complement
 from trialwise.documents.numbers import as_percent
 from trialwise.errors import InvalidArgument
-from trialwise.model.criterion import Criterion
+from trialwise.model.criterion import METHODS, Criterion
 from trialwise.model.evidence import Note, NoteKind, SequentialEvidence
 from trialwise.model.options import Budget
 from trialwise.model.plan import CriterionPlan
@@ -80,7 +80,9 @@ class Sequential(Procedure):
             # A quick check below the smallest size is decided by the observed rate, all trials in.
             from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE
 
-            fixed = replace(criterion, trials=design.cap, max_trials=None, margin=None)
+            fixed = replace(
+                criterion, trials=design.cap, max_trials=None, margin=None, method=METHODS[0]
+            )
             return COMPLIANCE.plan(fixed, situation)
         return situation.start_plan(
             criterion,
