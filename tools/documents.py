@@ -197,7 +197,7 @@ def _reply(command: Command, folder: Path, place: int) -> Reply:
 def problems(page: str, replies: list[Reply]) -> list[str]:
     """What is not as the document says, each with its place."""
     found = []
-    for reply, later in zip(replies, [*replies[1:], None], strict=True):
+    for reply, later in zip(replies, [*replies[1:], None], strict=False):
         where = f"{page}:{reply.command.line}: $ {reply.command.text}"
         says_code = later is not None and later.command.text == "echo $?"
         if reply.code != 0 and not says_code:

@@ -81,6 +81,7 @@ def test_a_suite_uses_the_service_and_the_report(site: Path, folder: Path) -> No
 def test_a_suite_uses_the_check(site: Path, folder: Path) -> None:
     (folder / "trialwise.yaml").write_text(
         'service: {command: [echo, "SELECT {input}"]}\ninputs: [1, name FROM t]\ntrials: 30\n'
+        "keep_going: true\n"
         "criteria:\n"
         "  - {name: plain, runs_as_sql: {}, at_least: 90%}\n"
         '  - {name: set-up, runs_as_sql: "CREATE TABLE t (name TEXT)", at_least: 50%}\n'

@@ -20,6 +20,8 @@ _NARROWEST = 40
 _NAME = 10
 #: A name longer than this makes room for the numbers.
 _LONGEST_NAME = 28
+#: The rate, its interval, what is required and the trials: they are left out last.
+_KEPT = 4
 #: What needs attention beyond this many lines is read in the report.
 _MOST_NOTES = 15
 
@@ -120,7 +122,7 @@ class _Page:
         )
 
     def _fit_widths(self, name: int, marks: int, widths: list[int]) -> tuple[int, list[int]]:
-        """Widths that fit: names give way first, then the last columns."""
+        """Widths that fit: columns after the trials give way first, then names, then the others."""
         fixed = len(_INDENT) + len(_GAP) + marks
         widths = list(widths)
 
@@ -128,6 +130,8 @@ class _Page:
             taken = sum(len(_GAP) + width for width in widths if width)
             return fixed + name + taken - self.width
 
+        while len(widths) > _KEPT and excess() > 0:
+            widths.pop()
         name = min(name, max(_NAME, name - excess()))
         while widths and excess() > 0:
             widths.pop()
