@@ -23,6 +23,10 @@ if TYPE_CHECKING:
             "at_least=0.9, max_trials=5",
             "passes: 5 trials cannot show a rate above 90 %: at least 29 passing trials *",
         ),
+        (  # 0.9 ** 28 is 0.052
+            "at_least=0.9, max_trials=28",
+            "passes: 28 trials cannot show a rate above 90 %: at least 29 passing trials *",
+        ),
         ("no_worse_than='baseline', trials=200", "*no baseline of the contract*"),
         ("at_leats=0.9", "@pytest.mark.trials has no 'at_leats': did you mean 'at_least'?"),
         ("", "@pytest.mark.trials asks nothing: say at_least=0.9, *"),

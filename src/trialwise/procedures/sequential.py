@@ -74,7 +74,8 @@ class Sequential(Procedure):
             design = _plan_with_margin(criterion, cap, situation)
         if isinstance(design, Refused):
             return design
-        if max(design.accept) < 0:
+        # A boundary that no run reaches, because it gives up before, is no PASS either.
+        if design.operating_characteristic(1.0).passes == 0:
             if situation.verifies:
                 return Refused(_explain_no_pass(criterion, design))
             # A quick check below the smallest size is decided by the observed rate, all trials in.
