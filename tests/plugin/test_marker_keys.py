@@ -118,6 +118,13 @@ def test_what_a_part_cannot_be_is_refused(given: dict[str, Any], said: str) -> N
         asked(20, never_fails=True, **given)
 
 
+def test_a_marker_declares_what_a_trial_costs() -> None:
+    """A limit on money advises it where the body does not record a cost."""
+    found = asked(20, never_fails=True, cost_per_trial="$0.05", budget={"money": "$2"})
+
+    assert (0.05, 2) == (found.options.cost_per_trial_usd, found.options.budget.usd)
+
+
 def test_a_marker_knows_every_key_of_a_contract_and_a_criterion() -> None:
     """But for what only a suite file, or a service that is called over a network, has."""
     runs = {

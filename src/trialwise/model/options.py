@@ -178,7 +178,6 @@ class RunOptions:
         default=None,
         key="cost_per_trial",
         elsewhere="trial_cost cost_per_call price_per_trial",
-        in_pytest=False,
     )
     abort: AbortRule = setting(
         Made("abort", AbortRule, setting_keys(AbortRule), doc=str(AbortRule.__doc__)),
