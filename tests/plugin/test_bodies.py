@@ -225,7 +225,7 @@ _ENDINGS = {
     "assert 1 + 1 == 3": ("condition", "none", "assert (1 + 1) == 3"),
     "pytest.fail('bad')": ("condition", "none", "bad"),
     "pytest.xfail('known')": ("condition", "none", "xfail: known"),
-    "pytest.skip('no network')": ("no-value", "pre-validation", "skipped: no network"),
+    "pytest.skip('no network')": ("no-value", "none", "skipped: no network"),
     "{}['key']": ("no-value", "none", "KeyError: 'key'"),
     "raise SystemExit(3)": ("no-value", "none", "SystemExit: 3"),
     "raise TimeoutError('slow')": ("no-value", "timeout", "TimeoutError: slow"),
@@ -344,11 +344,37 @@ def test_a_later_skip_counts_as_not_passed(project: Project) -> None:
 
     finding = record.verdict.findings[0]
     assert Decision.FAIL is finding.decision
-    assert finding.tally.failed == sum(
-        trial.error_class is ErrorClass.PRE_VALIDATION for trial in record.trials
-    )
+    skipped = sum(trial.index % 5 == 4 for trial in record.trials)
+    assert finding.tally.failed == skipped > 0
+    # Under either analysis: what a body skips is not excused.
+    assert finding.intent_to_treat == finding.per_protocol
     assert finding.per_protocol is not None
-    assert finding.per_protocol.failed == 0
+    assert finding.per_protocol.failed == skipped
+
+
+def test_what_a_fixture_skips_later_is_not_measured(project: Project) -> None:
+    """A fixture ends before the body begins, so that it cannot know the reply."""
+    record = project.judge(
+        """
+        import pytest
+
+        @pytest.fixture
+        def quota(trial):
+            if trial.index % 5 == 4:
+                pytest.skip("rate limit")
+
+        @pytest.mark.trials(40, at_least=0.9)
+        def test_it(quota): pass
+        """
+    )
+
+    finding = record.verdict.findings[0]
+    skipped = [trial for trial in record.trials if trial.index % 5 == 4]
+    assert {ErrorClass.PRE_VALIDATION} == {trial.error_class for trial in skipped}
+    assert Decision.PASS is finding.decision
+    assert 0 == finding.tally.failed
+    assert finding.intent_to_treat is not None
+    assert finding.intent_to_treat.failed == len(skipped)
 
 
 def test_mostly_broken_trials_end_the_test_without_a_decision(project: Project) -> None:

@@ -29,7 +29,7 @@ from trialwise.stores.runs import RunStore, StoredRun
 
 #: How much of what a body recorded as its reply is kept.
 _REPLY_LIMIT = 4000
-_UNREACHED = "never reached their body's end (skipped, a fixture that failed, or infrastructure)"
+_UNREACHED = "never reached their body's end (a fixture that failed or skipped, or infrastructure)"
 
 T = TypeVar("T")
 

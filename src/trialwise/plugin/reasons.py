@@ -162,9 +162,10 @@ def ending_of(
     if isinstance(error, pytest.skip.Exception):
         why = str(error.msg)
         result = CheckResult.fail(_line(f"skipped: {why}"), reason=FailReason.NO_VALUE)
-        return Ending(
-            result=result, error_class=ErrorClass.PRE_VALIDATION, where=where, skipped=why
-        )
+        # A fixture skips before the service is asked. A body may do so after a reply that it does
+        # not like, and must not choose its own trials: its skip is measured, and has not passed.
+        error_class = ErrorClass.PRE_VALIDATION if when == "setup" else ErrorClass.NONE
+        return Ending(result=result, error_class=error_class, where=where, skipped=why)
     if when == "setup":
         said = _line(f"a fixture failed: {_describe_error(error)}")
         result = CheckResult.fail(said, reason=FailReason.NO_VALUE)
