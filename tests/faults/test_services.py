@@ -94,13 +94,14 @@ if kind == 5:
 
 
 def test_a_program_that_is_not_there_aborts_to_inconclusive(tmp_path: Path) -> None:
-    """Infrastructure errors alone: the run stops after ten, and it is neither PASS nor FAIL."""
-    service = tw.CommandService([str(tmp_path / "missing"), "{input}"])
-    result = run(service, tmp_path, 200, concurrency=1)
+    """Infrastructure errors alone: the run stops after five, and it is neither PASS nor FAIL."""
+    missing = str(tmp_path / "missing")
+    result = run(tw.CommandService([missing, "{input}"]), tmp_path, 200, concurrency=1)
     assert result.decision is tw.Decision.INCONCLUSIVE
     assert result.verdict.stop is tw.StopReason.ERROR_RATE
-    assert len(result.record.trials) == 10
-    assert "never reached the service" in result.verdict.aborted
+    assert len(result.record.trials) == 5
+    assert result.verdict.aborted.startswith(f"The command '{missing}' cannot be started")
+    assert result.verdict.aborted.endswith("Nothing was measured.")
 
 
 def test_arguments_with_spaces_and_quotes_arrive_as_they_are(tmp_path: Path) -> None:

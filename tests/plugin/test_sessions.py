@@ -291,7 +291,9 @@ def test_a_plan_is_printed_and_nothing_is_run(project: Project) -> None:
             trial.record(cost=0.5)
 
         @pytest.mark.trials(60, at_least=0.9, budget={"usd": 3})
-        def test_other(): note("body")
+        def test_other(trial):
+            note("body")
+            trial.record(cost=0.01)
 
         def test_plain(): note("plain")
         """

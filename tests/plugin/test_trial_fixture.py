@@ -60,7 +60,7 @@ def test_every_criterion_has_its_own_threshold(project: Project) -> None:
 
         @pytest.mark.trials(
             100, polite={"at_least": 0.8}, criteria={"in-english": {"at_least": 0.9}},
-            short={"never_fails": True}, confidence=0.9,
+            short={"never_fails": True}, confidence=0.9, keep_going=True,
         )
         def test_it(trial):
             polite = trial.check("polite", trial.index % 10 != 3, "no please")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from math import comb
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
-
-from trialwise.stats.rate_intervals import wilson_interval
 
 if TYPE_CHECKING:
     from tests.plugin.conftest import Project
@@ -39,6 +39,25 @@ _UNDECIDED = """
 """
 
 
+def exact_interval(passed: int, trials: int) -> tuple[float, float]:
+    """The rates at which a result like this one or further away has a chance of 5 % a side."""
+
+    def chance(counts: range, rate: float) -> float:
+        return sum(comb(trials, k) * rate**k * (1 - rate) ** (trials - k) for k in counts)
+
+    def first(holds: Callable[[float], bool]) -> float:
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if holds(middle) else (middle, high)
+        return high
+
+    return (
+        first(lambda rate: chance(range(passed, trials + 1), rate) >= 0.05),
+        first(lambda rate: chance(range(passed + 1), rate) <= 0.05),
+    )
+
+
 def test_a_fail_shows_numbers_rule_and_the_most_frequent_reasons(project: Project) -> None:
     """Rate, interval, threshold, rule, and three reasons with one rewritten assertion each."""
     project.write(_THREE_REASONS)
@@ -46,13 +65,13 @@ def test_a_fail_shows_numbers_rule_and_the_most_frequent_reasons(project: Projec
     result = project.run()
 
     result.assert_outcomes(failed=1)
-    low, high = wilson_interval(13, 50)
+    low, high = exact_interval(13, 50)
     result.stdout.fnmatch_lines(
         [
             "*_ test_books_a_table _*",
             f"E   FAIL: 13 of 50 trials passed, 26.0 % [[]{100 * low:.1f}, {100 * high:.1f}[]]; *",
-            "    rule: PASS with at least 49 of 50, FAIL with at most 48 (*)",
-            "    interval: 95 %, wilson*",
+            "    rule: PASS with at least 49 of 50, FAIL with at most 48 (*exact-binomial*)",
+            "    interval: 90 %, Clopper-Pearson, exact",
             "20 of 37 failed trials (infrastructure), here trial 3: ConnectionError: reset 3",
             ">       answer = agent(trial.index)",
             ">           raise ConnectionError(*",
@@ -99,7 +118,8 @@ def test_a_failed_check_is_shown_at_its_place(project: Project) -> None:
         """
         import pytest
 
-        @pytest.mark.trials(60, polite={"at_least": 0.9}, short={"at_least": 0.5})
+        @pytest.mark.trials(60, polite={"at_least": 0.9}, short={"at_least": 0.5},
+                            keep_going=True)
         def test_it(trial):
             answer = "No."
             trial.check("short", len(answer) < 10)
@@ -117,7 +137,7 @@ def test_a_failed_check_is_shown_at_its_place(project: Project) -> None:
             "37 of 37 failed trials, here trial 0: no please",
             '>       trial.check("polite", "please" in answer, "no please")',
             "E       CheckFailed: polite: no please",
-            "test_it.py:8: CheckFailed",
+            "test_it.py:9: CheckFailed",
         ]
     )
 
@@ -203,7 +223,7 @@ def test_the_junit_file_has_the_verdict(project: Project) -> None:
     (record,) = project.records()
     finding = record.verdict.findings[0]
     trials = finding.tally.trials
-    low, high = wilson_interval(trials - 1, trials)
+    low, high = exact_interval(trials - 1, trials)
     assert {
         "trialwise.decision": "PASS",
         "trialwise.trials": str(trials),
@@ -213,7 +233,7 @@ def test_the_junit_file_has_the_verdict(project: Project) -> None:
         "trialwise.passes.interval_low": str(round(low, 6)),
         "trialwise.passes.interval_high": str(round(high, 6)),
         "trialwise.passes.required_rate": "0.9",
-        "trialwise.passes.rule": "compliance/wilson-lower-bound",
+        "trialwise.passes.rule": "compliance/exact-binomial/2",
         "trialwise.seed": str(record.plan.seed),
     }.items() <= found.items()
     assert (project.path / found["trialwise.run"] / "record.json").is_file()
@@ -252,7 +272,7 @@ def test_the_summary_names_every_judged_test_and_what_they_may_be_wrong_about(
         [
             "*= trialwise =*",
             "PASS  100.0 %  *test_it.py::test_fixed",
-            "PASS  100.0 %  * 13 trials  decided *test_it.py::test_sequential",
+            "PASS  100.0 %  *required ≥ 90 %  35 trials    decided  test_it.py::test_sequential",
             "FAIL    0.0 %  *test_it.py::test_another",
             "PASS  0 of 7 failed (no claim about the population) *test_it.py::TestNever::test_it",
             f"4 verdicts: 3 PASS, 1 FAIL · {sum(trials.values())} trials *",
