@@ -390,10 +390,17 @@ def test_an_abort_says_why_nobody_answered(juror: Start, no_waiting: Any) -> Non
     """The reason is the juror's, not the service's."""
     asking = judge("r", juror(lambda _: 404).service(), retries=0, clock=no_waiting)
 
-    verdict = run(asking, trials=40).verdict
+    contract = tw.Contract(
+        "agent",
+        service,
+        [tw.Criterion("judged", asking, at_least=0.5)],
+        sampling=["yes", "no"],
+    )
+
+    verdict = tw.run(contract, trials=40, seed=3, store=None, progress=False).verdict
 
     assert StopReason.ERROR_RATE is verdict.stop
-    assert "could not be judged" in verdict.aborted
+    assert "could not be measured" in verdict.aborted
     assert "404" in verdict.aborted
 
 
@@ -416,7 +423,7 @@ def test_a_judge_beside_a_baseline_says_that_both_rates_are_judged(
     places: dict[str, Any] = {"store": tmp_path / "runs", "baselines": tmp_path / "baselines"}
     tw.measure(contract, trials=40, progress=False, **places)
 
-    result = tw.run(contract, trials=20, progress=False, **places)
+    result = tw.run(contract, trials=122, progress=False, **places)
 
     judged, loud = result.verdict.findings
     told = "Both rates are what the judge said, uncorrected"

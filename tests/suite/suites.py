@@ -95,7 +95,12 @@ WHOLE: dict[str, Any] = {
     "covariates": ["weekday", {"name": "a", "value": "b", "critical": True}],
     "factors": {"model": "m", "temperature": 0.5},
     "latency": {"p95": "2s", "baseline": ["p99"], "enforced": True, "confidence": 0.9},
-    "prevalence": {"rate": 0.1, "confidence": "95%", "evidence": "e"},
+    "prevalence": {
+        "rate": 0.1,
+        "confidence": "95%",
+        "source": "pre-guardrail",
+        "evidence": "e",
+    },
     "activity": "json:dumps",
     "baseline": "b",
     "overrides": ["X"],

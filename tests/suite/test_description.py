@@ -56,13 +56,13 @@ def initial(kind: type) -> set[str]:
             },
             set(),
         ),
-        (Contract, "contract", {"sampling": "inputs"}, {"samplings"}),
+        # Which factors are critical is written at each of them, in `factors`.
+        (Contract, "contract", {"sampling": "inputs"}, {"samplings", "critical_factors"}),
         (Budget, "budget", {"seconds": "time", "usd": "money"}, set()),
         (AbortRule, "abort", {"to_fail": "to"}, set()),
         (Claim, "claim", {"population_name": "name"}, set()),
         (Covariate, "covariate", {"window_hours": "window"}, set()),
-        # There is only one source that counts, so that nobody has to write it.
-        (Prevalence, "prevalence", {}, {"source"}),
+        (Prevalence, "prevalence", {}, set()),
         (Input, "input", {}, set()),
         # It is called what its key in `samplings` says.
         (Sampling, "sampling", {}, {"identifier"}),

@@ -478,8 +478,8 @@ def test_loading_leaves_the_process_as_it_was_but_for_imports(load: Load) -> Non
         (BASE + "criteria: [{name: c, contains: x, at_least: 1}]\n", "so ask for never_fails"),
         (BASE + "criteria: [{name: c, contains: x, at_least: 0}]\n", "strictly between 0 and 1"),
         (
-            BASE + "criteria: [{name: c, contains: x, never_fails: true, max_trials: 5}]\n",
-            "`max_trials` must go with at_least",
+            BASE + "criteria: [{name: c, contains: x, no_worse_than: baseline, max_trials: 5}]\n",
+            "`max_trials` must go with at_least or never_fails",
         ),
         (BASE + "criteria: [{name: c, contains: 555, at_least: 90%}]\n", 'quotes around it, "555"'),
         (

@@ -153,7 +153,15 @@ class ExperimentState:
     @property
     def is_finished(self) -> bool:
         """Whether the experiment ended as planned: settled, or all of it run."""
-        return self.is_settled or len(self.trials) + self._skipped >= len(self.order)
+        # Nothing is open either where every judge was given up, but then nothing was decided.
+        is_decided = self.is_settled and not self._is_given_up
+        return is_decided or len(self.trials) + self._skipped >= len(self.order)
+
+    @property
+    def _is_given_up(self) -> bool:
+        """Whether the run waits for none of its criteria, because no judge answers."""
+        deciding = [one for one in self.progress if not one.plan.rides_along]
+        return bool(deciding) and all(one.is_given_up for one in deciding)
 
     @property
     def stop(self) -> StopReason:
@@ -271,8 +279,7 @@ class ExperimentState:
         for place, count in enumerate(self._unanswered):
             if count > most and not self.progress[place].is_given_up:
                 self._give_up(self.progress[place])
-        deciding = [one for one in self.progress if not one.plan.rides_along]
-        if deciding and all(one.is_given_up for one in deciding):
+        if self._is_given_up:
             count = max(self._unanswered)
             return (
                 f"{count} of {self._completed} trials of {self.experiment.name!r} could not be "

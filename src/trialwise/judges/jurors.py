@@ -33,6 +33,8 @@ RETRIES = 1
 OUTPUT_LIMIT = 10_000
 _EXCERPTS = Excerpts(reply_limit=0, redact=None)
 _FORMAT = 1
+#: Statuses that may be about one question only, so that they do not show a mistake in the setup.
+_REFUSED_CONTENT = frozenset({400, 422})
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +208,10 @@ class _Call:
             with move_on_after(self._timeout_s):
                 reply = await self._service.call(trial)
         except ServiceError as error:
-            if error.error_class is not ErrorClass.TIMEOUT:
+            error_class = _class_of_trouble(error)
+            if error_class is error.error_class:
                 raise
-            raise ServiceError(str(error), ErrorClass.INFRASTRUCTURE) from error
+            raise ServiceError(str(error), error_class) from error
         finally:
             # What came to nothing was paid for as well.
             taken = trial.partial if reply is None else reply
@@ -224,6 +227,17 @@ class _Call:
 
     async def aclose(self) -> None:
         """Do nothing: the caller that gave the service closes it."""
+
+
+def _class_of_trouble(error: ServiceError) -> ErrorClass:
+    """What an error of a service means where that service is a juror."""
+    if error.error_class in (ErrorClass.TIMEOUT, ErrorClass.NONE):
+        # Of the service under test these are failures; of a juror they are only a missing answer.
+        return ErrorClass.INFRASTRUCTURE
+    refused = error.error_class is ErrorClass.CONFIGURATION
+    if refused and getattr(error, "status", None) not in _REFUSED_CONTENT:
+        return ErrorClass.PRE_VALIDATION
+    return error.error_class
 
 
 class CacheUnusable(ServiceError):

@@ -48,13 +48,15 @@ def short_of_runs(gate: Gate, experiment: ExperimentPlan, criteria: Sequence[Cri
     early = [one.criterion for one in criteria if one.limits.design is not None]
     if early:
         return _early(gate, early)
+    # What is asked further gives one run to each input that had none, and no second one.
     runs = _fewest(
-        experiment.trials,
+        experiment.trials - experiment.further,
         experiment.repetitions,
         each_input=any(one.each_input for one in criteria),
         once=experiment.sampling_mode in _ONCE,
         draw=experiment.draw,
     )
+    runs = max(runs, 1) if experiment.further else runs
     if runs >= gate.fewest_runs:
         return ""
     return _few(gate, runs, len(experiment.input_ids), experiment.draw)
