@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import comb
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -57,6 +58,22 @@ def red(text: str) -> int:
 def test_the_golden_document(suite: list[RunRecord], golden: Callable[[str, str], None]) -> None:
     """Three suites: failures with their reasons, inputs one by one, a refusal."""
     golden("report.junit.xml", render_junit(suite, locations={"run-1": "runs/run-1"}))
+
+
+def test_the_envelope_of_a_wrong_pass_is_the_largest_achieved_error(runs: Runs) -> None:
+    """95 of 100 are needed at 0.9 and 99 at 0.95: the first passes wrongly more often."""
+
+    def tail(fewest: int, rate: float) -> float:
+        return sum(comb(100, k) * rate**k * (1 - rate) ** (100 - k) for k in range(fewest, 101))
+
+    root = ET.fromstring(render_junit([runs["fail"]]))
+    found = [
+        float(one.attrib["value"])
+        for one in root.iter("property")
+        if one.attrib["name"] == "false_compliance_envelope"
+    ]
+
+    assert [pytest.approx(max(tail(95, 0.9), tail(99, 0.95)), rel=1e-9)] == found
 
 
 def test_the_document_keeps_the_common_schema(marked: Made) -> None:
