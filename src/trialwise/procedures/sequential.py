@@ -78,13 +78,13 @@ class Sequential(Procedure):
         if design.operating_characteristic(1.0).passes == 0:
             if situation.verifies:
                 return Refused(_explain_no_pass(criterion, design))
-            # A quick check below the smallest size is decided by the observed rate, all trials in.
-            from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE
+            # A quick check below the smallest size is decided by the observed rate, all trials in;
+            # who chose a method wants its boundaries, which may still FAIL.
+            if criterion.method == METHODS[0]:
+                from trialwise.procedures.compliance import PROCEDURE as COMPLIANCE
 
-            fixed = replace(
-                criterion, trials=design.cap, max_trials=None, margin=None, method=METHODS[0]
-            )
-            return COMPLIANCE.plan(fixed, situation)
+                fixed = replace(criterion, trials=design.cap, max_trials=None, margin=None)
+                return COMPLIANCE.plan(fixed, situation)
         return situation.start_plan(
             criterion,
             procedure=self.name,
