@@ -292,7 +292,7 @@ def trials_with(*given: Mapping[str, Any]) -> RunRecord:
         )
         more.setdefault("tool_calls", tuple(calls))
         trials.append(trial_of(index=index, outcomes=outcomes, **more))
-    plan = plan_of("agent", ["a"], [criterion(one, at_least=0.5, trials=4) for one in names])
+    plan = plan_of("agent", ["a"], [criterion(one, at_least=0.5, trials=5) for one in names])
     return replace(record_of(plan, []), trials=tuple(trials))
 
 

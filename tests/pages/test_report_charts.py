@@ -95,7 +95,7 @@ def test_the_curves_pass_through_the_rates_that_are_spoken_of() -> None:
     curve = list_behaviours(record, finding)
 
     rates = [one.rate for one in curve]
-    assert {0.8, 0.9, 25 / 27} <= set(rates)
+    assert {0.8, 0.9, 26 / 28} <= set(rates)
     assert sorted(rates) == rates
     at = {one.rate: one for one in curve}
     assert at[0.9].fails <= 0.05 + 1e-12

@@ -257,7 +257,7 @@ def test_the_error_rates_are_those_that_hold() -> None:
     """At a true rate of 90 % Wilson's rule passes 200 trials with 187 successes too often."""
     from scipy import stats
 
-    root = tree(render_html(fixed_fail()))
+    root = tree(render_html(fixed_fail(rule="wilson")))
     (errors,) = (one for one in root.iter("table") if one.findtext("caption") == ERRORS)
     row = errors.find("tbody/tr")
     assert row is not None

@@ -350,15 +350,22 @@ def sequential_pass() -> RunRecord:
     return record_of(plan, run(plan, steady(0.95, "answers-correctly")))
 
 
-def fixed_fail() -> RunRecord:
-    """Three criteria on 200 trials, failures of every kind, one input far worse."""
+def fixed_fail(**options: Any) -> RunRecord:
+    """Three criteria on 200 trials that all count, failures of every kind, one input far worse."""
     asked = [
         criterion("valid-json", at_least=0.90, origin="SLO", contract_ref="SLO v2.1 §4.3"),
         criterion("grounded", at_least=0.90, category="CORRECTNESS"),
         criterion("no-pii", never_fails=True, category="SAFETY"),
     ]
     plan = plan_of(
-        "support-agent", QUESTIONS, asked, trials=200, curtail=False, budget=Budget(usd=5)
+        "support-agent",
+        QUESTIONS,
+        asked,
+        trials=200,
+        curtail=False,
+        budget=Budget(usd=5),
+        analysis="intent-to-treat",
+        **options,
     )
     return record_of(plan, run(plan, troubled))
 
@@ -404,6 +411,7 @@ def regression_inconclusive() -> RunRecord:
         guards=guards,
         curtail=False,
         budget=Budget(tokens=50_000),
+        analysis="intent-to-treat",
     )
     trials = run(plan, steady(0.94, "grounded"), stop_after=98)
     return record_of(plan, trials, stop=StopReason.TOKEN_BUDGET)
