@@ -737,7 +737,7 @@ def test_pace_budget_and_wording_do_not_make_another_plan(changed: Any) -> None:
         ),
         ({"covariates": {}}, "covariates (covariates: {'region': 'eu'} there, {} here)"),
         (options(timeout_s=31), "options (options.timeout_s: 30 there, 31 here)"),
-        (options(retries=1), "options (options.retries: 0 there, 1 here)"),
+        (options(retries=1), "options (options.retries: 2 there, 1 here)"),
         (
             options(abort=AbortRule(to_fail=True)),
             "options (options.abort.to_fail: False there, True here)",
