@@ -264,10 +264,14 @@ async def test_a_sync_function_that_hangs_does_not_keep_a_run_from_ending(
     plan_of: PlanOf,
 ) -> None:
     """Its thread is left to itself once the verdict is certain."""
-    leave = threading.Event()
+    leave, hangs = threading.Event(), threading.Event()
 
     def hang(index: int) -> str:
+        if index == 1:
+            # The verdict is not certain before the other one hangs, however slow the machine is.
+            hangs.wait(30)
         if index == 2:
+            hangs.set()
             leave.wait(30)
         return "no"
 

@@ -60,8 +60,13 @@ def test_stored_runs_are_listed_without_damage() -> None:
 
 
 def test_a_plan_keeps_its_hash_unless_its_rule_got_another_name() -> None:
-    """Claims and judges have rules of their own now; every other plan is known by what it was."""
-    renamed = ("finite-corpus", "no-generalisation", "estimator", "judged-sequential")
+    """Claims and judges have rules of their own now, and the rule `exact` of 0.1.0 is `fisher`.
+
+    Every other plan is known by what it was.
+    """
+    claims = ("finite-corpus", "no-generalisation", "estimator", "judged-sequential")
+    # The contract of the latency limit was decided by `exact` as well.
+    renamed = (*claims, "compliance-exact", "regression-exact", "latency-limit")
     for run in RUNS:
         kept = json.loads((FOLDER / "runs" / run / "plan.json").read_text("utf-8"))
         same = STORE.open(run).plan_hash == kept["plan_hash"]

@@ -85,14 +85,26 @@ def _decisive_part(plain: dict[str, Any]) -> dict[str, Any]:
             if one.get(name, usual) == usual:
                 one.pop(name, None)
     for one in plain["criteria"]:
-        if isinstance(one["design"], dict) and not one["design"].get("futile"):
-            one["design"].pop("futile", None)
+        if isinstance(one["design"], dict):
+            _drop_unused(one["design"])
     options = plain.pop("options")
+    if not options["abort"].get("exit_codes"):
+        options["abort"].pop("exit_codes", None)
     for path in _WORDING:
         _drop(plain, *path)
     plain["options"] = {name: options[name] for name in _DECISIVE_OPTIONS}
     settled: dict[str, Any] = _settled(plain)
     return settled
+
+
+def _drop_unused(design: dict[str, Any]) -> None:
+    """Leave out what the designs of earlier plans did not have, where this one does not use it."""
+    later: tuple[str, ...] = ("futile",)
+    if design["type"] == "RegressionCutoff":
+        later += ("alternative_rate", "accept", "reject")
+    for name in later:
+        if not design.get(name):
+            design.pop(name, None)
 
 
 def _drop(part: Any, name: str, *inner: str) -> None:

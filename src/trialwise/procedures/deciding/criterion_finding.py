@@ -101,9 +101,12 @@ class _Stream(NamedTuple):
         used, counts = self._count(rows)
         conclusion = self._conclude(counts)
         is_unreached = bool(used) and all(row.trial.is_excused for row in used)
+        counts_all = self.analysis is Analysis.INTENT_TO_TREAT
+        is_unreached = is_unreached and (conclusion.decision is Decision.FAIL or not counts_all)
         if is_unreached and not plan.options.abort.to_fail:
             # Nobody asked for a FAIL where no trial was measured.
-            conclusion = conclude_unreached(len(used))
+            tally = conclusion.tally if counts_all else Tally(trials=0, passed=0)
+            conclusion = conclude_unreached(len(used), tally)
         elif conclusion.decision is Decision.FAIL and self._hinges_on_silence(used):
             silent = sum(row.is_unjudged for row in used)
             conclusion = conclude_silenced(conclusion, silent, tell_unmeasured(used))

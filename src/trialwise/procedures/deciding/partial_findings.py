@@ -58,16 +58,17 @@ def conclude_short(plan: CriterionPlan, counts: Counts) -> Conclusion:
     )
 
 
-def conclude_unreached(trials: int) -> Conclusion:
+def conclude_unreached(trials: int, tally: Tally) -> Conclusion:
     """Trials of which not one was measured: they say nothing about the service.
 
     Args:
         trials: How many there were.
+        tally: Those that the analysis counts all the same.
     """
     some = "The only trial was not" if trials == 1 else f"None of the {trials} trials was"
     return Conclusion(
         decision=Decision.INCONCLUSIVE,
-        tally=Tally(trials=0, passed=0),
+        tally=tally,
         caution=Caution.ZERO_EVALUABLE,
         statement=f"{some} measured, so there is nothing to say about the service.",
     )
