@@ -41,7 +41,7 @@ NOT_COUNTS: list[Any] = [-1, 1.0, 2.5, True, False, NAN, INF, "3", None, [1], De
 NOT_NUMBERS: list[Any] = [NAN, INF, -INF, True, False, None, "many", [0.5], 1j]
 NOT_RATES: list[Any] = [*NOT_NUMBERS, -0.01, 1.01, -1e-300, math.nextafter(1, 2)]
 NOT_OPEN_RATES: list[Any] = [*NOT_RATES, 0, 1, 0.0, 1.0, -0.0]
-NOT_RULES: list[Any] = ["Wilson", "fisher", "", None, 0, ["wilson"]]
+NOT_RULES: list[Any] = ["Wilson", "bayes", "", None, 0, ["wilson"]]
 NOT_SIDES: list[Any] = ["both", "LOWER", "", None, 1]
 
 COUNT, TRIALS = NOT_COUNTS, [*NOT_COUNTS, 0]

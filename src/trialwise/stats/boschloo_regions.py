@@ -29,7 +29,7 @@ _REACH = 0.35
 _NEGLIGIBLE = 1e-15
 #: From so many trials together on, Fisher's region serves: the two differ by less than a 40th of
 #: alpha there, and the search would take seconds.
-_LARGEST_SEARCH = 12_000
+LARGEST_SEARCH = 12_000
 #: Terms of a Taylor series: first a few, which settle most rates, then more.
 _FEW, _MORE = 2, 5
 
@@ -84,7 +84,7 @@ def boschloo_region(nb: int, nt: int, alpha: float) -> BoschlooRegion:
         k + x: _Outcome(tail, k, x, weight)
         for k, x, tail, weight in fisher_corners(FisherLevel(alpha, nb, nt), nb, nt)
     }
-    if nb + nt > _LARGEST_SEARCH:
+    if nb + nt > LARGEST_SEARCH:
         return _build(corners, nb, nt, alpha)
     sizes = _Sizes(nb + nt, alpha)
     level, stride = alpha, 1 + 3.5 / math.sqrt(min(nb, nt))

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, SupportsIndex
 
 from trialwise.stats.binomial import binomial_weight, raw_cdf
-from trialwise.stats.boschloo_regions import boschloo_region
+from trialwise.stats.boschloo_regions import LARGEST_SEARCH, boschloo_region
 from trialwise.stats.likely_counts import likely_counts
 from trialwise.stats.normal import upper_z
 from trialwise.stats.precedence import fisher_cutoffs, smallest_count
@@ -243,15 +243,19 @@ def _wilson_design(k: int, nb: int, n: int, alpha: float) -> RegressionCutoff:
 def _two_sample_design(k: int, nb: int, n: int, alpha: float, rule: Rule) -> RegressionCutoff:
     rate = k / nb
     refused = rule == "fisher" and n > nb
+    # Above this size Boschloo's region is Fisher's, and one cutoff of it needs no region.
+    by_fisher = rule == "fisher" or nb + n > LARGEST_SEARCH
     cutoff: int | None
-    if rule == "fisher":
+    if by_fisher:
         cutoff = None if refused else smallest_count(k, nb, n, alpha)
     else:
         cutoff = boschloo_region(nb, n, alpha).cutoffs[k]
     size = (
         None
         if refused or k in (0, nb)
-        else rejection_probability(nb, n, rate, rate, alpha=alpha, rule=rule)
+        else rejection_probability(
+            nb, n, rate, rate, alpha=alpha, rule="fisher" if by_fisher else rule
+        )
     )
     return RegressionCutoff(
         rule=rule,
