@@ -271,7 +271,7 @@ def test_a_dead_server_is_no_finding_about_the_service() -> None:
     assert "None of the 30 trials was measured" in finding.statement
     assert finding.breakdown is not None
     assert finding.breakdown.commonest_error == "refused"
-    strict = plan(FIFTY, abort=AbortRule(to_fail=True))
+    strict = plan(FIFTY, abort=AbortRule(to_fail=True), analysis="intent-to-treat")
     assert only(judged(strict, dead)).decision is Decision.FAIL
     # Under intent-to-treat one reply is enough: from then on every trial counts.
     every = plan(FIFTY, analysis="intent-to-treat")

@@ -131,7 +131,6 @@ FOUR = [call(x=1, y=[{"a": 1, "b": 2}]), call(y=[{"b": 2, "a": 1}], x=1)]
     [
         # The document's own envelope: one turn, one call, so that nothing is measured.
         (session(call(), tokens=3000, lengths=(3,)), 1.0),
-        ({}, 1.0),
         # The same with two turns: 2000 of 3000 tokens.
         (session(call(), tokens=3000), 2 / 3),
         (session(call(), call(q="b"), tokens=3000), 1.0),
@@ -424,3 +423,10 @@ def test_a_suite_without_runs_ends_with_exit_code_2(tmp_path: Path) -> None:
     few = trialwise(tmp_path, "run", "--trials", "2", "--intent", "smoke")
     assert 2 == few.returncode
     assert "stability needs at least 2 runs of each input" in few.stderr
+
+
+def test_an_empty_envelope_tells_of_no_session(suite: Suite) -> None:
+    """Nothing is known of such a run, so that its stability is not 1 but undefined."""
+    found = gate(suite("stability: {}\n", "PP", [{}]), "stability")
+
+    assert "PASS" != found.decision

@@ -30,6 +30,7 @@ from trialwise.pages.run_report import render_html
 from trialwise.procedures.deciding.run_verdict import decide_run
 from trialwise.runtime.outcome_scoring import Scored, measure_outcomes, score
 from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.stats.sequential.hypotheses import likely_mix
 
 PASS, FAIL, INCONCLUSIVE = Decision.PASS, Decision.FAIL, Decision.INCONCLUSIVE
 
@@ -258,7 +259,8 @@ def test_a_sequential_decision_stops_where_its_boundaries_are_crossed(seed: int)
         margin=0.10,
         power=0.80,
     )
-    walk = SequentialDesign.optimal(0.9, 0.8, alpha=0.05, beta=0.2, cap=200)
+    mix = likely_mix(0.9, 0.8)
+    walk = SequentialDesign.optimal(0.9, 0.8, alpha=0.05, beta=0.2, cap=200, mix=mix)
     failures = trials = 0
     while trials < walk.cap and walk.accept[trials] < failures < walk.reject[trials]:
         failures += not results[trials]
