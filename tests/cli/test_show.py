@@ -269,6 +269,7 @@ def test_an_error_is_told_once(folder: Path) -> None:
         inputs=["1"],
         trials=20,
         intent="smoke",
+        retries=0,
         store=folder / ".trialwise",
         progress=False,
     )

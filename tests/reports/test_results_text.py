@@ -66,7 +66,7 @@ def test_a_criterion_is_one_line_with_everything() -> None:
     """
     heading, line, *_ = lines(of(compliance()), able=WIDE)
 
-    assert "support-agent · 95 % intervals" == heading
+    assert "support-agent · decided intent-to-treat · 95 % intervals" == heading
     assert line == (
         "  valid-json  PASS  98.0 %  [93.0, 99.4]  required ≥ 90 %  100 trials  all run  $0.41"
     )
@@ -189,10 +189,11 @@ def test_a_smoke_run_and_a_claim_stand_beside_the_contract() -> None:
         sampling_mode="with-replacement",
         stop=StopReason.COMPLETE,
     )
-    heading = lines(of(compliance(), experiments=(inputs,)))[0]
+    heading = lines(of(compliance(), experiments=(inputs,)), able=WIDE)[0]
     smoke = lines(of(compliance(), experiments=(inputs,), intent=Intent.SMOKE))
 
-    assert "support-agent · about these 12 inputs, not about others · 95 % intervals" == heading
+    about = "about these 12 inputs, not about others"
+    assert f"support-agent · {about} · decided intent-to-treat · 95 % intervals" == heading
     assert any("smoke: a quick check, not evidence" in line for line in smoke[:3])
     assert Claim().about(12) in heading
 

@@ -31,7 +31,9 @@ def say(text: str) -> None:
         click.echo(text.encode(encoding, "backslashreplace").decode(encoding).removesuffix("\n"))
     except OSError as error:
         mute(1)
-        click.echo(f"trialwise: standard output takes no more: {error.strerror}", err=True)
+        # A reader such as `head` that has read enough is no trouble.
+        if not isinstance(error, BrokenPipeError):
+            click.echo(f"trialwise: standard output takes no more: {error.strerror}", err=True)
 
 
 def say_json(data: Any) -> None:
