@@ -56,7 +56,7 @@ def labelled(fp: int, fn: int, m: int, good: int | None = None) -> Confusion:
 
 def test_the_rectifier_is_that_of_the_golden_vectors() -> None:
     """fp 10, fn 5, m 100 at alpha 0.05."""
-    found = rectifier(labelled(10, 5, 100), confidence=0.95)
+    found = rectifier(labelled(10, 5, 100), confidence=0.95, rule="wilson")
 
     assert (-0.05, -0.168258, 0.073042, 0.120650) == (
         found.value,
@@ -79,7 +79,9 @@ def test_the_floor_is_that_of_the_readings(
     fp: int, fn: int, m: int, alpha: float, floor: float
 ) -> None:
     """How sure the labels alone let anybody be."""
-    assert floor == round(rectifier(labelled(fp, fn, m), confidence=1 - alpha).floor, 4)
+    found = rectifier(labelled(fp, fn, m), confidence=1 - alpha, rule="wilson")
+
+    assert floor == round(found.floor, 4)
 
 
 def test_labels_needed_are_those_of_the_readings() -> None:
@@ -93,7 +95,7 @@ def test_labels_needed_are_those_of_the_readings() -> None:
 @pytest.mark.parametrize(("confidence", "trials"), [(0.80, 20), (0.95, 36)])
 def test_passes_alone_clear_one_half_when_the_readings_say(confidence: float, trials: int) -> None:
     """Twenty clean labels, every trial passed."""
-    state = JudgedSequence.start(labelled(0, 0, 20), confidence=confidence)
+    state = JudgedSequence.start(labelled(0, 0, 20), confidence=confidence, rule="wilson")
     seen = 0
     while not isinstance(state.interval, Undefined) and state.interval.low <= 0.5:
         state, seen = state.update(True), seen + 1

@@ -133,7 +133,8 @@ def rectifier(confusion: Confusion, *, confidence: float = 0.95, rule: Rule = "e
 
     Examples
     --------
-    >>> delta = rectifier(Confusion(true_pass=45, false_pass=10, true_fail=40, false_fail=5))
+    >>> confusion = Confusion(true_pass=45, false_pass=10, true_fail=40, false_fail=5)
+    >>> delta = rectifier(confusion, rule="wilson")
     >>> delta.value, round(delta.interval.low, 6), round(delta.interval.high, 6)
     (-0.05, -0.168258, 0.073042)
     >>> round(delta.floor, 6)

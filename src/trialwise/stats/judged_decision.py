@@ -23,7 +23,7 @@ from trialwise.stats.judge_correction import (
     shares,
     unit,
 )
-from trialwise.stats.result_types import Decision, Interval, Undefined
+from trialwise.stats.result_types import Decision, Interval, Rule, Undefined
 from trialwise.validation import require_choice, require_open_rate, require_successes
 
 Correction: TypeAlias = Literal["rectifier", "rogan-gladen"]
@@ -64,14 +64,14 @@ class JudgedDecision:
 class JudgedSequence:
     """A rectified rate that may be looked at after every trial: a value that `update` replaces.
 
-    The empirical Bernstein sequence of the judged outcomes gets a third of the error, the Wilson
+    The empirical Bernstein sequence of the judged outcomes gets a third of the error, the
     band of the rectifier the rest; the ends are added and cut at 0 and 1 last. The sequence is that
     of Waudby-Smith & Ramdas 2024.
 
     Examples
     --------
     >>> clean = Confusion(true_pass=10, false_pass=0, true_fail=10, false_fail=0)
-    >>> state = JudgedSequence.start(clean, confidence=0.80)
+    >>> state = JudgedSequence.start(clean, confidence=0.80, rule="wilson")
     >>> while state.interval.low <= 0.5:
     ...     state = state.update(True)
     >>> state.sampling.trials
@@ -83,11 +83,13 @@ class JudgedSequence:
     confidence: float
 
     @classmethod
-    def start(cls, confusion: Confusion, *, confidence: float = 0.95) -> JudgedSequence:
-        """Before the first trial; parameters as for `rectified_rate`."""
+    def start(
+        cls, confusion: Confusion, *, confidence: float = 0.95, rule: Rule = "exact"
+    ) -> JudgedSequence:
+        """Return the state before the first trial; parameters as for `rectifier`."""
         sampling, labels = shares(confidence)
         return cls(
-            rectifier=rectifier(confusion, confidence=1 - labels),
+            rectifier=rectifier(confusion, confidence=1 - labels, rule=rule),
             sampling=BoundedSequence(confidence=1 - sampling),
             confidence=confidence,
         )

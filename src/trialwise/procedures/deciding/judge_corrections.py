@@ -58,7 +58,7 @@ def correct(
     if stop is StopReason.COMPLETE:
         answer, other = _decide(rows, errors, required, confidence, kindly=kindly)
     else:
-        state = JudgedSequence.start(errors, confidence=confidence)
+        state = JudgedSequence.start(errors, confidence=confidence, rule=plan.rule or "exact")
         for passed in _outcomes(rows, kindly=kindly):
             state = state.update(passed)
         answer = state.decide(required)
