@@ -235,7 +235,11 @@ CHECKED: dict[Any, st.SearchStrategy[Any]] = {
     RunOptions: OPTIONS,
     Baseline: BASELINES,
     Prevalence: st.builds(
-        Prevalence, rate=st.floats(0, 1), confidence=st.none() | OPEN, evidence=TEXTS
+        Prevalence,
+        rate=st.floats(0, 1),
+        confidence=st.none() | OPEN,
+        source=st.just("pre-guardrail"),
+        evidence=TEXTS,
     ),
     SequentialDesign: st.sampled_from(DESIGNS),
     CheckResult: st.sampled_from([CheckResult.ok(), CheckResult.fail("no", evidence="é\n\x00")]),
@@ -275,6 +279,7 @@ def names_of(cls: type) -> dict[str, Any]:
     return {name: one for name, one in LATER.items() if isinstance(module.get(name, ""), str)}
 
 
+@cache
 def any_of(hint: Any) -> st.SearchStrategy[Any]:
     """Any value of a declared type."""
     if hint in CHECKED:
