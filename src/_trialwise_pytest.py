@@ -36,6 +36,7 @@ SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("seed", "integer", "Seed for the order of inputs and for each trial."),
     ("draw", "balanced|independent", "How inputs are drawn."),
     ("concurrency", "count", "Number of concurrent trials."),
+    ("cost-per-trial", "money", "What a trial costs where the service does not tell. A budget reserves it for each trial in flight."),
     ("override", "names", "Codes of major caveats to accept under verification."),
     ("baseline", "text", "The identifier of the baseline to compare with."),
     ("horizon", "count", "Number of recurring runs over which the false alarm rate is bounded (§8.5)."),

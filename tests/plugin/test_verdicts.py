@@ -359,3 +359,14 @@ def test_a_refused_request_is_a_failure_only_where_others_were_answered(
     result.stdout.fnmatch_lines([f"E   {verdict}*"])
     if verdict == "INCONCLUSIVE":
         result.stdout.fnmatch_lines(["*set up wrongly*"])
+
+
+def test_a_marked_test_that_was_inconclusive_before_states_the_joint_error(
+    project: Project,
+) -> None:
+    """Each session is one run: two of them have two chances of a wrong decision."""
+    project.write(_UNDECIDED.replace("50", "30"))
+    first, second = project.run(), project.run()
+
+    assert "their errors add" not in first.stdout.str()
+    assert "their errors add" in " ".join(second.stdout.str().split())

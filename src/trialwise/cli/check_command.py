@@ -57,6 +57,7 @@ def command(
                 "contract": one.plan.contract,
                 "max_trials": one.plan.max_trials,
                 "criteria": [to_plain(criterion) for criterion in forecast(one.plan)],
+                "notes": list_notes(one.plan, suite.runs_folder),
                 "guards": [to_plain(guard) for guard in one.plan.guards],
             }
             for one in prepared

@@ -66,6 +66,23 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JointErrors:
+    """How often a criterion is decided wrongly by this run or by those before that left it open.
+
+    Each run is made only because all before it were INCONCLUSIVE, and the one that decides counts.
+    """
+
+    runs: tuple[str, ...]
+    """The earlier runs, newest first."""
+    wrong_pass: float | None = None
+    """PASS in any of the runs at a rate that a PASS rules out; None where no run limits that."""
+    wrong_fail: float | None = None
+    """FAIL in any of the runs although the rate is as required."""
+    is_exact: bool = False
+    """Whether both are computed from the designs; else they are bounds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CriterionPlan:
     """How one criterion will be decided."""
 
@@ -106,6 +123,8 @@ class CriterionPlan:
     """Whether the boundaries of its design may decide after any trial."""
     analysis: Analysis | None = None
     """Whose trials decide it; None where it is the run's."""
+    together: JointErrors | None = None
+    """What this run is worth together with those before that were INCONCLUSIVE on it."""
 
     @property
     def limits(self) -> Limits:

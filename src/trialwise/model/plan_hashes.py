@@ -20,6 +20,8 @@ _WORDING = (
     ("experiments", "copies"),
     ("criteria", "caveats"),
     ("criteria", "category"),
+    # It follows from what else is kept in the store.
+    ("criteria", "together"),
     # It follows from the design, and earlier versions did not write it.
     ("criteria", "stops_early"),
     ("criteria", "threshold", "contract_ref"),

@@ -230,7 +230,7 @@ def _criterion_facts(
     finding: Finding, label: str, *, advisory: bool, claim: str
 ) -> dict[str, Fact]:
     interval, threshold = finding.interval, finding.threshold
-    baseline = threshold.baseline
+    baseline, together = threshold.baseline, finding.plan.together
     return {
         "decision": finding.decision,
         "label": label,
@@ -259,6 +259,8 @@ def _criterion_facts(
         "cutoff": finding.cutoff,
         "alpha": finding.alpha,
         "beta": finding.beta,
+        "joint_wrong_pass": None if together is None else together.wrong_pass,
+        "joint_wrong_fail": None if together is None else together.wrong_fail,
         "p_value": finding.p_value.value if finding.p_value is not None else None,
         "lower_bound": finding.lower_bound,
         **collect_judge_facts(finding),

@@ -171,7 +171,7 @@ def find_earlier(case: Case, settings: Settings, runs: EarlierRuns | None) -> Ea
         runs: Of earlier sessions; None where nothing is resumed.
     """
     if runs is None:
-        return EarlierRun(case.plan)
+        return EarlierRun(_with_joint_errors(case.plan, settings))
 
     def make_plan(now: datetime | None, seed: int | None) -> Plan:
         if now is None:
@@ -179,7 +179,18 @@ def find_earlier(case: Case, settings: Settings, runs: EarlierRuns | None) -> Ea
         return _plan(case.contract, case.options, settings, now=now, seed=seed)
 
     purpose = "measure" if settings.measure else "test"
-    return runs.find(case.contract.name, make_plan, purpose=purpose)
+    found = runs.find(case.contract.name, make_plan, purpose=purpose)
+    until = None if found.stored is None else found.stored.started_at
+    return found._replace(plan=_with_joint_errors(found.plan, settings, until))
+
+
+def _with_joint_errors(plan: Plan, settings: Settings, until: datetime | None = None) -> Plan:
+    """The plan with what it is worth together with the INCONCLUSIVE runs before it."""
+    if settings.measure:
+        return plan
+    from trialwise.runtime.earlier_runs import state_joint_errors
+
+    return state_joint_errors(plan, settings.store, until=until)
 
 
 def body_of(function: object) -> Check:

@@ -10,18 +10,19 @@ suite that runs again is to ask the service again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from trialwise.decimals import as_written
-from trialwise.documents.numbers import as_percent
 from trialwise.errors import TrialwiseError
 from trialwise.model.evidence import Threshold
-from trialwise.model.plan import Plan
+from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Decision
 from trialwise.pages.run_rules import Expense
 from trialwise.procedures.base import has_agreeing_interval
+from trialwise.procedures.joint_errors import OpenRun, join_errors, word_joint_errors
 from trialwise.stores.runs import PlanChanged, RunStore
 
 if TYPE_CHECKING:
@@ -110,7 +111,11 @@ class EarlierRuns:
 
 def list_notes(plan: Plan, store: Path) -> list[str]:
     """List what the newest run of a contract makes worth knowing before the next one."""
-    return [note for note in (note_old_margin(plan, store), note_second_run(plan, store)) if note]
+    named: dict[str, list[str]] = {}
+    for one in plan.criteria:
+        named.setdefault(word_joint_errors(one), []).append(one.criterion)
+    joint = [f"{', '.join(names)}: {note}" for note, names in named.items() if note]
+    return [note for note in (note_old_margin(plan, store), *joint) if note]
 
 
 def note_old_margin(plan: Plan, store: Path) -> str:
@@ -147,42 +152,71 @@ def note_old_margin(plan: Plan, store: Path) -> str:
     )
 
 
-def note_second_run(plan: Plan, store: Path) -> str:
-    """Say what a run is worth together with the INCONCLUSIVE one before it.
+def state_joint_errors(plan: Plan, store: Path, *, until: datetime | None = None) -> Plan:
+    """The plan with what each criterion is worth together with the runs that left it open.
+
+    The runs of the contract are followed back, newest first, up to the one that decided the
+    criterion or asked another question of it. A run without a measured trial has spent nothing.
 
     Args:
         plan: The contract's, as it is planned now.
         store: Where runs are kept.
-
-    Returns:
-        A sentence, or nothing where the newest run of the contract left nothing open.
+        until: When the run started, where it is resumed: only earlier ones count.
     """
-    try:
-        earlier = RunStore(store).latest(plan.contract).record()
-    except TrialwiseError:
-        return ""
-    # What a budget or a signal cut short has spent no error: its design never came to its end.
-    open_before = {
-        one.criterion: one.plan
-        for one in earlier.verdict.findings
-        if one.decision is Decision.INCONCLUSIVE
-        and not (one.stop is not None and one.stop.is_premature)
-    }
-    again = [
-        (one, open_before[one.criterion])
-        for one in plan.criteria
-        if one.criterion in open_before and one.alpha is not None
-    ]
-    if not again:
-        return ""
-    # Every criterion's errors are added; the largest sum holds for each of them.
-    wrong = max((one.alpha or 0) + (before.alpha or 0) for one, before in again)
-    names = ", ".join(one.criterion for one, _ in again)
-    return (
-        f"{names}: INCONCLUSIVE in the run before ({earlier.run_id}). If whichever of the two runs "
-        f"decides counts, their errors add: up to {as_percent(wrong)} instead of "
-        f"{as_percent(max(one.alpha or 0 for one, _ in again))}."
+    following = {one.criterion for one in plan.criteria if one.alpha is not None}
+    before: dict[str, list[OpenRun]] = {}
+    for stored in RunStore(store).decided(plan.contract):
+        if not following:
+            break
+        try:
+            if until is not None and stored.started_at >= until:
+                continue
+            earlier = stored.verdict()
+        except TrialwiseError:
+            break
+        if earlier.plan is None or earlier.plan.purpose != plan.purpose:
+            continue
+        found = {one.criterion: one for one in earlier.findings}
+        for name in sorted(following):
+            finding = found.get(name)
+            is_open = finding is not None and finding.decision is Decision.INCONCLUSIVE
+            if not is_open or _question(plan, name) != _question(earlier.plan, name):
+                following.discard(name)
+            elif finding is not None and finding.all_trials.trials:
+                is_whole = finding.stop is None or not finding.stop.is_premature
+                run = OpenRun(earlier.run_id, finding.plan, is_whole)
+                before.setdefault(name, []).append(run)
+    if not before:
+        return plan
+    return replace(
+        plan,
+        criteria=tuple(_with_joint_errors(one, before.get(one.criterion)) for one in plan.criteria),
     )
+
+
+def _with_joint_errors(plan: CriterionPlan, before: list[OpenRun] | None) -> CriterionPlan:
+    joined = replace(plan, together=join_errors(plan, before or ()))
+    told = word_joint_errors(joined)
+    return replace(joined, caveats=(*joined.caveats, told)) if told else plan
+
+
+def _question(plan: Plan, name: str) -> tuple[object, ...] | None:
+    """What a criterion asks, and of what; how many trials it may take is not part of it."""
+    for one in plan.criteria:
+        if one.criterion == name:
+            threshold = one.threshold
+            inputs = [each.fingerprint for each in plan.experiments if each.name == one.experiment]
+            return (
+                threshold.required_rate,
+                threshold.alternative_rate if one.stops_early else None,
+                None if threshold.baseline is None else threshold.baseline.identifier,
+                plan.structure.get(name),
+                inputs,
+                plan.claim,
+                dict(plan.factors),
+                one.each_input,
+            )
+    return None
 
 
 def _has_old_margin(threshold: Threshold) -> bool:

@@ -214,12 +214,24 @@ def _prepare_run(
         return prepare(contract, options, space.baselines, now=now, seed=seed, measuring=measuring)
 
     if earlier is None:
-        return PreparedRun(contract, make_plan(None, None))
+        return PreparedRun(contract, _with_earlier_runs(make_plan(None, None), space))
     purpose = "measure" if measuring else "test"
     found = earlier.find(contract.name, make_plan, purpose=purpose)
     if found.refused is not None:
         raise found.refused
-    return PreparedRun(contract, found.plan, found.stored, found.finished)
+    if found.finished is not None:
+        return PreparedRun(contract, found.plan, found.stored, found.finished)
+    until = None if found.stored is None else found.stored.started_at
+    return PreparedRun(contract, _with_earlier_runs(found.plan, space, until), found.stored)
+
+
+def _with_earlier_runs(plan: Plan, space: Workspace, until: datetime | None = None) -> Plan:
+    """The plan with what it is worth together with the INCONCLUSIVE runs before it."""
+    if space.store is None or plan.purpose != "test":
+        return plan
+    from trialwise.runtime.earlier_runs import state_joint_errors
+
+    return state_joint_errors(plan, space.store, until=until)
 
 
 def _check_resumed(prepared: Sequence[PreparedRun], space: Workspace) -> None:

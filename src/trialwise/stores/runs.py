@@ -205,6 +205,11 @@ class StoredRun:
             raise StoreUnusable(path, "read it", "its verdict has no plan. Restore it from a copy.")
         return RunRecord(run_id=self.run_id, plan=verdict.plan, trials=trials, verdict=verdict)
 
+    def verdict(self) -> Verdict:
+        """What was decided, without the trials."""
+        path = self.path / "record.json"
+        return _read(path, Verdict, _read_kept(path)["verdict"])
+
     @property
     def is_unfinished(self) -> bool:
         """Whether it can be resumed; see `RunSummary.is_unfinished`."""
@@ -322,6 +327,17 @@ class RunStore:
         whose = "" if contract is None else f" of {contract!r}"
         raise RunNotFound(f"{self._runs}: no run with a verdict{whose} is kept here")
 
+    def decided(self, contract: str) -> Iterator[StoredRun]:
+        """The runs of a contract that have a verdict, newest first, read as they are asked for.
+
+        Args:
+            contract: Its name.
+        """
+        mine = safe_name(contract)
+        for one in self._newest(lambda name: name[_TIME_LENGTH + 1 :].rpartition("-")[0] == mine):
+            if one.is_decided and one.contract == contract:
+                yield self.open(one.run_id)
+
     def resume(self, run: str | PathLike[str], plan: Plan) -> StoredRun:
         """A run to resume, with its journal open.
 
@@ -359,18 +375,18 @@ class RunStore:
                 return path
         raise StoreUnusable(self._runs, "name a run", f"every suffix of {stem} is taken.")
 
-    def _newest(self) -> Iterator[RunSummary]:
+    def _newest(self, is_wanted: Callable[[str], bool] = bool) -> Iterator[RunSummary]:
         # Names sort by the second; within one, what is written down decides.
-        names = sorted(self._names(), reverse=True)
+        names = sorted(self._names(is_wanted), reverse=True)
         for _, same in groupby(names, lambda name: name[:_TIME_LENGTH]):
             runs = [_summary(self._runs / name) for name in same]
             yield from sorted(runs, key=_start_time, reverse=True)
 
-    def _names(self) -> Iterator[str]:
+    def _names(self, is_wanted: Callable[[str], bool] = bool) -> Iterator[str]:
         with disk_trouble(self._runs, "list the runs"):
             if self._runs.is_dir():
                 for path in self._runs.iterdir():
-                    if (path / "plan.json").is_file():
+                    if is_wanted(path.name) and (path / "plan.json").is_file():
                         yield path.name
 
     def _folder_of(self, run: Path) -> Path:
