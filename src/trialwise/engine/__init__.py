@@ -17,6 +17,7 @@ What happens to one trial:
 Around it:
     drivers              run what the state hands out: on an event loop, or with an executor
     ledger               every trial is durable before it counts
+    text_keeper          inputs and tracebacks are kept once, before a trial names them
     ports                what the engine asks of services, logs, clocks and interrupts
     run_events           what listeners hear
 """

@@ -5,8 +5,10 @@ One home, so that no text gets from a service into a record past the redaction.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -47,8 +49,11 @@ class Excerpts:
         """A reply's text."""
         if not self._reply_limit:
             return None
-        value = reply.value
-        return self.text(value if isinstance(value, str) else _show_value(value), self._reply_limit)
+        return self.text(_write_value(reply.value), self._reply_limit)
+
+    def value(self, value: object) -> str:
+        """An input or an expected answer as text."""
+        return self.text(_write_value(value))
 
     def tool_calls(self, reply: Reply) -> tuple[Mapping[str, Any], ...]:
         """The tool calls a reply reports, or none where JSON cannot carry them."""
@@ -112,7 +117,12 @@ def _read_tool_calls(reply: Reply) -> object:
     return None if trace is None else [call.to_dict() for call in trace.tool_calls]
 
 
-def _show_value(value: object) -> str:
+def _write_value(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict | list):
+        with suppress(TypeError, ValueError, RecursionError):
+            return json.dumps(value, ensure_ascii=False)
     try:
         return str(value)
     except Exception as error:  # a reply's own __str__ may raise anything

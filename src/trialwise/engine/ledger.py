@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from trialwise.engine.criterion_progress import Progress
 from trialwise.engine.ports import Clock, TrialLog
 from trialwise.engine.run_state import RunState
+from trialwise.engine.text_keeper import TextKeeper
 from trialwise.model.evidence import StopReason
+from trialwise.model.sampling import Input
 from trialwise.model.trial import Trial
 
 #: At most so much of a run is lost to a power cut; waiting for the disk after every trial would
@@ -25,30 +27,45 @@ class Ledger:
         state: The run's.
         log: Where trials are kept; None keeps nothing.
         clock: Times the syncs.
+        keeper: Keeps the texts that trials name; None keeps none.
     """
 
-    def __init__(self, state: RunState, log: TrialLog | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        state: RunState,
+        log: TrialLog | None,
+        clock: Clock,
+        keeper: TextKeeper | None = None,
+    ) -> None:
         self._state = state
         self._log = log
+        self._keeper = keeper
         self._clock = clock
         self._synced_s = clock.monotonic()
         self._is_behind = False
 
-    def count(self, trial: Trial) -> Sequence[Progress] | None:
+    def count(self, trial: Trial, given: Input | None = None) -> Sequence[Progress] | None:
         """Make a trial survive the death of this process, then count it.
+
+        Args:
+            trial: It has ended.
+            given: Its input; None where there is none to show.
 
         Returns:
             The criteria that it settled; None where it could not be written and does not count.
         """
-        if self._log is not None:
-            record = trial.to_dict()
-            record["x"] = trial.experiment
-            try:
+        try:
+            if self._keeper is not None:
+                self._keeper.keep(trial, given)
+            if self._log is not None:
+                record = trial.to_dict()
+                record["x"] = trial.experiment
                 # Before it counts: after a kill the journal holds at least what was decided on.
                 self._log.append(record)
-            except OSError as error:
-                self._fail(error)
-                return None
+        except OSError as error:
+            self._fail(error)
+            return None
+        if self._log is not None:
             # Written is enough to survive a kill; only a power cut can take it until the sync.
             self._is_behind = True
         return self._state.completed(trial)
@@ -68,6 +85,8 @@ class Ledger:
         # Set first: what is appended while this waits for the disk is for the next sync.
         self._is_behind = False
         try:
+            if self._keeper is not None:
+                self._keeper.sync()
             self._log.sync()
         except OSError as error:
             self._fail(error)

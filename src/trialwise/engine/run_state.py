@@ -19,6 +19,7 @@ from trialwise.engine.ports import Clock
 from trialwise.engine.spending_meter import Meter
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.kept_texts import RunTexts
 from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply
 from trialwise.model.trial import Trial
@@ -70,6 +71,8 @@ class RunOutcome(NamedTuple):
     spending: Spending
     message: str = ""
     """Why the run ended before its plan, or what went wrong when the service was closed."""
+    texts: RunTexts = RunTexts()
+    """The inputs and tracebacks that the trials name."""
 
 
 class RunState:

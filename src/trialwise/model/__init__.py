@@ -9,7 +9,7 @@ reply, trace, trial, tally              what came back, what it was checked for,
 evidence                                what reports need, and what a decision rests on
 verdict                                 findings, and the verdict that keeps them
 baseline                                what was observed of an earlier version
-run                                     a run as it is kept
+run, kept_texts                         a run as it is kept, and what its trials name
 codec (`_forms`, `_hints`, `lines`)     values as plain JSON and back
 fingerprint                             short names of contents
 foreign_fields                          objects that somebody else wrote

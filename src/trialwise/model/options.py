@@ -228,6 +228,12 @@ class RunOptions:
         "Whether trials go on for other criteria after the FAIL of one has settled the verdict.",
         default=False,
     )
+    keep_inputs: bool = setting(
+        Flag(),
+        "Whether the run keeps its inputs and expected answers, redacted like replies, so that "
+        "reports can show them.",
+        default=True,
+    )
 
     def __post_init__(self) -> None:
         put = object.__setattr__

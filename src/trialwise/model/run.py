@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from trialwise.model.evidence import StopReason
+from trialwise.model.kept_texts import RunTexts
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Verdict
@@ -20,6 +21,8 @@ class RunRecord:
     trials: tuple[Trial, ...]
     """In issue order, experiment by experiment."""
     verdict: Verdict
+    texts: RunTexts = field(default_factory=RunTexts)
+    """The inputs and tracebacks that the trials name; records of 0.1.0 have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,3 +41,4 @@ class RunSettings(TypedDict, total=False):
     family: str
     family_size: int | None
     keep_going: bool
+    keep_inputs: bool

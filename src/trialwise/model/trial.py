@@ -200,6 +200,8 @@ class Trial:
     ended: str | None = None
     """How the session ended, where its trace tells, such as `answer` or `max-turns`."""
     exit_code: int | None = None
+    traceback: str = ""
+    """The hash of where the service raised, by which the run's texts are asked."""
 
     @property
     def passed(self) -> bool:
@@ -267,6 +269,8 @@ class Trial:
             line["ended"] = self.ended
         if self.exit_code is not None:
             line["exit"] = self.exit_code
+        if self.traceback:
+            line["raised"] = self.traceback
         return line
 
     def _troubles(self) -> dict[str, Any]:
@@ -339,6 +343,7 @@ class Trial:
             shape=_shape(line.get("shape")),
             ended=line.get("ended"),
             exit_code=line.get("exit"),
+            traceback=line.get("raised", ""),
         )
 
 

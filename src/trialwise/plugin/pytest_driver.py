@@ -21,7 +21,9 @@ from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ledger import Ledger
 from trialwise.engine.ports import SystemClock
 from trialwise.engine.run_state import RunOutcome, RunState
+from trialwise.engine.text_keeper import TextKeeper
 from trialwise.model.plan import Plan
+from trialwise.model.sampling import Input
 from trialwise.model.trial import FailReason, Trial
 from trialwise.plugin.session_budget import SessionBudget
 from trialwise.plugin.trial_items import TrialItem
@@ -70,6 +72,22 @@ class _RunLog:
             self.stored.close()
 
 
+class _TextLog:
+    """The texts of the run's folder, which is made with the first of them."""
+
+    def __init__(self, log: _RunLog) -> None:
+        self._log = log
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Keep a text."""
+        self._log.open().text_log.append(record)
+
+    def sync(self) -> None:
+        """Make the texts safe."""
+        if self._log.stored is not None:
+            self._log.stored.text_log.sync()
+
+
 class TestRun:
     """One test, run trial by trial until its plan needs no more.
 
@@ -100,10 +118,16 @@ class TestRun:
         self._state = RunState(
             plan, done, clock=clock, start_limit=budget.take, unreached=_UNREACHED
         )
-        self._ledger = Ledger(self._state, self._log, clock)
         self._clock = clock
         self._budget = budget
         self._excerpts = Excerpts(reply_limit=_REPLY_LIMIT, redact=None)
+        self._keeper = TextKeeper(
+            self._excerpts,
+            log=_TextLog(self._log),
+            known=None if self._log.stored is None else self._log.stored.texts(),
+            keeps_inputs=plan.options.keep_inputs,
+        )
+        self._ledger = Ledger(self._state, self._log, clock, self._keeper)
         self._asked_to_stop = asked_to_stop
         self.teardown_error: pytest.ExceptionInfo[BaseException] | None = None
         """Of the first trial whose fixtures could not be torn down."""
@@ -142,7 +166,7 @@ class TestRun:
     @property
     def outcome(self) -> RunOutcome:
         """The trials that count and why no further one was run."""
-        return self._state.outcome()
+        return self._state.outcome()._replace(texts=self._keeper.texts)
 
     @property
     def stored_run(self) -> StoredRun:
@@ -169,7 +193,11 @@ class TestRun:
         if skipped is not None and not self._state.meter.trials:
             raise pytest.skip.Exception(skipped, _use_item_location=True)
         trial = self._trial(item)
-        if self._ledger.count(trial) is None:
+        handle = item.trial
+        given = None
+        if handle.input is not None:
+            given = Input(id=trial.input_id, value=handle.input, expected=handle.expected)
+        if self._ledger.count(trial, given) is None:
             self._state.abandon()
             return
         self._budget.pay(trial.cost_usd)

@@ -57,7 +57,9 @@ def decide_and_keep(
             plan_hash=plan_hash(plan) if stored is None else stored.plan_hash,
         ),
     )
-    record = RunRecord(run_id=run_id, plan=plan, trials=outcome.trials, verdict=verdict)
+    record = RunRecord(
+        run_id=run_id, plan=plan, trials=outcome.trials, verdict=verdict, texts=outcome.texts
+    )
     if stored is not None:
         from trialwise.stores.runs import RecordNotKept, StoreUnusable
 

@@ -133,7 +133,9 @@ class Workspace:
         Args:
             stored: What the run is kept in, if it is.
         """
+        kept = {} if stored is None else {"text_log": stored.text_log, "known": stored.texts()}
         return {
+            **kept,
             "log": None if stored is None else stored.journal,
             "listener": self if self.listeners else None,
             "clock": self.clock,

@@ -3,6 +3,7 @@
     .trialwise/runs/2026-11-15T06-25-24Z-support-agent-3f9c/
         plan.json       written before the first trial
         journal.jsonl   one line a trial, as it completes
+        texts.jsonl     inputs and tracebacks, each once, before the first trial that names it
         record.json     the verdict with its plan; absent while a run goes on, and after a kill
 
 Trials stand in the journal alone. A folder is made by one process, which holds its journal; so
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trialwise.errors import InvalidArgument, JournalDamaged, RunNotFound
 from trialwise.model.codec import from_plain, to_plain
+from trialwise.model.kept_texts import RunTexts
 from trialwise.model.plan import Plan
 from trialwise.model.plan_hashes import plan_differences, plan_hash
 from trialwise.model.run import RunRecord, RunSummary
@@ -37,6 +39,7 @@ from trialwise.stores._files import (
 )
 from trialwise.stores.journal import Journal, count_journal, read_journal
 from trialwise.stores.run_sessions import join_session, name_session
+from trialwise.stores.run_texts import TEXTS, TextLog, read_texts
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -112,6 +115,7 @@ class StoredRun:
         self._head = _read_kept(path / "plan.json")
         self._plan = plan
         self._journal = journal
+        self._text_log: TextLog | None = None
 
     @property
     def run_id(self) -> str:
@@ -146,6 +150,23 @@ class StoredRun:
         if self._journal is None:
             raise RunNotFound(f"{self.path.name} was opened to be read; resume it to add trials")
         return self._journal
+
+    @property
+    def text_log(self) -> TextLog:
+        """Where inputs and tracebacks go, before the first trial that names them."""
+        if self._journal is None:
+            raise RunNotFound(f"{self.path.name} was opened to be read; resume it to add trials")
+        if self._text_log is None:
+            self._text_log = TextLog(self.path / TEXTS)
+        return self._text_log
+
+    def texts(self) -> RunTexts:
+        """The inputs and tracebacks that the trials name; none where none are kept.
+
+        Raises:
+            JournalDamaged: A line is not as written.
+        """
+        return read_texts(self.path / TEXTS)
 
     def trials(self) -> tuple[Trial, ...]:
         """Every trial in the journal, in the order of inputs, experiment by experiment.
@@ -203,7 +224,13 @@ class StoredRun:
         verdict = _read(path, Verdict, kept["verdict"])
         if verdict.plan is None:
             raise StoreUnusable(path, "read it", "its verdict has no plan. Restore it from a copy.")
-        return RunRecord(run_id=self.run_id, plan=verdict.plan, trials=trials, verdict=verdict)
+        return RunRecord(
+            run_id=self.run_id,
+            plan=verdict.plan,
+            trials=trials,
+            verdict=verdict,
+            texts=self.texts(),
+        )
 
     def verdict(self) -> Verdict:
         """What was decided, without the trials."""
@@ -226,6 +253,9 @@ class StoredRun:
 
     def close(self) -> None:
         """Let go of the journal; closing twice is harmless."""
+        if self._text_log is not None:
+            self._text_log.close()
+            self._text_log = None
         if self._journal is not None:
             self._journal.close()
             self._journal = None

@@ -21,9 +21,11 @@ from trialwise.engine.ledger import Ledger
 from trialwise.engine.ports import Interrupt, Service, ServiceError, SystemClock, Timer, TrialLog
 from trialwise.engine.reply_checking import Examined, ReplyChecker
 from trialwise.engine.run_state import Pause, RunOutcome, RunState, TrialStart
+from trialwise.engine.text_keeper import TextKeeper
 from trialwise.errors import BrokenCheck, InvalidArgument
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
+from trialwise.model.kept_texts import RunTexts
 from trialwise.model.plan import ExperimentPlan, Plan
 from trialwise.model.sampling import Input
 from trialwise.model.trial import Trial
@@ -49,7 +51,9 @@ async def run_plan(
     service: Service,
     *,
     log: TrialLog | None,
+    text_log: TrialLog | None = None,
     done: Sequence[Trial] = (),
+    known: RunTexts | None = None,
     listener: Listener | None = None,
     clock: Timer | None = None,
     run_id: str = "",
@@ -68,7 +72,9 @@ async def run_plan(
         contract: Holds the criteria's checks and the inputs' values.
         service: What is under test. It is closed at the end, whatever happens.
         log: Where trials are made durable before they count; None keeps none.
+        text_log: Where the inputs and tracebacks are made durable that trials name.
         done: Trials from before a restart. They are counted first and never run again.
+        known: The texts that those trials name.
         listener: Hears of every step.
         clock: The machine's clock by default.
         run_id: How events name the run.
@@ -80,6 +86,7 @@ async def run_plan(
         InvalidArgument: `done` or the contract does not belong to the plan; nothing was run.
     """
     with redact_with(redact):
+        excerpts = Excerpts(reply_limit=reply_limit, redact=redact)
         try:
             run = _AsyncRun(
                 plan,
@@ -89,7 +96,13 @@ async def run_plan(
                 done=done,
                 emit=None if listener is None else listener.on_event,
                 clock=clock or SystemClock(),
-                excerpts=Excerpts(reply_limit=reply_limit, redact=redact),
+                excerpts=excerpts,
+                keeper=TextKeeper(
+                    excerpts,
+                    log=text_log,
+                    known=known,
+                    keeps_inputs=plan.options.keep_inputs,
+                ),
             )
             await run.go(run_id, interrupted)
         finally:
@@ -123,15 +136,17 @@ class _AsyncRun:
         emit: Callable[[RunEvent], None] | None,
         clock: Timer,
         excerpts: Excerpts,
+        keeper: TextKeeper,
     ) -> None:
         self._plan = plan
         self._excerpts = excerpts
+        self._keeper = keeper
         self._clock = clock
         self._resumed = len(done)
         # None where nobody listens: then no event is even made.
         self._emit = emit
         self._state = RunState(plan, done, clock=clock)
-        self._ledger = Ledger(self._state, log, clock)
+        self._ledger = Ledger(self._state, log, clock, keeper)
         self._caller = Caller(
             service,
             timeout_s=plan.options.timeout_s,
@@ -294,7 +309,7 @@ class _AsyncRun:
             raise self._redact(broken) from None
         # Nothing is awaited between the last answer and the count: a worker cancelled there would
         # lose a trial that was complete.
-        settled = self._ledger.count(trial)
+        settled = self._ledger.count(trial, given)
         if settled is not None and self._emit is not None:
             self._tell(self._emit, trial, settled)
         if self._state.lets_go:
@@ -383,7 +398,8 @@ class _AsyncRun:
             trouble: What went wrong when the service was closed.
         """
         outcome = self._state.outcome(trouble)
-        outcome = outcome._replace(message=self._excerpts.text(outcome.message))
+        message = self._excerpts.text(outcome.message)
+        outcome = outcome._replace(message=message, texts=self._keeper.texts)
         if self._emit is not None:
             from trialwise.engine.run_events import RunEnded
 

@@ -1,0 +1,60 @@
+"""The texts of a run on disk: inputs and tracebacks, each once, in a journal of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from trialwise.errors import JournalDamaged
+from trialwise.model.kept_texts import RunTexts
+from trialwise.stores.journal import Journal, read_journal
+
+TEXTS = "texts.jsonl"
+
+
+class TextLog:
+    """A journal of texts, whose file is made with the first of them.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._journal: Journal | None = None
+        self._is_behind = False
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Hand one record to the operating system: it survives the death of this process."""
+        if self._journal is None:
+            self._journal = Journal(self._path)
+        self._journal.append(record)
+        self._is_behind = True
+
+    def sync(self) -> None:
+        """Wait until everything appended survives a power cut; nothing new takes no time."""
+        if self._journal is not None and self._is_behind:
+            self._is_behind = False
+            self._journal.sync()
+
+    def close(self) -> None:
+        """Sync and let go; closing twice is harmless."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+
+
+def read_texts(path: Path) -> RunTexts:
+    """The texts of a file; none where there is no file, as in runs of 0.1.0.
+
+    Raises:
+        JournalDamaged: A line is not as written.
+    """
+    if not path.exists():
+        return RunTexts()
+    lines = read_journal(path)
+    try:
+        return RunTexts.from_lines(lines)
+    except (LookupError, TypeError):
+        raise JournalDamaged(path, line=len(lines)) from None
