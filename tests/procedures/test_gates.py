@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from math import comb, log
 from typing import Any
 
@@ -542,14 +542,18 @@ def test_what_was_not_tried_is_unscored_and_enters_no_mean() -> None:
 
 
 def test_one_input_has_the_exact_interval() -> None:
-    """Clopper and Pearson's by the beta distribution, to the k-th power."""
+    """Clopper and Pearson's by the beta distribution, to the k-th power.
+
+    Of ten runs two failed, so each three of them hold a pass: the estimate of pass@3 is 1.
+    """
     row = pass_k_of([(10, 8)], 3, confidence=0.9, reach=Reach.INPUTS)
     low, high = beta.ppf(0.05, 8, 3), beta.ppf(0.95, 9, 2)
     assert isinstance(row.pass_hat_k_interval, Interval)
     assert isinstance(row.pass_at_k_interval, Interval)
 
     assert (low**3, high**3) == pytest.approx(tuple(row.pass_hat_k_interval))
-    assert (1 - (1 - low) ** 3, 1 - (1 - high) ** 3) == pytest.approx(tuple(row.pass_at_k_interval))
+    assert (1 - (1 - low) ** 3, 1) == pytest.approx(tuple(row.pass_at_k_interval))
+    assert 1 - (1 - high) ** 3 < 1
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -573,6 +577,57 @@ def test_the_mean_over_these_inputs_is_covered(k: int) -> None:
                 assert isinstance(interval, Interval)
                 covered[place] += chance * (interval.low <= truth <= interval.high)
         assert min(covered) >= 0.9 - 1e-12
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 12), st.integers(0, 12)), min_size=1, max_size=5),
+    st.sampled_from([0.8, 0.95]),
+)
+@settings(max_examples=30)
+def test_the_ends_move_with_k_as_the_figure_does(
+    counts: list[tuple[int, int]], confidence: float
+) -> None:
+    """pass@k cannot fall with k and pass^k cannot rise; each estimate is inside its interval."""
+    tasks = [(trials, min(passed, trials)) for trials, passed in counts]
+    rows = [
+        pass_k_of(tasks, k, confidence=confidence, reach=Reach.INPUTS)
+        for k in range(1, min(trials for trials, _ in tasks) + 1)
+    ]
+    for row in rows:
+        assert isinstance(row.pass_at_k_interval, Interval)
+        assert isinstance(row.pass_hat_k_interval, Interval)
+        assert isinstance(row.pass_at_k, float)
+        assert isinstance(row.pass_hat_k, float)
+        assert row.pass_at_k in row.pass_at_k_interval
+        assert row.pass_hat_k in row.pass_hat_k_interval
+    for row, later in pairwise(rows):
+        for one, other in zip(row.pass_at_k_interval, later.pass_at_k_interval, strict=True):  # type: ignore[arg-type]
+            assert one <= other + 1e-12
+        for one, other in zip(row.pass_hat_k_interval, later.pass_hat_k_interval, strict=True):  # type: ignore[arg-type]
+            assert one >= other - 1e-12
+
+
+def test_the_ends_of_the_report_move_with_k() -> None:
+    """Four inputs with 5 trials each: the lower end of pass@2 is not below that of pass@1."""
+    tasks = [(5, 5), (5, 2), (5, 2), (5, 1)]
+    lows = [
+        pass_k_of(tasks, k, confidence=0.95, reach=Reach.INPUTS).pass_at_k_interval
+        for k in (1, 2, 5)
+    ]
+    ends = [one.low for one in lows if isinstance(one, Interval)]
+
+    assert 3 == len(ends)
+    assert ends == sorted(ends)
+
+
+def test_no_pass_in_every_run_has_its_own_estimate_inside() -> None:
+    """A single input PFPFP: it was not passed in all five runs, and 0 is in the interval."""
+    checks = {one.target: one for one in found(ALL, {"1": [P, F, P, F, P]}).checks}
+    every = checks["reliability.passhat_k"]
+
+    assert 0 == every.value
+    assert isinstance(every.interval, Interval)
+    assert 0 in every.interval
 
 
 @pytest.mark.parametrize("rates", [(0.5,), (0.9,), (0.2, 0.95)])

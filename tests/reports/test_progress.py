@@ -294,7 +294,7 @@ def test_a_terminal_shows_the_run_as_it_stands() -> None:
         for part in ("open", f"{100 * p:.1f} %", f"[{100 * low:.1f}, {100 * high:.1f}]"):
             assert part in row
         assert f"{passed}/{trials}" in row
-    assert "95 % Wilson intervals, descriptive" == note.strip()
+    assert "95 % Wilson intervals of the counts so far, descriptive" == note.strip()
 
 
 def test_the_display_clears_itself_and_leaves_the_cursor() -> None:

@@ -99,7 +99,7 @@ def _list_numbers(gate: GateFinding) -> Iterator[Table]:
             numbers,
             ("target", lambda one: _name_target(one.target)),
             ("number", lambda one: _write_asked(one)[0]),
-            ("interval", lambda one: _write_ends(one.interval)),
+            ("interval", lambda one: _write_ends(one.interval, in_percent=_is_percent(one.target))),
             ("asked", lambda one: _write_asked(one)[1]),
             ("result", lambda one: _write_asked(one)[2]),
             ("basis", lambda one: one.basis),
@@ -134,8 +134,16 @@ def _write_asked(one: GateNumber) -> tuple[str, str, str]:
     return _write_number(one.value), "–", "not asked"
 
 
-def _write_ends(interval: Interval | Undefined) -> str:
-    return "–" if isinstance(interval, Undefined) else as_outward(interval)
+def _is_percent(target: str) -> bool:
+    """Whether a target's number is of a hundred and not of 1."""
+    block, _, figure = target.partition(".")
+    return (block == "reliability" and figure != "runs") or target == "metrics.flakiness"
+
+
+def _write_ends(interval: Interval | Undefined, *, in_percent: bool = False) -> str:
+    if isinstance(interval, Undefined):
+        return "–"
+    return as_outward(interval, in_percent=in_percent)
 
 
 def _write_number(value: float | Undefined) -> str:
@@ -186,7 +194,8 @@ def _list_reliability(evidence: ReliabilityEvidence) -> Iterator[Block]:
         said = (
             f"These runs pin the rate of an input to ±{advice.reached:.2f} at worst; "
             f"±{advice.half_width:g} takes {advice.wilson:,} runs (Wilson; {wald} by the nominal "
-            "width of Wald)."
+            "width of Wald, with its z rounded). `plan precision` counts the mean width at a rate "
+            "and not the largest one, and may differ by a few."
         )
         yield Prose(paragraphs=(said,), tone="quiet")
 

@@ -42,14 +42,21 @@ def collect_gate_facts(gate: GateFinding) -> dict[str, str | int | float | None]
     }
 
 
-def as_outward(interval: Interval) -> str:
-    """Both ends, rounded away from one another: 99.99998 to 100 is no certainty.
+def as_outward(interval: Interval, *, in_percent: bool = False) -> str:
+    """Both ends, rounded away from one another: 0.9999998 to 1 is no certainty.
+
+    Args:
+        interval: Of a number from 0 to 1, or to 100 where it is in percent.
+        in_percent: Whether it is.
 
     >>> as_outward(Interval(0.28, 0.99999))
     '[0.280, 1.000]'
-    >>> as_outward(Interval(99.99998, 100.0))
-    '[99.999, 100.000]'
+    >>> as_outward(Interval(0.0, 67.194), in_percent=True)
+    '[0.0 %, 67.2 %]'
     """
+    if in_percent:
+        low, high = math.floor(10 * interval.low), math.ceil(10 * interval.high)
+        return f"[{low / 10:.1f} %, {high / 10:.1f} %]"
     low, high = math.floor(1000 * interval.low), math.ceil(1000 * interval.high)
     return f"[{low / 1000:.3f}, {high / 1000:.3f}]"
 

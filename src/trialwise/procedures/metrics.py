@@ -6,10 +6,10 @@ Per input first, then the mean over inputs; trials of different inputs are never
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
 from enum import Enum, auto
-from functools import partial
+from typing import NamedTuple
 
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.metrics import PassK
@@ -86,29 +86,45 @@ def pass_k_of(
         return PassK(k=k, **{one.name: few for one in fields(PassK) if one.name != "k"})
     some = mean_of([pass_at_k(trials, passed, k) for trials, passed in tasks])
     every = mean_of([pass_hat_k(trials, passed, k) for trials, passed in tasks])
-    within = partial(pass_interval, tasks, [k] * len(tasks), confidence=confidence, reach=reach)
+    ks = [k] * len(tasks)
     rates = [passed / trials for trials, passed in tasks]
     return PassK(
         k=k,
         pass_at_k=some,
-        pass_at_k_interval=within(some, pass_at_k_interval),
+        pass_at_k_interval=pass_interval(PASS_AT_K, tasks, ks, confidence=confidence, reach=reach),
         pass_hat_k=every,
-        pass_hat_k_interval=within(every, pass_hat_k_interval),
+        pass_hat_k_interval=pass_interval(
+            PASS_HAT_K, tasks, ks, confidence=confidence, reach=reach
+        ),
         pass_at_k_naive=mean_of([pass_at_k_naive(rate, k) for rate in rates]),
         pass_hat_k_plugin=mean_of([pass_hat_k_plugin(rate, k) for rate in rates]),
     )
 
 
+class PassFigure(NamedTuple):
+    """pass@k or pass^k of one input."""
+
+    estimate: Callable[..., float]
+    """The unbiased one, of trials, successes and k."""
+    exact: Callable[..., Interval]
+    """The exact interval of one input."""
+    rises: bool
+    """Whether it grows with k, or falls."""
+
+
+PASS_AT_K = PassFigure(pass_at_k, pass_at_k_interval, rises=True)
+PASS_HAT_K = PassFigure(pass_hat_k, pass_hat_k_interval, rises=False)
+
+
 def pass_interval(
+    figure: PassFigure,
     tasks: Sequence[tuple[int, int]],
     ks: Sequence[int],
-    estimate: float,
-    exact: Callable[..., Interval],
     *,
     confidence: float,
     reach: Reach,
 ) -> Interval | Undefined:
-    """The interval of a mean over inputs of pass@k or pass^k.
+    """The interval of a mean over inputs of pass@k or pass^k, with its estimate inside.
 
     One input alone has its exact interval. Over several of these inputs it is what two intervals
     have in common, each at half the error: the mean is bounded, each estimate being a U-statistic
@@ -116,29 +132,72 @@ def pass_interval(
     inputs' exact intervals, each at its share. The first is shorter for pass^k of good inputs, the
     second for pass@k.
 
+    The ends move with k as the figure does. Exact intervals do so by themselves, and so does the
+    end of the bounded mean in the direction of the figure. The other end at k is the best one of
+    1, 2, 4 … up to k: pass@k is at least pass@j, and pass^k at most pass^j, for every j below k.
+    Each j has its own share of the error of that end.
+
+    The unbiased estimate at k = trials is 0 or 1, which the exact interval may miss; it is then
+    widened to it.
+
     Args:
+        figure: Which of the two.
         tasks: (trials, passed) of each input.
         ks: The k of each, at most its trials.
-        estimate: The unbiased mean.
-        exact: The exact interval of one input.
         confidence: Of the interval.
         reach: What it is about.
     """
+    estimate = _estimate_mean(figure, tasks, ks)
     if reach is not Reach.INPUTS:
         return mean_interval(estimate, len(tasks), 1, confidence=confidence, reach=reach)
     if len(tasks) == 1:
-        return exact(*tasks[0], ks[0], confidence=confidence)
-    half = 1 - (1 - confidence) / 2
-    blocks = min(trials // k for (trials, _), k in zip(tasks, ks, strict=True))
-    bounded = bounded_mean_interval(estimate, len(tasks) * blocks, confidence=half)
-    share = 1 - (1 - half) / len(tasks)
-    parts = [exact(*task, k, confidence=share) for task, k in zip(tasks, ks, strict=True)]
-    low = max(bounded.low, mean_of([part.low for part in parts]))
-    high = min(bounded.high, mean_of([part.high for part in parts]))
+        found = figure.exact(*tasks[0], ks[0], confidence=confidence)
+        return _widen(found, found, estimate, found.method)
+    half = (1 - confidence) / 2
+    bounded = _bound_mean(figure, tasks, ks, half)
+    share = 1 - half / len(tasks)
+    parts = [figure.exact(*task, k, confidence=share) for task, k in zip(tasks, ks, strict=True)]
+    low = max(bounded[0], mean_of([part.low for part in parts]))
+    high = min(bounded[1], mean_of([part.high for part in parts]))
     if low > high:  # one of the two is wrong, and nobody knows which
         low, high = bounded
     method = "bounded mean and exact intervals of these inputs"
-    return Interval(low, high, confidence=confidence, method=method)
+    return _widen(Interval(low, high, confidence=confidence), (low, high), estimate, method)
+
+
+def _widen(found: Interval, ends: Iterable[float], estimate: float, method: str) -> Interval:
+    low, high = ends
+    return replace(found, low=min(low, estimate), high=max(high, estimate), method=method)
+
+
+def _estimate_mean(
+    figure: PassFigure, tasks: Sequence[tuple[int, int]], ks: Sequence[int]
+) -> float:
+    return mean_of([figure.estimate(*task, k) for task, k in zip(tasks, ks, strict=True)])
+
+
+def _bound_mean(
+    figure: PassFigure, tasks: Sequence[tuple[int, int]], ks: Sequence[int], error: float
+) -> tuple[float, float]:
+    """The ends of a bounded mean, each with half of the error, that move with k as it does."""
+    first = _bound_at(figure, tasks, ks, error)
+    ends = []
+    # 1, 2, 4 …: their shares 6/π² · 1, 1/4, 1/9 … add up to at most 1.
+    for step in range(max(ks).bit_length()):
+        lower = [min(k, 2**step) for k in ks]
+        share = 6 / (math.pi * (step + 1)) ** 2
+        ends.append(_bound_at(figure, tasks, lower, error * share))
+    if figure.rises:
+        return max(one.low for one in ends), first.high
+    return first.low, min(one.high for one in ends)
+
+
+def _bound_at(
+    figure: PassFigure, tasks: Sequence[tuple[int, int]], ks: Sequence[int], error: float
+) -> Interval:
+    blocks = min(trials // k for (trials, _), k in zip(tasks, ks, strict=True))
+    mean = _estimate_mean(figure, tasks, ks)
+    return bounded_mean_interval(mean, len(tasks) * blocks, confidence=1 - error)
 
 
 def mean_interval(

@@ -32,7 +32,7 @@ _FEW = 8
 _NAME, _LONGEST_NAME = 10, 24
 #: How far ahead a verdict is looked for; farther off it is not worth a word.
 _AHEAD = 99
-_NOTE = "95 % Wilson intervals, descriptive"
+_NOTE = "95 % Wilson intervals of the counts so far, descriptive"
 _BAR = 12
 #: Below this an interval has no room, nor has the note that says what it is.
 _WIDE = 56
@@ -244,7 +244,14 @@ def _row(plan: CriterionPlan | None, standing: CriterionStanding, able: Capabili
     trials, passed, decision = standing.trials, standing.passed, standing.decision
     waiting = "open" if trials else "waiting"
     # What is only observed claims no rate, and inputs decided one by one have no common one.
-    described = trials and plan is not None and plan.alpha is not None and not plan.each_input
+    # A decision has an interval of its own, which the result shows: these are of the counts so far.
+    described = (
+        trials
+        and decision is None
+        and plan is not None
+        and plan.alpha is not None
+        and not plan.each_input
+    )
     return _Row(
         name=able.show(standing.criterion),
         verdict=waiting if decision is None else decision.value,

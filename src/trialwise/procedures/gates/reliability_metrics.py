@@ -16,9 +16,15 @@ from trialwise.procedures.gates.gate_intervals import (
     percent,
     position_weighted_interval,
 )
-from trialwise.procedures.metrics import UNTRIED, Reach, mean_of, pass_interval
+from trialwise.procedures.metrics import (
+    PASS_AT_K,
+    PASS_HAT_K,
+    UNTRIED,
+    Reach,
+    mean_of,
+    pass_interval,
+)
 from trialwise.stats.normal import upper_z
-from trialwise.stats.passk import pass_at_k_interval, pass_hat_k_interval
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.run_reliability import (
     WALD_LEVELS,
@@ -82,11 +88,8 @@ def _interval(
         return position_weighted_interval(lengths, mean, confidence=confidence, reach=reach)
     # All runs of an input together: k is their number.
     ks = [one.runs for one in summaries]
-    headline, exact = (
-        (any, pass_at_k_interval) if name == "pass_at_k" else (all, pass_hat_k_interval)
-    )
-    mean = mean_of([float(headline(one.outcomes)) for one in summaries])
-    return pass_interval(tasks, ks, mean, exact, confidence=confidence, reach=reach)
+    figure = PASS_AT_K if name == "pass_at_k" else PASS_HAT_K
+    return pass_interval(figure, tasks, ks, confidence=confidence, reach=reach)
 
 
 def _spread(rate: float) -> float:
