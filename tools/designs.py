@@ -1,9 +1,10 @@
 """Writes the catalogues of sequential designs that ship, after a change of the search.
 
 python -m tools.designs > src/trialwise/stats/sequential/designs.json
+python -m tools.designs --margin > src/trialwise/stats/sequential/margin_designs.json
 python -m tools.designs --strict > src/trialwise/stats/sequential/strict_designs.json
 
-The second also says on standard error which caps belong into `shipped_designs.DEFAULT_CAPS`.
+The last also says on standard error which caps belong into `shipped_designs.DEFAULT_CAPS`.
 """
 
 from __future__ import annotations
@@ -17,11 +18,18 @@ from typing import Any
 
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.sequential.bound import first_deciding
-from trialwise.stats.sequential.hypotheses import Hypotheses, even_mix
+from trialwise.stats.sequential.hypotheses import (
+    Hypotheses,
+    even_mix,
+    find_shared_caps,
+    resolve_cap,
+)
 from trialwise.stats.sequential.shipped_designs import (
     ALPHA,
     BATCH,
     BETA,
+    MARGIN_LEVEL,
+    MARGIN_MIXES,
     MOST_WITHOUT_CONSENT,
     RATES,
     STRICT_LEVEL,
@@ -72,6 +80,27 @@ def _encode_design(design: SequentialDesign) -> dict[str, Any]:
 
 def _steps(boundary: tuple[int, ...]) -> list[int]:
     return [n for n, (a, b) in enumerate(pairwise(boundary), 1) for _ in range(b - a)]
+
+
+def list_margins() -> Iterator[tuple[Hypotheses, int, str]]:
+    """Every design for a margin as contracts ask for it, with the name of its mix."""
+    for rates in RATES:
+        hypotheses = Hypotheses(*rates, MARGIN_LEVEL, MARGIN_LEVEL)
+        usual = resolve_cap(hypotheses, None, BATCH)
+        levels = {"alpha": MARGIN_LEVEL, "beta": MARGIN_LEVEL}
+        yield hypotheses, usual, "likely"
+        for cap in find_shared_caps(*rates, most=usual, **levels):
+            yield hypotheses, cap, "shared"
+
+
+def margin_catalogue_text() -> str:
+    """The catalogue of designs for a margin, searched anew, one design a line."""
+    lines = []
+    for hypotheses, cap, name in list_margins():
+        mix = MARGIN_MIXES[name](hypotheses.p0, hypotheses.p1)
+        design = search_design(hypotheses, cap, BATCH, mix)
+        lines.append(json.dumps({"mix": name, **_encode_design(design)}))
+    return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
 def strict_catalogue_text() -> str:
@@ -133,5 +162,9 @@ def _encode_strict(design: SequentialDesign) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    text = strict_catalogue_text() if "--strict" in sys.argv[1:] else catalogue_text()
-    sys.stdout.write(text)
+    if "--strict" in sys.argv[1:]:
+        sys.stdout.write(strict_catalogue_text())
+    elif "--margin" in sys.argv[1:]:
+        sys.stdout.write(margin_catalogue_text())
+    else:
+        sys.stdout.write(catalogue_text())

@@ -111,6 +111,8 @@ class CriterionPlan:
     """Whether it cannot PASS before every input was tried."""
     uncorrected: Design | None = None
     """What it would be decided by on its own, where its error limits are a share of a family's."""
+    shared_by: int = 1
+    """How many criteria share the trials, where its design was chosen for the longest of them."""
     min_probes: int | None = None
     category: str = ""
     curtailed: bool = True

@@ -36,6 +36,7 @@ _LATER_FIELDS = (
     ("criteria", "analysis", None),
     ("criteria", "most_failing", None),
     ("criteria", "uncorrected", None),
+    ("criteria", "shared_by", 1),
     ("experiments", "further", 0),
 )
 _LABELS = {"experiments": "inputs", "structure": "postconditions", "factors": "what is under test"}

@@ -69,6 +69,9 @@ def _facts(plan: SequentialPlan) -> Iterator[tuple[str, str]]:
         yield "looks", f"every {question.batch} trials"
     if question.criteria > 1:
         yield "criteria", _criteria(question)
+        shared = plan.of(Method.OPTIMAL).design.cap
+        if shared < plan.max_trials:
+            yield "shared", f"the optimal design is made for the longest of them: at most {shared}"
     if question.concurrency > 1:
         yield "in flight", f"up to {question.concurrency} trials at once"
     prices = question.prices
@@ -187,15 +190,23 @@ def _limits(plan: SequentialPlan) -> Section:
             f"{as_percent(question.alternative_rate)} end INCONCLUSIVE. The smallest number of "
             f"trials that can decide every run is {short.smallest_cap}."
         )
-    certificate = plan.of(Method.OPTIMAL).design.certificate
+    design = plan.of(Method.OPTIMAL).design
+    certificate = design.certificate
     if isinstance(certificate, float):
         excess = as_probability(max(0.0, certificate - 1)).replace("<", "less than ")
         counted = " and 100 trials for each open end" if plan.shortfall is not None else ""
         paragraphs.append(
-            f"The optimal design's mean trials over the two rates{counted} lie {excess} above the "
-            f"least that any test with at most {plan.max_trials} trials can have."
+            f"The optimal design's mean trials over {_averaged_rates(design)}{counted} lie "
+            f"{excess} above the least that any test with at most {design.cap} trials can have."
         )
     return make_prose("What no design can beat", tuple(paragraphs))
+
+
+def _averaged_rates(design: SequentialDesign) -> str:
+    rates = [rate for rate, _ in design.mix]
+    if rates == [design.p0, design.p1]:
+        return "the two rates"
+    return f"the rates it is made for ({' and '.join(map(as_percent, rates))})"
 
 
 def _verdict_chart(plan: SequentialPlan) -> Chart:

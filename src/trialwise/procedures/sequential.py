@@ -118,7 +118,10 @@ class Sequential(Procedure):
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say when the boundaries can decide first, and what they do at the cap."""
         if plan.stops_early:
-            return _describe(cast("SequentialDesign", plan.design))
+            text = _describe(cast("SequentialDesign", plan.design))
+            if plan.shared_by > 1:
+                text += f"; chosen for the longest of {plan.shared_by} criteria on the same trials"
+            return text
         good, bad = plan.threshold.required_rate, plan.threshold.alternative_rate
         return (
             f"PASS where {plan.trials} trials show a corrected rate above {bad:g}, FAIL below "

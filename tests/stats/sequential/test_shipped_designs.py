@@ -9,15 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.designs import list_catalogue
+from tools.designs import list_catalogue, list_margins
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.sequential import DesignCache, SequentialDesign, design_key
+from trialwise.stats.sequential import (
+    DesignCache,
+    SequentialDesign,
+    design_key,
+    shipped_designs,
+)
 from trialwise.stats.sequential.design_methods import find_optimal
 from trialwise.stats.sequential.hypotheses import Hypotheses, even_mix
-from trialwise.stats.sequential.shipped_designs import shipped_design
+from trialwise.stats.sequential.shipped_designs import MARGIN_MIXES, shipped_design
 
 SHIPPED = list(list_catalogue())
+MARGINS = list(list_margins())
 
 
 class Folder:
@@ -69,6 +75,39 @@ def test_a_few_shipped_designs_are_what_the_search_finds(hypotheses: Hypotheses,
     assert shipped.accept == tuple(found.rule.accept)
     assert shipped.reject == tuple(found.rule.reject)
     assert shipped.certificate == pytest.approx(found.objective / found.bound, rel=1e-6)
+
+
+def test_every_usual_margin_ships_as_contracts_ask_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 5 % and 5 %, for one criterion and for several on the same trials, without a search."""
+
+    def search(*_: object) -> None:
+        raise AssertionError("a usual design was searched for")
+
+    monkeypatch.setattr(shipped_designs, "search_design", search)
+    for hypotheses, cap, name in MARGINS:
+        rates = hypotheses.p0, hypotheses.p1
+        mix = MARGIN_MIXES[name](*rates)
+        design = SequentialDesign.optimal(*rates, beta=0.05, cap=cap, mix=mix)
+        assert (design.cap, design.mix) == (cap, mix)
+        assert design.always_decides
+        assert design.operating_characteristic(hypotheses.p0).fails <= 0.05 + 1e-12
+        assert design.operating_characteristic(hypotheses.p1).passes <= 0.05 + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("hypotheses", "cap", "name"),
+    random.Random(20261116).sample([s for s in MARGINS if s[1] <= 200], 2),
+)
+def test_a_few_shipped_margins_are_what_the_search_finds(
+    hypotheses: Hypotheses, cap: int, name: str
+) -> None:
+    """Chosen at random, searched anew: the same boundaries."""
+    mix = MARGIN_MIXES[name](hypotheses.p0, hypotheses.p1)
+    shipped = SequentialDesign.optimal(
+        hypotheses.p0, hypotheses.p1, beta=0.05, cap=cap, mix=mix, cache=None
+    )
+    found = find_optimal(hypotheses, cap, 1, mix)
+    assert (list(shipped.accept), list(shipped.reject)) == tuple(found.rule)
 
 
 @pytest.mark.slow

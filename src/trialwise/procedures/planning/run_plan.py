@@ -81,7 +81,12 @@ def plan_run(
         )
         criteria = [one for one in contract.criteria if contract.experiment_of(one) == name]
         found = [plan_corrected(one, situation, decisions) for one in criteria]
-        mine = _riding([one for one in found if not isinstance(one, Refused)], sampling)
+        planned = [one for one in found if not isinstance(one, Refused)]
+        if not measuring and sum(one.stops_early for one in planned) > 1:
+            from trialwise.procedures.shared_trials import share_trials
+
+            planned = share_trials(planned, len(sampling.inputs), cache=cache)
+        mine = _riding(planned, sampling)
         refusals += [
             f"{one.name}: {plan.reason}"
             for one, plan in zip(criteria, found, strict=True)

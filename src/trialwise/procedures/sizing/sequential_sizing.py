@@ -13,6 +13,7 @@ from functools import cache as remembered
 from typing import Literal
 
 from trialwise.decimals import as_written
+from trialwise.procedures.shared_trials import choose_shared
 from trialwise.procedures.sizing.rate_choices import RateChoice, list_choices
 from trialwise.procedures.sizing.sizing_base import CURVE_POINTS, SizingPlan
 from trialwise.procedures.sizing.sizing_questions import SequentialQuestion, resolved_max_trials
@@ -240,7 +241,10 @@ def _designs(
             continue
         kept = {"cache": cache} if method is Method.OPTIMAL else {}
         make: Callable[..., SequentialDesign] = getattr(SequentialDesign, method.value)
-        yield method, make(*rates, alpha=alpha, beta=beta, cap=most, batch=batch, **kept)
+        design = make(*rates, alpha=alpha, beta=beta, cap=most, batch=batch, **kept)
+        if method is Method.OPTIMAL and question.criteria > 1:
+            design = choose_shared(design, question.criteria, cache=cache)
+        yield method, design
 
 
 def _omissions(designs: dict[Method, SequentialDesign]) -> Iterator[Omission]:

@@ -18,6 +18,9 @@ SLACK = 1e-12
 #: Nothing longer is designed: a boundary is kept for every number of trials.
 MOST_TRIALS = 200_000
 
+#: Caps that are compared where criteria share their trials, as multiples of the fixed sample.
+SHARED_CAPS = (1.0, 1.25)
+
 Mix: TypeAlias = tuple[tuple[float, float], ...]
 """Pairs (true rate, weight): the rates over which expected trials are averaged."""
 
@@ -101,6 +104,31 @@ def likely_mix(p0: float, p1: float) -> Mix:
     """
     third = 1 / 3
     return ((p0, third), (p1, third), (p0 + 0.7 * (1 - p0), third))
+
+
+def shared_mix(p0: float, p1: float) -> Mix:
+    """Midway between the two rates, where trials are many, and one where services usually are.
+
+    For criteria that share their trials: a rule made for the middle has a shorter tail, and the
+    longest of several criteria is in the tail.
+    """
+    return (((p0 + p1) / 2, 2 / 3), (p0 + 0.7 * (1 - p0), 1 / 3))
+
+
+def find_shared_caps(
+    p0: float, p1: float, *, alpha: float, beta: float, most: int
+) -> tuple[int, ...]:
+    """Caps for criteria that share their trials, from the fixed sample on.
+
+    Examples
+    --------
+    >>> find_shared_caps(0.90, 0.80, alpha=0.05, beta=0.20, most=156)
+    (78, 98, 156)
+    """
+    from trialwise.stats.sequential.bound import first_deciding
+
+    least = first_deciding(Hypotheses.from_numbers(p0, p1, alpha, beta), start=1).trials
+    return tuple(sorted({min(most, round(times * least)) for times in SHARED_CAPS} | {most}))
 
 
 def check_mix(mix: Sequence[Sequence[float]]) -> Mix:

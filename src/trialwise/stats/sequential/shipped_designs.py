@@ -1,9 +1,7 @@
 """Designs that need not be searched for again: the common ones ship, the others can be kept.
 
-The shipped catalogue is one JSON file beside this module; reading it is the only input of the
-package. It is written again, after a change of the search, with
-
-    python -m tools.designs > src/trialwise/stats/sequential/designs.json
+The shipped catalogues are JSON files beside this module; reading them is the only input of the
+package. `python -m tools.designs` says how it is written again after a change of the search.
 
 Where other designs are kept is the caller's business: anything with `load` and `save` will do.
 """
@@ -12,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -19,7 +18,14 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.sequential.boundary_rule import Rule, never
 from trialwise.stats.sequential.characteristic import characteristic
 from trialwise.stats.sequential.design import Method, SequentialDesign
-from trialwise.stats.sequential.hypotheses import Hypotheses, Mix, even_mix, list_looks
+from trialwise.stats.sequential.hypotheses import (
+    Hypotheses,
+    Mix,
+    even_mix,
+    likely_mix,
+    list_looks,
+    shared_mix,
+)
 
 #: Part of every key, and changed with the search, so that no older design is taken for a new one.
 EDITION = 1
@@ -60,6 +66,13 @@ RATES = (
     *((p0, round(p0 - 0.05, 2)) for p0 in (0.90, 0.95, 0.97, 0.98, 0.99)),
     *((p0, round(p0 - 0.02, 2)) for p0 in (0.98, 0.99)),
 )
+
+
+#: The error levels of the shipped designs for a margin, as `confidence` sets them by default.
+MARGIN_LEVEL = 0.05
+
+#: How the designs for a margin are averaged: for one criterion, and for several on the same trials.
+MARGIN_MIXES = {"likely": likely_mix, "shared": shared_mix}
 
 
 class DesignCache(Protocol):
@@ -114,8 +127,10 @@ def optimal_design(
     """The optimal design from the shipped catalogue, the cache, or the search."""
     if mix is None or mix == even_mix(hypotheses):
         shipped = shipped_design(hypotheses, cap, batch)
-        if shipped is not None:
-            return shipped
+    else:
+        shipped = _find_margin_design(hypotheses, cap, batch, mix)
+    if shipped is not None:
+        return shipped
     key = design_key(
         hypotheses.p0,
         hypotheses.p1,
@@ -238,6 +253,21 @@ def shipped_design(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDe
     for entry in _read_catalogue("designs.json"):
         if (entry["p0"], entry["p1"], entry["cap"]) == (hypotheses.p0, hypotheses.p1, cap):
             return _decode_design(hypotheses, entry)
+    return None
+
+
+def _find_margin_design(
+    hypotheses: Hypotheses, cap: int, batch: int, mix: Mix
+) -> SequentialDesign | None:
+    """The design of the catalogue for a margin as contracts ask for it, or None."""
+    rates, levels = (hypotheses.p0, hypotheses.p1), (hypotheses.alpha, hypotheses.beta)
+    usual = all(math.isclose(level, MARGIN_LEVEL) for level in levels)
+    if not usual or batch != BATCH or rates not in RATES:
+        return None
+    names = [name for name, make in MARGIN_MIXES.items() if make(*rates) == mix]
+    for entry in _read_catalogue("margin_designs.json"):
+        if (entry["p0"], entry["p1"], entry["cap"]) == (*rates, cap) and entry["mix"] in names:
+            return replace(_decode_design(hypotheses, entry), mix=mix)
     return None
 
 
