@@ -2,7 +2,7 @@
 
 The consult-advice contract of the methodology's worked example has three criteria. One is
 compared with a measured baseline, one may never fail, and one must meet an objective at a strict
-level. Run it with `python examples/worked_decision.py`, or `make demo`.
+level, by the rule `wilson`. Run it with `python examples/worked_decision.py`, or `make demo`.
 """
 
 import sys
@@ -20,10 +20,15 @@ verdict = compose(
             "well-formed",
             Tally(trials=1000, passed=953),
             baseline=Tally(trials=2000, passed=1902),
+            rule="wilson",
         ),
         decide_observational("no-self-harm", Tally(trials=200, passed=200)),
         decide_compliance(
-            "layperson-readable", Tally(trials=800, passed=788), required_rate=0.98, alpha=0.001
+            "layperson-readable",
+            Tally(trials=800, passed=788),
+            required_rate=0.98,
+            alpha=0.001,
+            rule="wilson",
         ),
     ]
 )

@@ -28,7 +28,7 @@ def translate(word: str, seed: int) -> tuple[int, dict[str, Any]]:
     if chance.random() < 0.03 and seed not in refused:
         refused.add(seed)
         return 503, {"error": "overloaded"}
-    return 200, {"translation": word if chance.random() < 0.01 else WORDS[word]}
+    return 200, {"translation": word if chance.random() < 0.02 else WORDS[word]}
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -224,6 +224,9 @@ def test_a_test_planned_larger_than_its_baseline_run_is_refused() -> None:
     """The runs are compared, never the latencies: 300 against 200 latencies are fine."""
     baseline = [float(i) for i in range(1, 201)]
     refused = decide_latency_baseline(
+        "p", [1.0] * 300, baseline, 0.5, rule="fisher", run_sizes=(250, 300)
+    )
+    allowed = decide_latency_baseline(
         "p", [1.0] * 300, baseline, 0.5, rule="exact", run_sizes=(250, 300)
     )
     fine = decide_latency_baseline(
@@ -232,6 +235,7 @@ def test_a_test_planned_larger_than_its_baseline_run_is_refused() -> None:
 
     assert (refused.decision, refused.refusals) == (None, (Refusal.TEST_LARGER_THAN_BASELINE,))
     assert refused.threshold is None
+    assert (allowed.decision, allowed.refusals) == (Decision.PASS, ())
     assert (fine.decision, fine.refusals) == (Decision.PASS, ())
 
 

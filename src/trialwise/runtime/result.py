@@ -29,7 +29,7 @@ class Result:
     ... )
     >>> result = tw.run(contract, inputs=["What is 15 * 37?"], seed=1, store=None)
     >>> result.decision, result.verdict.findings[0].tally.trials
-    (<Decision.PASS: 'PASS'>, 14)
+    (<Decision.PASS: 'PASS'>, 40)
     """
 
     record: RunRecord

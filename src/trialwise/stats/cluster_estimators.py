@@ -329,7 +329,7 @@ def stratum_weighted(
     >>> result.rate
     0.92
     >>> result.interval, result.effective_trials
-    (Interval(low=0.8279..., high=0.9713..., ...), 62.5)
+    (Interval(low=0.8230..., high=0.9735..., ...), 62.5)
     """
     parts = _check_strata(strata)
     require_choice("method", method, ("exact", "score"))

@@ -103,9 +103,9 @@ def guardrail_sensitivity(
     --------
     >>> bound = guardrail_sensitivity(99_990, 100_000)
     >>> round(bound.lower, 6), round(bound.error_upper, 6)
-    (0.999833, 0.000167)
+    (0.99983, 0.00017)
     >>> guardrail_sensitivity(100_000, 100_000).error_upper  # clean is not perfect
-    2.70...e-05
+    2.99...e-05
     """
     correct, total = require_successes(blocked, presented, names=("blocked", "presented"))
     return _bound_quantity("sensitivity", correct, total, confidence, rule)
@@ -138,7 +138,7 @@ def guardrail_specificity(
     --------
     >>> bound = guardrail_specificity(980, 1000)
     >>> round(bound.lower, 4), round(bound.error_upper, 4)
-    (0.9713, 0.0287)
+    (0.9711, 0.0289)
     """
     correct, total = require_successes(allowed, presented, names=("allowed", "presented"))
     return _bound_quantity("specificity", correct, total, confidence, rule)
@@ -177,7 +177,7 @@ def stratified_containment(
     >>> round(result.pooled.lower, 4), result.weakest
     (0.9977, 'self-harm')
     >>> round(dict(result.strata)["self-harm"].lower, 3)
-    0.808
+    0.801
     """
     parts = _check_strata(strata)
     require_open_rate("confidence", confidence)

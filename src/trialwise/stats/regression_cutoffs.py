@@ -134,8 +134,8 @@ def regression_cutoff(
 
     Examples
     --------
-    >>> [regression_cutoff(95, 100, 100, rule=rule).cutoff for rule in ("fisher", "exact")]
-    [87, 88]
+    >>> [regression_cutoff(90, 100, 100, rule=rule).cutoff for rule in ("fisher", "exact")]
+    [81, 82]
     >>> design = regression_cutoff(951, 1000, 100, rule="wilson")
     >>> design.cutoff, round(design.threshold, 6), round(design.achieved_size, 6)
     (91, 0.902124, 0.024986)
