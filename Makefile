@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+# Many tests wait for a process or a clock: one worker more than cores keeps the cores busy.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
@@ -28,10 +30,10 @@ demo: $(BIN)/trialwise  ## Run an example, then decide a worked one from counts
 	@echo && $(BIN)/python examples/worked_decision.py
 
 test: $(VENV)/.dev  ## Run the tests (a few minutes on two cores)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m 'not slow'
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow'
 
 test-all: $(VENV)/.dev  ## Run every test, the slow ones too
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 lint: $(VENV)/.dev  ## Check style, types and the direction of imports
 	$(BIN)/ruff check .

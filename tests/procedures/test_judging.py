@@ -97,7 +97,7 @@ def test_a_curtailed_run_has_the_verdict_of_the_whole_run(passed: list[bool]) ->
         assert (curtailed.decision is Decision.PASS) == (curtailed.interval.low >= 0.8)
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(st.lists(st.booleans(), max_size=50), st.randoms())
 def test_the_order_of_arrival_is_no_part_of_a_verdict(passed: list[bool], chance: Any) -> None:
     """Trials are decided by their place in the issue order, shuffled or not."""

@@ -368,7 +368,7 @@ def questions(draw: st.DrawFn) -> SequentialQuestion:
     )
 
 
-@settings(max_examples=12)
+@settings(max_examples=4)
 @given(questions())
 def test_any_plan_is_coherent(question: SequentialQuestion) -> None:
     """Probabilities add up, errors are kept, the cap holds, and the advice keeps its promise."""

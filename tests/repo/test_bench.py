@@ -50,6 +50,7 @@ def test_every_published_number_names_a_benchmark(names: list[str]) -> None:
         assert found["name"] in names
 
 
+@pytest.mark.slow
 def test_a_quick_run_measures_and_writes_the_page(names: list[str], tmp_path: Path) -> None:
     """Each benchmark runs, peers give the same numbers as ours, and each shown line is known."""
     target = tmp_path / "page.md"

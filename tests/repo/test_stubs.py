@@ -29,10 +29,13 @@ def test_the_catalogue_names_what_the_modules_declare() -> None:
     assert render_catalogue(PACKAGE) == written
 
 
-@pytest.mark.parametrize("path", render_stubs(PACKAGE), ids=lambda path: path.parent.name)
+STUBS = render_stubs(PACKAGE)
+
+
+@pytest.mark.parametrize("path", STUBS, ids=lambda path: path.parent.name)
 def test_a_stub_shows_type_checkers_what_the_package_exports(path: Path) -> None:
     """Whoever changes an export runs `make stubs`."""
-    assert render_stubs(PACKAGE)[path] == path.read_text(encoding="utf-8")
+    assert STUBS[path] == path.read_text(encoding="utf-8")
 
 
 def test_the_options_are_those_that_the_settings_declare() -> None:

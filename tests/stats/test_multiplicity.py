@@ -122,7 +122,7 @@ def test_by_ties_are_decided_in_rationals(family: list[float], alpha: float) -> 
 
 
 @given(families, st.sampled_from([0.01, 0.05, 0.2]))
-@settings(max_examples=25)  # every Holm there collects all garbage of the process
+@settings(max_examples=6)  # every Holm there collects all garbage of the process
 def test_adjustments_agree_with_statsmodels(p_values: list[float], alpha: float) -> None:
     """Adjusted p-values and, away from the boundary, rejections."""
     names: dict[Correction, str] = {
