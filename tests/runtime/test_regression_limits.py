@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
 import math
+import re
 from pathlib import Path
 from random import Random
 
@@ -126,3 +129,39 @@ def test_a_comparison_without_trials_stops_as_soon_as_its_counts_decide(tmp_path
         assert sum(trials) / 40 == pytest.approx(expected.mean_trials, rel=0.2)
         assert max(trials) <= design.trials
         assert expected.fails <= share
+
+
+@pytest.mark.parametrize(
+    ("rate", "sign", "words"), [(0.95, ">=", "at most"), (0.4, "<=", "at least")]
+)
+def test_every_report_shows_how_far_the_rate_is_from_its_baselines(
+    tmp_path: Path, rate: float, sign: str, words: str
+) -> None:
+    """The bound is on the side that the verdict is about, and one number in every format."""
+    from trialwise.reports.formats import ReportSource, find_format
+
+    quiet = {"inputs": ["a"], "store": None, "progress": False, "baselines": tmp_path}
+    tw.measure(first_pass(95), trials=100, **quiet)  # type: ignore[arg-type]
+    result = tw.run(draw(rate), seed=3, **quiet)  # type: ignore[arg-type]
+    finding = result.verdict.findings[0]
+    bounds = finding.difference
+    assert bounds is not None
+    assert finding.tally.rate is not None
+    fails = rate < 0.9
+    assert finding.decision is (Decision.FAIL if fails else Decision.PASS)
+    assert (bounds.high < 0) is fails
+    assert bounds.low <= finding.tally.rate - 0.95 <= bounds.high
+
+    edge = bounds.high if fails else bounds.low
+    points = math.floor(1000 * abs(edge)) / 10 if fails else math.ceil(1000 * abs(edge)) / 10
+    shown = io.StringIO()
+    result.show(stream=shown)
+    assert f"delta {sign} -{points:.1f}" in shown.getvalue()
+    source = ReportSource(records=(result.record,))
+    for name in ("markdown", "html"):
+        text = re.sub("<[^>]*>", "", find_format(name).render(source)).replace("\u00a0", " ")
+        assert f"{words} {points:.1f} points lower (95 %)" in text
+    assert f"{edge:.6f}" in result.transparent()
+    line = json.loads(find_format("json").render(source))["runs"][0]["results"][0]["facts"]
+    assert (line["difference_low"], line["difference_high"]) == tuple(bounds)
+    assert line["difference_confidence"] == 0.95

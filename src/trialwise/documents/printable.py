@@ -14,6 +14,7 @@ from unicodedata import category, east_asian_width
 #: Symbols of the reports with the fallbacks of companion §10.4.
 _FALLBACKS = str.maketrans(
     {"α": "alpha", "β": "beta", "π": "pi", "₀": "0", "₁": "1", "√": "sqrt", "Σ": "sum ", "ₓ": "x"}
+    | {"Δ": "delta"}
     | {"≤": "<=", "≥": ">=", "≠": "!=", "≈": "~=", "±": "+/-", "×": "x", "−": "-", "·": "*"}
     | {"–": "-", "—": "-", "…": "...", "§": "section ", "⌈": "ceil(", "⌉": ")", "•": "*"}
     | {"’": "'", "‘": "'", "“": '"', "”": '"', "█": "#", "░": "."}

@@ -83,6 +83,8 @@ class Figures:
     trials: int | None = None
     inputs: str = ""
     """How many of the inputs were asked."""
+    difference: str = ""
+    """The rate minus its baseline's in points, bounded, such as "Δ ≥ −6.7"."""
     stop: str = ""
     cost: str = ""
 
@@ -91,7 +93,8 @@ class Figures:
         """In the order in which a table shows them; the last is the first to be left out."""
         trials = "" if self.trials is None else as_count(self.trials, "trial")
         asked = trials, self.inputs
-        return self.rate, self.interval, self.required, *asked, self.stop, self.cost
+        last = self.difference, self.stop, self.cost
+        return self.rate, self.interval, self.required, *asked, *last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -303,6 +303,8 @@ class CutoffEvidence(Evidence):
     """Two-sided, for the rate; its method says how far it may be trusted."""
     power: float | None = None
     """The exact chance of not passing at the alternative rate, where there is one."""
+    difference: Interval | None = None
+    """Bounds on the rate minus the baseline's: its upper end is below 0 exactly after a FAIL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -264,6 +264,12 @@ class Finding:
         return found
 
     @property
+    def difference(self) -> Interval | None:
+        """Bounds on the rate minus the baseline's, on the side that the verdict is about."""
+        found: Interval | None = getattr(self.evidence, "difference", None)
+        return found
+
+    @property
     def estimate(self) -> float | None:
         """The estimated rate, where it is not the observed one: after stopping, or weighted."""
         found: float | None = getattr(self.evidence, "estimate", None)

@@ -24,6 +24,7 @@ from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.design_curves import chart_trials, chart_verdicts, list_behaviours
 from trialwise.pages.finding_facts import (
     write_coverage,
+    write_difference,
     write_interval,
     write_need,
     write_rate,
@@ -72,13 +73,19 @@ def _build_table(record: RunRecord) -> Table:
         ),
         ("rate", write_rate),
         ("interval, %", write_interval),
-        ("needs", lambda one: write_need(one) or "–"),
+        ("needs", _write_need),
         ("trials", lambda one: f"{one.all_trials.trials:,}"),
         ("failed", lambda one: f"{one.all_trials.failed:,}"),
         ("asked", lambda one: write_coverage(one) or "–"),
         ("ended", write_stop),
         words=(0, 1, 7, 8),
     )
+
+
+def _write_need(finding: Finding) -> str:
+    """What is asked of the rate and, where that is a baseline, how far it is from it."""
+    parts = filter(None, [write_need(finding), write_difference(finding)])
+    return ": ".join(parts) or "–"
 
 
 def _name_section(finding: Finding) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from trialwise.documents.numbers import (
@@ -117,6 +118,47 @@ def write_interval(finding: Finding) -> str:
     """The two ends of its interval."""
     interval = pick_interval(finding)
     return "–" if interval is None else as_ends(interval)
+
+
+def pick_difference(finding: Finding) -> Interval | None:
+    """The bounds on how far the rate is from its baseline's, if they are those of the verdict.
+
+    A correction for several verdicts may have changed the decision; the bounds then go with the
+    single one, which is shown beside it.
+    """
+    found = finding.difference
+    is_shown = found is not None and (found.high < 0) == (finding.decision is Decision.FAIL)
+    return found if is_shown else None
+
+
+def write_difference(finding: Finding) -> str:
+    """How far the rate is from its baseline's at least, or at most, with the bound's level."""
+    found = pick_difference(finding)
+    if found is None:
+        return ""
+    level = "" if found.confidence is None else f" ({as_percent(found.confidence)})"
+    if finding.decision is Decision.FAIL:
+        least = _floor_points(-found.high)
+        return f"at least {least:.1f} points lower{level}" if least else f"lower{level}"
+    if found.low > 0:
+        return f"at least {_floor_points(found.low):.1f} points higher{level}"
+    return f"at most {abs(_floor_points(found.low)):.1f} points lower{level}"
+
+
+def write_delta(finding: Finding) -> str:
+    """The same in the fewest signs, for a column of a table."""
+    found = pick_difference(finding)
+    if found is None:
+        return ""
+    if finding.decision is not Decision.FAIL:
+        return f"Δ ≥ {_floor_points(found.low):.1f}".replace("-", "−")
+    least = _floor_points(-found.high)
+    return f"Δ ≤ −{least:.1f}" if least else "Δ < 0"
+
+
+def _floor_points(difference: float) -> float:
+    """A difference in points, rounded down so that a bound still holds."""
+    return math.floor(1000 * difference) / 10
 
 
 def write_stop(finding: Finding) -> str:

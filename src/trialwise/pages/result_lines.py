@@ -25,9 +25,12 @@ from trialwise.pages.finding_facts import (
     find_alternative,
     list_latency_marks,
     list_unasked,
+    pick_difference,
     pick_interval,
     pick_rate,
     write_coverage,
+    write_delta,
+    write_difference,
     write_need,
 )
 from trialwise.pages.gate_facts import collect_gate_facts, count_runs, list_gate_notes, sum_up_gate
@@ -128,6 +131,7 @@ def _figures(finding: Finding, verdict: Verdict) -> Figures:
         required=_word_requirement(finding),
         trials=finding.all_trials.trials,
         inputs=_word_inputs(finding, verdict),
+        difference=write_delta(finding),
         stop=_word_stop(finding, stop),
         cost=_cost(finding, verdict),
     )
@@ -221,6 +225,7 @@ def _reason(finding: Finding) -> str:
     if threshold.baseline is not None:
         baseline = threshold.baseline
         parts.append(f"baseline {baseline.passed:,} of {baseline.trials:,}")
+    parts += filter(None, [write_difference(finding)])
     if finding.cutoff is not None:
         parts.append(f"{finding.cutoff:,} needed")
     return ", ".join([*parts, *describe_corrections(finding)])
@@ -230,7 +235,8 @@ def _criterion_facts(
     finding: Finding, label: str, *, advisory: bool, claim: str
 ) -> dict[str, Fact]:
     interval, threshold = finding.interval, finding.threshold
-    baseline, together = threshold.baseline, finding.plan.together
+    baseline, difference = threshold.baseline, pick_difference(finding)
+    together = finding.plan.together
     return {
         "decision": finding.decision,
         "label": label,
@@ -263,6 +269,10 @@ def _criterion_facts(
         "joint_wrong_fail": None if together is None else together.wrong_fail,
         "p_value": finding.p_value.value if finding.p_value is not None else None,
         "lower_bound": finding.lower_bound,
+        "difference_low": difference.low if difference is not None else None,
+        "difference_high": difference.high if difference is not None else None,
+        "difference_confidence": difference.confidence if difference is not None else None,
+        "difference_method": difference.method if difference is not None else None,
         **collect_judge_facts(finding),
     }
 

@@ -103,7 +103,7 @@ def _pick_columns(line: ResultLine) -> tuple[str, ...]:
     figures = line.figures
     if figures is None or line.sentence:
         return (line.sentence,)
-    return figures.columns[:6]
+    return figures.columns[:7]
 
 
 def _list_totals(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[str]:

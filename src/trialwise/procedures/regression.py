@@ -38,7 +38,7 @@ from trialwise.procedures.regression_stages import (
 from trialwise.stats.binomial import binomial_cdf
 from trialwise.stats.precedence import exact_lower_tail, lower_tail
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
-from trialwise.stats.result_types import Rule
+from trialwise.stats.result_types import Interval, Rule
 from trialwise.stats.staged_regression import final_level, staged_regression
 from trialwise.validation import require_count
 
@@ -165,6 +165,7 @@ class Regression(Procedure):
             weighed,
             interval=weighed.interval or rate_interval(plan, conclusion.tally, stop, run.rule),
             power=None if alternative is None else _power_at(plan, design, alternative),
+            difference=_bound_difference(plan, design, conclusion),
         )
         advice = completed.advice
         if not advice and conclusion.decision is Decision.PASS:
@@ -393,6 +394,30 @@ def _assure(design: RegressionCutoff) -> str:
     return (
         f"{said}; {sizes} are random, independent and stationary. This is not a probability that "
         "this individual result is wrong."
+    )
+
+
+def _bound_difference(
+    plan: CriterionPlan, design: RegressionCutoff, conclusion: Conclusion
+) -> Interval | None:
+    """How far the rate lies from the baseline's, as far as the decision is about it.
+
+    Wilson's rule takes the baseline's rate for the true one, and so has nothing to say of it.
+    """
+    is_decided = conclusion.decision in (Decision.PASS, Decision.FAIL)
+    has_one = has_agreeing_interval(plan) and design.rule != "wilson" and is_decided
+    if not has_one or not conclusion.tally.trials:
+        return None
+    from trialwise.stats.difference_bounds import bound_difference
+
+    tally = conclusion.tally
+    return bound_difference(
+        # A test with fewer trials than planned may spend a part of alpha only.
+        replace(design, alpha=plan.alpha or design.alpha),
+        tally.passed,
+        tally.trials,
+        fails=conclusion.decision is Decision.FAIL,
+        curtailed=plan.curtailed and design.trials == plan.trials,
     )
 
 

@@ -22,6 +22,7 @@ from trialwise.procedures.explaining.analysis_sections import (
     list_power,
     list_precision,
     make_section,
+    name_interval,
 )
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
 from trialwise.stats.compliance_cutoffs import ComplianceCutoff
@@ -66,6 +67,7 @@ def explain_regression(finding: Finding) -> tuple[Section, ...]:
         if design.cutoff is not None:
             null = "no degradation from the baseline"
             rows = _infer(finding, design, _regression_size(design), null, design.threshold)
+            rows += _list_difference(finding)
     return _lay_out(finding, design, usual, reference, rows)
 
 
@@ -179,6 +181,17 @@ def _regression_size(design: RegressionCutoff) -> Rows:
             ratio = alarm / design.alpha
             rows.append(("", f"{ratio:.1f} × the configured α; the exact rule stays within α"))
     return rows
+
+
+def _list_difference(finding: Finding) -> Rows:
+    """The rate minus the baseline's, bounded on the side that the verdict is about."""
+    found = finding.difference
+    if found is None:
+        return []
+    after_fail = found.high < 0
+    end = "at most" if after_fail else "at least"
+    bound = f"{end} {as_computed(found.high if after_fail else found.low)}"
+    return [("Rate minus baseline's", f"{bound}, {name_interval(found)}, {found.method}")]
 
 
 def _corpus_size(design: FiniteCorpusCutoff) -> Rows:

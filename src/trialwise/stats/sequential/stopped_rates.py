@@ -77,8 +77,8 @@ def stopped_interval(
     require_choice("side", side, ("two-sided", "lower", "upper"))
     share = level / 2 if side == "two-sided" else level
     tails = _tails(design, trials, failures)
-    low = 0.0 if side == "upper" else _crossing(lambda p: tails(p).good, share)[0]
-    high = 1.0 if side == "lower" else _crossing(lambda p: -tails(p).bad, -share)[1]
+    low = 0.0 if side == "upper" else find_crossing(lambda p: tails(p).good, share)[0]
+    high = 1.0 if side == "lower" else find_crossing(lambda p: -tails(p).bad, -share)[1]
     return Interval(low, high, confidence=confidence, method="exact after stopping, stage-wise")
 
 
@@ -89,8 +89,8 @@ def decision_interval(design: SequentialDesign, trials: int, failures: int) -> I
     Where neither was shown it is widened to hold both rates, should it not.
     """
     tails = _tails(design, trials, failures)
-    low = _crossing(lambda p: tails(p).good, design.beta)[0]
-    high = _crossing(lambda p: -tails(p).bad, -design.alpha)[1]
+    low = find_crossing(lambda p: tails(p).good, design.beta)[0]
+    high = find_crossing(lambda p: -tails(p).bad, -design.alpha)[1]
     match design.decide(trials, failures):
         case "PASS":
             low = max(low, design.p1)  # an error may exceed its level by rounding, 1e-12
@@ -129,7 +129,7 @@ def stopped_estimate(design: SequentialDesign, trials: int, failures: int) -> fl
 
     if middle(0.0) >= 0:
         return 0.0
-    return 1.0 if middle(1.0) <= 0 else sum(_crossing(middle, 0.0)) / 2
+    return 1.0 if middle(1.0) <= 0 else sum(find_crossing(middle, 0.0)) / 2
 
 
 def naive_bias(design: SequentialDesign, p: float) -> float:
@@ -180,10 +180,10 @@ def _tails(design: SequentialDesign, trials: int, failures: int) -> Callable[[fl
         beyond = [*stops.passes, *better]
     own = [stop for part in stops for stop in part if stop[:2] == (n, f)]
     # How many paths lead to a stop does not depend on the rate, so one recursion serves all.
-    paths, own_paths = _log_paths(beyond, middle), _log_paths(own, middle)
+    paths, own_paths = list_log_paths(beyond, middle), list_log_paths(own, middle)
 
     def tails(p: float) -> Tails:
-        past, itself = _chance(paths, p), _chance(own_paths, p)
+        past, itself = sum_paths(paths, p), sum_paths(own_paths, p)
         if verdict == "FAIL":
             return Tails(1 - past, past + itself)
         return Tails(past + itself, 1 - past)
@@ -202,7 +202,7 @@ def _rank_open_end(design: SequentialDesign, n: int, f: int) -> tuple[int, int, 
     return (1, n, f) if from_above else (0, -n, f)
 
 
-def _log_paths(stops: list[tuple[int, int, float]], p: float) -> list[tuple[float, int, int]]:
+def list_log_paths(stops: list[tuple[int, int, float]], p: float) -> list[tuple[float, int, int]]:
     """(log of the number of paths, successes, failures) of stops with their chances at rate p."""
     good, bad = math.log(p), math.log1p(-p)
     return [
@@ -210,7 +210,7 @@ def _log_paths(stops: list[tuple[int, int, float]], p: float) -> list[tuple[floa
     ]
 
 
-def _chance(paths: list[tuple[float, int, int]], p: float) -> float:
+def sum_paths(paths: list[tuple[float, int, int]], p: float) -> float:
     """The chance of ending on one of these paths at true rate p."""
     if p in (0, 1):
         # Only a path without the impossible outcome is left, and of those there is one a stop.
@@ -219,7 +219,9 @@ def _chance(paths: list[tuple[float, int, int]], p: float) -> float:
     return math.fsum([math.exp(ways + s * good + f * bad) for ways, s, f in paths])
 
 
-def _crossing(rises: Callable[[float], float], level: float) -> tuple[float, float]:
+def find_crossing(
+    rises: Callable[[float], float], level: float, resolution: float = RESOLUTION
+) -> tuple[float, float]:
     """Rates around the one where a rising function meets a level: not above it, not below it.
 
     Bisection with secant steps pulled towards the middle (the ITP method of Oliveira and
@@ -231,8 +233,8 @@ def _crossing(rises: Callable[[float], float], level: float) -> tuple[float, flo
         return low, low
     if above < 0:
         return high, high
-    slack = RESOLUTION * 2.0 ** math.ceil(math.log2(1 / RESOLUTION))
-    while high - low > RESOLUTION:
+    slack = resolution * 2.0 ** math.ceil(math.log2(1 / resolution))
+    while high - low > resolution:
         middle, half = (low + high) / 2, (high - low) / 2
         secant = (low * above - high * below) / (above - below) if above > below else middle
         towards = math.copysign(1.0, middle - secant)

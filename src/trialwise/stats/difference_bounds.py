@@ -1,0 +1,141 @@
+"""How far a rate lies from its baseline's, bounded so that the bound agrees with the verdict.
+
+A comparison with a baseline shows one of two things. Where it FAILs, the rate is lower by at least
+some amount; where it PASSes, it is lower by at most some amount. Both bounds come from two exact
+tail probabilities: that of a baseline at least as good (or bad) as the one measured, and that of a
+test at least as bad (or good) as this one, given the boundaries that belong to the baseline. Under
+any pair of rates the first is at least as large as a uniform variable, and the second likewise
+whatever the baseline was, so Fisher's product of the two is a valid test of the pair. The
+bound is the extreme difference of all pairs that this test keeps; its baseline rates are covered by
+intervals, and each interval counts with the worst it can hold.
+
+A FAIL may be shown by a sharper test than this one. Its bound is then placed just below 0: where
+nothing has changed, it is wrong exactly when the verdict is, which is at most alpha.
+
+R. A. Fisher, Statistical Methods for Research Workers (1932), section 21.1, has the product.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, TypeAlias
+
+from trialwise.decimals import complement
+from trialwise.stats.binomial import raw_cdf, raw_tail
+from trialwise.stats.result_types import Interval
+from trialwise.stats.sequential.characteristic import stopping_probabilities
+from trialwise.stats.sequential.stopped_rates import find_crossing, list_log_paths, sum_paths
+
+if TYPE_CHECKING:
+    from trialwise.stats.regression_cutoffs import RegressionCutoff
+
+#: How much wider a bound may be than the exact extreme: a twentieth of a point.
+_SLACK = 5e-4
+_FIRST_CELLS = 16
+#: How finely the highest rate of a test is found; the end on the safe side counts.
+_RESOLUTION = 5e-5
+METHOD = "exact, Fisher's product of two tails"
+#: The largest number below 0.
+JUST_BELOW = math.nextafter(0.0, -1.0)
+
+_Tail: TypeAlias = Callable[[float], float]
+
+
+@lru_cache(maxsize=256)
+def bound_difference(
+    design: RegressionCutoff, passed: int, trials: int, *, fails: bool, curtailed: bool
+) -> Interval:
+    """Bound the rate of a test minus that of its baseline, on the side that its verdict is about.
+
+    Each bound is exceeded with a probability of at most alpha. After a FAIL the lower end is -1
+    and the upper end is below 0; after a PASS the upper end is 1.
+
+    Args:
+        design: The rule, whose false alarms are at most its alpha.
+        passed: Successes where the rule decided.
+        trials: Trials where it decided.
+        fails: Whether the verdict is FAIL.
+        curtailed: Whether a rule without boundaries stops as soon as its verdict is certain.
+
+    Examples
+    --------
+    >>> from trialwise.stats import regression_cutoff
+    >>> design = regression_cutoff(95, 100, 100)
+    >>> low, high = bound_difference(design, 80, 100, fails=True, curtailed=False)
+    >>> low, round(high, 3)
+    (-1.0, -0.055)
+    """
+    k, nb = design.baseline_successes, design.baseline_trials
+    test = _find_tail(design, trials, trials - passed, fails=fails, curtailed=curtailed)
+    product = _find_product(design.alpha)
+    if fails:
+        high = _maximise(lambda rate: raw_tail(k, nb, rate), test, product)
+        ends = -1.0, min(high, JUST_BELOW)
+    else:
+        # The same in failures, whose rates are as far apart.
+        low = -_maximise(
+            lambda rate: raw_cdf(k, nb, 1 - rate), lambda rate: test(1 - rate), product
+        )
+        ends = low, 1.0
+    return Interval(*ends, confidence=complement(design.alpha), method=METHOD)
+
+
+def _find_tail(
+    design: RegressionCutoff, trials: int, failures: int, *, fails: bool, curtailed: bool
+) -> _Tail:
+    """P(an end at least as bad), or at least as good after a PASS, as a function of the rate."""
+    n, cutoff = design.trials, design.cutoff
+    assert cutoff is not None
+    if design.accept:
+        accept, reject = design.accept, design.reject
+    elif curtailed:
+        accept = tuple(m - cutoff for m in range(n + 1))
+        reject = (n - cutoff + 1,) * (n + 1)
+    elif fails:
+        return lambda rate: raw_cdf(trials - failures, trials, rate)
+    else:
+        return lambda rate: raw_tail(trials - failures, trials, rate)
+    # Earlier decisions are the stronger ones, and more failures at the same time a stronger FAIL.
+    rate = (trials - failures + 0.5) / (trials + 1)
+    stops = stopping_probabilities(accept[: trials + 1], reject[: trials + 1], rate)
+    sign, part = (1, stops.fails) if fails else (-1, stops.passes)
+    beyond = [one for one in part if one[0] < trials or sign * one[1] >= sign * failures]
+    paths = list_log_paths(beyond, rate)
+    return lambda p: sum_paths(paths, p)
+
+
+def _find_product(alpha: float) -> float:
+    """The product of two independent uniform variables that is undercut with probability alpha."""
+    low, high = 0.0, alpha
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if middle * (1 - math.log(middle)) <= alpha else (low, middle)
+    return low
+
+
+def _maximise(baseline: _Tail, test: _Tail, product: float) -> float:
+    """The largest y − x with baseline(x) · test(y) > product, from above.
+
+    The baseline's tail rises with x and the test's falls with y, so that the pairs with x between
+    two rates are bounded by the largest y of the higher one and by the lower one.
+    """
+
+    def bound(left: float, right: float) -> float:
+        share = product / max(baseline(right), product)
+        return find_crossing(lambda y: -test(y), -share, _RESOLUTION)[1] - left
+
+    cells = [(i / _FIRST_CELLS, (i + 1) / _FIRST_CELLS) for i in range(_FIRST_CELLS)]
+    heap = [
+        (-bound(left, right), left, right) for left, right in cells if baseline(right) >= product
+    ]
+    heapify(heap)
+    while True:
+        worst, left, right = heappop(heap)
+        if right - left <= _SLACK:
+            return -worst
+        middle = (left + right) / 2
+        for cell in ((left, middle), (middle, right)):
+            if baseline(cell[1]) >= product:
+                heappush(heap, (-bound(*cell), *cell))
