@@ -62,7 +62,7 @@ _MODULES = {
     "runtime.measuring": "Measurement measure",
     "runtime.preparing": "check",
     "runtime.result": "Result SuiteResult",
-    "runtime.running": "run run_all",
+    "runtime.running": "arun run run_all",
     "runtime.trial_sizing": (
         "SizingAnswer plan plan_compare plan_compliance plan_latency plan_precision "
         "plan_regression"

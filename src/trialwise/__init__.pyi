@@ -122,6 +122,7 @@ from trialwise.runtime.outcome_scoring import score as score
 from trialwise.runtime.preparing import check as check
 from trialwise.runtime.result import Result as Result
 from trialwise.runtime.result import SuiteResult as SuiteResult
+from trialwise.runtime.running import arun as arun
 from trialwise.runtime.running import run as run
 from trialwise.runtime.running import run_all as run_all
 from trialwise.runtime.trial_sizing import SizingAnswer as SizingAnswer

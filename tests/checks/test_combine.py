@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator, Iterator
 from itertools import product
 from typing import Any
 
+import anyio
 import pytest
 
 from trialwise import checks
 from trialwise.errors import BrokenCheck, InvalidArgument
-from trialwise.model.postcondition import Postcondition
+from trialwise.model.postcondition import AskingPostcondition, Postcondition
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trial import CheckResult, FailReason
 
@@ -285,10 +286,7 @@ async def stream(text: str) -> AsyncIterator[str]:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (later, "async postconditions are not supported yet"),
-        (functools.partial(later), "async postconditions are not supported yet"),
-        (Later(), "async postconditions are not supported yet"),
-        (stream, "async postconditions are not supported yet"),
+        (stream, "return its result, not yield it"),
         (generator, "return its result, not yield it"),
         (
             lambda text, question: text == question,
@@ -307,6 +305,17 @@ def test_a_function_that_cannot_be_called_is_refused(function: Any, message: str
     """When the check is built."""
     with pytest.raises(InvalidArgument, match=message):
         checks.predicate(function)
+
+
+@pytest.mark.parametrize("function", [later, functools.partial(later), Later()])
+def test_a_coroutine_function_is_a_check_that_has_to_be_awaited(function: Any) -> None:
+    """However it is wrapped; without waiting it is no pass."""
+    built = checks.predicate(function)
+
+    assert isinstance(built, AskingPostcondition)
+    assert anyio.run(functools.partial(built.acheck, WORDS, seed=1)).result.passed
+    assert "has to be awaited" in built.check(WORDS).explanation
+    assert not built.check(WORDS).passed
 
 
 def test_a_coroutine_that_slips_through_is_broken() -> None:

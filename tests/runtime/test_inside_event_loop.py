@@ -59,7 +59,9 @@ def test_from_a_coroutine(tmp_path: Path) -> None:
 
     async def inside() -> tuple[list[str], str]:
         task = asyncio.create_task(asyncio.sleep(0, "still here"))
-        return everything(tmp_path), await task
+        with pytest.warns(RuntimeWarning, match="await tw.arun"):
+            found = everything(tmp_path)
+        return found, await task
 
     assert (EVERYTHING, "still here") == asyncio.run(inside())
 

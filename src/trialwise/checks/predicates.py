@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -16,6 +17,7 @@ from trialwise.checks.check_base import Check, Unreadable, broken_by, check_text
 from trialwise.checks.quoting import failed, preview
 from trialwise.checks.reply_reading import expected_of, text_of
 from trialwise.errors import BrokenCheck, InvalidArgument
+from trialwise.model.postcondition import Appraisal
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason
 
@@ -49,11 +51,15 @@ class Predicate(Check, spelling="python"):
         found = {self.spelling: where}
         return {"named": {"name": self.title, "check": found}} if self.title else found
 
-    def _examine(self, reply: Reply) -> CheckResult:
+    def _call(self, reply: Reply) -> Any:
         arguments = [(name, _argument(source, reply)) for name, source in self._parameters]
         positional = [value for name, value in arguments if not name]
+        return partial(self.function, *positional, **{key: one for key, one in arguments if key})
+
+    def _examine(self, reply: Reply) -> CheckResult:
+        call = self._call(reply)
         try:
-            result = self.function(*positional, **{key: value for key, value in arguments if key})
+            result = call()
         except AssertionError as error:
             return failed(_assertion(error), _show_reply(reply))
         except (KeyboardInterrupt, BrokenCheck):
@@ -84,6 +90,39 @@ class Predicate(Check, spelling="python"):
         raise BrokenCheck(self.name, f"{problem}, instead of True or False ({_where(self)})")
 
 
+@dataclass(frozen=True, slots=True)
+class AsyncPredicate(Predicate):
+    """A coroutine function of the user's holds for the reply; the engine awaits it."""
+
+    def _examine(self, reply: Reply) -> CheckResult:  # noqa: ARG002
+        raise Unreadable("an async check has to be awaited: use `acheck`")
+
+    async def acheck(self, reply: Reply, *, seed: int = 0) -> Appraisal:  # noqa: ARG002
+        """What the function says of a reply.
+
+        Args:
+            reply: What came back; its details hold the trial's input.
+            seed: The trial's own, which the function is not given.
+        """
+        try:
+            call = self._call(reply)
+        except Unreadable as unreadable:
+            result = failed(unreadable.explanation, unreadable.evidence, reason=unreadable.reason)
+            return Appraisal(result=result)
+        try:
+            answer = await call()
+        except AssertionError as error:
+            return Appraisal(result=failed(_assertion(error), _show_reply(reply)))
+        except BrokenCheck:
+            raise
+        except Exception as error:  # the user's function may raise anything
+            raise broken_by(error, self.name) from error
+        return Appraisal(result=self._result(answer, reply))
+
+    async def aclose(self) -> None:
+        """Close nothing: what the function uses is its own."""
+
+
 def predicate(function: Callable[..., object], *, name: str = "") -> Predicate:
     """A Python function holds for the reply.
 
@@ -96,8 +135,8 @@ def predicate(function: Callable[..., object], *, name: str = "") -> Predicate:
         function: Its parameters are found by name: `reply`, `text`, `value` (what the service
             returned), `input` (the trial's), `expected` (what the input expects; with a default it
             is left alone). A single parameter of another name is given the reply
-            if it is annotated `Reply`, the text if annotated `str`, else the value. Coroutine
-            functions are refused.
+            if it is annotated `Reply`, the text if annotated `str`, else the value. A coroutine
+            function is awaited in the event loop of the run.
         name: How reports call it; by default the function's name.
 
     >>> def is_short(text: str) -> bool:
@@ -105,7 +144,15 @@ def predicate(function: Callable[..., object], *, name: str = "") -> Predicate:
     >>> predicate(is_short).check(Reply(value="too long")).explanation
     'is_short is false'
     """
-    return Predicate(function, name)
+    return (AsyncPredicate if _is_async(function) else Predicate)(function, name)
+
+
+def _is_async(function: object) -> bool:
+    import inspect
+
+    plain = _below_partials(function)
+    own_call = getattr(type(plain), "__call__", None)  # noqa: B004 - its kind is looked at
+    return inspect.iscoroutinefunction(plain) or inspect.iscoroutinefunction(own_call)
 
 
 def _parameters(function: object) -> tuple[tuple[str, str], ...]:
@@ -116,10 +163,7 @@ def _parameters(function: object) -> tuple[tuple[str, str], ...]:
         raise InvalidArgument("function", function, "be a function of a reply")
     unwrapped = inspect.unwrap(function)
     for candidate in (unwrapped, getattr(unwrapped, "__call__", None)):  # noqa: B004
-        if inspect.iscoroutinefunction(candidate) or inspect.isasyncgenfunction(candidate):
-            allowed = "be an ordinary function: async postconditions are not supported yet"
-            raise InvalidArgument("function", function, allowed)
-        if inspect.isgeneratorfunction(candidate):
+        if inspect.isgeneratorfunction(candidate) or inspect.isasyncgenfunction(candidate):
             raise InvalidArgument("function", function, "return its result, not yield it")
     try:
         signature = inspect.signature(function)
@@ -194,9 +238,7 @@ def _where(check: Predicate) -> str:
 
 
 def _function_name(function: object) -> str:
-    import functools
-
-    while isinstance(function, functools.partial):
+    while isinstance(function, partial):
         function = function.func
     return getattr(function, "__name__", type(function).__name__)
 
@@ -277,15 +319,18 @@ def _called(function: Any, names: set[str]) -> Iterator[object]:
             yield method
 
 
-def _plain_function(function: object) -> Any:
-    """The function below decorators, partials and callable objects."""
-    import functools
+def _below_partials(function: object) -> object:
+    """The function below decorators and partials."""
     import inspect
 
-    while isinstance(function, functools.partial):
+    while isinstance(function, partial):
         function = function.func
-    if callable(function):
-        function = inspect.unwrap(function)
+    return inspect.unwrap(function) if callable(function) else function
+
+
+def _plain_function(function: object) -> Any:
+    """The function below decorators, partials and callable objects."""
+    function = _below_partials(function)
     if not hasattr(function, "__code__") and not isinstance(function, type):
         function = getattr(type(function), "__call__", function)  # noqa: B004
     return function

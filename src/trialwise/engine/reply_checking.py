@@ -326,7 +326,7 @@ def _ready(check: Check) -> _Ready:
     from trialwise.checks.predicates import predicate
 
     postcondition = predicate(check)
-    return _Ready(postcondition.name, postcondition.check)
+    return _Ready(postcondition.name, postcondition.check, _asking(postcondition))
 
 
 def _asking(check: object) -> AskingPostcondition | None:

@@ -109,7 +109,7 @@ def run_to_end(work: Callable[[Interrupt], Awaitable[T]]) -> T:
             if not results:
                 raise
 
-    if _inside_event_loop():
+    if is_inside_event_loop():
         _in_thread(run)
     else:
         run(lambda _: None)
@@ -202,7 +202,8 @@ def _gentle_interrupts(interrupt: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, earlier)
 
 
-def _inside_event_loop() -> bool:
+def is_inside_event_loop() -> bool:
+    """Whether an event loop of asyncio runs in this thread."""
     import asyncio
 
     try:
@@ -210,6 +211,20 @@ def _inside_event_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def raise_cancellation() -> None:
+    """Raise a cancellation of the current task that was held back.
+
+    Raises:
+        CancelledError: Somebody cancelled this task.
+    """
+    import asyncio
+
+    if is_inside_event_loop():
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
 
 
 def _in_thread(work: Callable[[Callable[[Callable[[], None]], None]], None]) -> None:

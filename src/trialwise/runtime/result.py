@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from trialwise.model.run import RunRecord
+from trialwise.model.trial import NOT_MEASURED, Trial
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.pages.suite_totals import SuiteEnvelope, bound_suite_errors
 from trialwise.procedures.composite import combine
@@ -51,6 +52,34 @@ class Result:
     def passed(self) -> bool:
         """Whether every criterion passed."""
         return self.decision is Decision.PASS
+
+    @property
+    def trials(self) -> Sequence[Trial]:
+        """Every trial that ran, in the order of inputs."""
+        return self.record.trials
+
+    @property
+    def failures(self) -> Sequence[Trial]:
+        """The measured trials in which some criterion failed, in the order of inputs."""
+        return tuple(
+            one
+            for one in self.record.trials
+            if not one.passed and one.error_class not in NOT_MEASURED
+        )
+
+    def write(self, path: str | Path) -> Path:
+        """Write a report of the run; the end of the file's name says which.
+
+        Args:
+            path: Such as `report.html`, `report.md`, `junit.xml` or `report.json`.
+
+        Returns:
+            Where it was written.
+        """
+        from trialwise.reports.report_files import write_report
+
+        locations = {} if self.path is None else {self.record.run_id: str(self.path)}
+        return write_report(path, [self.record], name=self.verdict.contract, locations=locations)
 
     def show(self, *, transparent: bool = False, stream: TextIO | None = None) -> None:
         """Print the summary, or the full statistical analysis."""

@@ -19,6 +19,8 @@ from trialwise.runtime.workspace import Workspace, open_service
 
 if TYPE_CHECKING:
     from trialwise.engine.run_events import Listener
+    from trialwise.model.run import RunRecord
+    from trialwise.runtime.workspace import Execution
 
 
 def run(
@@ -37,7 +39,8 @@ def run(
     """Run a contract and decide it.
 
     Every completed trial is in the journal before it counts; a run that was killed, interrupted or
-    stopped by a budget continues with `resume`.
+    stopped by a budget continues with `resume`. Inside a running event loop use `await arun(...)`:
+    this function blocks that loop, and calls async services in another one.
 
     Args:
         contract: What is promised, of which service.
@@ -55,11 +58,33 @@ def run(
         DesignRefused: The design cannot support its claim; nothing was run.
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is complete.
     """
+    _warn_inside_loop(contract)
     whole = contract if inputs is None else contract.with_inputs(inputs)
     space = Workspace.open(
         store, baselines, resume=resume, progress=progress, listener=listener, redact=redact
     )
     return run_prepared(prepare_run(whole, options_of(options, settings), space), space)
+
+
+def _warn_inside_loop(contract: Contract) -> None:
+    """Point to `arun` where an async function would be called in a loop that is not its own."""
+    from inspect import iscoroutinefunction
+
+    given = contract.service
+    own_call = getattr(given, "__call__", None)  # noqa: B004 - its kind is looked at
+    if not (iscoroutinefunction(given) or iscoroutinefunction(own_call)):
+        return
+    from trialwise.runtime.looping import is_inside_event_loop
+
+    if is_inside_event_loop():
+        from warnings import warn
+
+        warn(
+            "tw.run blocks the running event loop and calls the async service in another loop, "
+            "where clients of this one do not work. Write `await tw.arun(...)`",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def run_prepared(prepared: PreparedRun, space: Workspace) -> Result:
@@ -73,18 +98,90 @@ def run_prepared(prepared: PreparedRun, space: Workspace) -> Result:
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is complete.
     """
     if prepared.finished is not None:
-        assert space.store is not None
-        return Result(prepared.finished, space.store / "runs" / prepared.finished.run_id)
+        return _finished_before(prepared.finished, space)
     with space.execute(prepared) as done:
-        record = decide_and_keep(
-            prepared.plan, done.outcome, done.stored, started_at=done.started_at
-        )
-    result = Result(record, done.path)
+        result = _decide(prepared, done)
+    _tell_verdict(result, space)
+    if done.outcome.stop is StopReason.INTERRUPTED:
+        raise RunInterrupted(_describe_interrupt(result), result)
+    return result
+
+
+def _finished_before(record: RunRecord, space: Workspace) -> Result:
+    assert space.store is not None
+    return Result(record, space.store / "runs" / record.run_id)
+
+
+def _decide(prepared: PreparedRun, done: Execution) -> Result:
+    record = decide_and_keep(prepared.plan, done.outcome, done.stored, started_at=done.started_at)
+    return Result(record, done.path)
+
+
+def _tell_verdict(result: Result, space: Workspace) -> None:
     if space.listeners:
         from trialwise.engine.run_events import VerdictReached
 
         space.on_event(VerdictReached(verdict=result.verdict, record=str(result.path or "")))
+
+
+async def arun(
+    contract: Contract,
+    *,
+    inputs: Any = None,
+    options: RunOptions | None = None,
+    store: str | Path | None = ".trialwise",
+    baselines: str | Path = "baselines",
+    resume: bool | str = False,
+    progress: bool | None = None,
+    listener: Listener | None = None,
+    redact: Callable[[str], str] | None = None,
+    **settings: Unpack[RunSettings],
+) -> Result:
+    """Run a contract in the running event loop and decide it.
+
+    An async service is called in the loop of the caller, so that it can use the caller's clients,
+    and other tasks of the loop go on meanwhile. A plain function runs in a thread. Cancelling ends
+    the run: what is complete is kept, and `resume` continues it.
+
+    The arguments are those of `run`.
+
+    >>> import asyncio
+    >>> import trialwise as tw
+    >>> async def answer(question):
+    ...     return "555"
+    >>> criterion = tw.Criterion("answers", tw.contains("555"), at_least=0.9)
+    >>> contract = tw.Contract("sums", answer, [criterion])
+    >>> async def main():
+    ...     result = await tw.arun(contract, inputs=["What is 15 * 37?"], store=None)
+    ...     return result.decision
+    >>> asyncio.run(main())
+    <Decision.PASS: 'PASS'>
+
+    Raises:
+        DesignRefused: The design cannot support its claim; nothing was run.
+        RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is complete.
+    """
+    from anyio import to_thread
+    from anyio.lowlevel import checkpoint
+
+    from trialwise.runtime.looping import raise_cancellation
+
+    whole = contract if inputs is None else contract.with_inputs(inputs)
+    space = Workspace.open(
+        store, baselines, resume=resume, progress=progress, listener=listener, redact=redact
+    )
+    chosen = options_of(options, settings)
+    # A design that has to be searched for takes seconds, in which the loop must go on.
+    prepared = await to_thread.run_sync(lambda: prepare_run(whole, chosen, space))
+    if prepared.finished is not None:
+        return _finished_before(prepared.finished, space)
+    async with space.aexecute(prepared) as done:
+        result = _decide(prepared, done)
+    _tell_verdict(result, space)
     if done.outcome.stop is StopReason.INTERRUPTED:
+        # The engine keeps a cancellation to itself until everything is written down.
+        await checkpoint()
+        raise_cancellation()
         raise RunInterrupted(_describe_interrupt(result), result)
     return result
 

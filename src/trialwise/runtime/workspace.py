@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -91,10 +91,23 @@ class Workspace:
     @contextmanager
     def execute(self, prepared: PreparedRun) -> Iterator[Execution]:
         """Run what was prepared; while the context is open its record may be written."""
+        with self._open_run(prepared) as run:
+            yield run.finish(run_to_end(run.go))
+
+    @asynccontextmanager
+    async def aexecute(self, prepared: PreparedRun) -> AsyncIterator[Execution]:
+        """The same in the running event loop, which a plain function must not hold up."""
+        with self._open_run(prepared, in_thread=True) as run:
+            yield run.finish(await run.go(None))
+
+    @contextmanager
+    def _open_run(self, prepared: PreparedRun, *, in_thread: bool = False) -> Iterator[_OpenRun]:
         contract, plan, kept, _ = prepared
+        # Here, outside of the run's loop: a function's own context must not hold the loop's.
+        service = open_service(contract, plan.options, in_thread=in_thread)
         try:
             if self.store is None:
-                yield self._run(contract, plan, None)
+                yield _OpenRun(self, contract, plan, service, None, self.clock.now())
                 return
             from trialwise.stores.runs import RunStore
 
@@ -103,29 +116,9 @@ class Workspace:
             with (
                 runs.create(plan, now) if kept is None else runs.resume(kept.run_id, plan)
             ) as stored:
-                yield self._run(contract, plan, stored)
+                yield _OpenRun(self, contract, plan, service, stored, stored.started_at)
         finally:
             self.close_listeners()
-
-    def _run(self, contract: Contract, plan: Plan, stored: StoredRun | None) -> Execution:
-        started_at = self.clock.now() if stored is None else stored.started_at
-        # Here, outside of the loop: a function's own context must not hold the loop's.
-        service = open_service(contract, plan.options)
-        done = () if stored is None else stored.trials()
-
-        async def whole(interrupted: Interrupt) -> RunOutcome:
-            from trialwise.engine.drivers.async_driver import run_plan
-
-            return await run_plan(
-                plan,
-                contract,
-                service,
-                done=done,
-                interrupted=interrupted,
-                **self.driver_arguments(stored),
-            )
-
-        return Execution(run_to_end(whole), started_at, stored)
 
     def driver_arguments(self, stored: StoredRun | None) -> dict[str, Any]:
         """What the engine's driver is given of this workspace.
@@ -156,7 +149,34 @@ class Workspace:
             one.on_event(event)
 
 
-def open_service(contract: Contract, options: RunOptions) -> Service:
+class _OpenRun(NamedTuple):
+    """A run whose journal is open."""
+
+    space: Workspace
+    contract: Contract
+    plan: Plan
+    service: Service
+    stored: StoredRun | None
+    started_at: datetime
+
+    async def go(self, interrupted: Interrupt | None) -> RunOutcome:
+        """Run the plan on the running event loop."""
+        from trialwise.engine.drivers.async_driver import run_plan
+
+        return await run_plan(
+            self.plan,
+            self.contract,
+            self.service,
+            done=() if self.stored is None else self.stored.trials(),
+            interrupted=interrupted,
+            **self.space.driver_arguments(self.stored),
+        )
+
+    def finish(self, outcome: RunOutcome) -> Execution:
+        return Execution(outcome, self.started_at, self.stored)
+
+
+def open_service(contract: Contract, options: RunOptions, *, in_thread: bool = False) -> Service:
     """The contract's service; a function becomes one.
 
     A sync function is called in place where nothing else has to happen meanwhile, since a thread
@@ -167,10 +187,12 @@ def open_service(contract: Contract, options: RunOptions) -> Service:
     Args:
         contract: Whose service it is, given in Python or in a suite.
         options: How the run is made.
+        in_thread: Whether a sync function gets a thread in any case.
     """
     given = contract.service
     in_thread = (
-        options.concurrency > 1
+        in_thread
+        or options.concurrency > 1
         or options.timeout_s is not None
         or options.budget.seconds is not None
     )

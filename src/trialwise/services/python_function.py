@@ -131,6 +131,8 @@ class CallableService:
         except BaseException as error:
             if is_unasked(error):
                 raise RuntimeError("the service cancelled itself") from error
+            if _is_of_other_loop(error):
+                raise OtherLoop(error) from error
             raise
         return _reply(value, max(0.0, ended - started))
 
@@ -224,6 +226,32 @@ def _known(parameter: inspect.Parameter) -> str | None:
     if is_context or parameter.name == "trial":
         return "trial"
     return parameter.name if parameter.name in _FIELDS else None
+
+
+class OtherLoop(ServiceError):
+    """The function uses a client that belongs to another event loop."""
+
+    stops_run = True
+
+    def __init__(self, error: BaseException) -> None:
+        message = (
+            f"the service uses a client of another event loop ({type(error).__name__}: {error}). "
+            "Inside a running loop write `await tw.arun(...)`; otherwise open the client in the "
+            "service"
+        )
+        super().__init__(message, ErrorClass.INFRASTRUCTURE)
+
+
+def _is_of_other_loop(error: BaseException | None) -> bool:
+    """Whether asyncio refused something of another loop, whoever wrapped its error since."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        text = str(error) if type(error) is RuntimeError else ""
+        if "different event loop" in text or "attached to a different loop" in text:
+            return True
+        seen.append(error)
+        error = error.__cause__ or error.__context__
+    return False
 
 
 class OutOfThreads(ServiceError):
