@@ -27,7 +27,7 @@ _INI = """
 [pytest]
 addopts = -p no:asyncio -p no:randomly -p no:rerunfailures -p no:timeout -p no:xdist
     -p no:xdist.looponfail -p no:hypothesispytest -p no:platformdirs -p no:pytest_cov
-    -p no:pytest-retry -p no:flaky
+    -p no:pytest-retry -p no:flaky -p no:allure_pytest -p no:pytest_jsonreport -p no:metadata
 filterwarnings = default
 """
 _NOTES = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -389,3 +390,107 @@ def test_the_trialwise_fixture_draws_on_the_sessions_budget(project: Project) ->
     result.assert_outcomes(passed=2, failed=1)
     assert [40, 10] == [len(one.trials) for one in project.records()]
     result.stdout.fnmatch_lines(["the session's budget is used up: nothing was run"])
+
+
+# --- Plugins that write reports ---------------------------------------------------------------
+
+_REPORTED = """
+import pytest
+
+@pytest.fixture
+def tool(record_property):
+    record_property("kind", "tool")
+    yield 7
+
+@pytest.fixture(scope="module")
+def shared(): yield 2
+
+@pytest.mark.trials(at_least=0.5, seed=1)
+def test_good(tool, shared): print("said")
+
+@pytest.mark.trials(at_least=0.9, seed=1)
+def test_bad(tool): assert False, "no luck"
+
+@pytest.mark.trials(at_least=0.5, seed=1, concurrency=3)
+def test_side_by_side(tool, shared): pass
+
+def test_plain(tool): pass
+"""
+
+
+def test_allure_sees_each_test_once(project: Project) -> None:
+    """A result for each test with its verdict, and none for any trial or its fixtures."""
+    pytest.importorskip("allure_pytest")
+    project.write(_REPORTED)
+
+    result = project.run_apart("-p", "allure_pytest", "--alluredir=al")
+
+    result.assert_outcomes(passed=3, failed=1)
+    found = [json.loads(one.read_text()) for one in (project.path / "al").glob("*-result.json")]
+    assert {
+        "test_good": "passed",
+        "test_bad": "failed",
+        "test_side_by_side": "passed",
+        "test_plain": "passed",
+    } == {one["name"]: one["status"] for one in found}
+    assert 4 == len(found)
+    (bad,) = (one for one in found if one["name"] == "test_bad")
+    assert "FAIL: 0 of 4 trials passed" in bad["statusDetails"]["message"]
+    fixtures = [
+        before["name"]
+        for one in (project.path / "al").glob("*-container.json")
+        for before in json.loads(one.read_text()).get("befores", ())
+    ]
+    assert 1 == fixtures.count("shared")
+    assert 1 == fixtures.count("tool")
+
+
+def test_a_json_report_has_each_test_once(project: Project) -> None:
+    """With its three phases."""
+    pytest.importorskip("pytest_jsonreport")
+    project.write(_REPORTED)
+
+    result = project.run_apart("-p", "metadata", "-p", "pytest_jsonreport", "--json-report")
+
+    result.assert_outcomes(passed=3, failed=1)
+    report = json.loads((project.path / ".report.json").read_text())
+    assert {"passed": 3, "failed": 1, "total": 4, "collected": 4} == report["summary"]
+    assert all({"setup", "call", "teardown"} <= set(one) for one in report["tests"])
+
+
+def test_a_reporter_of_any_kind_sees_each_phase_of_a_test_once(project: Project) -> None:
+    """Also one that nobody knows: it is told by what it listens to; a conftest sees trials."""
+    project.write(_REPORTED)
+    project.write(
+        """
+        from notes import note
+
+        class Reporter:
+            def pytest_runtest_logreport(self, report): note(f"report-{report.when}")
+            def pytest_runtest_call(self, item): note(f"reporter-{item.name}")
+            def pytest_fixture_setup(self, fixturedef): note(f"fixture-{fixturedef.argname}")
+
+        def pytest_configure(config): config.pluginmanager.register(Reporter(), "reporter")
+        def pytest_runtest_call(item): note(f"conftest-{item.name}")
+        """,
+        "conftest.py",
+    )
+
+    project.run()
+
+    seen = Counter(project.notes())
+    assert 4 == seen["report-setup"] == seen["report-call"] == seen["report-teardown"]
+    assert 1 == seen["reporter-test_good"] == seen["reporter-test_bad"] == seen["fixture-tool"]
+    assert 1 == seen["fixture-shared"]
+    assert seen["conftest-test_bad"] > 1
+
+
+def test_a_property_is_recorded_once_for_the_test(project: Project) -> None:
+    """Not once for each trial."""
+    project.write(_REPORTED)
+
+    project.run("--junitxml=out.xml")
+
+    text = (project.path / "out.xml").read_text()
+    assert 4 == text.count('<property name="kind" value="tool"')
+    assert "*" in (project.path / ".trialwise" / ".gitignore").read_text().splitlines()

@@ -144,16 +144,9 @@ class MarkedTest:
         run = self._run
         if case.options.concurrency == 1:
             return run.go(OneByOne(self._make), conclude)
-        from trialwise.plugin.side_by_side import SideBySide, call_captured
+        from trialwise.plugin.side_by_side import SideBySide
 
-        found: list[T] = []
-
-        def whole() -> None:
-            executor = SideBySide(self._item, self._make, self.reasons)
-            found.append(run.go(executor, conclude))
-
-        call_captured(self._item, whole)
-        return found[0]
+        return run.go(SideBySide(self._item, self._make, self.reasons), conclude)
 
     def _make(self, start: TrialStart) -> TrialItem:
         given = self._inputs[start.position]

@@ -1,7 +1,8 @@
 """A trial in the main thread: set up, called and torn down through every hook of pytest.
 
 So other plugins see what they would see of a test, and fixtures end in the order they should.
-Nothing is reported: what a trial comes to is noted in its `Course`.
+Nothing is reported: what a trial comes to is noted in its `Course`, and plugins that write reports
+see the test alone.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class OneByOne:
     def start(self, start: TrialStart) -> None:
         """Run a trial from its setup to its teardown."""
         item = self._make(start)
-        item.host.ihook.pytest_runtest_protocol(item=item, nextitem=item.host)
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=item.host)
         self._done.append(item)
 
     def wait(self) -> Sequence[TrialItem]:
@@ -72,7 +73,7 @@ def call_trial(item: TrialItem, reasons: Reasons) -> None:
         KeyboardInterrupt: Somebody stopped the session; the trial is torn down.
         pytest.exit.Exception: The body did.
     """
-    hooks = item.host.ihook
+    hooks = item.ihook
     try:
         # Ctrl-C in the middle of a setup would leave fixtures that nobody tears down, so it is
         # held back until the phase is over. A body may take long and is interrupted at once.
@@ -139,11 +140,11 @@ def _report(item: TrialItem, call: pytest.CallInfo[None]) -> None:
     usepdb = item.config.getoption("usepdb", False)
     item.is_told = bool(usepdb)
     try:
-        report = item.host.ihook.pytest_runtest_makereport(item=item, call=call)
+        report = item.ihook.pytest_runtest_makereport(item=item, call=call)
     finally:
         item.is_told = True
     if usepdb and call.excinfo is not None and report.failed:
-        item.host.ihook.pytest_exception_interact(node=item, call=call, report=report)
+        item.ihook.pytest_exception_interact(node=item, call=call, report=report)
 
 
 def _ending(

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 import pytest
@@ -91,6 +91,48 @@ def refuse_second_run(item: pytest.Item) -> None:
         "(-p no:NAME), or keep it away from this test",
         pytrace=False,
     )
+
+
+class Reporters:
+    """Plugins of a session that write reports of tests, such as those of allure and JSON reports.
+
+    They keep what they saw of a test by its name, which its trials share. What belongs to pytest,
+    and what a conftest does around tests, is for trials too.
+
+    Args:
+        manager: The session's plugins.
+    """
+
+    def __init__(self, manager: pytest.PytestPluginManager) -> None:
+        self._manager = manager
+        self._plugins = [one for one in manager.get_plugins() if self._reports_tests(one)]
+        self._callers: dict[tuple[str, frozenset[object]], Any] = {}
+
+    def leave_out(self, name: str, hooks: Any) -> Any:
+        """A hook without the reporters.
+
+        Args:
+            name: Of the hook.
+            hooks: The hooks of a test, perhaps without some conftest files already.
+        """
+        if not self._plugins:
+            return getattr(hooks, name)
+        others: set[object] = getattr(hooks, "remove_mods", set())
+        key = name, frozenset(others)
+        if key not in self._callers:
+            caller = self._manager.subset_hook_caller(name, {*others, *self._plugins})
+            self._callers[key] = caller
+        return self._callers[key]
+
+    def _reports_tests(self, plugin: object) -> bool:
+        kind = plugin if isinstance(plugin, ModuleType) else type(plugin)
+        module = getattr(kind, "__module__", None) or getattr(kind, "__name__", "")
+        if str(module).partition(".")[0] in ("_pytest", "trialwise", "_trialwise_pytest"):
+            return False
+        if str(self._manager.get_name(plugin)).endswith("conftest.py"):
+            return False
+        names = ("pytest_runtest_logreport", "pytest_runtest_logfinish")
+        return any(hasattr(plugin, name) for name in names)
 
 
 def interrupts_of(config: pytest.Config) -> tuple[type[BaseException], ...]:

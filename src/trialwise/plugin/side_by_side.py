@@ -29,16 +29,6 @@ from trialwise.plugin.trial_items import TrialItem, forget_item, scope_in
 __tracebackhide__ = True
 
 
-def call_captured(host: pytest.Function, function: Callable[[], None]) -> None:
-    """Call a function as if it were a test's body, with all that is captured around one."""
-    loose: Any = host
-    loose.runtest = function
-    try:
-        host.ihook.pytest_runtest_call(item=host)
-    finally:
-        del loose.runtest
-
-
 class SideBySide:
     """Runs trials at once.
 

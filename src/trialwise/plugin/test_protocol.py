@@ -41,7 +41,7 @@ def report_phases(
     try:
         ready = _phase(item, "setup", lambda: _set_up_shared(item)).passed
         if ready and not item.config.getoption("setuponly", False):
-            _phase(item, "call", call)
+            _phase(item, "call", lambda: _call(item, call))
         last = item.session.shouldfail or item.session.shouldstop
 
         def teardown() -> None:
@@ -71,6 +71,16 @@ def _set_up_shared(item: pytest.Function) -> None:
     state.teardown_exact(_Sibling(item))  # type: ignore[arg-type]
     loose: Any = item
     loose._initrequest()
+
+
+def _call(item: pytest.Function, call: Callable[[], None]) -> None:
+    """Call every trial as if that were the test's body, with all that plugins do around one."""
+    loose: Any = item
+    loose.runtest = call
+    try:
+        item.ihook.pytest_runtest_call(item=item)
+    finally:
+        del loose.runtest
 
 
 class _Sibling:

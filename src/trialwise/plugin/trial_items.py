@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from trialwise.plugin.other_plugins import Reporters
 from trialwise.plugin.reasons import PASSED, Ending
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 # No frame of this module belongs into the traceback of a body or a fixture.
 __tracebackhide__ = True
+
+
+_REPORTERS = pytest.StashKey[Reporters]()
 
 
 @dataclass(slots=True)
@@ -53,14 +57,15 @@ class TrialItem(pytest.Function):
     """The test itself."""
     reseed: Callable[[int], None] | None
     """Undoes what a plugin does to make every test's random numbers the same."""
+    reporters: Reporters
     subtest_failures: list[pytest.TestReport]
     is_told: bool
     """Whether a traceback is worth its price now: most of them nobody reads."""
 
     @property
     def ihook(self) -> Any:
-        """The hooks of the test, but for reports of parts: those are no tests of the session."""
-        return _WithoutReports(super().ihook, self.subtest_failures)
+        """The hooks of the test as a trial sends them."""
+        return _TrialHooks(self.reporters, super().ihook, self.subtest_failures)
 
     def setup(self) -> None:
         """Set up the fixtures."""
@@ -82,15 +87,19 @@ class TrialItem(pytest.Function):
         return super()._repr_failure_py(excinfo, style) if self.is_told else ""
 
 
-class _WithoutReports:
-    """A hook relay that keeps the failures of subtests instead of reporting them."""
+class _TrialHooks:
+    """A hook relay that leaves out plugins that report tests: a trial is no test of the session.
 
-    def __init__(self, hooks: Any, failures: list[pytest.TestReport]) -> None:
+    The failures of subtests are kept instead of being reported.
+    """
+
+    def __init__(self, reporters: Reporters, hooks: Any, failures: list[pytest.TestReport]) -> None:
+        self._reporters = reporters
         self._hooks = hooks
         self._failures = failures
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._hooks, name)
+        return self._reporters.leave_out(name, self._hooks)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -123,8 +132,11 @@ def copy_item(
     item: Any = copy.copy(host)
     item.__class__ = _trial_class(type(host))
     item.host, item.trial, item.reseed = host, trial, reseed
+    if _REPORTERS not in host.config.stash:
+        host.config.stash[_REPORTERS] = Reporters(host.config.pluginmanager)
+    item.reporters = host.config.stash[_REPORTERS]
     item.course, item.subtest_failures, item.is_told = Course(), [], True
-    item._report_sections = []
+    item._report_sections, item.user_properties = [], []
     item.own_markers = list(host.own_markers)
     item.fixturenames = list(host._fixtureinfo.names_closure)
     item.stash = _copy_of_stash(host.stash)
@@ -172,6 +184,9 @@ def forget_item(item: TrialItem) -> None:
         waiting = definition._finalizers
         if waiting and scope_in(item, definition) != "function":
             waiting[:] = [one for one in waiting if not _is_done(one)]
+    # A property with the same value in every trial is one property of the test.
+    known = item.host.user_properties
+    known += [one for one in item.user_properties if one not in known]
     loose: Any = item
     loose._request, loose.funcargs = False, None
     loose.__dict__.pop("_instance", None)

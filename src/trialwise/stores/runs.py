@@ -394,7 +394,11 @@ class RunStore:
 
     def _new_folder(self, stem: str) -> Path:
         with disk_trouble(self._runs, "keep a run there"):
+            is_new = not self._runs.parent.exists()
             self._runs.mkdir(parents=True, exist_ok=True)
+            if is_new:
+                # Runs hold replies, which do not belong in git unless somebody wants them there.
+                (self._runs.parent / ".gitignore").write_text("# Written by trialwise.\n*\n")
             for _ in range(_ATTEMPTS):
                 path = self._runs / f"{stem}-{self._suffix()}"
                 try:
