@@ -100,6 +100,7 @@ def relax(
     safe: Column[R],
     tolerance: float = TOLERANCE,
     warm_up: int = WARM_UP,
+    rounds: int = MOST_ROUNDS,
 ) -> Relaxation[R]:
     """Solve the relaxed problem, starting from a `safe` rule that keeps both errors."""
     best, best_prices = -math.inf, Prices(1.0, 1.0)
@@ -121,7 +122,7 @@ def relax(
             prices.fail * _nudge(answer.error0 / hypotheses.alpha),
             prices.passed * _nudge(answer.error1 / hypotheses.beta),
         )
-    for _ in range(MOST_ROUNDS):
+    for _ in range(rounds):
         least, prices = _mix_columns(columns, hypotheses)
         if least - best <= tolerance * least:
             break

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.sequential.boundary_rule import Rule, never
-from trialwise.stats.sequential.characteristic import characteristic
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.hypotheses import (
     Hypotheses,
@@ -206,13 +205,17 @@ def search_strict(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDes
 
     levels = hypotheses.alpha, hypotheses.beta
     least = math.log(hypotheses.beta) / math.log(hypotheses.p0)
+    found = None
     for times in (1.0, 2.0, 4.0, 8.0):
         objective = default_objective(hypotheses.p0, cap, *levels, times=times)
-        rule, certificate = find_strict(hypotheses, cap, batch, objective)
         # With few trials and strict levels giving up at once may be cheapest. Nobody wants that of
         # a service without failures, so a missing decision is made to cost more.
-        if least > cap or characteristic(rule.accept, rule.reject, 1.0, rule.futile).passes == 1:
+        must_pass = least <= cap and times < 8
+        found = find_strict(hypotheses, cap, batch, objective, must_pass=must_pass)
+        if found:
             break
+    assert found is not None
+    rule, certificate = found
     return SequentialDesign.from_rule(
         Method.STRICT,
         hypotheses,

@@ -49,7 +49,7 @@ CONFIRMED, CONFIRMED_LONG, LONG = 12, 4, 2_000
 #: Rules climbed from, besides the best: those of the relaxation, then those one flip away.
 STARTS, NEIGHBOURS = 6, 40
 
-#: The search ends when the gap is this share of the objective,
+#: The search ends when the gap is this share of the objective, unless it is told otherwise,
 GOOD_ENOUGH = 1e-4
 #: or after this many steps, fewer the longer the horizon: a step costs about as much as a walk.
 FEWEST_STEPS, MOST_STEPS, STEPS_TIMES_HORIZON = 4, 120, 6_000
@@ -108,10 +108,17 @@ def search_flips(
     relaxed: Relaxation[R],
     hypotheses: Hypotheses,
     columns: Sequence[Column[R]],
+    *,
+    good_enough: float = GOOD_ENOUGH,
+    most_tried: int | None = None,
 ) -> Column[R]:
-    """The best rule that keeps both errors and that flips can reach from some rules."""
+    """The best rule that keeps both errors and that flips can reach from some rules.
+
+    The search ends where the gap to the bound is at most the share `good_enough` of the
+    objective, or after `most_tried` rules.
+    """
     best = min((c for c in columns if keeps(hypotheses, c)), key=lambda c: c.objective)
-    search = _Search(space, moves, relaxed, hypotheses, best)
+    search = _Search(space, moves, relaxed, hypotheses, best, good_enough, most_tried)
     for start in (*nsmallest(STARTS, columns, key=lambda c: _cost(relaxed, c)), best):
         search.climb(start)
     # Each improvement opens a new neighbourhood; the search ends in one that has none.
@@ -127,7 +134,10 @@ class _Search(Generic[R]):
     relaxed: Relaxation[R]
     hypotheses: Hypotheses
     best: Column[R]
+    good_enough: float
+    most_tried: int | None
     steps: int = 0
+    tried: int = 0
 
     @property
     def gap(self) -> float:
@@ -136,7 +146,9 @@ class _Search(Generic[R]):
     @property
     def over(self) -> bool:
         allowed = min(MOST_STEPS, max(FEWEST_STEPS, STEPS_TIMES_HORIZON // self.space.horizon))
-        return self.gap <= GOOD_ENOUGH * self.best.objective or self.steps >= allowed
+        if self.most_tried is not None and self.tried >= self.most_tried:
+            return True
+        return self.gap <= self.good_enough * self.best.objective or self.steps >= allowed
 
     def climb(self, start: Column[R]) -> bool:
         """Follow improvements of the best rule from a start, which may break the errors."""
@@ -176,6 +188,7 @@ class _Search(Generic[R]):
 
     def _apply(self, column: Column[R], flip: Flip) -> Column[R] | None:
         rule = self.moves.apply(column.rule, flip)
+        self.tried += 1
         return None if rule is None else self.space.evaluate(rule)
 
     def _many(self, thrifty: list[Flip], column: Column[R]) -> Iterator[Flip]:

@@ -44,6 +44,10 @@ FAR_PASS_ODDS = ((0.0, 0.03), (1 / 11, 0.03))
 FAR_FAIL_ODDS = ((3.857, 0.03), (9.0, 0.03))
 
 
+#: How far beyond the states asked for a row of weights is kept, and the most states that are kept.
+SPARE_STATES, MOST_KEPT = 4, 1_000_000
+
+
 class StrictRule(NamedTuple):
     """PASS at f ≤ accept[n], FAIL at f ≥ reject[n], INCONCLUSIVE within futile[n], n = 0 … cap."""
 
@@ -103,6 +107,18 @@ def usual_cap(rate: float, alpha: float = 0.05, beta: float = 0.05) -> float:
     return 1.1 * (spread / (half - rate)) ** 2
 
 
+class Row(NamedTuple):
+    """Numbers of neighbouring states after the same number of trials, from `low` failures on."""
+
+    low: int
+    values: list[float]
+
+    @property
+    def high(self) -> int:
+        """The most failures."""
+        return self.low + len(self.values) - 1
+
+
 class Weights:
     """Weighted likelihoods of states relative to the required rate, remembered once computed.
 
@@ -139,6 +155,7 @@ class StrictProblem:
     """G: what not to PASS costs."""
     fails: Weights = field(init=False, compare=False)
     """B: what not to FAIL costs."""
+    _rows: dict[int, Row] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, mix in self.objective._asdict().items():
@@ -153,6 +170,29 @@ class StrictProblem:
     def undecided(self) -> float:
         """What a run costs that stops at once without a decision."""
         return math.fsum(w for _, w in (*self.objective.passes, *self.objective.fails))
+
+    @property
+    def states(self) -> int:
+        """About how many states lie between the boundaries of a rule."""
+        return round(5 * self.horizon**1.5 * math.sqrt(self.rate * (1 - self.rate)))
+
+    def weigh_trials(self, n: int, failures: range) -> list[float]:
+        """H in some neighbouring states after n trials; rows are asked for from the cap down.
+
+        A row follows from the row after it, since H is a martingale at the required rate. Every
+        walk of a search needs nearly the same rows, so that they are kept, a little wider.
+        """
+        first, last = failures.start, failures.stop - 1
+        known = self._rows.get(n)
+        if known is None or first < known.low or last > known.high:
+            low, high = max(0, first - SPARE_STATES), min(n, last + SPARE_STATES)
+            if known is not None:
+                low, high = min(low, known.low), max(high, known.high)
+            known = _step_row(self, n, self._rows.get(n + 1, Row(0, [])), range(low, high + 1))
+            self._rows[n] = known
+        if self.states > MOST_KEPT:
+            self._rows.pop(n + 1, None)
+        return known.values[first - known.low : last - known.low + 1]
 
 
 def induct(
@@ -178,16 +218,13 @@ def induct(
     rule.accept[cap], rule.reject[cap] = low - 1, high + 1
     rule.futile[cap] = low, high
     values = [0.0] * max(0, high - low + 1)
-    row = Row(0, [])
     for n in range(cap - 1, -1, -1):
         # Where both continuations PASS, going on is pointless; likewise where both FAIL.
         first = min(n, max(0, low - 1))
         last = max(first, min(n, high))
         ahead = _pad(problem, prices, n + 1, Row(low, values), range(first, last + 2))
-        row = step_row(problem, n, row, range(first, last + 1))
-        values = [
-            h + (r * x + q * y) for h, x, y in zip(row.values, ahead, ahead[1:], strict=False)
-        ]
+        trials = problem.weigh_trials(n, range(first, last + 1))
+        values = [h + (r * x + q * y) for h, x, y in zip(trials, ahead, ahead[1:], strict=False)]
         low, high = first, last
         if n not in looks or n == 0:
             continue
@@ -219,19 +256,7 @@ def keep_joined(futile: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return [(n + 1, -1) for n in range(start)] + futile[start:]
 
 
-class Row(NamedTuple):
-    """Numbers of neighbouring states after the same number of trials, from `low` failures on."""
-
-    low: int
-    values: list[float]
-
-    @property
-    def high(self) -> int:
-        """The most failures."""
-        return self.low + len(self.values) - 1
-
-
-def step_row(problem: StrictProblem, n: int, row: Row, failures: range) -> Row:
+def _step_row(problem: StrictProblem, n: int, row: Row, failures: range) -> Row:
     """The weights of trials in some states, from the row after: a martingale at the rate."""
     start, after = row
     first, last = failures.start, failures.stop - 1

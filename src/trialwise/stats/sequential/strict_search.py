@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -16,18 +15,24 @@ from trialwise.stats.sequential.induction import Prices
 from trialwise.stats.sequential.relaxation import Column, Relaxation, Space, relax
 from trialwise.stats.sequential.slack_search import Moves, keeps, search_flips, stricter
 from trialwise.stats.sequential.strict_problem import (
-    Row,
     StrictObjective,
     StrictProblem,
     StrictRule,
     evaluate_strict,
     induct,
     keep_joined,
-    step_row,
 )
 
 #: The prices at which the search begins, in caps: near those that most designs end with.
 FIRST_PRICES = (2.7, 3.8)
+
+#: Problems whose walks are dear, in trials of the usual width; how near the bound their search ends
+#: and that of others, and the certificate that every design is to have.
+LONG, NEAR, CLOSEST, CERTIFIED = 200, 4e-3, 1e-4, 1.01
+
+#: Rules tried by flips, times the effort; rounds for the prices with settled ends; and rules at
+#: higher prices from which flips start on a long horizon.
+TRIED_TIMES_EFFORT, FEWEST_TRIED, SETTLED_ROUNDS, STRICTER = 20_000, 12, 12, 5
 
 #: A certificate that needs no further search, and how many rules say which ends are tried.
 GOOD_ENOUGH, MOST_ENDS = 1.005, 6
@@ -40,15 +45,37 @@ TOLERANCE = 1e-3
 
 
 def find_strict(
-    hypotheses: Hypotheses, cap: int, batch: int, objective: StrictObjective
-) -> tuple[StrictRule, float]:
-    """The best rule whose two errors at the required rate are kept, and its certificate."""
+    hypotheses: Hypotheses,
+    cap: int,
+    batch: int,
+    objective: StrictObjective,
+    *,
+    must_pass: bool = False,
+) -> tuple[StrictRule, float] | None:
+    """The best rule whose two errors at the required rate are kept, and its certificate.
+
+    With `must_pass`, None where the rule gives up on a service without failures.
+    """
     problem = StrictProblem(hypotheses.p0, list_looks(cap, batch), objective)
     safe = _fixed(problem, hypotheses)
     start = Prices(*(share * cap for share in FIRST_PRICES))
     space = _space(problem, start)
     relaxed = relax(space, hypotheses, safe=safe, tolerance=TOLERANCE)
     columns = list(relaxed.columns)
+    if must_pass and not _passes_perfect(_cheapest(columns, relaxed.prices).rule):
+        return None
+    moves = Moves(lambda rule: _flips(problem, rule), lambda rule, flip: _flip(problem, rule, flip))
+    goal = {
+        "good_enough": CLOSEST if space.horizon <= LONG else NEAR,
+        "most_tried": max(FEWEST_TRIED, TRIED_TIMES_EFFORT // space.horizon),
+    }
+    if space.horizon > LONG:
+        # Every walk is dear here and boundary states are small, so that a few flips are enough.
+        columns += stricter(space, relaxed, hypotheses, times=STRICTER)
+        best = search_flips(space, moves, relaxed, hypotheses, columns, **goal)
+        if best.objective <= CERTIFIED * relaxed.bound:
+            return _finish(hypotheses, best, relaxed, must_pass=must_pass)
+        columns.append(best)
     # One state at the cap can hold more probability than is left of an error. With the verdicts at
     # the cap settled either way, prices spend the rest in the many small states before it.
     last = [(c.rule.accept[cap], c.rule.reject[cap]) for c in reversed(columns[-MOST_ENDS:])]
@@ -56,15 +83,45 @@ def find_strict(
         if _certify(hypotheses, columns, relaxed) <= GOOD_ENOUGH:
             break
         settled = _space(problem, relaxed.prices, ends)
-        found = relax(settled, hypotheses, safe=safe, tolerance=TOLERANCE, warm_up=2)
+        found = relax(
+            settled,
+            hypotheses,
+            safe=safe,
+            tolerance=TOLERANCE,
+            warm_up=2,
+            rounds=SETTLED_ROUNDS,
+        )
         columns += found.columns
         columns += stricter(settled, found, hypotheses, times=3)
     if not any(keeps(hypotheses, c) for c in columns[1:]):
         columns += stricter(space, relaxed, hypotheses)
-    moves = Moves(lambda rule: _flips(problem, rule), lambda rule, flip: _flip(problem, rule, flip))
-    best = search_flips(space, moves, relaxed, hypotheses, columns)
+    best = search_flips(space, moves, relaxed, hypotheses, columns, **goal)
+    return _finish(hypotheses, best, relaxed, must_pass=must_pass)
+
+
+def _finish(
+    hypotheses: Hypotheses,
+    best: Column[StrictRule],
+    relaxed: Relaxation[StrictRule],
+    *,
+    must_pass: bool,
+) -> tuple[StrictRule, float] | None:
     _confirm(hypotheses, best.rule)
+    if must_pass and not _passes_perfect(best.rule):
+        return None
     return best.rule, best.objective / relaxed.bound
+
+
+def _cheapest(columns: Sequence[Column[StrictRule]], prices: Prices) -> Column[StrictRule]:
+    """The rule that costs least with both errors paid for."""
+    return min(
+        columns, key=lambda c: c.objective + prices.fail * c.error0 + prices.passed * c.error1
+    )
+
+
+def _passes_perfect(rule: StrictRule) -> bool:
+    """Whether a service without failures passes."""
+    return characteristic(rule.accept, rule.reject, 1.0, rule.futile).passes == 1
 
 
 def _certify(
@@ -93,8 +150,7 @@ def _effort(problem: StrictProblem) -> int:
     A step of the search costs a walk over the band between the boundaries, which is narrow where
     failures are rare.
     """
-    width = 5 * math.sqrt(problem.horizon * problem.rate * (1 - problem.rate))
-    return max(1, round(problem.horizon * width / USUAL_WIDTH))
+    return max(1, round(problem.states / USUAL_WIDTH))
 
 
 def _fixed(problem: StrictProblem, hypotheses: Hypotheses) -> Column[StrictRule]:
@@ -188,14 +244,13 @@ def _going_on(problem: StrictProblem, rule: StrictRule) -> Iterator[tuple[int, S
     ends = [_give_up_at(problem, cap, f) for f in failures]
     after = Slice(failures.start, *map(list, zip(*ends, strict=True)))
     yield cap, after
-    row = Row(0, [])
     for n in range(cap - 1, 0, -1):
         first, last = max(0, rule.accept[n]), min(n, rule.reject[n])
         cost, e0, e1 = _row_after(problem, rule, after, n + 1, range(first, last + 2))
-        row = step_row(problem, n, row, range(first, last + 1))
+        trials = problem.weigh_trials(n, range(first, last + 1))
         after = Slice(
             first,
-            [h + (r * x + q * y) for h, x, y in zip(row.values, cost, cost[1:], strict=False)],
+            [h + (r * x + q * y) for h, x, y in zip(trials, cost, cost[1:], strict=False)],
             [r * x + q * y for x, y in pairwise(e0)],
             [r * x + q * y for x, y in pairwise(e1)],
         )
@@ -238,6 +293,7 @@ def _reach(problem: StrictProblem, rule: StrictRule) -> list[tuple[int, list[flo
         found.append((low, band))
         passed = max(0, rule.accept[n] + 1 - low)
         band, low = band[passed : max(passed, rule.reject[n] - low)], low + passed
-        first, last = rule.futile[n]
-        band = [0.0 if first <= low + j <= last else w for j, w in enumerate(band)]
+        first, last = max(low, rule.futile[n][0]), min(rule.futile[n][1], low + len(band) - 1)
+        if first <= last:
+            band[first - low : last - low + 1] = [0.0] * (last - first + 1)
     return found
