@@ -18,7 +18,12 @@ import pytest
 import trialwise as tw
 from trialwise.model.plan import Plan
 from trialwise.model.plan_hashes import plan_hash
-from trialwise.procedures.shared_trials import Company, Crowd, choose_shared, expected_longest
+from trialwise.procedures.shared_trials import (
+    CriteriaGroup,
+    OtherCriteria,
+    choose_shared,
+    expected_longest,
+)
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.sequential.hypotheses import likely_mix
 
@@ -102,13 +107,13 @@ class TestChoice:
             np.mean([longest(one, rate, count) for rate in cases]) for one in (usual, design)
         )
         assert after < 0.99 * before
-        assert expected_longest([Crowd(design, count)]) == pytest.approx(after, rel=1e-9)
+        assert expected_longest([CriteriaGroup(design, count)]) == pytest.approx(after, rel=1e-9)
 
     def test_what_runs_anyway_leaves_nothing_to_save(self, usual: SequentialDesign) -> None:
         """
         Beside a criterion that takes 400 trials in any case, the usual design is kept.
         """
-        assert choose_shared(usual, 3, company=Company(least=400)) is usual
+        assert choose_shared(usual, 3, others=OtherCriteria(least=400)) is usual
 
     def test_unlike_criteria_are_weighed_together(self) -> None:
         """
@@ -120,7 +125,7 @@ class TestChoice:
             lengths = [run_lengths(d, p)[0] for d, p in zip((one, other), rates, strict=True)]
             pairs = itertools.product(*(enumerate(part) for part in lengths))
             cases.append(sum(max(n, m) * v * w for (n, v), (m, w) in pairs))
-        found = expected_longest([Crowd(one, 1), Crowd(other, 1)])
+        found = expected_longest([CriteriaGroup(one, 1), CriteriaGroup(other, 1)])
         assert found == pytest.approx(np.mean(cases), rel=1e-9)
 
     def test_a_design_that_may_end_open_or_decides_in_batches_is_kept(self) -> None:

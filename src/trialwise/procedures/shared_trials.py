@@ -33,39 +33,39 @@ LEAST_SAVING = 0.01
 MANY = 4
 
 
-class Crowd(NamedTuple):
-    """Criteria with one design."""
+class CriteriaGroup(NamedTuple):
+    """Criteria that share one design."""
 
     design: SequentialDesign
     criteria: int
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
-    """Everything else that needs trials of the same sampling."""
+class OtherCriteria:
+    """The other criteria that need trials of the same sampling."""
 
-    crowds: tuple[Crowd, ...] = ()
+    groups: tuple[CriteriaGroup, ...] = ()
     least: int = 0
     """Trials that are run in any case."""
 
 
-def expected_longest(crowds: Sequence[Crowd], least: int = 0) -> float:
+def expected_longest(groups: Sequence[CriteriaGroup], least: int = 0) -> float:
     """The expected trials of a run, averaged over the four cases.
 
     >>> design = SequentialDesign.optimal(0.9, 0.8)
-    >>> one, eight = (expected_longest([Crowd(design, count)]) for count in (1, 8))
+    >>> one, eight = (expected_longest([CriteriaGroup(design, count)]) for count in (1, 8))
     >>> one < 45, eight > 75
     (True, True)
     """
-    cases = zip(*(_decided_by_case(crowd.design) for crowd in crowds), strict=True)
+    cases = zip(*(_decided_by_case(group.design) for group in groups), strict=True)
     means = []
     for case in cases:
         cap = max(len(decided) for decided in case)
         mean = 0.0
         for n in range(cap):
             shares = (
-                decided[n] ** crowd.criteria
-                for decided, crowd in zip(case, crowds, strict=True)
+                decided[n] ** group.criteria
+                for decided, group in zip(case, groups, strict=True)
                 if n < len(decided)
             )
             mean += 1.0 if n < least else 1 - math.prod(shares)
@@ -77,7 +77,7 @@ def choose_shared(
     usual: SequentialDesign,
     count: int,
     *,
-    company: Company | None = None,
+    others: OtherCriteria | None = None,
     cache: DesignCache | None = None,
 ) -> SequentialDesign:
     """Choose the design of criteria that share their trials, with the errors of the usual one.
@@ -86,15 +86,15 @@ def choose_shared(
         usual: What one such criterion is decided by on its own. It is kept where it may end
             INCONCLUSIVE or decides in batches.
         count: How many criteria have it.
-        company: What else needs trials.
+        others: What else needs trials.
         cache: Where designs that do not ship with the package are kept between runs.
     """
-    others = company or Company()
+    rest = others or OtherCriteria()
     if usual.batch > 1 or not usual.always_decides:
         return usual
 
     def weigh(design: SequentialDesign) -> float:
-        return expected_longest([Crowd(design, count), *others.crowds], others.least)
+        return expected_longest([CriteriaGroup(design, count), *rest.groups], rest.least)
 
     best, limit, before = usual, (1 - LEAST_SAVING) * weigh(usual), math.inf
     rates, alpha, beta = (usual.p0, usual.p1), usual.alpha, usual.beta
@@ -131,13 +131,12 @@ def share_trials(
             families.setdefault(key, []).append(place)
     # The longest first: what the others do matters less.
     for _, places in sorted(families.items()):
-        others = [plan for place, plan in enumerate(chosen) if place not in places]
-        company = _gather(others, inputs)
-        count = len(places) + sum(crowd.criteria for crowd in company.crowds)
+        others = _gather([plan for place, plan in enumerate(chosen) if place not in places], inputs)
+        count = len(places) + sum(group.criteria for group in others.groups)
         if count < 2:
             continue
         usual = cast("SequentialDesign", chosen[places[0]].design)
-        design = choose_shared(usual, len(places), company=company, cache=cache)
+        design = choose_shared(usual, len(places), others=others, cache=cache)
         if design is not usual:
             for place in places:
                 chosen[place] = _adopt(chosen[place], design, count, cache)
@@ -155,17 +154,17 @@ def _is_adjustable(plan: CriterionPlan) -> bool:
     )
 
 
-def _gather(plans: Sequence[CriterionPlan], inputs: int) -> Company:
-    crowds: list[Crowd] = []
+def _gather(plans: Sequence[CriterionPlan], inputs: int) -> OtherCriteria:
+    groups: list[CriteriaGroup] = []
     least = 0
     for plan in plans:
         if plan.rides_along:
             least = max(least, min(plan.trials, inputs) if plan.asks_every_input else 0)
         elif plan.stops_early and not plan.each_input and isinstance(plan.design, SequentialDesign):
-            crowds.append(Crowd(plan.design, 1))
+            groups.append(CriteriaGroup(plan.design, 1))
         else:
             least = max(least, plan.trials * (inputs if plan.each_input else 1))
-    return Company(tuple(crowds), least)
+    return OtherCriteria(tuple(groups), least)
 
 
 def _adopt(

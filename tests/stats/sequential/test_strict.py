@@ -318,3 +318,12 @@ class TestDesigns:
         broken = [*values["futile"][:-1], [0, 92]]
         with pytest.raises(InvalidArgument, match="futile"):
             SequentialDesign.from_dict({**values, "futile": broken})
+
+
+@pytest.mark.parametrize("level", [1e-12, 1e-13])
+def test_a_tiny_level_is_kept_up_to_its_own_rounding(level: float) -> None:
+    """An absolute allowance of 1e-12 would be as much as the level itself."""
+    design = SequentialDesign.optimal(0.9, 0.5, alpha=level, beta=level)
+
+    assert design.operating_characteristic(0.9).fails <= level * (1 + 1e-9)
+    assert design.operating_characteristic(0.5).passes <= level * (1 + 1e-9)

@@ -30,7 +30,6 @@ from trialwise.stats.sequential.bound import Shortfall, expected_trials_bound
 from trialwise.stats.sequential.characteristic import OperatingCharacteristic
 from trialwise.stats.sequential.concurrency import trials_to_start
 from trialwise.stats.sequential.design import Method, SequentialDesign
-from trialwise.stats.sequential.hypotheses import SLACK
 from trialwise.stats.sequential.shipped_designs import DesignCache
 
 #: Above this many trials the lines of `calibrated` take longer to place than the optimum to find.
@@ -303,7 +302,7 @@ def _list_broken(
         ]
     for outcome, rate, promise, promised, actual in stated:
         excess = actual - promised if promise == "at most" else promised - actual
-        if excess > SLACK:
+        if excess > 1e-12:
             yield BrokenPromise(
                 outcome=outcome, rate=rate, promise=promise, promised=promised, actual=actual
             )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import binomial_cdf, binomial_pmf, binomial_tail
-from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, list_looks
+from trialwise.stats.sequential.hypotheses import Hypotheses, list_looks
 from trialwise.validation import require_count, require_rate
 
 #: Two rates that a sample this large cannot tell apart are practically the same.
@@ -174,12 +174,12 @@ def expected_trials_bound(
 
 def most_passing(hypotheses: Hypotheses, n: int) -> int:
     """The most failures among n trials that may PASS with P(PASS) ≤ beta at p1; −1 for none."""
-    return _last(lambda f: _few_failures(f, n, hypotheses.p1) <= hypotheses.beta + SLACK, n)
+    return _last(lambda f: _few_failures(f, n, hypotheses.p1) <= hypotheses.beta_limit, n)
 
 
 def fewest_failing(hypotheses: Hypotheses, n: int) -> int:
     """The fewest failures among n trials that may FAIL with P(FAIL) ≤ alpha at p0; n+1 for none."""
-    return 1 + _last(lambda f: _many_failures(f, n, hypotheses.p0) > hypotheses.alpha + SLACK, n)
+    return 1 + _last(lambda f: _many_failures(f, n, hypotheses.p0) > hypotheses.alpha_limit, n)
 
 
 def first_deciding(hypotheses: Hypotheses, *, start: int) -> FixedSize:
@@ -267,4 +267,4 @@ def _share(spare: float, weight: float) -> float:
 
 
 def _decides_with_coins(hypotheses: Hypotheses, n: int) -> bool:
-    return 1 - _failing_power(hypotheses, n) <= hypotheses.beta + SLACK
+    return 1 - _failing_power(hypotheses, n) <= hypotheses.beta_limit

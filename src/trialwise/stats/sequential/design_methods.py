@@ -35,7 +35,7 @@ from trialwise.stats.sequential.bound import (
 )
 from trialwise.stats.sequential.boundary_rule import Rule, never, prolong_rule
 from trialwise.stats.sequential.characteristic import characteristic, stopping_probabilities
-from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, Mix, list_looks
+from trialwise.stats.sequential.hypotheses import Hypotheses, Mix, list_looks
 from trialwise.stats.sequential.induction import EDGE, Problem, log_ratios
 from trialwise.stats.sequential.relaxation import Column, evaluate, relax, two_rates
 from trialwise.stats.sequential.slack_search import fill_slack
@@ -100,7 +100,7 @@ def _confirm(hypotheses: Hypotheses, rule: Rule) -> None:
     """The promise of the method, recomputed at the two rates themselves."""
     fails = characteristic(*rule, hypotheses.p0).fails
     passes = characteristic(*rule, hypotheses.p1).passes
-    if fails > hypotheses.alpha + SLACK or passes > hypotheses.beta + SLACK:
+    if fails > hypotheses.alpha_limit or passes > hypotheses.beta_limit:
         raise AssertionError(f"the rule for {hypotheses} errs with {fails} and {passes}")
 
 
@@ -135,11 +135,11 @@ def _place_lines(hypotheses: Hypotheses, looks: tuple[int, ...], end: Rule | Non
 
     def passes_rarely(up: float) -> bool:
         stops = stopping_probabilities(*rule(up, lower), hypotheses.p1).passes
-        return math.fsum(w for *_, w in stops) <= hypotheses.beta + SLACK
+        return math.fsum(w for *_, w in stops) <= hypotheses.beta_limit
 
     def fails_rarely(down: float) -> bool:
         stops = stopping_probabilities(*rule(upper, down), hypotheses.p0).fails
-        return math.fsum(w for *_, w in stops) <= hypotheses.alpha + SLACK
+        return math.fsum(w for *_, w in stops) <= hypotheses.alpha_limit
 
     widest = -2 * math.log(min(hypotheses.alpha, hypotheses.beta)) + 10
     for _ in range(MOST_TURNS):

@@ -12,8 +12,14 @@ from typing import TypeAlias
 from trialwise.errors import InvalidArgument
 from trialwise.validation import require_count, require_open_rate, require_positive, require_rate
 
-#: An error equal to its level keeps it; this much rounding is forgiven in the comparison.
-SLACK = 1e-12
+
+def allow_rounding(level: float) -> float:
+    """Return an error level with the rounding that a sum of doubles may have.
+
+    The allowance is relative to small levels, so that a level of 1e-13 is still kept.
+    """
+    return level + min(1e-12, 2e-11 * level)
+
 
 #: Nothing longer is designed: a boundary is kept for every number of trials.
 MOST_TRIALS = 200_000
@@ -35,6 +41,16 @@ class Hypotheses:
     """P(FAIL) at p0 is at most this."""
     beta: float
     """P(PASS) at p1 is at most this."""
+
+    @property
+    def alpha_limit(self) -> float:
+        """The largest computed P(FAIL) that counts as alpha."""
+        return allow_rounding(self.alpha)
+
+    @property
+    def beta_limit(self) -> float:
+        """The largest computed P(PASS) that counts as beta."""
+        return allow_rounding(self.beta)
 
     @classmethod
     def from_numbers(cls, p0: float, p1: float | None, alpha: float, beta: float) -> Hypotheses:

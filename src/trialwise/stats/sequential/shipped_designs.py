@@ -239,10 +239,9 @@ def _accept_kept_design(
         return None
     asked = (hypotheses.p0, hypotheses.p1, hypotheses.alpha, hypotheses.beta, cap, batch)
     same = asked == (design.p0, design.p1, design.alpha, design.beta, design.cap, design.batch)
-    slack = 1e-12
     sound = (
-        design.operating_characteristic(hypotheses.p0).fails <= hypotheses.alpha + slack
-        and design.operating_characteristic(hypotheses.p1).passes <= hypotheses.beta + slack
+        design.operating_characteristic(hypotheses.p0).fails <= hypotheses.alpha_limit
+        and design.operating_characteristic(hypotheses.p1).passes <= hypotheses.beta_limit
     )
     return design if same and sound else None
 

@@ -20,7 +20,7 @@ from typing import Any, Generic, NamedTuple
 
 from trialwise.stats.sequential.boundary_rule import Rule, monotone, orderly, prolong_rule
 from trialwise.stats.sequential.cell_flips import Change, Flip, flips
-from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses
+from trialwise.stats.sequential.hypotheses import Hypotheses
 from trialwise.stats.sequential.induction import Prices, Problem
 from trialwise.stats.sequential.relaxation import (
     Column,
@@ -61,7 +61,7 @@ FIRST_EXTRA, MOST_EXTRA, TIMES, TIMES_SHORTER = 1e-3, 0.3, 12, 60
 
 def keeps(hypotheses: Hypotheses, column: Column[Any]) -> bool:
     """Whether a rule keeps both errors, up to rounding."""
-    return column.error0 <= hypotheses.alpha + SLACK and column.error1 <= hypotheses.beta + SLACK
+    return column.error0 <= hypotheses.alpha_limit and column.error1 <= hypotheses.beta_limit
 
 
 def fill_slack(
@@ -245,8 +245,8 @@ class _Search(Generic[R]):
         """Combinations of flips predicted to keep the errors and to improve on the best."""
         room = Change(
             self.best.objective - column.objective,
-            self.hypotheses.alpha + SLACK - column.error0,
-            self.hypotheses.beta + SLACK - column.error1,
+            self.hypotheses.alpha_limit - column.error0,
+            self.hypotheses.beta_limit - column.error1,
         )
         fitting = _combinations([flip.change for flip in singles], room)
         for cost, picked in nsmallest(CONFIRMED, fitting):

@@ -174,7 +174,7 @@ class StrictProblem:
     @property
     def states(self) -> int:
         """About how many states lie between the boundaries of a rule."""
-        return round(5 * self.horizon**1.5 * math.sqrt(self.rate * (1 - self.rate)))
+        return round(5 * self.horizon * math.sqrt(self.horizon * self.rate * (1 - self.rate)))
 
     def weigh_trials(self, n: int, failures: range) -> list[float]:
         """H in some neighbouring states after n trials; rows are asked for from the cap down.

@@ -10,7 +10,7 @@ from trialwise.stats.sequential.boundary_rule import Rule, monotone, orderly
 from trialwise.stats.sequential.cell_flips import Change, Flip, Slice
 from trialwise.stats.sequential.characteristic import characteristic
 from trialwise.stats.sequential.design_methods import fixed_rule
-from trialwise.stats.sequential.hypotheses import SLACK, Hypotheses, list_looks
+from trialwise.stats.sequential.hypotheses import Hypotheses, list_looks
 from trialwise.stats.sequential.induction import Prices
 from trialwise.stats.sequential.relaxation import Column, Relaxation, Space, relax
 from trialwise.stats.sequential.slack_search import Moves, keeps, search_flips, stricter
@@ -65,14 +65,18 @@ def find_strict(
     if must_pass and not _passes_perfect(_cheapest(columns, relaxed.prices).rule):
         return None
     moves = Moves(lambda rule: _flips(problem, rule), lambda rule, flip: _flip(problem, rule, flip))
-    goal = {
-        "good_enough": CLOSEST if space.horizon <= LONG else NEAR,
-        "most_tried": max(FEWEST_TRIED, TRIED_TIMES_EFFORT // space.horizon),
-    }
+
+    def search() -> Column[StrictRule]:
+        near = CLOSEST if space.horizon <= LONG else NEAR
+        tried = max(FEWEST_TRIED, TRIED_TIMES_EFFORT // space.horizon)
+        return search_flips(
+            space, moves, relaxed, hypotheses, columns, good_enough=near, most_tried=tried
+        )
+
     if space.horizon > LONG:
         # Every walk is dear here and boundary states are small, so that a few flips are enough.
         columns += stricter(space, relaxed, hypotheses, times=STRICTER)
-        best = search_flips(space, moves, relaxed, hypotheses, columns, **goal)
+        best = search()
         if best.objective <= CERTIFIED * relaxed.bound:
             return _finish(hypotheses, best, relaxed, must_pass=must_pass)
         columns.append(best)
@@ -95,7 +99,7 @@ def find_strict(
         columns += stricter(settled, found, hypotheses, times=3)
     if not any(keeps(hypotheses, c) for c in columns[1:]):
         columns += stricter(space, relaxed, hypotheses)
-    best = search_flips(space, moves, relaxed, hypotheses, columns, **goal)
+    best = search()
     return _finish(hypotheses, best, relaxed, must_pass=must_pass)
 
 
@@ -164,7 +168,7 @@ def _fixed(problem: StrictProblem, hypotheses: Hypotheses) -> Column[StrictRule]
 
 def _confirm(hypotheses: Hypotheses, rule: StrictRule) -> None:
     curve = characteristic(rule.accept, rule.reject, hypotheses.p0, rule.futile)
-    if curve.fails > hypotheses.alpha + SLACK or curve.passes > hypotheses.beta + SLACK:
+    if curve.fails > hypotheses.alpha_limit or curve.passes > hypotheses.beta_limit:
         raise AssertionError(f"the rule for {hypotheses} errs: {curve.fails}, {curve.passes}")
 
 
