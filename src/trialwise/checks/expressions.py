@@ -2,7 +2,8 @@
 
 CEL has no loops, assignments or calls to Python. The library (the C++ implementation) bounds an
 evaluation by 10,000 steps of comprehensions, an expression by 100,000 characters and 32 levels,
-and its regular expressions take linear time. It cannot be interrupted, and has no clock.
+and its regular expressions take linear time. It cannot be interrupted, and has no clock. It takes
+50 MB and is an optional dependency: `pip install 'trialwise[cel]'`.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Expression(Check, spelling="expression"):
     returned), `input` (the trial's, where known), `expected` (what that input expects, where it
     says), `latency_s`, `tokens`, `cost_usd` and `exit_code`. It is parsed and type-checked at once.
     A reply that lacks a variable used, and an evaluation that ends in an error, is a failure with
-    reason `transform` or `no-value`.
+    reason `transform` or `no-value`. It needs the extra `trialwise[cel]`.
 
     Args:
         source: The expression.
@@ -130,10 +131,26 @@ def _program(source: str) -> tuple[_Program, tuple[str, ...]]:
     return _environment().compile(source), used
 
 
+def _cel() -> Any:
+    """The library.
+
+    Raises:
+        InvalidArgument: It is not installed.
+    """
+    try:
+        from cel_expr_python import cel  # type: ignore[import-untyped]
+    except ModuleNotFoundError as error:
+        if error.name != "cel_expr_python":  # it is there, and broken
+            raise
+        allowed = "go with the extra that brings the CEL library: pip install 'trialwise[cel]'"
+        missing = "no such package: cel-expr-python"
+        raise InvalidArgument("expression", missing, allowed) from None
+    return cel
+
+
 @lru_cache(maxsize=1)
 def _environment() -> Any:
-    from cel_expr_python import cel  # type: ignore[import-untyped]
-
+    cel = _cel()
     return cel.NewEnv(
         variables={name: getattr(cel.Type, kind) for name, kind in _VARIABLES.items()}
     )
@@ -141,7 +158,7 @@ def _environment() -> Any:
 
 def _evaluate(program: _Program, variables: dict[str, Any]) -> Any:
     """The value of an expression; its errors as `Unreadable`."""
-    from cel_expr_python import cel
+    cel = _cel()
 
     known = {name: value for name, value in variables.items() if not isinstance(value, Unreadable)}
     try:
