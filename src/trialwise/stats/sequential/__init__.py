@@ -8,6 +8,7 @@
 - `characteristic`: error rates and expected trials of a design
 - `bound`: what no design can beat
 - `stopped_rates`: estimates and intervals after an early stop
+- `blaker_intervals`: shorter intervals where no verdict stands beside them
 - `concurrency`: how many trials to start at once
 - `trial_order`: the order of inputs
 - `boundary_rule`, `induction`, `relaxation`, `slack_search`, `cell_flips`: the search
@@ -22,6 +23,7 @@ from trialwise.lazy_exports import lazy_names
 
 #: Where each public name lives.
 _MODULES = {
+    "blaker_intervals": "blaker_interval",
     "bound": "FixedSize Shortfall expected_trials_bound fixed_size shortfall",
     "shipped_designs": "DesignCache design_key",
     "characteristic": "OperatingCharacteristic",

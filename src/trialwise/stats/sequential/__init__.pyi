@@ -1,4 +1,5 @@
 from trialwise.stats.result_types import Decision as Decision
+from trialwise.stats.sequential.blaker_intervals import blaker_interval as blaker_interval
 from trialwise.stats.sequential.bound import FixedSize as FixedSize
 from trialwise.stats.sequential.bound import Shortfall as Shortfall
 from trialwise.stats.sequential.bound import expected_trials_bound as expected_trials_bound

@@ -175,8 +175,8 @@ def _tails(design: SequentialDesign, trials: int, failures: int) -> Callable[[fl
     elif verdict == "PASS":
         beyond = [stop for stop in stops.passes if stop[0] < n or stop[1] < f]
     else:
-        own_rank = _rank_open_end(design, n, f)
-        better = (s for s in stops.inconclusive if _rank_open_end(design, s[0], s[1]) < own_rank)
+        own_rank = rank_open_end(design, n, f)
+        better = (s for s in stops.inconclusive if rank_open_end(design, s[0], s[1]) < own_rank)
         beyond = [*stops.passes, *better]
     own = [stop for part in stops for stop in part if stop[:2] == (n, f)]
     # How many paths lead to a stop does not depend on the rate, so one recursion serves all.
@@ -191,7 +191,7 @@ def _tails(design: SequentialDesign, trials: int, failures: int) -> Callable[[fl
     return tails
 
 
-def _rank_open_end(design: SequentialDesign, n: int, f: int) -> tuple[int, int, int]:
+def rank_open_end(design: SequentialDesign, n: int, f: int) -> tuple[int, int, int]:
     """The place of an INCONCLUSIVE end among all of them, the best first.
 
     Runs below the failures at which a design gives up may still PASS, those above may still FAIL,
