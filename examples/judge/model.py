@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 RUDE = ("seriously", "read the page", "everybody knows")
-CURT = 45
+CURT = 40
 
 
 def verdict(messages: list[dict[str, str]]) -> dict[str, Any]:

@@ -329,8 +329,8 @@ def test_pairs_without_a_verdict_are_left_out(juror: Start, says: Says, no_waiti
 
 
 def test_both_corrections_have_to_agree(juror: Start, says: Says) -> None:
-    """Four bad units say little of how often the judge passes what is bad."""
-    few = Confusion(true_pass=60, false_pass=0, true_fail=4, false_fail=0)
+    """Nine bad units say little of how often the judge passes what is bad."""
+    few = Confusion(true_pass=60, false_pass=0, true_fail=9, false_fail=0)
     by_rectifier = decide_judged(76, 100, few, 0.5)
     by_both = decide_judged(76, 100, few, 0.5, correction="rogan-gladen")
     one = juror(repeating(says, "+++-+++-+++-+++-+++-+++-+"))

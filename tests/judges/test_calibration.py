@@ -179,13 +179,13 @@ async def test_a_judge_is_measured_against_its_labels(juror: Start, says: Says) 
             asked.sections["OUTPUT"].startswith("good") != (asked.sections["OUTPUT"] in wrong)
         )
     )
-    gold = GoldSet(units=units(30, 20), provenance="by hand")
+    gold = GoldSet(units=units(60, 50), provenance="by hand")
     polite = judge("The answer is good.", one.service(), votes=1)
     heard: list[Judged] = []
 
     found = await calibrate(polite, gold, measured_at=NOW, hear=heard.append)
 
-    assert Confusion(true_pass=29, false_pass=2, true_fail=18, false_fail=1) == found.confusion
+    assert Confusion(true_pass=59, false_pass=2, true_fail=48, false_fail=1) == found.confusion
     assert {"bad-0", "bad-1", "good-0"} == set(found.wrong)
     assert (polite.identity, gold.fingerprint, "by hand") == (
         found.judge,
@@ -193,7 +193,7 @@ async def test_a_judge_is_measured_against_its_labels(juror: Start, says: Says) 
         found.provenance,
     )
     assert ("2026-05-01T12:00:00+00:00", 0) == (found.measured_at, found.missing)
-    assert 50 == len(one.asked) == len(heard) == polite.expenses.asked
+    assert 110 == len(one.asked) == len(heard) == polite.expenses.asked
     assert () == found.marks(judge=polite.identity)
     assert Certification.PASS is found.certification
 
@@ -297,6 +297,7 @@ def calibration(counts: tuple[int, int, int, int] = (48, 2, 48, 2), **changes: A
         (calibration((0, 0, 50, 0)), "nothing in its gold set passes"),
         (calibration((44, 6, 44, 6)), "alpha is 0.761, 0.800 is needed"),
         (calibration((30, 20, 30, 20)), "too little"),
+        (calibration((24, 1, 24, 1)), "at least 0.761 is shown, 0.800 is needed; about"),
         (calibration(missing=20), "no verdict on 20 units"),
     ],
 )

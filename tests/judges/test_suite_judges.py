@@ -13,6 +13,7 @@ import pytest
 from click import ClickException
 from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from scipy.stats import beta
 
 from trialwise.cli import judge_command as cli
 from trialwise.cli.main import main
@@ -225,26 +226,26 @@ def good(says: Says, *wrong: str) -> Callable[[Any], str]:
 
 def test_calibrating_makes_a_judge_one_that_decides(folder: Path, juror: Start, says: Says) -> None:
     """Asked once, written beside the gold set, found by the next run."""
-    one = juror(good(says, "bad 3", "good 7"))
+    one = juror(good(says, "bad 3"))
     write_suite(folder, one.url)
 
     result = do("calibrate")
 
     assert 0 == result.return_value
     for part in (
-        "polite: 48 of 50 labels agree",
-        "Krippendorff's alpha  0.917",
-        "sensitivity           0.967",
+        "polite: 49 of 50 labels agree",
+        "Krippendorff's alpha  0.958",
+        "sensitivity           1.000",
         "specificity           0.950",
-        "to add to its rates   0.000",
-        "it differs on         good-7, bad-3",
+        "to add to its rates   -0.020",
+        "it differs on         bad-3",
         "50 questions, 55,000 tokens, $0.0600",
         "its verdict may decide",
         "written to gold.calibration.json",
     ):
         assert part in result.output, result.output
     found = read_calibration(folder / "gold.calibration.json")
-    assert (29, 1, 19, 1) == (
+    assert (30, 1, 19, 0) == (
         found.confusion.true_pass,
         found.confusion.false_pass,
         found.confusion.true_fail,
@@ -261,6 +262,22 @@ def test_calibrating_makes_a_judge_one_that_decides(folder: Path, juror: Start, 
     again = json.loads(do("calibrate", "--json").stdout)["calibrations"][0]
     assert (0, 50, []) == (again["asked"], again["cached"], again["advisory"])
     assert 50 == len(one.asked)
+
+
+def test_fifty_labels_of_which_two_differ_do_not_certify_a_judge(
+    folder: Path, juror: Start, says: Says
+) -> None:
+    """Alpha is estimated as 0.917; the labels show less than 0.800, and the result says so."""
+    write_suite(folder, juror(good(says, "bad 3", "good 7")).url)
+
+    result = do("calibrate")
+
+    differing = float(beta.ppf(0.95, 3, 48))
+    shown = 1 - differing / (2 * 60 * 40 / (100 * 99))
+    assert 3 == result.return_value
+    assert shown < 0.8
+    assert f"; the labels show at least {shown:.3f}\n" in (result.output)
+    assert f"at least {shown:.3f} is shown, 0.800 is needed; about 9" in result.output
 
 
 def test_a_judge_that_disagrees_with_people_fails(folder: Path, juror: Start, says: Says) -> None:

@@ -5,27 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import count, product
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import beta, multinomial
 from statsmodels.stats.inter_rater import cohens_kappa
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.agreement import (
     LEVELS,
-    Certification,
     Confusion,
     MeasurementLevel,
-    certify_judge,
     cohen_kappa,
     cohen_kappa_interval,
     confusion_of,
     krippendorff_alpha,
     krippendorff_alpha_interval,
+)
+from trialwise.stats.judge_certification import (
+    Certification,
+    alpha_lower_bound,
+    certify_judge,
+    labels_to_certify,
 )
 from trialwise.stats.result_types import Interval, Undefined
 
@@ -246,6 +251,12 @@ def test_no_disagreement_is_no_certainty() -> None:
     )
 
 
+def confusion(true_pass: int, false_pass: int, true_fail: int, false_fail: int) -> Confusion:
+    return Confusion(
+        true_pass=true_pass, false_pass=false_pass, true_fail=true_fail, false_fail=false_fail
+    )
+
+
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
@@ -261,17 +272,83 @@ def test_no_disagreement_is_no_certainty() -> None:
         ((10, 0, 10, 0), Certification.PASS),
     ],
 )
-def test_a_judge_is_certified_by_the_customary_limits(
+def test_without_a_confidence_the_estimate_meets_the_customary_limits(
     counts: tuple[int, int, int, int], expected: Certification
 ) -> None:
     """0.800 and 0.667; fewer than 20 labels are contestable; one rating throughout passes."""
-    true_pass, false_pass, true_fail, false_fail = counts
+    assert expected is certify_judge(confusion(*counts), confidence=None)
 
-    assert expected is certify_judge(
-        Confusion(
-            true_pass=true_pass, false_pass=false_pass, true_fail=true_fail, false_fail=false_fail
-        )
-    )
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        # Balanced: e = n/(2n − 1). Without a disagreement d is at most 1 − 0.05^(1/n).
+        ((10, 0, 10, 0), Certification.MARGINAL),
+        ((14, 0, 13, 0), Certification.MARGINAL),  # 1 − 0.1050 · 2 · 53/54 = 0.794
+        ((14, 0, 14, 0), Certification.PASS),  # 1 − 0.1015 · 2 · 55/56 = 0.801
+        ((20, 0, 20, 0), Certification.PASS),
+        ((48, 2, 48, 2), Certification.PASS),
+        ((45, 5, 45, 5), Certification.MARGINAL),
+        ((44, 6, 44, 6), Certification.CONTESTABLE),  # 0.761 estimated, less than 0.667 shown
+        ((41, 9, 42, 8), Certification.FAIL),
+        ((100, 0, 0, 0), Certification.CONTESTABLE),
+        ((10, 0, 9, 0), Certification.CONTESTABLE),
+    ],
+)
+def test_the_labels_must_show_the_limit(
+    counts: tuple[int, int, int, int], expected: Certification
+) -> None:
+    """Against the bound from scipy's beta quantile; an estimate above the limit is not enough."""
+    found = certify_judge(confusion(*counts))
+    true_pass, false_pass, _, false_fail = counts
+    n, differing = sum(counts), false_pass + false_fail
+    limit = float(beta.ppf(0.95, differing + 1, n - differing))
+    passes = Fraction(2 * true_pass + differing, 2 * n)
+    chance = float(2 * passes * (1 - passes)) * 2 * n / (2 * n - 1)
+
+    if chance and n >= 20:
+        shown = 1 - limit / chance
+        assert value(alpha_lower_bound(confusion(*counts))) == pytest.approx(shown, abs=1e-9)
+        assert (found is Certification.PASS) == (shown >= 0.8)
+    else:
+        assert isinstance(alpha_lower_bound(confusion(100, 0, 0, 0)), Undefined)
+    assert expected is found
+
+
+def certified_share(n: int, passing: float, alpha: float, confidence: float | None) -> float:
+    """How many gold sets of n labels certify a judge of this alpha: summed over all tables."""
+    differing = 2 * passing * (1 - passing) * (1 - alpha)
+    both_fail, both_pass = 1 - passing - differing / 2, passing - differing / 2
+    found = 0.0
+    for d in range(n + 1):
+        for f in range(n + 1 - d):
+            chance = float(multinomial.pmf([d, f, n - d - f], n, [differing, both_fail, both_pass]))
+            if chance > 1e-7:
+                table = confusion(n - d - f, d, f, 0)
+                found += chance * (certify_judge(table, confidence=confidence) == "pass")
+    return found
+
+
+@pytest.mark.parametrize(("n", "passing"), [(20, 0.5), (50, 0.5), (50, 0.8), (80, 0.9)])
+def test_a_judge_below_the_limit_is_certified_in_at_most_five_percent(
+    n: int, passing: float
+) -> None:
+    """Of gold sets, at any share that passes; by the estimate it was in about two of five."""
+    assert certified_share(n, passing, 0.7999, 0.95) <= 0.05
+    assert certified_share(n, passing, 0.75, None) > 0.3
+
+
+def test_the_labels_that_would_certify_are_the_fewest_that_do() -> None:
+    """In closed form without a disagreement; no number of labels mends a low agreement."""
+    fewest = next(n for n in count(20) if (1 - 0.05 ** (1 / n)) * (39 / 20) <= 0.2)
+
+    assert fewest == labels_to_certify(confusion(10, 0, 10, 0))
+    assert isinstance(labels_to_certify(confusion(44, 6, 44, 6)), Undefined)
+    assert isinstance(labels_to_certify(confusion(40, 0, 0, 0)), Undefined)
+    many = labels_to_certify(confusion(24, 1, 24, 1))
+    assert isinstance(many, int)
+    assert certify_judge(confusion(48, 2, 48, 2)) is Certification.PASS
+    assert 50 < many <= 100
 
 
 def test_a_confusion_counts_unit_by_unit() -> None:

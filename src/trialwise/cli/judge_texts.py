@@ -31,7 +31,7 @@ def calibration_facts(name: str, judge: Judge, found: Calibration) -> dict[str, 
             one: getattr(counts, one)
             for one in ("true_pass", "false_pass", "true_fail", "false_fail")
         },
-        "alpha": _estimate(found.alpha, found.alpha_interval),
+        "alpha": _estimate(found.alpha, found.alpha_interval, found.alpha_shown),
         "kappa": _estimate(found.kappa, found.kappa_interval),
         "sensitivity": _estimate(accuracy.sensitivity, accuracy.sensitivity_interval),
         "specificity": _estimate(accuracy.specificity, accuracy.specificity_interval),
@@ -165,22 +165,28 @@ def _word_answer(answer: JudgedDecision) -> str:
     return asked
 
 
-def _estimate(value: float | Undefined, interval: Interval | Undefined) -> dict[str, Any]:
+def _estimate(
+    value: float | Undefined,
+    interval: Interval | Undefined,
+    shown: float | Undefined | None = None,
+) -> dict[str, Any]:
     from trialwise.stats.result_types import Undefined
 
     if isinstance(value, Undefined):
         return {"undefined": value.reason}
+    bound = {"shown": shown} if isinstance(shown, float) else {}
     if isinstance(interval, Undefined):
-        return {"value": value, "interval_undefined": interval.reason}
-    return {"value": value, "low": interval.low, "high": interval.high}
+        return {"value": value, **bound, "interval_undefined": interval.reason}
+    return {"value": value, **bound, "low": interval.low, "high": interval.high}
 
 
 def _word_estimate(estimate: dict[str, Any]) -> str:
     if "value" not in estimate:
         return f"undefined: {estimate['undefined']}"
+    bound = f"; the labels show at least {estimate['shown']:.3f}" if "shown" in estimate else ""
     if "low" not in estimate:
-        return f"{estimate['value']:.3f} (no interval: {estimate['interval_undefined']})"
-    return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]"
+        return f"{estimate['value']:.3f} (no interval: {estimate['interval_undefined']}){bound}"
+    return f"{estimate['value']:.3f} [{estimate['low']:.3f}, {estimate['high']:.3f}]{bound}"
 
 
 def _number(value: int | Undefined) -> int | None:

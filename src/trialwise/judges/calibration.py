@@ -7,22 +7,26 @@ another judge, whose errors nobody knows.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from trialwise.errors import TrialwiseError
 from trialwise.stats.agreement import (
-    FEWEST_UNITS,
-    RELIABLE,
-    Certification,
     Confusion,
-    certify_judge,
     cohen_kappa,
     cohen_kappa_interval,
     krippendorff_alpha,
     krippendorff_alpha_interval,
+)
+from trialwise.stats.judge_certification import (
+    FEWEST_UNITS,
+    RELIABLE,
+    Certification,
+    alpha_lower_bound,
+    certify_judge,
+    labels_to_certify,
 )
 from trialwise.stats.judge_correction import JudgeAccuracy, judge_accuracy
 from trialwise.stats.result_types import Interval, Rule, Undefined
@@ -94,6 +98,11 @@ class Calibration:
         return krippendorff_alpha_interval(self._pairs, seed=_SEED)
 
     @property
+    def alpha_shown(self) -> float | Undefined:
+        """The alpha that the labels show at 95 % confidence, which certifies the judge."""
+        return alpha_lower_bound(self.confusion)
+
+    @property
     def kappa(self) -> float | Undefined:
         """Cohen's kappa of the judge and people."""
         return cohen_kappa(*zip(*self._pairs, strict=True))
@@ -136,12 +145,25 @@ class Calibration:
             found.append(f"nothing in its gold set {missing}, so half of its errors are unknown")
         if self.missing > _MOST_MISSING * (self.missing + counts.labels):
             found.append(f"it gave no verdict on {self.missing} units of its gold set")
-        if self.certification in (Certification.MARGINAL, Certification.FAIL):
-            found.append(
+        if self.certification is not Certification.PASS and counts.labels >= FEWEST_UNITS:
+            found.extend(self._explain_certification())
+        return tuple(found)
+
+    def _explain_certification(self) -> Iterator[str]:
+        if isinstance(self.alpha, Undefined):
+            return  # all labels are alike, which is a reason of its own
+        if self.alpha < RELIABLE:
+            yield (
                 f"it agrees with people too little: alpha is {self.alpha:.3f}, {RELIABLE:.3f} is "
                 "needed"
             )
-        return tuple(found)
+            return
+        needed = labels_to_certify(self.confusion)
+        way_out = f"; about {needed:,} labels would show it" if isinstance(needed, int) else ""
+        yield (
+            f"its {self.confusion.labels:,} labels show too little: alpha is {self.alpha:.3f}, at "
+            f"least {self.alpha_shown:.3f} is shown, {RELIABLE:.3f} is needed{way_out}"
+        )
 
     @property
     def _pairs(self) -> list[tuple[bool, bool]]:

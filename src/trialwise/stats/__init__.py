@@ -10,7 +10,7 @@ Every function takes plain numbers and returns a number or a small frozen value.
 - `sequential`: designs that stop early; `confidence_sequences`: evidence that needs no plan
 - latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`
 - repeated inputs: `cluster_estimators`, `autocorrelation`
-- judges: `agreement`, `judge_correction`, `judged_decision`, `bounded_means`
+- judges: `agreement`, `judge_certification`, `judge_correction`, `judged_decision`, `bounded_means`
 - guardrails: `guardrail_bounds`
 - agents: `passk`, `skill_scores`, `run_reliability`, `trace_shape`, `trace_stability`
 - several tests: `multiplicity`, `error_envelopes`
@@ -31,7 +31,7 @@ from trialwise.stats.toolbox import MODULES as _TOOLBOX
 # fmt: off
 _MODULES = {
     "agreement": (
-        "Certification Confusion MeasurementLevel certify_judge cohen_kappa cohen_kappa_interval "
+        "Confusion MeasurementLevel cohen_kappa cohen_kappa_interval "
         "confusion_of krippendorff_alpha krippendorff_alpha_interval"
     ),
     "autocorrelation": (
@@ -59,6 +59,7 @@ _MODULES = {
         "StratifiedContainment guardrail_sensitivity guardrail_specificity residual_harm_bound "
         "stratified_containment"
     ),
+    "judge_certification": "Certification alpha_lower_bound certify_judge labels_to_certify",
     "judge_correction": (
         "CorrectedRate CorrectionMethod JudgeAccuracy Rectifier judge_accuracy labels_needed "
         "rectified_rate rectifier rogan_gladen_rate"

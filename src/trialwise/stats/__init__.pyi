@@ -1,7 +1,5 @@
-from trialwise.stats.agreement import Certification as Certification
 from trialwise.stats.agreement import Confusion as Confusion
 from trialwise.stats.agreement import MeasurementLevel as MeasurementLevel
-from trialwise.stats.agreement import certify_judge as certify_judge
 from trialwise.stats.agreement import cohen_kappa as cohen_kappa
 from trialwise.stats.agreement import cohen_kappa_interval as cohen_kappa_interval
 from trialwise.stats.agreement import confusion_of as confusion_of
@@ -57,6 +55,10 @@ from trialwise.stats.guardrail_bounds import guardrail_sensitivity as guardrail_
 from trialwise.stats.guardrail_bounds import guardrail_specificity as guardrail_specificity
 from trialwise.stats.guardrail_bounds import residual_harm_bound as residual_harm_bound
 from trialwise.stats.guardrail_bounds import stratified_containment as stratified_containment
+from trialwise.stats.judge_certification import Certification as Certification
+from trialwise.stats.judge_certification import alpha_lower_bound as alpha_lower_bound
+from trialwise.stats.judge_certification import certify_judge as certify_judge
+from trialwise.stats.judge_certification import labels_to_certify as labels_to_certify
 from trialwise.stats.judge_correction import CorrectedRate as CorrectedRate
 from trialwise.stats.judge_correction import CorrectionMethod as CorrectionMethod
 from trialwise.stats.judge_correction import JudgeAccuracy as JudgeAccuracy

@@ -12,7 +12,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Literal, SupportsIndex, TypeAlias
 
 from trialwise.decimals import as_written
@@ -31,24 +30,11 @@ MeasurementLevel: TypeAlias = Literal["nominal", "ordinal", "interval"]
 
 LEVELS: tuple[MeasurementLevel, ...] = ("nominal", "ordinal", "interval")
 
-#: Krippendorff 2004, p. 241: rely on 0.800 and above, conclude tentatively from 0.667 on.
-RELIABLE, TENTATIVE = 0.800, 0.667
-#: Below so many labelled units an alpha says little, however high it is.
-FEWEST_UNITS = 20
+ALL_ALIKE = "all ratings are alike: nothing shows that they could have differed"
 
 Ratings: TypeAlias = tuple[Any, ...]
 Counts: TypeAlias = Mapping[Ratings, int]
 """How many units were rated so; the order of raters matters to kappa alone."""
-
-
-class Certification(StrEnum):
-    """What an alpha between a judge and people allows."""
-
-    PASS = "pass"
-    MARGINAL = "marginal"
-    FAIL = "fail"
-    CONTESTABLE = "contestable"
-    """Too few labelled units to say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,42 +217,6 @@ def cohen_kappa_interval(
     return _bootstrap(Counter(_pairs(first, second)), _kappa, confidence, resamples, seed=seed)
 
 
-def certify_judge(confusion: Confusion) -> Certification:
-    """Whether a judge agrees with people well enough for its verdicts to decide anything.
-
-    By nominal alpha, with Krippendorff's customary limits: at least 0.800 passes, at least 0.667 is
-    marginal. Fewer than 20 labels are contestable whatever alpha is. An alpha that is undefined
-    because judge and people gave one rating throughout passes: there is no disagreement. The limits
-    are conventions; the intervals of `judge_accuracy` are evidence.
-
-    Parameters
-    ----------
-    confusion : Confusion
-        The judge's verdicts beside people's labels.
-
-    Examples
-    --------
-    >>> certify_judge(Confusion(true_pass=48, false_pass=2, true_fail=48, false_fail=2))
-    <Certification.PASS: 'pass'>
-    """
-    if confusion.labels < FEWEST_UNITS:
-        return Certification.CONTESTABLE
-    alpha = _alpha(_units_of(confusion), "nominal")
-    if isinstance(alpha, Undefined) or alpha >= RELIABLE:
-        return Certification.PASS
-    return Certification.MARGINAL if alpha >= TENTATIVE else Certification.FAIL
-
-
-def _units_of(confusion: Confusion) -> Counts:
-    """A confusion as units of two ratings: the judge's first."""
-    return {
-        (True, True): confusion.true_pass,
-        (True, False): confusion.false_pass,
-        (False, False): confusion.true_fail,
-        (False, True): confusion.false_fail,
-    }
-
-
 def _count_paired_units(units: Iterable[Sequence[Hashable]], level: MeasurementLevel) -> Counts:
     """The units with at least two ratings, counted by what they were rated."""
     require_choice("level", level, LEVELS)
@@ -309,7 +259,7 @@ def _alpha(units: Counts, level: MeasurementLevel) -> float | Undefined:
     )
     expected = _disagreement(totals, distance)
     if expected == 0:
-        return Undefined("all ratings are alike: nothing shows that they could have differed")
+        return Undefined(ALL_ALIKE)
     return 1 - observed * (ratings - 1) / expected
 
 
