@@ -72,7 +72,7 @@ def test_a_trial_keeps_what_the_reply_reports() -> None:
 
 
 def test_the_first_postcondition_that_fails_names_the_failure() -> None:
-    """Those after it are not even asked."""
+    """Those after it are asked as well, and kept beside it where they do not hold."""
     asked: list[str] = []
 
     def note(text: str) -> bool:
@@ -88,7 +88,11 @@ def test_the_first_postcondition_that_fails_names_the_failure() -> None:
     assert [True, False] == [one.passed for one in trial.outcomes]
     assert contains("no").name == trial.outcome("fails").postcondition
     assert FailReason.CONDITION is trial.outcome("fails").result.reason
-    assert [] == asked
+    assert ["yes"] == asked
+    assert ["note"] == [one.postcondition for one in trial.outcome("fails").others]
+    line = trial.to_dict()
+    again = Trial.from_dict(line, experiment=trial.experiment, criteria=("holds", "fails"))
+    assert trial == again
 
 
 def test_a_plain_function_is_given_the_trials_input() -> None:

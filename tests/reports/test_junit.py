@@ -112,7 +112,7 @@ def test_a_failure_carries_its_statement_its_reasons_and_their_evidence(runs: Ru
     assert "FAIL" == failure.attrib["type"]
     assert failure.attrib["message"].startswith("grounded is FAIL: A rate above 0.9")
     assert "10 x condition, amount: expected at most 24.9, found 252" in text
-    assert 'for example trial 3, input hours, seed 1003: "amount": 249' in text
+    assert 'for example trial 3, input hours, seed 1003\n        found: "amount": 249' in text
     assert "2 x no-value, timeout: timed out" in text
     assert "Look at the amounts." in text
 

@@ -230,8 +230,7 @@ def _report(suite: Suite, ended: _Ended, given: dict[str, Any], code: int) -> li
         return troubles
     if given["transparent"]:
         say(render_report(records, "transparent"))
-    verdicts = [record.verdict for record in records]
     if ended.not_kept:
         say(f"NOT KEPT: the record of {records[-1].run_id} could not be written")
-    say(render_summary(verdicts, output_of(), written or [*locations.values()]))
+    say(render_summary(records, output_of(), written or [*locations.values()]))
     return troubles

@@ -95,7 +95,7 @@ def _render(
         )
     from trialwise.runtime.result import render_summary
 
-    return render_summary([record.verdict for record in records], able, folders)
+    return render_summary(records, able, folders)
 
 
 def _verify(stored: Sequence[StoredRun], given: dict[str, Any]) -> int:

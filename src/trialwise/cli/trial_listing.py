@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trialwise.model.kept_texts import RunTexts
     from trialwise.model.run import RunRecord
     from trialwise.model.trial import Trial
     from trialwise.renderers.capabilities import Capabilities
@@ -44,7 +45,7 @@ def trials_data(
                 "trials": len(record.trials),
                 "failed": sum(not trial.passed for trial in record.trials),
                 "shown": [
-                    _trial_data(trial)
+                    _trial_data(trial, record.texts)
                     for trial in chosen_trials(record, limit=limit, failing=failing)
                 ],
             }
@@ -75,11 +76,11 @@ def render_trials(
     shown = f"; the {first} shown" if len(trials) < of else ""
     lines = [f"{name}: {whole}{shown}"]
     for trial in trials:
-        lines += ["", *_trial_lines(trial, able)]
+        lines += ["", *_trial_lines(trial, able, record.texts)]
     return "\n".join(lines)
 
 
-def _trial_lines(trial: Trial, able: Capabilities) -> Iterator[str]:
+def _trial_lines(trial: Trial, able: Capabilities, texts: RunTexts) -> Iterator[str]:
     from trialwise.documents.numbers import as_duration, as_money
     from trialwise.model.trial import ErrorClass
     from trialwise.renderers.capabilities import Style
@@ -103,11 +104,21 @@ def _trial_lines(trial: Trial, able: Capabilities) -> Iterator[str]:
             yield f"  {able.show(outcome.criterion)}: {able.show(why)}"
             if result.evidence and result.evidence != trial.reply:
                 yield from _block("  evidence", result.evidence, able)
+            for name, other in outcome.failed_checks[1:]:
+                said = f"{name}: {other.explanation or other.reason}"
+                yield f"  {able.show(outcome.criterion)}: {able.show(said)}"
+    asked = texts.find_input(trial)
+    if asked is not None:
+        yield from _block("input", asked.value or "(empty)", able)
+        if asked.expected is not None:
+            yield from _block("expected", asked.expected or "(empty)", able)
     yield from _calls(trial.tool_calls, able)
     if trial.ended is not None and trial.ended != _ANSWERED:
         yield from _block("session ended", trial.ended, able)
     if trial.reply is not None:
         yield from _block("reply", trial.reply or "(empty)", able)
+    if raised := texts.find_traceback(trial):
+        yield from (f"  {able.show(line)}".rstrip() for line in raised.splitlines())
 
 
 def _calls(calls: Sequence[Mapping[str, Any]], able: Capabilities) -> Iterator[str]:
@@ -165,11 +176,13 @@ def _block(label: str, text: str, able: Capabilities) -> Iterator[str]:
     yield from (f"    {able.show(line)}".rstrip() for line in lines)
 
 
-def _trial_data(trial: Trial) -> dict[str, Any]:
-    usage = trial.usage
+def _trial_data(trial: Trial, texts: RunTexts) -> dict[str, Any]:
+    usage, asked = trial.usage, texts.find_input(trial)
     return {
         "trial": trial.index,
         "input": trial.input_id,
+        "asked": None if asked is None else asked.value,
+        "expected": None if asked is None else asked.expected,
         **{name: getattr(trial, name) for name in _FIELDS},
         "input_tokens": None if usage is None else usage.input_tokens,
         "output_tokens": None if usage is None else usage.output_tokens,
@@ -180,8 +193,10 @@ def _trial_data(trial: Trial) -> dict[str, Any]:
                 "postcondition": one.postcondition,
                 "explanation": one.result.explanation,
                 "evidence": one.result.evidence,
+                "failed": [name for name, _ in one.failed_checks],
             }
             for one in trial.outcomes
         },
+        "traceback": texts.find_traceback(trial) or None,
         "tool_calls": [dict(call) for call in trial.tool_calls],
     }

@@ -13,10 +13,13 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from trialwise.documents.blocks import Tone
-from trialwise.documents.numbers import as_count
+from trialwise.documents.numbers import as_count, as_observed
+from trialwise.documents.printable import cut_middle
 
 #: Groups of failures that a report names; it counts the others.
 MOST_GROUPS = 5
+#: Characters of an input or a reply in a report of lines.
+_LONGEST_TEXT = 400
 
 Fact: TypeAlias = str | int | float | bool | None
 
@@ -64,12 +67,71 @@ class FailureGroup:
     trial: int
     """The example's place in the order of inputs of its experiment, from 0."""
     seed: int
+    asked: str = ""
+    """What the example was asked, shortened; empty where the run keeps no inputs."""
+    expected: str | None = None
+    """What a right reply to it says or is."""
+    reply: str | None = None
+    """What came back, shortened."""
+    traceback: str = ""
+    """Where the service raised, in the user's own code."""
+
+    @property
+    def headline(self) -> str:
+        """What failed and why, for people: the check or the kind of error, and what was said."""
+        what = self.postcondition or ("" if self.error_class == "none" else self.error_class)
+        said = self.explanation or self.reason
+        return said if not what or what in said else f"{what}: {said}"
+
+    @property
+    def raised_at(self) -> str:
+        """The innermost place of the traceback, such as `File "svc.py", line 3, in ask`."""
+        places = [line.strip() for line in self.traceback.splitlines()]
+        return next((line for line in reversed(places) if line.startswith("File ")), "")
+
+    @property
+    def where(self) -> str:
+        """The example as one finds it again."""
+        return f"trial {self.trial}, input {self.input_id}, seed {self.seed}"
+
+    @property
+    def exchange(self) -> tuple[tuple[str, str], ...]:
+        """What was asked, what was expected, what came back, and the piece of it that failed."""
+        evidence = "" if self.evidence == self.reply else self.evidence
+        facts = (
+            ("input", self.asked),
+            ("expected", self.expected),
+            ("reply", "(empty)" if self.reply == "" else self.reply),
+            ("found", evidence),
+        )
+        return tuple((label, text) for label, text in facts if text)
 
     @property
     def title(self) -> str:
         """What failed: the reason, and where there was one the error and the check."""
         error = self.error_class if self.error_class != "none" else ""
         return ", ".join(part for part in (self.reason, error, self.postcondition) if part)
+
+
+def _shorten(text: str) -> str:
+    return cut_middle(" ".join(text.split()), _LONGEST_TEXT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckCount:
+    """How often one postcondition of a criterion held, of the trials that it was asked in."""
+
+    name: str
+    passed: int
+    trials: int
+
+    @property
+    def sentence(self) -> str:
+        """Its name, its counts and its rate."""
+        return (
+            f"{self.name}: {as_observed(self.passed / self.trials)} "
+            f"({self.passed:,} of {self.trials:,})"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +188,8 @@ class ResultLine:
     """The numbers behind the line, under names that all machine-readable reports share."""
     failures: tuple[FailureGroup, ...] = ()
     """The most frequent first."""
+    checks: tuple[CheckCount, ...] = ()
+    """Every postcondition that failed in some trial, where a criterion has several."""
 
     @property
     def is_red(self) -> bool:
@@ -153,12 +217,12 @@ class ResultLine:
         lines = []
         for group in self.failures[:MOST_GROUPS]:
             lines.append(f"{group.count} x {group.title}: {group.explanation}")
-            where = f"trial {group.trial}, input {group.input_id}, seed {group.seed}"
-            evidence = f": {group.evidence}" if group.evidence else ""
-            lines.append(f"    for example {where}{evidence}")
+            lines.append(f"    for example {group.where}")
+            lines += [f"        {label}: {_shorten(text)}" for label, text in group.exchange]
+            lines += [f"        {line}" for line in group.traceback.splitlines()]
         if self.other_failures:
             lines.append(f"{self.other_failures} x other reasons")
-        return lines
+        return lines + [f"check {one.sentence}" for one in self.checks]
 
     @property
     def other_failures(self) -> int:
@@ -187,6 +251,8 @@ class RunResults:
     seed: int | None = None
     location: str = ""
     """Where the record is kept."""
+    next_command: str = ""
+    """What shows every failing trial; empty where none failed or nothing is kept."""
     started_at: datetime | None = None
     seconds: float = 0.0
 

@@ -12,6 +12,7 @@ What happens to one trial:
     attempt              the call: time limit, retries, the class of an error
     reply_checking       from a reply to a trial: what every criterion says of it
     excerpts             what of a reply is kept, without secrets
+    user_tracebacks      where the service raised, without the frames of trialwise
     async_calls          several calls at once, and who cancelled one
 
 Around it:

@@ -45,6 +45,8 @@ class Response(NamedTuple):
     """What the last attempt had done when it came to nothing, if the service tells."""
     lost: tuple[Reply, ...] = ()
     """The same of the attempts before it."""
+    traceback: str = ""
+    """The hash of where the service raised."""
 
 
 class Caller:
@@ -59,6 +61,7 @@ class Caller:
         abandon: Told what a trial took that is cancelled, or ends the run.
         seconds_left: How long the run may still take.
         reach: What the run has seen of the service.
+        note_raised: Keeps where an exception came from; the hash by which that is known.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class Caller:
         abandon: Callable[[Sequence[Reply]], None] = lambda _: None,
         seconds_left: Callable[[], float] = lambda: math.inf,
         reach: Reach | None = None,
+        note_raised: Callable[[BaseException], str] = lambda _: "",
     ) -> None:
         self._service = service
         self._timeout_s = timeout_s
@@ -81,6 +85,7 @@ class Caller:
         self._abandon = abandon
         self._seconds_left = seconds_left
         self._reach = Reach() if reach is None else reach
+        self._note_raised = note_raised
 
     async def respond(self, index: int, given: Any, seed: int) -> Response:
         """The response to one trial.
@@ -113,7 +118,10 @@ class Caller:
                 # Read once and forgotten: what an attempt took must not be abandoned as well.
                 partial, context = context.partial, None
                 if delay is None:
-                    return Response(None, error_class, message, made, earlier, partial, lost)
+                    raised = self._note_raised(error)
+                    return Response(
+                        None, error_class, message, made, earlier, partial, lost, raised
+                    )
                 earlier += (message,)
                 lost += () if partial is None else (partial,)
                 if delay > self._seconds_left():

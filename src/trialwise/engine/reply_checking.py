@@ -29,6 +29,7 @@ from trialwise.model.trial import (
     CheckResult,
     ErrorClass,
     FailReason,
+    OtherCheck,
     Outcome,
     Trial,
 )
@@ -145,6 +146,7 @@ class ReplyChecker:
             shape=None if reply is None and examined.error_class in EXCUSED else shape,
             ended=ended,
             exit_code=None if reply is None else reply.exit_code,
+            traceback=response.traceback,
             **sum_expenses(spent),
         )
 
@@ -245,11 +247,12 @@ class ReplyChecker:
     ) -> Outcome:
         """One criterion: its postconditions in order, until one does not hold."""
         criterion, postconditions = self._criteria[place]
-        for name, check, asking in postconditions:
+        for number, (name, check, asking) in enumerate(postconditions, start=1):
             if asking is None:
                 appraisal = _appraise(name, check, reply)
                 if not appraisal.result.passed:
-                    return self._failure(criterion, appraisal, name)
+                    others = self._look_on(postconditions[number:], reply)
+                    return replace(self._failure(criterion, appraisal, name), others=others)
                 continue
             appraisal = await _answer(asking, reply, seed)
             answers.append(appraisal)
@@ -259,6 +262,7 @@ class ReplyChecker:
                     result=self._excerpts.result(appraisal.result),
                     postcondition=name,
                     error_class=appraisal.error_class,
+                    others=self._look_on(postconditions[number:], reply),
                 )
         return self._all_passed[place]
 
@@ -285,7 +289,7 @@ class ReplyChecker:
         for place, (criterion, postconditions) in enumerate(self._criteria):
             if without and place in without:
                 continue
-            for name, check, _ in postconditions:
+            for number, (name, check, _) in enumerate(postconditions, start=1):
                 appraisal = _appraise(name, check, reply)
                 if appraisal.result.passed:
                     continue
@@ -295,8 +299,28 @@ class ReplyChecker:
                 if is_known or outcomes[place].passed:
                     outcomes[place] = self._failure(criterion, appraisal, name)
                 if is_known:  # a later check may still be sure that the reply fails
+                    others = self._look_on(postconditions[number:], reply)
+                    if others:
+                        outcomes[place] = replace(outcomes[place], others=others)
                     break
         return self._all_passed if outcomes is None else tuple(outcomes)
+
+    def _look_on(self, rest: Sequence[_Ready], reply: Reply) -> tuple[OtherCheck, ...]:
+        """What the postconditions after a failed one say; those that hold are left out.
+
+        A model is not asked any more. A check may rely on the ones before it, so that one which
+        raises now is not broken: it says nothing.
+        """
+        found = []
+        for name, check, asking in rest:
+            try:
+                result = None if asking is not None else _appraise(name, check, reply).result
+            except BrokenCheck:
+                result = None
+            if result is None or not result.passed:
+                kept = None if result is None else self._excerpts.result(result)
+                found.append(OtherCheck(postcondition=name, result=kept))
+        return tuple(found)
 
     def _failure(self, criterion: str, appraisal: Appraisal, name: str) -> Outcome:
         kept = self._excerpts.result(appraisal.result)

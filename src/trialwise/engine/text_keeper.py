@@ -6,11 +6,24 @@ input. A passing trial of an input that was asked before costs one look into a s
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from trialwise.engine.excerpts import Excerpts
-from trialwise.engine.ports import TrialLog
-from trialwise.model.kept_texts import AskedInput, RunTexts, hash_text, input_line
+from trialwise.engine.ports import ServiceError, TrialLog
+from trialwise.model.kept_texts import (
+    AskedInput,
+    RunTexts,
+    hash_text,
+    input_line,
+    traceback_line,
+)
 from trialwise.model.sampling import Input
 from trialwise.model.trial import Trial
+
+if TYPE_CHECKING:
+    from trialwise.engine.user_tracebacks import Place
+
+_LONGEST_TRACEBACK = 8000
 
 
 class TextKeeper:
@@ -37,6 +50,10 @@ class TextKeeper:
         self._inputs = dict(known.inputs) if known else {}
         self._contents = {hash_text(one.value, one.expected) for one in self._inputs.values()}
 
+        self._tracebacks = dict(known.tracebacks) if known else {}
+        self._places: dict[Place, str] = {}
+        self._unwritten: set[str] = set()
+
     def keep(self, trial: Trial, given: Input | None) -> None:
         """Keep what a trial names, before the trial itself is kept.
 
@@ -47,6 +64,8 @@ class TextKeeper:
         Raises:
             OSError: The log cannot be written.
         """
+        if trial.traceback in self._unwritten:
+            self._write_traceback(trial.traceback)
         place = trial.experiment, trial.input_id
         if given is not None and self._keeps_inputs and place not in self._inputs:
             self._keep_input(place, given)
@@ -64,6 +83,35 @@ class TextKeeper:
         self._contents.add(line["hash"])
         self._inputs[place] = asked
 
+    def note_raised(self, error: BaseException) -> str:
+        """Remember where a service raised; the hash by which a trial names it.
+
+        Only the first exception of a place is written out, since that takes longer than a trial.
+
+        Args:
+            error: What the service raised.
+        """
+        if isinstance(error, ServiceError):
+            return ""  # raised on purpose, with a message that says it all
+        from trialwise.engine.user_tracebacks import find_place, write_traceback
+
+        place = find_place(error)
+        if place is None:
+            return ""
+        key = self._places.get(place)
+        if key is None:
+            text = self._excerpts.text(write_traceback(error), _LONGEST_TRACEBACK)
+            key = self._places[place] = hash_text(text)
+            if key not in self._tracebacks:
+                self._tracebacks[key] = text
+                self._unwritten.add(key)
+        return key
+
+    def _write_traceback(self, key: str) -> None:
+        if self._log is not None:
+            self._log.append(traceback_line(key, self._tracebacks[key]))
+        self._unwritten.remove(key)
+
     def sync(self) -> None:
         """Make everything that was kept survive a power cut."""
         if self._log is not None:
@@ -72,4 +120,4 @@ class TextKeeper:
     @property
     def texts(self) -> RunTexts:
         """Everything that was kept."""
-        return RunTexts(inputs=self._inputs)
+        return RunTexts(inputs=self._inputs, tracebacks=self._tracebacks)

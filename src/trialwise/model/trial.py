@@ -90,6 +90,15 @@ _OK = CheckResult(passed=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherCheck:
+    """A postcondition after the first that failed, and did not hold either or was not asked."""
+
+    postcondition: str
+    result: CheckResult | None
+    """None where it was not asked, or could not say anything of a reply that had failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """One trial's result for one criterion: every postcondition held, or the first that did not."""
 
@@ -98,6 +107,18 @@ class Outcome:
     postcondition: str | None = None
     """The postcondition that failed."""
     error_class: ErrorClass = ErrorClass.NONE
+    others: tuple[OtherCheck, ...] = ()
+    """Postconditions after it that did not hold either, or were not asked; all others held."""
+
+    @property
+    def failed_checks(self) -> tuple[tuple[str, CheckResult], ...]:
+        """Every postcondition that failed, the first one first."""
+        if self.passed or self.postcondition is None:
+            return ()
+        others = ((one.postcondition, one.result) for one in self.others)
+        return (self.postcondition, self.result), *(
+            (name, result) for name, result in others if result is not None
+        )
 
     @property
     def passed(self) -> bool:
@@ -249,6 +270,7 @@ class Trial:
                 for k, one in enumerate(outcomes)
                 if not one.result.passed
             ]
+            line |= _other_entries(outcomes)
         if self.latency_s is not None:
             line["latency_s"] = self.latency_s
         if self.started_s:
@@ -317,13 +339,17 @@ class Trial:
         """
         error_class = ErrorClass(line.get("class", "none"))
         failures = {entry[0]: entry[1:] for entry in line.get("failed", ())}
+        also: dict[int, list[OtherCheck]] = {}
+        for place, *entry in line.get("also", ()):
+            also.setdefault(place, []).append(_other(*entry))
         return cls(
             experiment=experiment,
             index=line["i"],
             input_id=line["in"],
             seed=line["seed"],
             outcomes=tuple(
-                _outcome(name, failures.get(k), error_class) for k, name in enumerate(criteria)
+                _outcome(name, failures.get(k), error_class, tuple(also.get(k, ())))
+                for k, name in enumerate(criteria)
             ),
             error_class=error_class,
             error=line.get("error", ""),
@@ -376,7 +402,30 @@ def _shape(counts: list[Any] | None) -> TraceShape | None:
     )
 
 
-def _outcome(criterion: str, failure: Any, error_class: ErrorClass) -> Outcome:
+def _other_entries(outcomes: tuple[Outcome, ...]) -> dict[str, Any]:
+    """What the postconditions after the first that failed said, where there are any."""
+    found = [
+        [place, other.postcondition]
+        if (said := other.result) is None
+        else [place, other.postcondition, said.reason, said.explanation, said.evidence]
+        for place, outcome in enumerate(outcomes)
+        for other in outcome.others
+    ]
+    return {"also": found} if found else {}
+
+
+def _other(
+    postcondition: str, reason: str | None = None, explanation: str = "", evidence: str = ""
+) -> OtherCheck:
+    result = None
+    if reason is not None:
+        result = CheckResult.fail(explanation, evidence=evidence, reason=FailReason(reason))
+    return OtherCheck(postcondition=postcondition, result=result)
+
+
+def _outcome(
+    criterion: str, failure: Any, error_class: ErrorClass, others: tuple[OtherCheck, ...]
+) -> Outcome:
     if failure is None:
         return Outcome(criterion=criterion, result=CheckResult.ok(), error_class=error_class)
     reason, postcondition, explanation, evidence, *own = failure
@@ -386,4 +435,5 @@ def _outcome(criterion: str, failure: Any, error_class: ErrorClass) -> Outcome:
         result=result,
         postcondition=postcondition,
         error_class=ErrorClass(own[0]) if own else error_class,
+        others=others,
     )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from trialwise.documents.results import FailureGroup
+from trialwise.documents.printable import cut_middle
+from trialwise.documents.results import CheckCount, FailureGroup
+from trialwise.model.kept_texts import RunTexts
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Finding
@@ -45,8 +48,50 @@ class TrialIndex:
         return next((p.experiment for p in plans if p.criterion == finding.criterion), "")
 
 
-def group_failures(criterion: str, trials: Iterable[Trial]) -> tuple[FailureGroup, ...]:
-    """The failures of a criterion in groups, the most frequent first."""
+def count_checks(criterion: str, trials: Iterable[Trial]) -> tuple[CheckCount, ...]:
+    """How often each postcondition of a criterion held that did not always hold.
+
+    Nothing where only one ever failed: it is then the criterion's own rate.
+
+    Args:
+        criterion: Its name.
+        trials: Those that count; one without a reply asked no postcondition.
+    """
+    failed: Counter[str] = Counter()
+    unasked: Counter[str] = Counter()
+    total = 0
+    for trial in trials:
+        for outcome in trial.outcomes:
+            if outcome.criterion != criterion:
+                continue
+            if not outcome.passed and outcome.postcondition is None:
+                continue
+            total += 1
+            failed.update(dict.fromkeys((name for name, _ in outcome.failed_checks), 1))
+            unasked.update(one.postcondition for one in outcome.others if one.result is None)
+    if len(failed | unasked) < 2:
+        return ()
+    asked = {name: total - unasked[name] for name in failed}
+    return tuple(
+        CheckCount(name=name, passed=asked[name] - count, trials=asked[name])
+        for name, count in failed.most_common()
+    )
+
+
+#: Characters of a text that an example holds.
+_LONGEST = 1200
+
+
+def group_failures(
+    criterion: str, trials: Iterable[Trial], texts: RunTexts
+) -> tuple[FailureGroup, ...]:
+    """The failures of a criterion in groups, the most frequent first.
+
+    Args:
+        criterion: Its name.
+        trials: Those that count.
+        texts: What the trials asked, and where the service raised.
+    """
     counts: dict[tuple[str, ...], int] = {}
     examples: dict[tuple[str, ...], FailureGroup] = {}
     for trial in trials:
@@ -59,6 +104,8 @@ def group_failures(criterion: str, trials: Iterable[Trial]) -> tuple[FailureGrou
             key = (*parts, _VARIABLE.sub("", explanation))
             counts[key] = counts.get(key, 0) + 1
             if key not in examples:
+                asked = texts.find_input(trial)
+                expected = None if asked is None else asked.expected
                 examples[key] = FailureGroup(
                     count=0,
                     reason=parts[0],
@@ -69,6 +116,10 @@ def group_failures(criterion: str, trials: Iterable[Trial]) -> tuple[FailureGrou
                     input_id=trial.input_id,
                     trial=trial.index,
                     seed=trial.seed,
+                    asked="" if asked is None else cut_middle(asked.value, _LONGEST),
+                    expected=None if expected is None else cut_middle(expected, _LONGEST),
+                    reply=None if trial.reply is None else cut_middle(trial.reply, _LONGEST),
+                    traceback=texts.find_traceback(trial),
                 )
     ranked = sorted(counts, key=lambda key: -counts[key])  # stable: ties in order of appearance
     return tuple(replace(examples[key], count=counts[key]) for key in ranked)

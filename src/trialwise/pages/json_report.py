@@ -95,6 +95,7 @@ def _result(line: ResultLine) -> dict[str, Any]:
         },
         "failures": [to_plain(group) for group in line.failures[:MOST_GROUPS]],
         "other_failures": line.other_failures,
+        "postconditions": [to_plain(one) for one in line.checks],
     }
 
 

@@ -17,6 +17,7 @@ from trialwise.documents.blocks import (
 )
 from trialwise.documents.numbers import as_count, as_percent
 from trialwise.documents.phrases import keep_few
+from trialwise.documents.printable import cut_middle
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
 from trialwise.pages.finding_facts import find_required, pick_interval, write_interval, write_rate
@@ -40,6 +41,8 @@ from trialwise.pages.verdict_meaning import (
 
 #: Rows of a table and notes of a list; a notebook is no report.
 _MOST_ROWS, _MOST_NOTES = 40, 12
+#: Characters of an input or a reply.
+_TEXT = 160
 
 
 def summarize_run(record: RunRecord) -> Document:
@@ -145,7 +148,9 @@ def _list_failures(record: RunRecord) -> Iterator[str]:
     for entry in describe_lines(record.verdict, record):
         for group in entry.failures[:3] if entry.is_red else ():
             example = f": {group.explanation}" if group.explanation else ""
-            yield f"{entry.name}: {group.count:,} × {group.title}{example} (input {group.input_id})"
+            texts = [f"{label}: {cut_middle(text, _TEXT)}" for label, text in group.exchange]
+            texts = [f"input {group.input_id}", *texts, *filter(None, [group.raised_at])]
+            yield f"{entry.name}: {group.count:,} × {group.title}{example} ({'; '.join(texts)})"
 
 
 def _count_rest(rows: Sequence[object]) -> tuple[str, ...]:

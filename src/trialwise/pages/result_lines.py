@@ -15,11 +15,11 @@ from trialwise.documents.numbers import (
     as_seconds,
 )
 from trialwise.documents.phrases import STOPS
-from trialwise.documents.results import Fact, Figures, LineKind, ResultLine, Status
+from trialwise.documents.results import CheckCount, Fact, Figures, LineKind, ResultLine, Status
 from trialwise.model.evidence import StopReason
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
-from trialwise.pages.failure_groups import TrialIndex, group_failures
+from trialwise.pages.failure_groups import TrialIndex, count_checks, group_failures
 from trialwise.pages.finding_facts import (
     claims_rate,
     find_alternative,
@@ -82,9 +82,14 @@ def _criterion(
         is_input = one.input_id is not None
         status = _finding_status(one.decision, bool(one.refusals))
         claim = failures = None
+        checks: tuple[CheckCount, ...] = ()
         if trials is not None:
             claim = _claim(one, status, verdict, 1 if is_input else trials.count_inputs(one))
-            failures = group_failures(one.criterion, trials.list_counted(one))
+            counted = [*trials.list_counted(one)]
+            failures = group_failures(one.criterion, counted, trials.record.texts)
+            # 0.1.0 asked no postcondition after the first that failed.
+            if not verdict.reproducibility.tool_version.startswith("0.1."):
+                checks = count_checks(one.criterion, counted)
         label = one.label or status.value
         yield ResultLine(
             kind=LineKind.INPUT if is_input else LineKind.CRITERION,
@@ -102,6 +107,7 @@ def _criterion(
             claim=claim or "",
             facts=_criterion_facts(one, label, advisory=advisory, claim=claim or ""),
             failures=failures or (),
+            checks=checks,
         )
 
 

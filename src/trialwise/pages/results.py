@@ -98,9 +98,19 @@ def _describe_verdict(
         run_id=verdict.run_id if record is None else record.run_id,
         seed=None if record is None else record.plan.seed,
         location=location,
+        next_command="" if record is None else _find_next_command(record),
         started_at=verdict.started_at,
         seconds=verdict.spending.seconds,
     )
+
+
+def _find_next_command(record: RunRecord) -> str:
+    """What shows the failing trials of a run that is kept."""
+    if not record.run_id or all(trial.passed for trial in record.trials):
+        return ""
+    from shlex import quote
+
+    return f"trialwise show {quote(record.plan.contract)} --failures"
 
 
 def _find_headline(verdict: Verdict) -> str:

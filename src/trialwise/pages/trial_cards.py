@@ -24,6 +24,7 @@ from trialwise.documents.blocks import (
 from trialwise.documents.charts import Axis
 from trialwise.documents.numbers import as_count, as_duration, as_money, as_seconds
 from trialwise.documents.printable import cut_middle, estimate_size
+from trialwise.model.kept_texts import RunTexts
 from trialwise.model.metrics import RunStability, StabilityEvidence
 from trialwise.model.run import RunRecord
 from trialwise.model.trace import ToolCall
@@ -38,32 +39,36 @@ _REPLY, _EVIDENCE, _EXPLANATION, NAME = 1200, 500, 400, 80
 _ATTEMPTS = 5
 
 
-def build_trial_card(trial: Trial, order: Mapping[str, int], *, several: bool = False) -> Card:
+def build_trial_card(
+    trial: Trial, order: Mapping[str, int], texts: RunTexts, *, several: bool = False
+) -> Card:
     """A trial, folded; a failing one with what a filter asks for.
 
     Args:
         trial: Passing or failing.
         order: The place of each criterion in the contract.
+        texts: What the trials of the run asked.
         several: Whether the run has several experiments, so that an index alone is no name.
     """
-    return _build_card(trial, order, several, build_timeline(trial, SHORT))
+    return _build_card(trial, order, texts, several, build_timeline(trial, SHORT))
 
 
 def build_worst_card(
-    worst: Worst, order: Mapping[str, int], size: int, *, several: bool = False
+    worst: Worst, order: Mapping[str, int], texts: RunTexts, size: int, *, several: bool = False
 ) -> Card | None:
     """The worst trace, unfolded and as whole as there is room; None where there is none.
 
     Args:
         worst: What is to be read first.
         order: The place of each criterion in the contract.
+        texts: What the trials of the run asked.
         size: How many bytes it may take.
         several: Whether the run has several experiments.
     """
     why = f"The worst trace of this run: {', '.join(worst.reasons)}."
     for extent in (FULL, SHORT, BRIEF):
         timeline = build_timeline(worst.trial, extent)
-        card = _build_card(worst.trial, order, several, timeline, why=why)
+        card = _build_card(worst.trial, order, texts, several, timeline, why=why)
         if estimate_size(card) <= size:
             return card
     return None
@@ -72,6 +77,7 @@ def build_worst_card(
 def _build_card(
     trial: Trial,
     order: Mapping[str, int],
+    texts: RunTexts,
     several: bool,
     calls: Timeline | None,
     *,
@@ -85,12 +91,15 @@ def _build_card(
     where, text = f"{trial.experiment} " if several else "", ""
     if failed:
         text = failed[0].result.explanation or trial.error or REASONS[next(iter(reasons))]
+    raised = texts.find_traceback(trial)
     blocks: list[Block | None] = [
         Prose(paragraphs=(why,), tone="quiet") if why else None,
         *(block for outcome in failed for block in _list_failure(outcome)),
+        *_list_asked(trial, texts),
         # Calls come before the reply that they led to.
         calls,
         Verbatim(heading="Reply", text=cut_middle(trial.reply, _REPLY)) if trial.reply else None,
+        Verbatim(heading="Traceback", text=raised) if raised else None,
         Facts(pairs=tuple(_list_facts(trial))),
     ]
     tags = {
@@ -108,6 +117,15 @@ def _build_card(
     )
 
 
+def _list_asked(trial: Trial, texts: RunTexts) -> Iterator[Block]:
+    """What was asked and what was expected, before what came back."""
+    asked = texts.find_input(trial)
+    if asked is not None:
+        yield Verbatim(heading="Input", text=cut_middle(asked.value, _REPLY))
+        if asked.expected is not None:
+            yield Verbatim(heading="Expected", text=cut_middle(asked.expected, _REPLY))
+
+
 def _list_failure(outcome: Outcome) -> Iterator[Block]:
     result = outcome.result
     check = f" · {_shorten(outcome.postcondition)}" if outcome.postcondition else ""
@@ -117,6 +135,9 @@ def _list_failure(outcome: Outcome) -> Iterator[Block]:
     yield Prose(paragraphs=((name, reason), explanation), tone="fail")
     if result.evidence:
         yield Verbatim(heading="Evidence", text=cut_middle(result.evidence, _EVIDENCE))
+    for check_name, other in outcome.failed_checks[1:]:
+        said = f"{_shorten(check_name)}: {cut_middle(other.explanation, _EXPLANATION)}"
+        yield Prose(paragraphs=(said,), tone="fail")
 
 
 def _list_facts(trial: Trial) -> Iterator[tuple[str, str]]:

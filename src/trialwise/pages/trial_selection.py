@@ -44,9 +44,11 @@ def build_trials_section(record: RunRecord, most: int, size: int) -> Section | N
         return None
     order = {one.criterion: place for place, one in enumerate(record.plan.criteria)}
     several = len(record.plan.experiments) > 1
-    draw = partial(build_trial_card, order=order, several=several)
+    draw = partial(build_trial_card, order=order, texts=record.texts, several=several)
     worst = find_worst_trace(record)
-    unfolded = build_worst_card(worst, order, size, several=several) if worst else None
+    unfolded = None
+    if worst is not None:
+        unfolded = build_worst_card(worst, order, record.texts, size, several=several)
     first = (worst.trial, unfolded) if worst and unfolded else None
     failing = [trial for trial in record.trials if not trial.passed]
     passed = [trial for trial in record.trials if trial.passed]

@@ -22,7 +22,7 @@ from _pytest._code.code import (
 from _pytest.outcomes import Failed
 
 from trialwise.documents.numbers import as_count, as_ends, as_observed
-from trialwise.documents.printable import make_visible
+from trialwise.documents.printable import cut_middle, make_visible
 from trialwise.documents.results import LineKind
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Outcome, Trial
@@ -37,6 +37,8 @@ from trialwise.procedures.forecast import forecast
 #: Reasons that a failure shows; the rest is counted.
 _SHOWN = 3
 _WIDTH = 88
+#: Characters of an input or a reply.
+_LONGEST_TEXT = 300
 #: The facts of a criterion that its test's properties hold.
 _PROPERTIES = (
     *("decision", "label", "trials", "passed", "rate", "interval_low", "interval_high"),
@@ -71,7 +73,7 @@ def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: s
     head = _make_traceback(headline(record.verdict), [*_list_facts(record, path)])
     parts: list[tuple[Any, Any, str | None]] = [(head, None, None)]
     for reason in ranked[:_SHOWN]:
-        parts[-1] = (*parts[-1][:2], _word_reason(reason, len(failures)))
+        parts[-1] = (*parts[-1][:2], _word_reason(reason, len(failures), record))
         parts += _make_parts(reason)
     if len(ranked) > _SHOWN:
         rest = sum(one.count for one in ranked[_SHOWN:])
@@ -160,11 +162,31 @@ def _list_facts(record: RunRecord, path: str) -> Iterator[str]:
     yield f"{about}seed {record.plan.seed}; run {path}"
 
 
-def _word_reason(reason: Reason, failed: int) -> str:
+def _word_reason(reason: Reason, failed: int, record: RunRecord) -> str:
     """The line above a traceback."""
     how_many = f"{reason.count} of {as_count(failed, 'failed trial')}"
     error = "" if reason.error_class == "none" else f" ({reason.error_class})"
-    return f"{how_many}{error}, here trial {reason.trial}: {make_visible(reason.explanation)}"
+    said = f"{how_many}{error}, here trial {reason.trial}: {make_visible(reason.explanation)}"
+    return "\n".join([said, *_list_exchange(reason, record)])
+
+
+def _list_exchange(reason: Reason, record: RunRecord) -> Iterator[str]:
+    """What the trial of a traceback was asked and answered, and its seed."""
+    trial = next((one for one in record.trials if one.index == reason.trial), None)
+    if trial is None:
+        return
+    yield f"  input {make_visible(trial.input_id)}, seed {trial.seed}"
+    asked = record.texts.find_input(trial)
+    if asked is not None:
+        yield f"  asked: {_shorten(asked.value)}"
+        if asked.expected is not None:
+            yield f"  expected: {_shorten(asked.expected)}"
+    if trial.reply is not None:
+        yield f"  reply: {_shorten(trial.reply)}"
+
+
+def _shorten(text: str) -> str:
+    return cut_middle(make_visible(" ".join(text.split())), _LONGEST_TEXT)
 
 
 def _make_parts(reason: Reason) -> list[tuple[Any, Any, str | None]]:

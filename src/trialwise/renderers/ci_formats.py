@@ -201,7 +201,10 @@ def _group(group: FailureGroup) -> str:
         "input": group.input_id,
         "trial": group.trial,
         "seed": group.seed,
+        **{key: text for key, text in group.exchange if key in ("expected", "reply")},
     }
+    if group.asked:
+        values["asked"] = group.asked
     return "{" + ", ".join(f"{key}: {_scalar(value)}" for key, value in values.items()) + "}"
 
 

@@ -166,10 +166,14 @@ def _write_details(line: ResultLine) -> str:
     for group in line.failures[:MOST_GROUPS]:
         what = f"{_write_inline(group.title)}: {_write_inline(group.explanation, _SENTENCE)}"
         where = f"input {_write_inline(group.input_id)}, trial {group.trial}, seed {group.seed}"
-        evidence = f"<br>{_write_code(group.evidence)}" if group.evidence.strip() else ""
-        items.append(f"- **{group.count} ×** {what}{evidence} ({where})")
+        texts = [
+            f"<br>{label} {_write_code(text)}" for label, text in group.exchange if text.strip()
+        ]
+        raised = f"<br>{_write_code(group.raised_at)}" if group.raised_at else ""
+        items.append(f"- **{group.count} ×** {what} ({where}){''.join(texts)}{raised}")
     if line.other_failures:
         items.append(f"- **{line.other_failures} ×** other reasons")
+    items += [f"- check {_write_inline(one.sentence, _SENTENCE)}" for one in line.checks]
     return _fold(summary, _limit_lines(items, "- **{} more reasons**"))
 
 

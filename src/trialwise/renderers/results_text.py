@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from trialwise.documents.numbers import as_count
 from trialwise.documents.printable import count_cells, pad, wrap_text
-from trialwise.documents.results import LineKind, ResultLine, RunResults, SuiteResults
+from trialwise.documents.results import (
+    FailureGroup,
+    LineKind,
+    ResultLine,
+    RunResults,
+    Status,
+    SuiteResults,
+)
 from trialwise.renderers.capabilities import Capabilities, Style, pick_style
 
 _INDENT, _GAP = "  ", "  "
@@ -22,6 +30,8 @@ _NAME = 10
 _LONGEST_NAME = 28
 #: The rate, its interval, what is required and the trials: they are left out last.
 _KEPT = 4
+#: Criteria that are explained, reasons of each, and lines of an input or a reply.
+_MOST_EXPLAINED, _MOST_REASONS, _MOST_TEXT = 3, 4, 3
 #: What needs attention beyond this many lines is read in the report.
 _MOST_NOTES = 15
 
@@ -56,6 +66,7 @@ def render_results(
         *page.draw_headlines(suite.runs),
         *page.draw_lines(suite.runs),
         *page.draw_outcome(suite, reports),
+        *page.draw_failures(suite),
         *page.draw_notes(suite),
     ]
     return "\n".join(lines) + "\n"
@@ -180,6 +191,54 @@ class _Page:
             else:
                 lines += self._break_lines(fact, column)
         return lines
+
+    # --- Failures -----------------------------------------------------------------------------
+
+    def draw_failures(self, suite: SuiteResults) -> list[str]:
+        """Why each red criterion is red: its reasons, one example, and where to see more."""
+        lines: list[str] = []
+        for run in suite.runs:
+            red = [line for line in _summary_lines(run) if line.is_red and line.failures]
+            if run.headline or not red:
+                continue
+            for line in red[:_MOST_EXPLAINED]:
+                lines += ["", *self._explain(line, run if len(suite.runs) > 1 else None)]
+            if len(red) > _MOST_EXPLAINED:
+                more = as_count(len(red) - _MOST_EXPLAINED, "more criterion", "more criteria")
+                lines += ["", f"And {more}."]
+            if run.next_command:
+                lines += ["", self.able.show(f"Every failing trial: {run.next_command}")]
+        return lines
+
+    def _explain(self, line: ResultLine, run: RunResults | None) -> list[str]:
+        name = line.name if run is None else f"{run.contract}: {line.name}"
+        required = "" if line.figures is None else line.figures.required
+        word = "is open" if line.status is Status.INCONCLUSIVE else "failed"
+        title = self.able.show(f"Why {name} {word}" + (f" ({required})" if required else ""))
+        lines = [self.able.paint(title, Style.STRONG)]
+        times = "×" if self.able.unicode else "x"
+        for group in line.failures[:_MOST_REASONS]:
+            first, *rest = self._wrap(f"{group.count} {times} {group.headline}", _INDENT)
+            lines += [f"{_INDENT}{first}", *(f"{2 * _INDENT}{one}" for one in rest)]
+        others = sum(group.count for group in line.failures[_MOST_REASONS:])
+        if others:
+            lines.append(f"{_INDENT}{others} {times} for other reasons")
+        for check in line.checks[:_MOST_REASONS]:
+            lines += [f"{_INDENT}{one}" for one in self._wrap(f"check {check.sentence}", _INDENT)]
+        return [*lines, *self._draw_example(line.failures[0])]
+
+    def _draw_example(self, group: FailureGroup) -> list[str]:
+        lines = [f"{_INDENT}{self.able.show(f'For example {group.where}:', self.width - 2)}"]
+        labels = max((len(label) for label, _ in group.exchange), default=0)
+        column = 2 * len(_INDENT) + labels + len(_GAP)
+        for label, text in group.exchange:
+            room = _MOST_TEXT * max(20, self.width - column)
+            # Line breaks of a reply are those of its JSON more often than anybody's.
+            first, *rest = self._break_lines(self.able.show(" ".join(text.split()), room), column)
+            lines.append(f"{2 * _INDENT}{label:{labels}}{_GAP}{first}")
+            lines += [" " * column + one for one in rest]
+        raised = group.traceback.splitlines()
+        return lines + [f"{2 * _INDENT}{self.able.show(one)}".rstrip() for one in raised]
 
     # --- Notes --------------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ class Result:
             out.write(self.transparent(unicode=read_capabilities(out).unicode))
         else:
             reports = () if self.path is None else (str(self.path),)
-            out.write(render_summary([self.verdict], read_capabilities(out), reports))
+            out.write(render_summary([self.record], read_capabilities(out), reports))
 
     def transparent(self, *, unicode: bool = True) -> str:
         """The full statistical analysis as text."""
@@ -152,8 +152,8 @@ class SuiteResult:
         from trialwise.renderers.capabilities import read_capabilities
 
         out = sys.stdout if stream is None else stream
-        verdicts = [one.verdict for one in self.results.values()]
-        out.write(render_summary(verdicts, read_capabilities(out)))
+        records = [one.record for one in self.results.values()]
+        out.write(render_summary(records, read_capabilities(out)))
 
     def to_dict(self) -> dict[str, Any]:
         """Every contract's verdict as plain values, fit for JSON."""
@@ -174,16 +174,17 @@ class SuiteResult:
 
 
 def render_summary(
-    verdicts: Sequence[Verdict], able: Capabilities, reports: Sequence[str] = ()
+    records: Sequence[RunRecord], able: Capabilities, reports: Sequence[str] = ()
 ) -> str:
-    """The verdicts of a suite as text: a line for each criterion, and what needs attention.
+    """The verdicts of a suite as text: a line for each criterion, why it failed, and what needs
+    attention.
 
     Args:
-        verdicts: One for each contract.
+        records: One for each contract.
         able: What the stream can do.
         reports: Where more is to be read.
     """
-    from trialwise.pages.results import describe_verdicts
+    from trialwise.pages.results import describe_suite
     from trialwise.renderers.results_text import render_results
 
-    return render_results(describe_verdicts(verdicts), capabilities=able, reports=reports)
+    return render_results(describe_suite(records), capabilities=able, reports=reports)

@@ -156,6 +156,7 @@ class _AsyncRun:
             abandon=self._state.meter.abandon,
             seconds_left=lambda: self._state.meter.seconds_left,
             reach=self._state.reach,
+            note_raised=keeper.note_raised,
         )
         self._experiments = [
             (_checker(plan, one, contract, excerpts), _inputs(contract, one))

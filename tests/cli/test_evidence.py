@@ -1,0 +1,160 @@
+"""What a red result shows: the question, the answer, where the code raised, and what to do next."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from trialwise.cli.main import cli
+
+SERVICE = """
+import os
+
+def ask(input):
+    return "bad"
+
+def deep(input):
+    return look_up(input)
+
+def look_up(input):
+    return {}["answer"]
+
+def secret(input):
+    raise ValueError(os.environ["API_KEY"])
+"""
+PARCEL = """
+name: x
+service: {python: "svc:ask"}
+inputs: [{id: q28, value: "Where is my parcel?", expected: delivery}]
+criteria: [{name: right, as_expected: equals, at_least: 90%}]
+"""
+RAISES = """
+name: x
+service: {python: "svc:deep"}
+inputs: [a, b]
+criteria: [{name: ok, equals: ok, at_least: 90%}]
+"""
+BOTH = """
+name: x
+service: {python: "svc:ask"}
+inputs: [a, b]
+criteria:
+  - name: both
+    postconditions: [{contains: alpha}, {contains: beta}, {contains: b}]
+    at_least: 50%
+    trials: 10
+"""
+
+
+class Done(NamedTuple):
+    """A command that has ended."""
+
+    output: str
+    exit_code: int
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "svc", raising=False)
+    (tmp_path / "svc.py").write_text(SERVICE)
+    return tmp_path
+
+
+def do(suite: str, *arguments: str) -> Done:
+    """What a command prints and exits with, in a folder with a suite."""
+    Path("trialwise.yaml").write_text(suite)
+    environment = {"NO_COLOR": "1", "COLUMNS": "100"}
+    done = CliRunner().invoke(cli, list(arguments), env=environment, standalone_mode=False)
+    if done.exception is not None:
+        raise done.exception
+    return Done(done.output, done.return_value)
+
+
+def test_every_report_shows_question_expectation_and_reply(folder: Path) -> None:
+    """One failing trial is enough to understand what went wrong, wherever one looks."""
+    names = ["r.html", "r.md", "r.junit.xml", "r.json", "r.tap"]
+    outputs = [part for name in names for part in ("-o", name)]
+    done = do(PARCEL, "run", "-q", *outputs, "--annotations", "github")
+    assert done.exit_code == 1
+    annotations, _, terminal = done.output.partition("::notice")
+    shown = do(PARCEL, "show", "--failures").output
+    listed = do(PARCEL, "show", "--failures", "--json").output
+    texts = [annotations, terminal, shown, listed, *((folder / name).read_text() for name in names)]
+    for text in texts:
+        assert "Where is my parcel?" in text
+        assert "delivery" in text
+        assert "bad" in text
+
+
+def test_a_red_terminal_says_why_and_what_next() -> None:
+    """The requirement, the reasons with counts, an example, and the next command."""
+    text = do(PARCEL, "run", "-q").output
+    assert "Why right failed (required ≥ 90 %)" in text
+    assert "4 × equals what is expected: expected 'delivery'" in text
+    assert "    input     Where is my parcel?\n    expected  delivery\n    reply     bad\n" in text
+    assert "trialwise show x --failures" in text
+
+
+def test_inputs_that_are_not_to_be_kept_are_in_no_file(folder: Path) -> None:
+    """`keep_inputs: false` is a key of the suite."""
+    do(f"{PARCEL}keep_inputs: false\n", "run", "-q", "-o", "r.html", "-o", "r.json")
+    kept = [path for path in folder.rglob("*") if path.is_file() and path.name != "trialwise.yaml"]
+    assert not [path for path in kept if b"parcel" in path.read_bytes()]
+
+
+def test_an_exception_has_its_traceback_without_frames_of_trialwise(folder: Path) -> None:
+    """File and line of the user's own code, once in the run, wherever a failing trial is shown."""
+    run = do(RAISES, "run", "-q", "-o", "r.html", "-o", "r.junit.xml", "-o", "r.md").output
+    shown = do(RAISES, "show", "--failures").output
+    for text in (run, shown, (folder / "r.junit.xml").read_text()):
+        assert 'File "svc.py", line 11, in look_up' in text
+        assert 'return {}["answer"]' in text
+        assert "site-packages" not in text
+        assert "trialwise/" not in text.replace(".trialwise/", "")
+    assert "line 11, in look_up" in (folder / "r.html").read_text()
+    assert "line 11, in look_up" in (folder / "r.md").read_text()
+    (texts,) = folder.glob(".trialwise/runs/*/texts.jsonl")
+    assert texts.read_text().count("traceback") == 1
+
+
+def test_a_traceback_is_redacted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret that an exception names is in no file of the run."""
+    monkeypatch.setenv("API_KEY", "hunter2-hunter2")
+    suite = RAISES.replace("svc:deep", "svc:secret") + "redact: [hunter2]\n"
+    do(suite, "run", "-q", "-o", "r.html")
+    kept = [path for path in folder.rglob("*") if path.is_file() and path.name != "trialwise.yaml"]
+    assert not [path.name for path in kept if b"hunter2" in path.read_bytes()]
+
+
+def test_every_postcondition_of_a_failing_trial_is_kept(folder: Path) -> None:
+    """Two fail, one holds: both are named in the listing, each with its rate in the reports."""
+    run = do(BOTH, "run", "-q", "-o", "r.json", "-o", "r.junit.xml", "-o", "r.md").output
+    shown = do(BOTH, "show", "--failures").output
+    assert "'alpha' is not in the reply" in shown
+    assert "'beta' is not in the reply" in shown
+    report = json.loads((folder / "r.json").read_text())
+    checks = report["runs"][0]["results"][0]["postconditions"]
+    trials = report["runs"][0]["results"][0]["facts"]["trials"]
+    assert [one["name"] for one in checks] == ["contains 'alpha'", "contains 'beta'"]
+    assert [(one["passed"], one["trials"]) for one in checks] == [(0, trials)] * 2
+    for text in (run, (folder / "r.junit.xml").read_text(), (folder / "r.md").read_text()):
+        assert f"check contains 'beta': 0.0 % (0 of {trials})" in text
+
+
+def test_a_check_that_relies_on_the_one_before_it_is_not_broken(folder: Path) -> None:
+    """After a failure it is asked as well, and may raise: it then says nothing."""
+    (folder / "svc.py").write_text(
+        SERVICE + "\ndef keyed(reply):\n    return __import__('json').loads(reply)['a'] == 1\n"
+    )
+    suite = BOTH.replace("{contains: beta}", '{python: "svc:keyed"}')
+    assert do(suite, "run", "-q").exit_code == 1
+    shown = do(suite, "show", "--failures", "--json").output
+    trial = json.loads(shown)["runs"][0]["shown"][0]
+    assert trial["criteria"]["both"]["failed"] == ["contains 'alpha'"]
