@@ -60,7 +60,7 @@ _MODULES = {
     "runtime.comparing": "Comparison compare compare_runs",
     "runtime.guardrail_contract": "guardrail_contract",
     "runtime.measuring": "Measurement measure",
-    "runtime.preparing": "check",
+    "runtime.preparing": "CheckedPlan check",
     "runtime.result": "Result SuiteResult",
     "runtime.running": "arun run run_all",
     "runtime.trial_sizing": (

@@ -119,6 +119,7 @@ from trialwise.runtime.measuring import measure as measure
 from trialwise.runtime.outcome_scoring import Scored as Scored
 from trialwise.runtime.outcome_scoring import measure_outcomes as measure_outcomes
 from trialwise.runtime.outcome_scoring import score as score
+from trialwise.runtime.preparing import CheckedPlan as CheckedPlan
 from trialwise.runtime.preparing import check as check
 from trialwise.runtime.result import Result as Result
 from trialwise.runtime.result import SuiteResult as SuiteResult

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+import re
 from inspect import isfunction
 from pathlib import Path
 
@@ -146,3 +147,21 @@ def test_every_public_function_has_an_example_that_runs() -> None:
     ]
 
     assert [] == without
+
+
+def test_the_page_about_running_shows_every_name_that_it_promises() -> None:
+    """All of them can be imported from `trialwise`, and none of them is left out."""
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "runtime.md").read_text()
+    shown: dict[str, str] = {}
+    for module, members in re.findall(r"automodule:: trialwise\.(\S+)\n   :members: (.+)", page):
+        shown |= dict.fromkeys(members.split(", "), module)
+
+    assert page.count("automodule") == page.count(":members: ")
+    promised = {
+        name: module
+        for module, names in vars(trialwise)["_MODULES"].items()
+        if module.startswith("runtime.")
+        for name in names.split()
+    }
+    assert promised == shown
+    assert all(hasattr(trialwise, name) for name in shown)

@@ -466,7 +466,7 @@ def test_it_becomes_plain_values(compared: Comparison) -> None:
 def test_it_has_a_short_name_of_its_own(compared: Comparison) -> None:
     """A traceback or a terminal shows no thousand trials."""
     assert "<Comparison PASS: new is better than old>" == repr(compared)
-    assert "<Result PASS: 'agent', 40 trials>" == repr(
+    assert "<Result PASS: 'agent', 0 of 40 trials failed>" == repr(
         tw.run(contract(always), inputs=["one"], seed=1, store=None)
     )
 

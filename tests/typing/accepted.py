@@ -134,7 +134,7 @@ def what_a_result_holds(result: tw.Result) -> None:
 
 def planning_and_measuring(contract: tw.Contract) -> None:
     plan = tw.check(contract, inputs=QUESTIONS, trials=50)
-    assert_type(plan, tw.Plan)
+    assert_type(plan, tw.CheckedPlan)
     assert_type(plan.criteria[0].cutoff, int | None)
     measured = tw.measure(contract, inputs=QUESTIONS, trials=1000, valid_days=90)
     assert_type(measured, tw.Measurement)

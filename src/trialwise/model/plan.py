@@ -222,6 +222,11 @@ class Plan:
     purpose: str = "test"
     """"test", or "measure" for a baseline."""
 
+    def __repr__(self) -> str:
+        names = ", ".join(one.criterion for one in self.criteria)
+        size = f"at most {self.max_trials:,} trials, seed {self.seed}"
+        return f"<{type(self).__name__} {self.contract!r}: {names}; {size}>"
+
     def criteria_of(self, experiment: str) -> Sequence[CriterionPlan]:
         """The criteria that share an experiment's trials, in the contract's order."""
         return [one for one in self.criteria if one.experiment == experiment]

@@ -19,8 +19,13 @@ class RunRecord:
     run_id: str
     plan: Plan
     trials: tuple[Trial, ...]
-    """In issue order, experiment by experiment."""
+    """In the order of inputs, experiment by experiment."""
     verdict: Verdict
+
+    def __repr__(self) -> str:
+        decision = self.verdict.decision or "REFUSED"
+        return f"<RunRecord {self.run_id!r}: {decision}, {len(self.trials):,} trials>"
+
     texts: RunTexts = field(default_factory=RunTexts)
     """The inputs and tracebacks that the trials name; records of 0.1.0 have none."""
 

@@ -224,6 +224,12 @@ class Trial:
     traceback: str = ""
     """The hash of where the service raised, by which the run's texts are asked."""
 
+    def __repr__(self) -> str:
+        failed = [one for one in self.outcomes if not one.passed]
+        why = "".join(f"; {one.criterion}: {one.result.explanation[:80]}" for one in failed)
+        what = f"{'failed' if failed else 'passed'}, input {self.input_id!r}, seed {self.seed}"
+        return f"<Trial {self.index} {what}{why}>"
+
     @property
     def passed(self) -> bool:
         """Whether every criterion passed: the success that latency is conditional on."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TextIO, Unpack
 
 from trialwise import __version__
 from trialwise.engine.run_events import Listener
@@ -37,6 +38,22 @@ class Measurement:
     path: Path
     trials: Sequence[Trial]
     run: Path | None = None
+
+    def __repr__(self) -> str:
+        counts = "; ".join(self._list_counts())
+        return f"<Measurement {self.baseline.contract!r}: {counts}; {self.path}>"
+
+    def show(self, *, stream: TextIO | None = None) -> None:
+        """Print what was counted and where it is kept."""
+        out = sys.stdout if stream is None else stream
+        lines = [f"{self.baseline.contract}: measured", *self._list_counts()]
+        out.write("\n  ".join([*lines, f"baseline: {self.path}"]) + "\n")
+
+    def _list_counts(self) -> list[str]:
+        return [
+            f"{name} {one.passed:,} of {one.trials:,} passed"
+            for name, one in self.baseline.criteria.items()
+        ]
 
 
 def measure(

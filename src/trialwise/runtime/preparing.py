@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, Unpack
 
 from trialwise.engine.ports import SystemClock
 from trialwise.errors import DesignRefused, InvalidArgument, RunNotFound
@@ -42,7 +43,7 @@ def check(
     options: RunOptions | None = None,
     baselines: str | Path = "baselines",
     **settings: Unpack[RunSettings],
-) -> Plan:
+) -> CheckedPlan:
     """Plan a run and run nothing: its sizes, its rules in counts, its seed.
 
     This is what `trialwise check` does for a suite. To find out how many trials you need, use
@@ -58,7 +59,19 @@ def check(
     49
     """
     whole = contract if inputs is None else contract.with_inputs(inputs)
-    return prepare(whole, options_of(options, settings), Path(baselines))
+    plan = prepare(whole, options_of(options, settings), Path(baselines))
+    return CheckedPlan(**{one.name: getattr(plan, one.name) for one in fields(plan)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CheckedPlan(Plan):
+    """The plan that `check` returns, which shows itself."""
+
+    def show(self, *, stream: TextIO | None = None) -> None:
+        """Print the rules in counts, each with its exact chances, as `trialwise check` does."""
+        from trialwise.pages.run_rules import render_rules
+
+        (sys.stdout if stream is None else stream).write(render_rules(self))
 
 
 def prepare(
@@ -277,12 +290,27 @@ def design_cache() -> DesignCache:
 
 
 def options_of(options: RunOptions | None, settings: RunSettings) -> RunOptions:
-    """The options given whole, changed by those given one by one."""
-    from dataclasses import replace
+    """The options given whole, changed by those given one by one.
 
+    Raises:
+        TypeError: There is no such option.
+    """
+    known = [one.name for one in fields(RunOptions)]
+    for name, value in settings.items():
+        if name not in known:
+            raise TypeError(_describe_unknown(name, value, known))
     if options is None:
         return RunOptions(**settings)  # type: ignore[arg-type]
     return replace(options, **settings)  # type: ignore[arg-type]
+
+
+def _describe_unknown(name: str, value: object, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    begins = [one for one in known if one.startswith(f"{name}_")]
+    near = next(iter([*begins, *get_close_matches(name, known, n=1)]), None)
+    hint = f"the settings are {', '.join(known)}" if near is None else f"did you mean {near!r}?"
+    return f"there is no setting {name!r} (given {value!r}); {hint}"
 
 
 class Baselines(NamedTuple):

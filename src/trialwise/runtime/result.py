@@ -108,7 +108,8 @@ class Result:
     def __repr__(self) -> str:
         verdict = self.verdict
         decision = verdict.decision.value if verdict.decision else "REFUSED"
-        return f"<Result {decision}: {verdict.contract!r}, {len(self.record.trials):,} trials>"
+        trials, failed = len(self.record.trials), len(self.failures)
+        return f"<Result {decision}: {verdict.contract!r}, {failed:,} of {trials:,} trials failed>"
 
     def to_frame(self, kind: RunFrame = "trials", *, library: Library | None = None) -> Any:
         """A table for analysis in pandas or polars.
@@ -141,6 +142,23 @@ class SuiteResult:
         found = combine(result.decision for result in self.results.values())
         assert found is not None
         return found
+
+    @property
+    def passed(self) -> bool:
+        """Whether every contract passed."""
+        return self.decision is Decision.PASS
+
+    def __repr__(self) -> str:
+        several = ", ".join(f"{name} {one.decision}" for name, one in self.results.items())
+        return f"<SuiteResult {self.decision}: {several}>"
+
+    def write(self, path: str | Path) -> Path:
+        """Write a report of all contracts; the end of the file's name says which."""
+        from trialwise.reports.report_files import write_report
+
+        several = self.results.values()
+        locations = {one.record.run_id: str(one.path) for one in several if one.path is not None}
+        return write_report(path, [one.record for one in several], locations=locations)
 
     @property
     def envelopes(self) -> tuple[SuiteEnvelope, ...]:

@@ -59,6 +59,10 @@ class SizingAnswer:
         """Whether no such test can support its claim."""
         return getattr(self.plan, "refusal", None) is not None
 
+    def __repr__(self) -> str:
+        question = self.render("text").partition("\n")[0].removeprefix("Plan: ")
+        return f"<SizingAnswer {'refused: ' if self.is_refused else ''}{question}>"
+
     def show(self, *, stream: TextIO | None = None) -> None:
         """Print the answer, as `trialwise plan` does."""
         from trialwise.renderers.capabilities import read_capabilities

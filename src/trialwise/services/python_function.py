@@ -57,7 +57,8 @@ class CallableService:
     A parameter named `input`, `index` or `seed` is given that part of the trial; one named `trial`
     or annotated `TrialContext` is given all of it; the first other required parameter is given the
     input. Parameters with a default are left alone otherwise. What the function returns is the
-    reply's value, or the reply itself if it is a `Reply`; what it raises is its own failure.
+    reply's value, or the reply itself if it is a `Reply` or a `Trace`; what it raises is its own
+    failure.
 
     A sync function runs in a thread with the caller's context variables. A thread cannot be
     stopped from outside: with `abandon_on_cancel` (the default) a cancelled call returns at once
@@ -184,6 +185,11 @@ def _loops() -> tuple[Callable[[], Any], Callable[[Any], None]]:
 
 
 def _reply(value: Any, latency_s: float) -> Reply:
+    if type(value).__name__ == "Trace":
+        # Loaded already by whoever made one.
+        from trialwise.model.trace import Trace
+
+        value = value.to_reply() if isinstance(value, Trace) else value
     if not isinstance(value, Reply):
         return Reply(value=value, latency_s=latency_s)
     # A reply that says how long it took knows better: it may come from a remote measurement.

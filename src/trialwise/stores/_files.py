@@ -194,3 +194,14 @@ def safe_name(text: str) -> str:
     if cleaned == text:
         return text
     return f"{cleaned}~{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
+
+
+def make_store(folder: Path) -> None:
+    """Make a folder of a store, and keep a new store out of git.
+
+    Runs hold replies, which do not belong in git unless somebody wants them there.
+    """
+    is_new = not folder.parent.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    if is_new:
+        (folder.parent / ".gitignore").write_text("# Written by trialwise.\n*\n")

@@ -32,6 +32,7 @@ from trialwise.procedures.registry import load_procedures
 from trialwise.stores._files import (
     StoreUnusable,
     disk_trouble,
+    make_store,
     read_json,
     safe_name,
     sync_folder,
@@ -394,11 +395,7 @@ class RunStore:
 
     def _new_folder(self, stem: str) -> Path:
         with disk_trouble(self._runs, "keep a run there"):
-            is_new = not self._runs.parent.exists()
-            self._runs.mkdir(parents=True, exist_ok=True)
-            if is_new:
-                # Runs hold replies, which do not belong in git unless somebody wants them there.
-                (self._runs.parent / ".gitignore").write_text("# Written by trialwise.\n*\n")
+            make_store(self._runs)
             for _ in range(_ATTEMPTS):
                 path = self._runs / f"{stem}-{self._suffix()}"
                 try:
