@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
 from trialwise.errors import InvalidArgument
@@ -21,7 +22,11 @@ from trialwise.stats.rate_sizing import (
     normal_sizing,
     precision_trials,
 )
-from trialwise.stats.regression_cutoffs import design_false_alarm, design_power
+from trialwise.stats.regression_cutoffs import (
+    design_false_alarm,
+    design_power,
+    regression_cutoff,
+)
 from trialwise.stats.result_types import RULES, Rule
 from trialwise.stats.toolbox.detectable_drops import (
     minimum_detectable_degradation,
@@ -509,3 +514,16 @@ def test_a_bad_argument_is_named(call: Any, argument: str) -> None:
         call()
 
     assert caught.value.argument == argument
+
+
+def test_the_detectable_degradation_of_a_perfect_baseline() -> None:
+    """100 of 100 is the only baseline; the first rate whose binomial tail reaches 80 %."""
+    for rule in ("fisher", "exact"):
+        cutoff = regression_cutoff(100, 100, 100, rule=rule).cutoff
+        assert cutoff is not None
+        rate = brentq(lambda p, c=cutoff: binom.cdf(c - 1, 100, p) - 0.8, 0.5, 0.999, xtol=1e-14)
+        drop = minimum_detectable_degradation(1.0, 100, 100, rule=rule)
+        assert drop == pytest.approx(1 - rate, abs=1e-11)
+    assert minimum_detectable_degradation(1.0, 100, 100, rule="fisher") == pytest.approx(
+        0.0662967041353113, abs=1e-12
+    )
