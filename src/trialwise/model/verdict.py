@@ -378,6 +378,11 @@ class LatencyFinding:
     """The rule's own result, with every count and rank it decided on."""
     statement: str = ""
 
+    @property
+    def level(self) -> float | None:
+        """The error level of the rule; None where a percentile is compared as it is."""
+        return None if self.decision_rule.startswith("latency/raw-percentile") else self.alpha
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:

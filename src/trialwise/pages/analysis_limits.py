@@ -48,9 +48,7 @@ def _list_constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:
 
 
 def _write_level(finding: LatencyFinding) -> str:
-    """The level of a rule that has one: a limit compared as it is asks for no evidence."""
-    raw = isinstance(finding.evidence, LatencyLimitDecision) and finding.rule == "wilson"
-    return "" if raw else f", α = {finding.alpha:g}"
+    return "" if finding.level is None else f", α = {finding.level:g}"
 
 
 def _write_observed(finding: LatencyFinding) -> str:

@@ -316,7 +316,7 @@ def _latency(verdict: Verdict, finding: LatencyFinding) -> ResultLine:
             "percentile": finding.percentile,
             "observed_s": finding.observed,
             "threshold_s": finding.threshold,
-            "alpha": finding.alpha,
+            "alpha": finding.level,
             "false_alarm": find_false_alarm(finding),
         },
     )
