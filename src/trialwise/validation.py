@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
+#: The order of so many trials fits into memory.
+_MOST_TRIALS = 10_000_000
 #: Beyond this the square of a count overflows a double, and nobody has run as many trials.
 _LARGEST_COUNT = 10**150
 
@@ -37,6 +39,13 @@ def require_count(argument: str, value: SupportsIndex, *, minimum: int = 0) -> i
     if count > _LARGEST_COUNT:
         raise InvalidArgument(argument, value, "be at most 10**150")
     return count
+
+
+def require_trials(argument: str, value: SupportsIndex) -> int:
+    """A number of trials: at least one, and few enough to keep their order in memory."""
+    if require_count(argument, value, minimum=1) > _MOST_TRIALS:
+        raise InvalidArgument(argument, value, f"be at most {_MOST_TRIALS:,}")
+    return index(value)
 
 
 def require_integer(argument: str, value: SupportsIndex) -> int:

@@ -49,11 +49,12 @@ def test_several_reports_are_written_by_extension(folder: Path) -> None:
 
 
 def test_without_a_place_markdown_is_printed() -> None:
-    """Of the latest run."""
+    """Of everything that was run last."""
     done = do_report()
 
     assert "### ❌ bad: FAIL" in done.stdout
-    assert "good" not in done.stdout
+    assert "### ✅ good: PASS" in done.stdout
+    assert "good" not in do_report("latest").stdout
     assert done.stdout == do_report("--format", "markdown").stdout
 
 

@@ -578,3 +578,32 @@ def test_a_folder_that_could_not_keep_a_baseline_is_said_beforehand(tmp_path: Pa
         BaselineStore(tmp_path / "baselines").check_writable("c")
     BaselineStore(tmp_path / "others").check_writable("c")
     assert [] == BaselineStore(tmp_path / "others").all("c")
+
+
+def test_measurements_of_one_second_have_names_of_their_own(tmp_path: Path) -> None:
+    """Two that end in the same second are both kept."""
+    import trialwise as tw
+    from trialwise.checks.criterion_scopes import scopes_of
+    from trialwise.runtime.measuring import write_baseline
+    from trialwise.runtime.preparing import prepare_run
+    from trialwise.runtime.workspace import Workspace
+
+    asked = tw.Contract("x", str.lower, [tw.Criterion("ok", tw.equals("ok"), at_least=0.5)])
+    asked = asked.with_inputs(["ok"])
+    space = Workspace(store=None, baselines=tmp_path)
+    names = []
+    for _ in range(3):
+        options = tw.RunOptions(trials=30)
+        prepared = prepare_run(asked, options, space, measuring=True)
+        with space.execute(prepared) as done:
+            measured = write_baseline(
+                prepared.plan,
+                done.outcome.trials,
+                scopes=scopes_of(asked),
+                baselines=tmp_path,
+                created_at=datetime(2026, 11, 16, 1, 2, 3, tzinfo=UTC),
+            )
+        names.append(measured.baseline.identifier)
+
+    stem = "x@2026-11-16T01-02-03"
+    assert names == [stem, f"{stem}-2", f"{stem}-3"]

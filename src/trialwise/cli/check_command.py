@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trialwise.cli.exits import ExitCode
 from trialwise.cli.plan.option_types import RATE
-from trialwise.cli.selecting import choose_sized, json_option, load, selection, size_options
+from trialwise.cli.selecting import (
+    choose_sized,
+    criterion_option,
+    json_option,
+    load_all,
+    selection,
+    size_options,
+)
+
+if TYPE_CHECKING:
+    from trialwise.model.plan import Plan
 
 
 @click.command("check")
 @selection
+@criterion_option
 @size_options
 @click.option(
     "--expect",
@@ -24,7 +34,7 @@ from trialwise.cli.selecting import choose_sized, json_option, load, selection, 
 @json_option
 def command(
     names: tuple[str, ...],
-    file: Path | None,
+    files: tuple[Path, ...],
     tags: tuple[str, ...],
     expect: float | None,
     as_json: bool,
@@ -40,7 +50,7 @@ def command(
       trialwise check support-agent --trials 200
       trialwise check --expect 97%
     """
-    from trialwise.cli.printing import near
+    from trialwise.cli.printing import near, say, say_json
     from trialwise.model.codec import to_plain
     from trialwise.pages.run_rules import render_choices, render_rules, render_together
     from trialwise.procedures.forecast import forecast, forecast_together
@@ -48,35 +58,39 @@ def command(
     from trialwise.runtime.preparing import prepare_runs
     from trialwise.runtime.workspace import Workspace
 
-    suite = load(file)
-    space = Workspace(store=suite.runs_folder, baselines=suite.baselines_folder)
-    prepared = prepare_runs(choose_sized(suite, names, tags, given), space)
+    suites = load_all(files)
+    chosen = choose_sized(suites, names, tags, given)
+    prepared: list[tuple[Plan, Path]] = []
+    for suite in suites:
+        space = Workspace(store=suite.runs_folder, baselines=suite.baselines_folder)
+        wanted = [(one.contract, one.options) for one in chosen if one.suite is suite]
+        prepared += [(one.plan, suite.runs_folder) for one in prepare_runs(wanted, space)]
     if as_json:
         plans = [
             {
-                "contract": one.plan.contract,
-                "max_trials": one.plan.max_trials,
-                "criteria": [to_plain(criterion) for criterion in forecast(one.plan)],
-                "notes": list_notes(one.plan, suite.runs_folder),
-                "guards": [to_plain(guard) for guard in one.plan.guards],
+                "contract": plan.contract,
+                "max_trials": plan.max_trials,
+                "criteria": [to_plain(criterion) for criterion in forecast(plan)],
+                "notes": list_notes(plan, runs),
+                "guards": [to_plain(guard) for guard in plan.guards],
             }
-            for one in prepared
+            for plan, runs in prepared
         ]
-        together = [to_plain(one) for one in forecast_together(one.plan for one in prepared)]
-        found = {"schema": "trialwise.check/1", "contracts": plans, "together": together}
-        click.echo(json.dumps(found, indent=2))
+        together = [to_plain(one) for one in forecast_together(plan for plan, _ in prepared)]
+        say_json({"schema": "trialwise.check/1", "contracts": plans, "together": together})
         return ExitCode.PASS
-    for one in prepared:
-        expense = expense_of(one.plan, suite.runs_folder)
-        click.echo(render_rules(one.plan, expense=expense))
+    for plan, runs in prepared:
+        expense = expense_of(plan, runs)
+        say(render_rules(plan, expense=expense))
         if expect is not None:
-            click.echo(render_choices(one.plan, expect, expense=expense))
-        for note in list_notes(one.plan, suite.runs_folder):
-            click.echo(f"  note: {note}\n")
-        for guard in one.plan.guards:
-            click.echo(f"  {guard.severity}: {guard.message}")
-    if chances := render_together([one.plan for one in prepared]):
-        click.echo(chances)
+            say(render_choices(plan, expect, expense=expense))
+        for note in list_notes(plan, runs):
+            say(f"  note: {note}\n")
+        for guard in plan.guards:
+            say(f"  {guard.severity}: {guard.message}")
+    if chances := render_together([plan for plan, _ in prepared]):
+        say(chances)
     count = "the contract" if len(prepared) == 1 else f"all {len(prepared)} contracts"
-    click.echo(f"{near(suite.path)}: {count} can support what is claimed; nothing was run")
+    where = ", ".join(near(suite.path) for suite in suites)
+    say(f"{where}: {count} can support what is claimed; nothing was run")
     return ExitCode.PASS

@@ -12,7 +12,14 @@ import click
 
 from trialwise.cli.exits import ExitCode
 from trialwise.cli.plan.option_types import RATE, SUCCESSES, refusal
-from trialwise.cli.selecting import choose, json_option, load, selection, suite_option
+from trialwise.cli.selecting import (
+    choose,
+    json_option,
+    load,
+    load_all,
+    selection,
+    suite_option,
+)
 
 if TYPE_CHECKING:
     from trialwise.judges import Calibration, Judge
@@ -42,7 +49,7 @@ def command() -> None:
 @json_option
 def calibrate(
     names: tuple[str, ...],
-    file: Path | None,
+    files: tuple[Path, ...],
     tags: tuple[str, ...],
     criteria: tuple[str, ...],
     **given: Any,
@@ -62,16 +69,18 @@ def calibrate(
     from trialwise.cli.judge_texts import calibration_lines
     from trialwise.cli.printing import say, say_json
 
-    suite = load(file)
-    found = list(_judges(choose(suite, names, tags), criteria))
+    suites = load_all(files)
+    where = " and ".join(str(suite.path) for suite in suites)
+    chosen = [one for _, one in choose(suites, names, tags, given.pop("expression"))]
+    found = list(_judges(chosen, criteria))
     if not found:
-        raise click.UsageError(f"no criterion of {suite.path} that was asked for has a judge")
+        raise click.UsageError(f"no criterion of {where} that was asked for has a judge")
     with_gold = [(name, judge) for name, judge in found if judge.files is not None]
     for name, judge in found:
         if judge.files is None:
             click.echo(f"{name}: no `gold` set: its judge can only advise", err=True)
     if not with_gold:
-        raise click.UsageError(f"no judge of {suite.path} that was asked for has a `gold` set")
+        raise click.UsageError(f"no judge of {where} that was asked for has a `gold` set")
     _check_files(with_gold)
     codes = [ExitCode.INCONCLUSIVE] * (len(found) - len(with_gold))
     reports = []
@@ -110,6 +119,7 @@ def draw(
     Example:
       trialwise judge draw gold/polite.jsonl --units 150
     """
+    from trialwise.cli.printing import say
     from trialwise.cli.stored import chosen_runs
     from trialwise.judges import draw_unlabelled
 
@@ -130,7 +140,7 @@ def draw(
         raise click.UsageError(f"{output} exists, and may hold labels: name another file") from None
     except OSError as error:
         raise click.UsageError(f"{output} cannot be written: {error.strerror}") from None
-    click.echo(f"{output}: {len(texts) - 1} outputs of {record.run_id}, to be labelled")
+    say(f"{output}: {len(texts) - 1} outputs of {record.run_id}, to be labelled")
     return ExitCode.PASS
 
 

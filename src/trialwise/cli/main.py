@@ -102,10 +102,11 @@ def main(arguments: list[str] | None = None) -> None:
 
     if not calls_service(sys.argv[1:]):
         sys.exit(_run(None))
-    from trialwise.cli.standard_streams import open_closed_streams
+    from trialwise.cli.standard_streams import divert_prints, open_closed_streams
 
     open_closed_streams()
     report = fork_supervised()
+    divert_prints()
     end_process(_run(None), report)
 
 

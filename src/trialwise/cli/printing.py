@@ -1,14 +1,19 @@
-"""Standard output as it is: what it cannot show is spelled out, and JSON stays JSON."""
+"""Standard output as it is: what it cannot show is spelled out, and JSON stays JSON.
+
+What a service prints goes to standard error (`standard_streams.divert_prints`), so a command that
+calls one writes its own output with `say` and `say_json` only.
+"""
 
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from trialwise.cli.standard_streams import own_output
 
 if TYPE_CHECKING:
     from trialwise.renderers.capabilities import Capabilities
@@ -18,7 +23,7 @@ def output_of(*, ascii_only: bool = False) -> Capabilities:
     """What standard output can do, or less where somebody asks for less."""
     from trialwise.renderers.capabilities import read_capabilities
 
-    able = read_capabilities(sys.stdout)
+    able = read_capabilities(own_output())
     return replace(able, unicode=False) if ascii_only else able
 
 
@@ -26,11 +31,13 @@ def say(text: str) -> None:
     """Print a text; no character and no reader that has gone is worth a traceback."""
     from trialwise.cli.standard_streams import mute
 
-    encoding = sys.stdout.encoding or "ascii"
+    out = own_output()
+    encoding = out.encoding or "ascii"
+    shown = text.encode(encoding, "backslashreplace").decode(encoding).removesuffix("\n")
     try:
-        click.echo(text.encode(encoding, "backslashreplace").decode(encoding).removesuffix("\n"))
+        click.echo(shown, file=out)
     except OSError as error:
-        mute(1)
+        mute(out.fileno())
         # A reader such as `head` that has read enough is no trouble.
         if not isinstance(error, BrokenPipeError):
             click.echo(f"trialwise: standard output takes no more: {error.strerror}", err=True)
@@ -40,10 +47,10 @@ def say_json(data: Any) -> None:
     """Print plain values, or JSON text, as JSON."""
     text = data if isinstance(data, str) else json.dumps(data, indent=2, ensure_ascii=False)
     try:
-        text.encode(sys.stdout.encoding or "ascii")
+        text.encode(own_output().encoding or "ascii")
     except UnicodeEncodeError:
         text = json.dumps(json.loads(text) if isinstance(data, str) else data, indent=2)
-    click.echo(text.removesuffix("\n"))
+    click.echo(text.removesuffix("\n"), file=own_output())
 
 
 def write_file(path: Path, text: str) -> None:

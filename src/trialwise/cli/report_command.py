@@ -38,7 +38,7 @@ def command(
     outputs: tuple[Path, ...],
     format_: ReportFormat | None,
 ) -> int:
-    """Write reports of stored runs; of the latest where none is named.
+    """Write reports of stored runs; of all that were run last where none is named.
 
     RUN is a run's name or folder, `latest`, or a contract, of which the latest run is meant.
     Several runs make one report. Nothing is run. Exits 0 where the reports could be written,
@@ -55,10 +55,13 @@ def command(
 
     stored = chosen_runs(names, store, every=every)
     records = [one.record() for one in stored]
-    suite = find_places().suite
-    known: dict[str, Any] = {"locations": {one.run_id: near(one.path) for one in stored}}
-    if suite is not None:
-        known |= {"name": suite.parent.name, "file": suite.name}
+    places = find_places()
+    known: dict[str, Any] = {
+        "name": places.name,
+        "locations": {one.run_id: near(one.path) for one in stored},
+    }
+    if places.suite is not None:
+        known["file"] = places.suite.name
     for path in outputs:
         click.echo(f"wrote {write_report(path, records, **known)}", err=True)
     if format_ is not None or not outputs:

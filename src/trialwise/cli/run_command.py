@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from trialwise.cli.exits import ExitCode
+from trialwise.cli.run_reports import EndedRuns, report_runs
 from trialwise.cli.selecting import (
+    Chosen,
     choose_sized,
+    criterion_option,
     json_option,
-    load,
+    load_all,
     output_option,
     selection,
     size_options,
 )
 
 if TYPE_CHECKING:
-    from trialwise.model.run import RunRecord
     from trialwise.runtime.preparing import PreparedRun
     from trialwise.runtime.workspace import Workspace
     from trialwise.suite import Suite
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @selection
+@criterion_option
 @size_options
+@click.option("--fail-fast", is_flag=True, help="Stop after the first contract that does not PASS.")
 @click.option(
     "--resume",
     is_flag=False,
@@ -48,7 +52,9 @@ if TYPE_CHECKING:
 @click.option("--transparent", is_flag=True, help="Also print the full statistical analysis.")
 @click.option("--fail-on-inconclusive", is_flag=True, help="Exit 1 if the suite is INCONCLUSIVE.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
-def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **given: Any) -> int:
+def command(
+    names: tuple[str, ...], files: tuple[Path, ...], tags: tuple[str, ...], **given: Any
+) -> int:
     """Run the contracts of a suite and report PASS, FAIL or INCONCLUSIVE.
 
     The suite is trialwise.yaml in this folder or above. Everything is checked and planned before
@@ -58,76 +64,88 @@ def command(names: tuple[str, ...], file: Path | None, tags: tuple[str, ...], **
     Examples:
       trialwise run
       trialwise run support-agent --max-usd 2 -o report.html -o results.junit.xml
+      trialwise run -s search.yaml -s support.yaml --fail-fast
       trialwise run --resume
     """
-    from trialwise.runtime.earlier_runs import list_notes
-    from trialwise.runtime.preparing import prepare_runs
-    from trialwise.runtime.workspace import Workspace
-
     if given["record"] is not None and given["replay"] is not None:
         raise click.UsageError("--record and --replay exclude each other")
-    suite = load(file, without_services=given["replay"] is not None)
-    resume = given["resume"]
-    space = Workspace.open(
-        suite.runs_folder,
-        suite.baselines_folder,
-        resume=False if resume is None else resume or True,
-        progress=not given["quiet"],
-        redact=suite.redaction,
-    )
-    wanted = choose_sized(suite, names, tags, given)
-    prepared = _with_recording(prepare_runs(wanted, space), given)
-    if not given["quiet"]:
-        _announce(suite, prepared)
-    for one in prepared:
-        for note in list_notes(one.plan, suite.runs_folder):
-            click.echo(f"trialwise: {one.plan.contract}: {note}", err=True)
-    ended = _run(prepared, space)
+    suites = load_all(files, without_services=given["replay"] is not None)
+    groups = _prepare(choose_sized(suites, names, tags, given), given)
+    _announce(groups, quiet=given["quiet"])
+    ended = _run(groups, fail_fast=given["fail_fast"])
     code = _exit_code(ended, strict=given["fail_on_inconclusive"])
-    troubles = _report(suite, ended, given, code)
+    troubles = report_runs([group.suite for group in groups], ended, given, code)
     if code == ExitCode.PASS:
-        troubles += _find_lost_records(suite, ended.records)
+        troubles += _find_lost_records(ended)
     for trouble in troubles:
         click.echo(f"trialwise: {trouble}", err=True)
     # Whoever waits for the report must not take its absence for a success.
     return ExitCode.ERROR if troubles and code == ExitCode.PASS else code
 
 
-def _find_lost_records(suite: Suite, records: Sequence[RunRecord]) -> list[str]:
+class _Group(NamedTuple):
+    """The chosen contracts of one suite, ready to run."""
+
+    suite: Suite
+    space: Workspace
+    prepared: list[PreparedRun]
+
+
+def _prepare(chosen: Sequence[Chosen], given: dict[str, Any]) -> list[_Group]:
+    """Plan everything before the first trial, suite by suite."""
+    from trialwise.runtime.preparing import prepare_runs
+    from trialwise.runtime.workspace import Workspace
+
+    resume = given["resume"]
+    groups = []
+    for suite in {id(one.suite): one.suite for one in chosen}.values():
+        space = Workspace.open(
+            suite.runs_folder,
+            suite.baselines_folder,
+            resume=False if resume is None else resume or True,
+            progress=not given["quiet"],
+            redact=suite.redaction,
+        )
+        wanted = [(one.contract, one.options) for one in chosen if one.suite is suite]
+        groups.append(_Group(suite, space, _with_recording(prepare_runs(wanted, space), given)))
+    return groups
+
+
+def _find_lost_records(ended: EndedRuns) -> list[str]:
     """What is wrong with the records of passed runs: a service may have removed them."""
     from trialwise.stores.runs import RunStore
 
-    store = RunStore(suite.runs_folder)
-    lost = [one.run_id for one in records if not store.holds_pass(one.run_id)]
+    lost = [
+        record.run_id
+        for record, suite in zip(ended.records, ended.suites, strict=True)
+        if not RunStore(suite.runs_folder).holds_pass(record.run_id)
+    ]
     return [
         f"the record of {name} is no longer on disk, so its PASS does not count" for name in lost
     ]
 
 
-def _announce(suite: Suite, prepared: Sequence[PreparedRun]) -> None:
+def _announce(groups: Sequence[_Group], *, quiet: bool) -> None:
     from trialwise.pages.run_rules import render_rules, render_together
-    from trialwise.runtime.earlier_runs import expense_of
+    from trialwise.runtime.earlier_runs import expense_of, list_notes
 
-    for one in prepared:
-        if one.finished is None:
-            text = render_rules(one.plan, expense=expense_of(one.plan, suite.runs_folder))
-            click.echo(text, err=True)
-    if chances := render_together([one.plan for one in prepared]):
-        click.echo(chances, err=True)
-
-
-class _Ended(NamedTuple):
-    """What the runs of a suite came to."""
-
-    records: list[RunRecord]
-    interrupted: bool = False
-    not_kept: str = ""
-    """Why the last record is not on disk."""
+    planned = [(group.suite, one) for group in groups for one in group.prepared]
+    if not quiet:
+        for suite, one in planned:
+            if one.finished is None:
+                text = render_rules(one.plan, expense=expense_of(one.plan, suite.runs_folder))
+                click.echo(text, err=True)
+        if chances := render_together([one.plan for _, one in planned]):
+            click.echo(chances, err=True)
+    for suite, one in planned:
+        for note in list_notes(one.plan, suite.runs_folder):
+            click.echo(f"trialwise: {one.plan.contract}: {note}", err=True)
 
 
-def _run(prepared: Sequence[PreparedRun], space: Workspace) -> _Ended:
+def _run(groups: Sequence[_Group], *, fail_fast: bool) -> EndedRuns:
     """Run one contract after another; Ctrl-C ends the suite and keeps what there is."""
     from trialwise.errors import RunInterrupted
+    from trialwise.model.verdict import Decision
     from trialwise.runtime.result import Result
     from trialwise.runtime.running import run_prepared
     from trialwise.stores.runs import RecordNotKept
@@ -135,22 +153,29 @@ def _run(prepared: Sequence[PreparedRun], space: Workspace) -> _Ended:
     # What is loaded by now stays as long as the process, and need not be looked through for
     # garbage when it ends: that would be a twentieth of a short run.
     gc.freeze()
-    records: list[RunRecord] = []
-    for one in prepared:
+    ended = EndedRuns([], [])
+    waiting = [(group, one) for group in groups for one in group.prepared]
+    while waiting:
+        group, one = waiting.pop(0)
         if one.finished is not None:
             click.echo(f"{one.plan.contract}: finished before, kept", err=True)
+        ended.suites.append(group.suite)
         try:
-            records.append(run_prepared(one, space).record)
+            ended.records.append(run_prepared(one, group.space).record)
         except RunInterrupted as stopped:
             click.echo(f"\n{stopped}", err=True)
             if isinstance(stopped.result, Result):
-                records.append(stopped.result.record)
-            return _Ended(records, interrupted=True)
+                ended.records.append(stopped.result.record)
+            return ended._replace(interrupted=True)
         except RecordNotKept as error:
             # The next run would not be kept either.
             kept = [] if error.record is None else [error.record]
-            return _Ended([*records, *kept], not_kept=str(error))
-    return _Ended(records)
+            return ended._replace(records=[*ended.records, *kept], not_kept=str(error))
+        if fail_fast and waiting and ended.records[-1].verdict.decision is not Decision.PASS:
+            left = ", ".join(each.plan.contract for _, each in waiting)
+            click.echo(f"trialwise: --fail-fast: not run: {left}", err=True)
+            break
+    return ended
 
 
 def _with_recording(prepared: list[PreparedRun], given: dict[str, Any]) -> list[PreparedRun]:
@@ -163,7 +188,7 @@ def _with_recording(prepared: list[PreparedRun], given: dict[str, Any]) -> list[
     return record_replies(prepared, given["record"])
 
 
-def _exit_code(ended: _Ended, *, strict: bool) -> int:
+def _exit_code(ended: EndedRuns, *, strict: bool) -> int:
     from trialwise.model.evidence import StopReason
     from trialwise.pages.suite_totals import pick_exit_code
 
@@ -177,60 +202,3 @@ def _exit_code(ended: _Ended, *, strict: bool) -> int:
     if code == ExitCode.INCONCLUSIVE and broken:
         return ExitCode.ERROR
     return ExitCode.FAIL if strict and code == ExitCode.INCONCLUSIVE else code
-
-
-def _report(suite: Suite, ended: _Ended, given: dict[str, Any], code: int) -> list[str]:
-    """Write the reports and say the verdict; what could not be written, in words."""
-    records = ended.records
-    if not records:
-        return []
-    from trialwise.cli.printing import near, output_of, say
-    from trialwise.reports.report_files import ReportNotWritten, render_report, write_report
-    from trialwise.runtime.result import render_summary
-
-    locations = {
-        record.run_id: near(suite.runs_folder / "runs" / record.run_id) for record in records
-    }
-    known: dict[str, Any] = {
-        "name": suite.folder.name,
-        "file": suite.path.name,
-        "exit_code": code,
-        "locations": locations,
-    }
-    wanted: list[tuple[Path, str]] = [(report.path, report.format) for report in suite.reports]
-    wanted += [(path, "") for path in given["outputs"]]
-    wanted += [(given[kind], kind) for kind in ("html", "junit") if given[kind] is not None]
-    written: list[str] = []
-    troubles = [f"NOT KEPT: {ended.not_kept}"] if ended.not_kept else []
-    for path, kind in wanted:
-        try:
-            written.append(near(write_report(path, records, format_=kind, **known)))
-        except ReportNotWritten as error:
-            troubles.append(str(error))
-    if given["summary"] is not None:
-        try:
-            with given["summary"].open("a", encoding="utf-8") as stream:
-                stream.write(render_report(records, "markdown", **known))
-        except OSError as error:
-            why = error.strerror or str(error)
-            troubles.append(str(ReportNotWritten(given["summary"], why)))
-    if given["annotations"] == "github":
-        from trialwise.pages.results import describe_suite
-        from trialwise.renderers.ci_formats import render_github
-
-        click.echo(render_github(describe_suite(records), file=suite.path.name), nl=False)
-    if given["as_json"]:
-        try:
-            click.echo(render_report(records, "json", **known), nl=False)
-        except OSError as error:
-            from trialwise.cli.standard_streams import mute
-
-            mute(1)
-            troubles.append(f"standard output takes no JSON: {error.strerror}")
-        return troubles
-    if given["transparent"]:
-        say(render_report(records, "transparent"))
-    if ended.not_kept:
-        say(f"NOT KEPT: the record of {records[-1].run_id} could not be written")
-    say(render_summary(records, output_of(), written or [*locations.values()]))
-    return troubles

@@ -1,13 +1,13 @@
-"""Finding the suite and choosing among its contracts: what `run`, `check` and `measure` share."""
+"""Finding suites and choosing among their contracts: what `run`, `check` and `measure` share."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -17,12 +17,22 @@ from trialwise.reports.formats import list_endings, match_format
 from trialwise.run_options import OPTIONS
 
 if TYPE_CHECKING:
+    from trialwise.cli.name_expressions import Matcher
     from trialwise.model.contract import Contract
     from trialwise.model.options import RunOptions
     from trialwise.suite import Suite, SuiteContract
 
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Chosen(NamedTuple):
+    """A contract to run, how, and the suite that it is from."""
+
+    suite: Suite
+    contract: Contract
+    options: RunOptions
+
 
 suite_option = click.option(
     "-s",
@@ -55,29 +65,78 @@ output_option = click.option(
 
 
 def selection(function: F) -> F:
-    """The arguments that choose a suite and contracts of it."""
+    """The arguments that choose suites and contracts of them."""
     for decorate in (
         click.option("--tag", "tags", multiple=True, help="Only contracts with this tag."),
-        suite_option,
+        click.option(
+            "-k",
+            "expression",
+            metavar="EXPR",
+            callback=_read_expression,
+            help='Only contracts whose name or tag matches, as in "support and not slow".',
+        ),
+        click.option(
+            "-s",
+            "--suite",
+            "files",
+            multiple=True,
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="A suite file; may be repeated. Default: trialwise.yaml in this folder or above.",
+        ),
         click.argument("names", nargs=-1, metavar="[CONTRACT]..."),
     ):
         function = decorate(function)
     return function
 
 
+criterion_option = click.option(
+    "--criterion",
+    "criteria",
+    multiple=True,
+    metavar="NAME",
+    help="Only this criterion, without latency and gates; may be repeated.",
+)
+
+
+def _read_expression(_: click.Context, __: click.Parameter, text: str | None) -> Matcher | None:
+    if text is None:
+        return None
+    from trialwise.cli.name_expressions import BadExpression, parse_expression
+
+    try:
+        return parse_expression(text)
+    except BadExpression as error:
+        raise click.BadParameter(f"{error}, in `{text}`") from None
+
+
 def size_options(function: F) -> F:
     """Add an option for each setting of a run that the command line may change."""
+    return _add_options(function, leave_out=("confidence",))  # each criterion has its own
+
+
+def pace_options(function: F) -> F:
+    """Add the options of a run that decides nothing: its size, its pace and its limits."""
+    return _add_options(function, leave_out=_DECIDING)
+
+
+#: Options that only act on decisions.
+_DECIDING = (
+    *("confidence", "max-trials", "intent", "rule", "analysis", "override", "baseline"),
+    *("horizon", "correction", "family", "family-size"),
+)
+
+
+def _add_options(function: F, *, leave_out: Sequence[str]) -> F:
     for name, _, kind, doc in reversed(OPTIONS):
-        if name == "confidence":
-            continue  # each criterion has its own
-        function = click.option(
-            f"--{name}",
-            _parameter(name),
-            type=_type_of(kind),
-            multiple=kind == "names",
-            default=None,
-            help=doc,
-        )(function)
+        if name not in leave_out:
+            function = click.option(
+                f"--{name}",
+                _parameter(name),
+                type=_type_of(kind),
+                multiple=kind == "names",
+                default=None,
+                help=doc,
+            )(function)
     return function
 
 
@@ -109,33 +168,71 @@ def load(file: Path | None, *, without_services: bool = False) -> Suite:
     return load_suite(path, environment=os.environ, without_services=without_services)
 
 
-def choose(suite: Suite, names: Iterable[str], tags: Iterable[str]) -> list[SuiteContract]:
+def load_all(files: Sequence[Path], *, without_services: bool = False) -> list[Suite]:
+    """The suites of several files, each once; the one of this folder where none is named.
+
+    Args:
+        files: Those that were named.
+        without_services: Whether something else will stand for what is under test.
+    """
+    distinct = {path.absolute(): path for path in files}
+    return [load(path, without_services=without_services) for path in distinct.values() or [None]]
+
+
+def name_suites(suites: Sequence[Suite]) -> str:
+    """What reports call the suites: by the names of their folders."""
+    return ", ".join(dict.fromkeys(one.folder.resolve().name for one in suites))
+
+
+def choose(
+    suites: Sequence[Suite],
+    names: Iterable[str],
+    tags: Iterable[str],
+    expression: Matcher | None = None,
+) -> list[tuple[Suite, SuiteContract]]:
     """The contracts of these names and tags; none is an error, since nothing run is no PASS.
 
     The name that a suite gives to a contract with `models` stands for all of its cells.
+
+    Args:
+        suites: In which to look for them.
+        names: Of contracts; all where there are none.
+        tags: A contract needs one of them.
+        expression: Matches the name and the tags of a contract.
     """
     wanted, marks = set[str](), set(tags)
-    cells = _by_name(suite)
+    cells: dict[str, set[str]] = {}
+    for suite in suites:
+        for name, held in _by_name(suite).items():
+            cells.setdefault(name, set()).update(held)
+    there = [(suite, one) for suite in suites for one in suite.contracts]
+    where = " and ".join(str(suite.path) for suite in suites)
     for name in names:
         if name not in cells:
             from difflib import get_close_matches
 
-            known = [one.name for one in suite.contracts]
+            known = dict.fromkeys(one.name for _, one in there)
             near = get_close_matches(name, list(cells), n=1)
             hint = f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(known)}."
-            raise click.UsageError(f"{suite.path} has no contract {name!r}.{hint}")
+            has = "has" if len(suites) == 1 else "have"
+            raise click.UsageError(f"{where} {has} no contract {name!r}.{hint}")
         wanted |= cells[name]
-    chosen = [
-        one
-        for one in suite.contracts
-        if (not wanted or one.name in wanted) and (not marks or marks & set(one.tags))
-    ]
-    if not chosen:
-        there = sorted({tag for one in suite.contracts for tag in one.tags})
+    named = [(suite, one) for suite, one in there if not wanted or one.name in wanted]
+    tagged = [(suite, one) for suite, one in named if not marks or marks & set(one.tags)]
+    if not tagged:
+        tags_there = sorted({tag for _, one in there for tag in one.tags})
         raise click.UsageError(
             f"no contract has the tag {', '.join(sorted(marks))}. "
-            f"Tags in {suite.path}: {', '.join(there) or 'none'}."
+            f"Tags in {where}: {', '.join(tags_there) or 'none'}."
         )
+    chosen = [
+        (suite, one)
+        for suite, one in tagged
+        if expression is None or expression((one.name, *one.tags))
+    ]
+    if not chosen:
+        there_are = ", ".join(dict.fromkeys(one.name for _, one in tagged))
+        raise click.UsageError(f"no contract matches -k. There are: {there_are}.")
     return chosen
 
 
@@ -150,21 +247,42 @@ def _by_name(suite: Suite) -> dict[str, set[str]]:
 
 
 def choose_sized(
-    suite: Suite, names: Iterable[str], tags: Iterable[str], given: dict[str, Any]
-) -> list[tuple[Contract, RunOptions]]:
+    suites: Sequence[Suite], names: Iterable[str], tags: Iterable[str], given: dict[str, Any]
+) -> list[Chosen]:
     """The chosen contracts and their options, with what the command line changes about both."""
     sized = [
-        (_change_size(one.contract, given), _change_options(one.options, given))
-        for one in choose(suite, names, tags)
+        Chosen(suite, _change_size(one.contract, given), _change_options(one.options, given))
+        for suite, one in choose(suites, names, tags, given.get("expression"))
     ]
+    sized = _keep_criteria(sized, given.get("criteria") or ())
     if len(sized) == 1:
         return sized
     from trialwise.procedures.planning.families import size_families
     from trialwise.runtime.preparing import give_own_seed
 
+    families = size_families([(contract, options) for _, contract, options in sized])
     return [
-        (contract, give_own_seed(options, contract))
-        for (contract, _), options in zip(sized, size_families(sized), strict=True)
+        Chosen(suite, contract, give_own_seed(options, contract))
+        for (suite, contract, _), options in zip(sized, families, strict=True)
+    ]
+
+
+def _keep_criteria(chosen: list[Chosen], names: Sequence[str]) -> list[Chosen]:
+    """The contracts with these criteria alone; those that have none of them are left out."""
+    if not names:
+        return chosen
+    known = list(dict.fromkeys(one.name for _, each, _ in chosen for one in each.criteria))
+    for name in names:
+        if name not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, known, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(known)}."
+            raise click.UsageError(f"no chosen contract has a criterion {name!r}. {hint}")
+    return [
+        Chosen(suite, contract.with_only(names), options)
+        for suite, contract, options in chosen
+        if any(one.name in names for one in contract.criteria)
     ]
 
 

@@ -11,7 +11,7 @@ import click
 
 from trialwise.cli.exits import ExitCode
 from trialwise.cli.selecting import json_option
-from trialwise.cli.stored import chosen_runs, run_choice
+from trialwise.cli.stored import chosen_runs, find_places, run_choice
 
 if TYPE_CHECKING:
     from trialwise.model.run import RunRecord
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @json_option
 @click.option("--ascii", "ascii_only", is_flag=True, help="Use no character beyond ASCII.")
 def command(names: tuple[str, ...], every: bool, store: Path | None, **given: Any) -> int:
-    """Show a stored run again; the latest where none is named.
+    """Show stored runs again; all that were run last where none is named.
 
     RUN is a run's name or folder, `latest`, or a contract, of which the latest run is meant.
     Nothing is run and nothing is written. --failures with --trials shows the first N failures.
@@ -51,6 +51,12 @@ def command(names: tuple[str, ...], every: bool, store: Path | None, **given: An
     if given["as_json"] and given["transparent"]:
         raise click.UsageError("--transparent is text; --json holds the same figures")
     stored = chosen_runs(names, store, every=every)
+    if names:
+        from trialwise.cli.measured_runs import show_measured
+
+        stored = show_measured(stored, as_json=given["as_json"])
+        if not stored:
+            return ExitCode.PASS
     if given["verifies"]:
         return _verify(stored, given)
     _show([one.record() for one in stored], stored, given)
@@ -69,7 +75,8 @@ def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], given: dict
     elif given["as_json"]:
         from trialwise.reports.report_files import render_report
 
-        say_json(render_report(records, "json", locations=folders))
+        name = find_places().name
+        say_json(render_report(records, "json", name=name, locations=folders))
     else:
         able = output_of(ascii_only=given["ascii_only"])
         say(_render(records, [*folders.values()], able, transparent=given["transparent"]))

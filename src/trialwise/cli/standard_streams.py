@@ -7,7 +7,31 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from io import TextIOWrapper
+from typing import Any, TextIO
+
+#: Standard output as the command's caller reads it, once prints of a service go elsewhere.
+_OWN: list[TextIO] = []
+
+
+def own_output() -> TextIO:
+    """Standard output for what the command itself has to say."""
+    return _OWN[-1] if _OWN else sys.stdout
+
+
+def divert_prints() -> None:
+    """Send to standard error what a service or a program that it starts prints.
+
+    The service runs in the process of the command, and what it prints must not stand between the
+    lines of a result or of JSON.
+    """
+    sys.stdout.flush()
+    own = os.dup(1)
+    encoding, errors = sys.stdout.encoding, sys.stdout.errors
+    _OWN.append(open(own, "w", encoding=encoding, errors=errors))  # noqa: SIM115
+    os.dup2(2, 1)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
 
 
 def open_closed_streams() -> None:

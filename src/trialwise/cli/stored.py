@@ -33,6 +33,11 @@ class Places:
     runs: Path = Path(".trialwise")
     baselines: Path = Path("baselines")
 
+    @property
+    def name(self) -> str:
+        """What reports call the project: by the folder of its suite, as `run` does."""
+        return (Path.cwd() if self.suite is None else self.suite.parent).resolve().name
+
 
 def find_places() -> Places:
     """The folders that the suite of this folder names; the usual ones where it names none."""
@@ -66,7 +71,7 @@ def run_choice(function: F) -> F:
 
 
 def chosen_runs(names: Sequence[str], store: Path | None, *, every: bool) -> list[StoredRun]:
-    """The runs that somebody means: by name, folder, contract, or the latest.
+    """The runs that somebody means: by name, folder or contract, or all that were run last.
 
     Raises:
         RunNotFound: There is no such run; names near to it are given.
@@ -80,7 +85,20 @@ def chosen_runs(names: Sequence[str], store: Path | None, *, every: bool) -> lis
         contracts = dict.fromkeys(one.contract for one in runs.list() if one.is_decided)
         # The oldest of the latest first, as they were run.
         names = list(contracts)[::-1]
-    return [_find(runs, name) for name in names or ["latest"]]
+    return [_find(runs, name) for name in names] or _list_last(runs)
+
+
+def _list_last(runs: RunStore) -> list[StoredRun]:
+    """The latest run and, of each other contract, the latest that was run together with it."""
+    newest = runs.latest()
+    if not newest.session:
+        return [newest]
+    last: dict[str, str] = {}
+    for one in runs.list():
+        if one.session == newest.session and one.is_decided:
+            last.setdefault(one.contract, one.run_id)
+    # As they were run.
+    return [runs.open(name) for name in list(last.values())[::-1]]
 
 
 def _find(runs: RunStore, name: str) -> StoredRun:

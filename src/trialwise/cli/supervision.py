@@ -181,7 +181,9 @@ def end_process(code: int, report: Report | None) -> NoReturn:
 
 
 def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
+    from trialwise.cli.standard_streams import own_output
+
+    for stream in (own_output(), sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError, AttributeError):  # closed, full or none

@@ -71,10 +71,15 @@ def render_trials(
     failed = sum(not trial.passed for trial in record.trials)
     name = able.paint(able.show(record.plan.contract), Style.STRONG)
     whole = f"{failed} of {as_count(len(record.trials), 'trial')} failed"
-    of = failed if failing else len(record.trials)
-    first = "first is" if len(trials) == 1 else f"first {len(trials)} are"
-    shown = f"; the {first} shown" if len(trials) < of else ""
-    lines = [f"{name}: {whole}{shown}"]
+    if failing:
+        first = "first is" if len(trials) == 1 else f"first {len(trials)} are"
+        shown = f"; the {first} shown" if len(trials) < failed else ""
+        lines = [f"{name}: {whole}{shown}"]
+    elif len(trials) < len(record.trials):
+        first = "first trial" if len(trials) == 1 else f"first {len(trials)}"
+        lines = [f"{name}: {first} of {as_count(len(record.trials), 'trial')}"]
+    else:
+        lines = [f"{name}: {whole}"]
     for trial in trials:
         lines += ["", *_trial_lines(trial, able, record.texts)]
     return "\n".join(lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -267,6 +267,18 @@ class Contract:
     def with_criteria(self, criteria: Sequence[Criterion]) -> Contract:
         """The same service on the same inputs, held to other criteria."""
         return self._change(criteria=criteria)
+
+    def with_only(self, names: Collection[str]) -> Contract:
+        """The same service, held to some of its criteria and to nothing else.
+
+        Args:
+            names: Of the criteria; at least one is the contract's.
+        """
+        criteria = [one for one in self.criteria if one.name in names]
+        held = {self.experiment_of(one) for one in criteria}
+        sampling = {name: one for name, one in self.samplings.items() if name in held}
+        dropped = dict.fromkeys(("latency", "prevalence", "reliability", "stability", "metrics"))
+        return self._change(criteria=criteria, sampling=sampling, **dropped)
 
     def _change(self, **changes: Any) -> Contract:
         from dataclasses import fields

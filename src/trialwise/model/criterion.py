@@ -20,6 +20,7 @@ from trialwise.validation import (
     require_given,
     require_open_rate,
     require_text,
+    require_trials,
 )
 
 Check: TypeAlias = Postcondition | Callable[..., object]
@@ -216,7 +217,8 @@ class Criterion:
             allowed = f"be below the required rate ({self.at_least:g})"
             raise InvalidArgument("margin", self.margin, allowed)
         require_choice("undecided", self.undecided, ("fail", "inconclusive"))
-        require_given(self, "trials max_trials min_probes", require_count, minimum=1)
+        require_given(self, "trials max_trials", require_trials)
+        require_given(self, "min_probes", require_count, minimum=1)
         if self.trials is not None and self.max_trials is not None:
             allowed = "be left out where trials fixes the number"
             raise InvalidArgument("max_trials", self.max_trials, allowed)

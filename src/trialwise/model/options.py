@@ -28,6 +28,7 @@ from trialwise.validation import (
     require_given,
     require_positive,
     require_rate,
+    require_trials,
 )
 
 
@@ -247,14 +248,15 @@ class RunOptions:
         sizes = self.trials.values() if isinstance(self.trials, Mapping) else (self.trials,)
         for size in sizes:
             if size is not None:
-                require_count("trials", size, minimum=1)
+                require_trials("trials", size)
         if self.trials is not None and self.max_trials is not None:
             allowed = "be left out where trials fixes the number"
             raise InvalidArgument("max_trials", self.max_trials, allowed)
         require_count("concurrency", self.concurrency, minimum=1)
         require_count("retries", self.retries)
         require_choice("correction", self.correction, CORRECTIONS)
-        require_given(self, "max_trials horizon family_size", require_count, minimum=1)
+        require_given(self, "max_trials", require_trials)
+        require_given(self, "horizon family_size", require_count, minimum=1)
         require_given(self, "rate_per_s timeout_s cost_per_trial_usd", require_positive)
         cost, limit = self.cost_per_trial_usd, self.budget.usd
         if cost is not None and limit is not None and cost > limit:

@@ -68,6 +68,9 @@ class Sequential(Procedure):
     def plan(self, criterion: Criterion, situation: Situation) -> CriterionPlan | Refused:
         """Plan boundaries, or refuse what costs more than anybody agreed to or cannot PASS."""
         cap = criterion.max_trials or situation.options.max_trials
+        if cap is not None and cap > MOST_TRIALS:
+            allowed = f"be at most {MOST_TRIALS:,} where a run may stop early"
+            raise InvalidArgument("max_trials", cap, allowed)
         if criterion.margin is None:
             design = _plan_strict(criterion, cap, situation)
         else:

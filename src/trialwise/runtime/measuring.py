@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, Unpack
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from trialwise.engine.run_state import RunOutcome
     from trialwise.model.baseline import CriterionScope
+    from trialwise.stores.baselines import BaselineStore
     from trialwise.stores.runs import StoredRun
 
 
@@ -173,7 +175,7 @@ def write_baseline(
 
     files = BaselineStore(baselines)
     baseline = Baseline(
-        identifier=identifier or f"{plan.contract}@{created_at:%Y-%m-%dT%H-%M-%S}",
+        identifier=identifier or _name_baseline(files, plan.contract, created_at),
         contract=plan.contract,
         created_at=created_at,
         criteria={
@@ -192,6 +194,14 @@ def write_baseline(
     )
     path = None if stored is None else stored.path
     return Measurement(baseline, files.save(baseline), tuple(trials), path)
+
+
+def _name_baseline(files: BaselineStore, contract: str, created_at: datetime) -> str:
+    """The contract and the moment; with a number where one second saw several."""
+    stem = f"{contract}@{created_at:%Y-%m-%dT%H-%M-%S}"
+    known = {baseline.identifier for _, baseline in files.all(contract)}
+    further = (f"{stem}-{number}" for number in count(2))
+    return next(name for name in chain([stem], further) if name not in known)
 
 
 def _count(
