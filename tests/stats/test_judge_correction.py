@@ -189,13 +189,17 @@ def rogan_gladen_coverage(n: int, good: int, bad: int, method: CorrectionMethod)
     return found
 
 
-@pytest.mark.parametrize(("labels", "trials"), [(20, 30), (30, 20)])
+@pytest.mark.parametrize(
+    ("labels", "trials"), [(20, 20), pytest.param(30, 20, marks=pytest.mark.slow)]
+)
 def test_the_exact_rectified_rate_covers_the_truth_everywhere(labels: int, trials: int) -> None:
     """At least 95 % at every point of the grid, with few labels and with more."""
     assert min(rectified_coverage(labels, trials, "exact")) >= 0.95
 
 
-@pytest.mark.parametrize(("labels", "trials"), [(20, 30), (30, 20)])
+@pytest.mark.parametrize(
+    ("labels", "trials"), [(20, 20), pytest.param(30, 20, marks=pytest.mark.slow)]
+)
 def test_the_other_rectified_rates_come_near(labels: int, trials: int) -> None:
     """Wilson cells are as safe on the grid; the score interval is nearly so, and far narrower."""
     exact, score = (rectified_ends(labels, trials, one) for one in ("exact", "score"))

@@ -177,7 +177,7 @@ def mutated(draw: st.DrawFn) -> Any:
 
 
 @settings(
-    max_examples=150,
+    max_examples=50,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(document=mutated())

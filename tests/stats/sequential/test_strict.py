@@ -263,7 +263,7 @@ class TestDefaultCap:
 
 
 class TestDesigns:
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=6, deadline=None)
     @given(
         rate=st.floats(0.3, 0.97),
         cap=st.integers(5, 70),
