@@ -1,6 +1,6 @@
 """Risk-driven sizing: how many trials a regression test needs against its baseline (§5.4, §6.2).
 
-Three questions in two rule sets. Exact: plan baseline and test together (design), or size a test
+Three questions in two rule sets. Fisher: plan baseline and test together (design), or size a test
 against a baseline that exists (resolved); power counts every baseline that could be drawn. Wilson:
 the companion's acceptance floor, which moves with the test's own size, under the normal
 approximation. A design outside the domain is refused with its reason, never given a number.
@@ -57,7 +57,7 @@ def resolved_required_trials(
     alpha: float = 0.05,
     power: float = 0.80,
 ) -> Sizing:
-    """The fewest test trials from which power holds against a baseline that exists. Exact rule.
+    """The fewest test trials from which power holds against a baseline that exists. Rule `fisher`.
 
     Examples
     --------

@@ -36,7 +36,7 @@ def design_required_trials(
 ) -> Sizing:
     """The fewest test trials from which a planned design keeps its power up to the baseline's size.
 
-    Exact rule. Refused where the target is not reached and held: the baseline is too small.
+    Rule `fisher`. Refused where the target is not reached and held: the baseline is too small.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def design_power_at(
     *,
     alpha: float = 0.05,
 ) -> Sizing:
-    """The power of a planned design, baseline and test both still to be drawn. Exact rule.
+    """The power of a planned design, baseline and test both still to be drawn. Rule `fisher`.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def design_detectable_rate(
     alpha: float = 0.05,
     power: float = 0.80,
 ) -> Sizing:
-    """The highest degraded rate that a planned design detects with its power. Exact rule.
+    """The highest degraded rate that a planned design detects with its power. Rule `fisher`.
 
     The rate is None where not even a rate of 0 would be detected.
 
@@ -117,7 +117,7 @@ def resolved_power_at(
     *,
     alpha: float = 0.05,
 ) -> Sizing:
-    """The power of a test against a baseline that exists, whose cutoff is fixed. Exact rule.
+    """The power of a test against a baseline that exists, whose cutoff is fixed. Rule `fisher`.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def floor_power_at(
     *,
     confidence: float = 0.95,
 ) -> Sizing:
-    """The floor and its approximate power at a candidate number of trials. Wilson rule.
+    """The floor and its approximate power at a candidate number of trials. Rule `wilson`.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def floor_detectable_rate(
     confidence: float = 0.95,
     power: float = 0.80,
 ) -> Sizing:
-    """The highest rate that the moving floor detects at a fixed number of trials. Wilson rule.
+    """The highest rate that the moving floor detects at a fixed number of trials. Rule `wilson`.
 
     Examples
     --------
