@@ -8,9 +8,11 @@ reused like anyio's, carry the caller's context variables, and end by themselves
 from __future__ import annotations
 
 import inspect
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import copy_context
 from copy import copy
 from dataclasses import replace
@@ -112,6 +114,7 @@ class CallableService:
 
     async def call(self, trial: TrialContext) -> Reply:
         """The function's reply to one trial; the wait for a thread is not part of its latency."""
+        process = os.getpid()
         try:
             if self._is_async:
                 value, started, ended = self._call_timed(trial)
@@ -124,7 +127,8 @@ class CallableService:
             # The plain cases first: looking closer takes longer than many a function.
             kind = type(value)
             if kind is CoroutineType or (kind not in _PLAIN and inspect.isawaitable(value)):
-                value = await value
+                with _ending_copies(process):
+                    value = await value
                 ended = self._clock()
         except SystemExit as stop:
             # Leaving the interpreter is a failure of the service, not the end of the run.
@@ -156,8 +160,15 @@ class CallableService:
     def _call_timed(self, trial: TrialContext) -> tuple[Any, float, float]:
         positional = [part(trial) for part in self._positional]
         named = {name: part(trial) for name, part in self._named}
+        process = os.getpid()
         started = self._clock()
-        value = self._function(*positional, **named)
+        try:
+            value = self._function(*positional, **named)
+        except BaseException as error:
+            _end_copy(process, error)
+            raise
+        if os.getpid() != process:
+            _end_copy(process)
         return value, started, self._clock()
 
     def _timed_in_place(self, trial: TrialContext) -> tuple[Any, float, float]:
@@ -174,6 +185,31 @@ class CallableService:
     def __repr__(self) -> str:
         name = getattr(self._function, "__qualname__", None) or repr(self._function)
         return f"CallableService({name})"
+
+
+def _end_copy(process: int, error: BaseException | None = None) -> None:
+    """End a copy of the process that the function made with `fork` and returned from.
+
+    The copy would go on with the run as if it were the run.
+
+    Args:
+        process: The process that called the function.
+        error: What the function raised, if it did.
+    """
+    if os.getpid() == process:
+        return
+    code = error.code if isinstance(error, SystemExit) else int(error is not None)
+    os._exit(code if isinstance(code, int) else int(code is not None))
+
+
+@contextmanager
+def _ending_copies(process: int) -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        _end_copy(process, error)
+        raise
+    _end_copy(process)
 
 
 @cache

@@ -14,10 +14,14 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from trialwise.errors import JournalDamaged, JournalInUse
 from trialwise.model.lines import Scan, encode_line, parse_lines, scan
 from trialwise.stores._files import StoreUnusable, disk_trouble, sync_folder
+
+#: The journals that this process holds.
+_OPEN: WeakSet[Journal] = WeakSet()
 
 
 class Journal:
@@ -45,6 +49,7 @@ class Journal:
         except BaseException:
             os.close(self._file)
             raise
+        _OPEN.add(self)
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Hand one record to the operating system: it survives the death of this process."""
@@ -54,8 +59,9 @@ class Journal:
             while written < len(line):  # a full disk or a signal may cut a write short
                 written += os.write(self._file, line[written:])
         except OSError as error:
-            # Half a line must not stand in front of the next one.
-            os.ftruncate(self._file, self._size)
+            if self._file >= 0:  # otherwise this is a copy of the process, which wrote nothing
+                # Half a line must not stand in front of the next one.
+                os.ftruncate(self._file, self._size)
             raise StoreUnusable(self._path, "append to the journal", error) from error
         self._size += len(line)
         self._next += 1
@@ -74,6 +80,16 @@ class Journal:
                 os.close(self._file)
                 self._file = -1
 
+    def abandon(self) -> None:
+        """Let go of the file without a word: what a copy of the process does.
+
+        A service may fork. The copy shares the file and its lock, so that it could write between
+        the lines of the run, and hold the lock after the run has ended.
+        """
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
     def __len__(self) -> int:
         return self._next
 
@@ -82,6 +98,14 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _abandon_all() -> None:
+    for journal in list(_OPEN):
+        journal.abandon()
+
+
+os.register_at_fork(after_in_child=_abandon_all)
 
 
 def read_journal(path: Path) -> list[dict[str, Any]]:
