@@ -273,3 +273,13 @@ def test_the_repository_names_no_machine() -> None:
     ]
 
     assert [] == found
+
+
+def test_a_module_has_one_place_in_the_reference() -> None:
+    """Sphinx warns of a name that is described twice, and the build stops at warnings."""
+    pages = "\n".join(
+        page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md")
+    )
+    modules = re.findall(r"automodule:: (\S+)", pages)
+
+    assert sorted(set(modules)) == sorted(modules)
