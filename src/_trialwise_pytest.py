@@ -185,7 +185,11 @@ def trialwise(request: pytest.FixtureRequest) -> Workbench:
 
 
 def _marked(item: pytest.Item) -> bool:
-    return item.get_closest_marker("trials") is not None
+    if item.get_closest_marker("trials") is None:
+        return False
+    from trialwise.plugin.admission import is_marked
+
+    return is_marked(item)
 
 
 def _loaded(config: pytest.Config) -> TrialwisePlugin:

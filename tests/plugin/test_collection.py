@@ -41,7 +41,7 @@ if TYPE_CHECKING:
             "50, polite={'at_leest': 0.9}",
             "criterion 'polite' of @pytest.mark.trials has no 'at_leest': did you mean *",
         ),
-        ("50, polite={'at_least': 2}", "criterion 'polite': at_least must lie strictly *got 2"),
+        ("50, polite={'at_least': 2}", "criterion 'polite': *strictly *got 2; did you mean 0.02*"),
         ("50, criteria=[1]", "criteria must hold a dict by name, got [[]1[]]"),
         ("50, passes={'at_least': 0.5}", "criterion 'passes' *has the name of the body's own*"),
         ("50, never_fails=True, budget={'euro': 3}", "the budget of *has no 'euro': it knows *"),

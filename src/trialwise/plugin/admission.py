@@ -26,7 +26,7 @@ from trialwise.model.criterion import Check
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
-from trialwise.plugin.marker import MarkerError, read_marker
+from trialwise.plugin.marker import Asked, MarkerError, is_ours, read_marker
 from trialwise.plugin.settings import Settings
 from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns
 
@@ -51,6 +51,12 @@ class Case:
 
 
 CASE = pytest.StashKey[Case]()
+
+
+def is_marked(item: pytest.Item) -> bool:
+    """Whether a test is marked `trials`, with arguments of ours."""
+    marker = item.get_closest_marker("trials")
+    return marker is not None and is_ours(marker.kwargs)
 
 
 def admit(items: Sequence[pytest.Item], settings: Settings) -> list[str]:
@@ -90,8 +96,9 @@ def _read_test(item: pytest.Item, settings: Settings) -> tuple[Contract, RunOpti
         raise MarkerError("@pytest.mark.trials is for test functions and methods")
     marker = _marker(item)
     asked = read_marker(marker.args, marker.kwargs, settings=settings, body=body_of(item.function))
-    for conflict in _conflicts(item, asked.options):
+    for conflict in (*_conflicts(item, asked.options), *_list_unused(item, asked)):
         raise MarkerError(conflict)
+    item.extra_keyword_matches.update(asked.tags)
     contract = Contract(
         item.nodeid,
         item.function,
@@ -137,7 +144,23 @@ def _marker(item: pytest.Function) -> pytest.Mark:
     return found
 
 
+def _list_unused(item: pytest.Function, asked: Asked) -> Iterator[str]:
+    """What a marker gives and the test never takes."""
+    # A test that takes `request` may ask for the trial later.
+    takes = "trial" in item.fixturenames or "request" in item._fixtureinfo.argnames
+    if asked.has_inputs and not takes:
+        yield (
+            "the marker has inputs, and the test never uses them: take the fixture `trial` and use "
+            "trial.input, or drop inputs="
+        )
+
+
 def _conflicts(item: pytest.Function, options: RunOptions) -> Iterator[str]:
+    if any(getattr(one, "__unittest_expecting_failure__", False) for one in (item.obj, item.cls)):
+        yield (
+            "@unittest.expectedFailure and @pytest.mark.trials exclude each other: use "
+            "@pytest.mark.xfail, which expects the verdict to be FAIL"
+        )
     # The decorator of the plugin flaky leaves its settings at the function.
     if item.get_closest_marker("flaky") is not None or hasattr(item.obj, "_flaky_max_runs"):
         yield (

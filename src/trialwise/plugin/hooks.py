@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from trialwise.plugin.admission import CASE, admit
+from trialwise.plugin.admission import CASE, admit, is_marked
 from trialwise.plugin.marked_test import RESULTS, MarkedTest
 from trialwise.plugin.one_by_one import call_trial
 from trialwise.plugin.other_plugins import drop_rerun_marker, refuse_second_run
@@ -86,7 +86,7 @@ class TrialwisePlugin:
             assert self._reasons is not None
             call_trial(item, self._reasons)
             return True
-        if item.get_closest_marker("trials") is None:
+        if not is_marked(item):
             return None
         assert isinstance(item, pytest.Function)
         test = MarkedTest(item, self.settings, self.budget, self._earlier)
@@ -104,7 +104,7 @@ class TrialwisePlugin:
     def pytest_runtest_call(self, item: pytest.Item) -> None:
         """Let nobody else call a marked test: its trials are called, and it is decided once."""
         is_trials = isinstance(item, TrialItem) or "runtest" in vars(item)  # one, or side by side
-        if not is_trials and item.get_closest_marker("trials") is not None:
+        if not is_trials and is_marked(item):
             refuse_second_run(item)
 
     @pytest.hookimpl(tryfirst=True)

@@ -33,13 +33,34 @@ _RUN = {
     for key in setting_keys(RunOptions)
     if settings_of(RunOptions)[key.field].in_pytest and key.field != "budget"
 }
+#: Those between 0 and 1, which somebody may have written as a percentage.
+_RATES = ("at_least", "margin", "confidence", "alpha", "beta", "power")
 #: What a marker says of all its criteria, unless one of them says otherwise.
 _SHARED = tuple(name for name in _CRITERION if name not in (*_QUESTIONS, *_RUN, "min_probes"))
 #: The word of a suite for a field of another name, such as `ref` for `contract_ref`.
 _WORDS = {key.name: field for field, key in (*_CRITERION.items(), *_RUN.items())}
 _LATENCY = (*PERCENTILES, "baseline", "enforced", "confidence")
-_OWN = ("inputs", "criteria", "budget", *MARKER_PARTS)
+_OWN = ("inputs", "criteria", "budget", "tags", *MARKER_PARTS)
 _KEYS = tuple(dict.fromkeys((*_QUESTIONS, *_RUN, *_SHARED, "min_probes", *_OWN)))
+
+
+#: How like one of ours a keyword must be to be taken for a misspelt one of ours.
+_MISSPELT = 0.75
+
+
+def is_ours(kwargs: Mapping[str, Any]) -> bool:
+    """Whether a marker named `trials` is meant for trialwise, by its keywords.
+
+    Another plugin may use the name, too: a marker with none of our keywords is its own.
+
+    >>> is_ours({"at_leats": 0.9}), is_ours({"min_success": 0.9})
+    (True, False)
+    """
+    words = (*_KEYS, *_WORDS)
+    return not kwargs or any(
+        isinstance(value, Mapping) or get_close_matches(word, words, n=1, cutoff=_MISSPELT)
+        for word, value in kwargs.items()
+    )
 
 
 class MarkerError(TrialwiseError):
@@ -53,6 +74,10 @@ class Asked:
     criteria: tuple[Criterion, ...]
     options: RunOptions
     sampling: Sampling
+    tags: tuple[str, ...] = ()
+    """Words by which `-k` selects the test."""
+    has_inputs: bool = False
+    """Whether the marker lists inputs."""
     parts: Mapping[str, Any]
     """What else the contract says: its claim, covariates, factors, latency and gates."""
 
@@ -76,6 +101,7 @@ def read_marker(
     for key in given:
         _check_key(key, _KEYS, "@pytest.mark.trials")
     budget, inputs = given.pop("budget", None), given.pop("inputs", None)
+    tags = _tags(given.pop("tags", ()))
     parts = {name: given.pop(name) for name in MARKER_PARTS if name in given}
     chosen = settings.merge(given)
     try:
@@ -93,6 +119,8 @@ def read_marker(
             criteria=criteria,
             options=RunOptions(**options),
             sampling=sampling,
+            tags=tags,
+            has_inputs=inputs is not None,
             parts=_parts(parts, criteria, sampling),
         )
     except (InvalidArgument, ValueRefused) as error:
@@ -103,6 +131,11 @@ def _with_positional(args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str
     if len(args) > 1:
         raise MarkerError(
             f"@pytest.mark.trials takes the number of trials and otherwise keywords, got {args!r}"
+        )
+    if args and (isinstance(args[0], str) or (isinstance(args[0], float) and 0 < args[0] <= 1)):
+        raise MarkerError(
+            f"@pytest.mark.trials({args[0]!r}): the first argument is the number of trials; did "
+            f"you mean at_least={args[0]!r}?"
         )
     if args and "trials" in kwargs:
         raise MarkerError("@pytest.mark.trials is given the number of trials twice")
@@ -116,7 +149,17 @@ def _with_fields(given: Mapping[str, Any]) -> dict[str, Any]:
         name = _WORDS.get(word, word)
         key = _CRITERION.get(name) or _RUN.get(name)
         found[name] = value if key is None else convert_python(key.kind, value)
+        if name in _RATES and type(value) in (int, float) and 1 < value <= 100:
+            meant = f"did you mean {value / 100:g}, or {f'{value:g}%'!r}?"
+            raise MarkerError(f"{word} must lie strictly between 0 and 1, got {value!r}; {meant}")
     return found
+
+
+def _tags(given: object) -> tuple[str, ...]:
+    several = (given,) if isinstance(given, str) else given
+    if isinstance(several, (list, tuple)) and all(isinstance(one, str) for one in several):
+        return tuple(several)
+    raise MarkerError(f"tags must be words, got {given!r}")
 
 
 def _named_criteria(given: dict[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -157,7 +200,10 @@ def _criteria(
         where = f"criterion {name!r} of @pytest.mark.trials"
         if name == BODY:
             raise MarkerError(f"{where} has the name of the body's own: call it otherwise")
-        asked = _with_fields(_mapping(name, own))
+        try:
+            asked = _with_fields(_mapping(name, own))
+        except MarkerError as error:
+            raise MarkerError(f"criterion {name!r}: {error}") from None
         for key in asked:
             _check_key(key, tuple(_CRITERION), where)
         try:

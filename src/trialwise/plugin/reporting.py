@@ -110,7 +110,13 @@ def headline(verdict: Verdict) -> str:
     latency = [
         f"latency {one.constraint}" for one in verdict.latency if one.decision is verdict.decision
     ]
-    return f"{word}: {outcomes or ', '.join(latency) or 'see below'}"
+    gates = [
+        f"{line.name}: {line.sentence}"
+        for line in describe_lines(verdict)
+        if line.kind is LineKind.GATE and line.is_red
+    ]
+    said = "; ".join(filter(None, (outcomes, ", ".join(latency), "; ".join(gates))))
+    return f"{word}: {said}" if said else word
 
 
 def outcome_text(finding: Finding) -> str:

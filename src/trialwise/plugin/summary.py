@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _GAP = "  "
 #: What has a line: a criterion speaks for its inputs.
 _SHOWN = (LineKind.CRITERION, LineKind.LATENCY)
+#: What has a sentence instead of figures, which stands below its name.
+_GATES = (LineKind.GATE, LineKind.REPORTED)
 
 
 def write_summary(
@@ -75,11 +77,13 @@ def _read_capabilities(terminal: TerminalReporter) -> Capabilities:
 
 def _draw_lines(runs: Sequence[RunResults], able: Capabilities) -> Iterator[str]:
     """A line a criterion: verdict and figures first, since a test's name may be long."""
-    lines = [line for run in runs for line in run.lines if line.kind in _SHOWN]
+    everything = [line for run in runs for line in run.lines]
+    lines = [line for line in everything if line.kind in _SHOWN]
+    gates = [line for line in everything if line.kind in _GATES]
     figures = [_pick_columns(line) for line in lines]
     table = [columns for columns in figures if len(columns) > 1]
     widths = [max(map(count_cells, column)) for column in zip(*table, strict=True)]
-    word = max((count_cells(line.label) for line in lines), default=0)
+    word = max((count_cells(line.label) for line in (*lines, *gates)), default=0)
     whole = sum(widths) + len(_GAP) * max(0, len(widths) - 1)
     whole = max([whole, *(count_cells(columns[0]) for columns in figures if len(columns) == 1)])
     for line, columns in zip(lines, figures, strict=True):
@@ -92,6 +96,12 @@ def _draw_lines(runs: Sequence[RunResults], able: Capabilities) -> Iterator[str]
         space = " " * (word - count_cells(line.label))
         mark = able.paint(able.show(line.label), pick_style(line.status.tone))
         yield f"{mark}{space}{_GAP}{able.show(text)}{_GAP}{able.show(_name_line(line))}".rstrip()
+    for line in gates:
+        space = " " * (word - count_cells(line.label))
+        mark = able.paint(able.show(line.label), pick_style(line.status.tone))
+        yield f"{mark}{space}{_GAP}{able.show(_name_line(line))}"
+        for text in wrap_text(able.show(line.sentence), able.width - word - 2 * len(_GAP)):
+            yield f"{' ' * (word + len(_GAP))}{text}"
 
 
 def _name_line(line: ResultLine) -> str:

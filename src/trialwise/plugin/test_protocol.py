@@ -66,11 +66,21 @@ def _set_up_shared(item: pytest.Function) -> None:
         item.ihook.pytest_runtest_setup(item=item)
     finally:
         item.fixturenames = own
+    _require_fixtures(item)
     # The test itself is not set up: its trials stand in its place.
     state = item.session._setupstate
     state.teardown_exact(_Sibling(item))  # type: ignore[arg-type]
     loose: Any = item
     loose._initrequest()
+
+
+def _require_fixtures(item: pytest.Function) -> None:
+    """Ask pytest for a fixture that does not exist, which raises the error of any test."""
+    callspec = getattr(item, "callspec", None)
+    known = {"request", *item._fixtureinfo.name2fixturedefs, *getattr(callspec, "params", ())}
+    for name in item._fixtureinfo.names_closure:
+        if name not in known:
+            item._request.getfixturevalue(name)
 
 
 def _call(item: pytest.Function, call: Callable[[], None]) -> None:

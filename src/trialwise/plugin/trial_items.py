@@ -161,11 +161,15 @@ def _copy_of_stash(stash: pytest.Stash) -> pytest.Stash:
 
 def _renew_instance(item: Any) -> None:
     """Every trial of a method has an instance of the class of its own."""
-    bound = getattr(item, "_obj", None)
+    bound = item.host.obj if isinstance(item.parent, pytest.Class) else getattr(item, "_obj", None)
     item.__dict__.pop("_instance", None)
     if not isinstance(item.parent, pytest.Class):
         if bound is not None:
             item._instance = getattr(bound, "__self__", None)
+        return
+    if getattr(bound, "is_hypothesis_test", False):
+        # Hypothesis takes another instance for another test; it makes its examples anew anyway.
+        item._instance = getattr(bound, "__self__", None)
         return
     item.__dict__.pop("_obj", None)
     function = getattr(bound, "__func__", None)
