@@ -111,7 +111,8 @@ def test_a_judges_trouble_is_left_out_per_protocol(
     assert {"infrastructure": 3} == judged.breakdown.errors
     assert {} == loud.breakdown.errors
     disclosed = (
-        "3 trials got no verdict from the judge and count as failed; without them 9 of 9 pass"
+        "3 of 12 trials were not measured (no verdict from the judge) and count as failed; "
+        "without them 9 of 9 (100.0%) pass"
     )
     assert disclosed in judged.caveats
     (stored,) = RunStore(tmp_path).list()
@@ -177,7 +178,7 @@ def one_criterion(check: Any) -> Any:
 def test_a_sequential_decision_goes_on_without_the_silent_ones(
     juror: Start, says: Says, no_waiting: Any, good: str, decision: str
 ) -> None:
-    """They take no part, and it is said on what condition that is right."""
+    """They were not measured: both rates are given, and on what condition the verdict is right."""
     one = juror(repeating(says, good + "?"))
     result = one_criterion(judge("r", one.service(), retries=0, clock=no_waiting))
 
@@ -187,7 +188,13 @@ def test_a_sequential_decision_goes_on_without_the_silent_ones(
     assert silent > 0
     assert len(result.record.trials) - silent == judged.tally.trials
     assert Decision(decision) is judged.design.decide(judged.tally.trials, judged.tally.failed)
-    assert any("take no part; the error rates hold where" in one for one in judged.caveats)
+    every, passed = len(result.record.trials), judged.tally.passed
+    disclosed = (
+        f"{silent} of {every} trials were not measured (no verdict from the judge); counting them "
+        f"as failed (intent-to-treat), {passed} of {every} ({passed / every:.1%}) pass. The error "
+        "rates hold where"
+    )
+    assert any(one.startswith(disclosed) for one in judged.caveats), judged.caveats
 
 
 @pytest.mark.parametrize(

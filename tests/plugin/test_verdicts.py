@@ -370,3 +370,25 @@ def test_a_marked_test_that_was_inconclusive_before_states_the_joint_error(
 
     assert "their errors add" not in first.stdout.str()
     assert "their errors add" in " ".join(second.stdout.str().split())
+
+
+def test_trials_that_were_not_measured_are_no_failed_trials(project: Project) -> None:
+    """Every third trial does not reach the service: the others alone are counted as failed."""
+    project.write(
+        """
+        import pytest
+
+        @pytest.mark.trials(10, at_least=0.5, curtail=False)
+        def test_it(trial):
+            if trial.index % 3 == 2:
+                raise ConnectionError("reset")
+            assert trial.index < 0
+        """
+    )
+
+    result = project.run()
+
+    result.assert_outcomes(failed=1)
+    text = result.stdout.str()
+    assert re.search(r"^10 of 10 failed trials, here trial 0", text, re.MULTILINE), text
+    assert re.search(r"^(\d+) of \1 trials not measured \(infrastructure\), here", text, re.M), text

@@ -68,15 +68,19 @@ def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: s
         item: The test.
         path: Where the run is kept.
     """
-    failures = [*_list_failures(record)]
-    ranked = reasons.rank(failures)
+    failures = [*_list_failures(record, measured=True)]
+    unmeasured = [*_list_failures(record, measured=False)]
+    ranked = [(one, as_count(len(failures), "failed trial")) for one in reasons.rank(failures)]
+    # They are no failures of what is tested, and their tracebacks say what to repair.
+    missing = as_count(len(unmeasured), "trial")
+    ranked += [(one, f"{missing} not measured") for one in reasons.rank(unmeasured)]
     head = _make_traceback(headline(record.verdict), [*_list_facts(record, path)])
     parts: list[tuple[Any, Any, str | None]] = [(head, None, None)]
-    for reason in ranked[:_SHOWN]:
-        parts[-1] = (*parts[-1][:2], _word_reason(reason, len(failures), record))
+    for reason, among in ranked[:_SHOWN]:
+        parts[-1] = (*parts[-1][:2], _word_reason(reason, among, record))
         parts += _make_parts(reason)
     if len(ranked) > _SHOWN:
-        rest = sum(one.count for one in ranked[_SHOWN:])
+        rest = sum(one.count for one, _ in ranked[_SHOWN:])
         others = as_count(len(ranked) - _SHOWN, "other kind")
         parts[-1] = (*parts[-1][:2], f"and {as_count(rest, 'failure')} of {others}")
     file, line, _ = item.location
@@ -85,14 +89,27 @@ def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: s
     return ExceptionChainRepr(parts)
 
 
-def _list_failures(record: RunRecord) -> Iterator[tuple[Trial, list[Outcome]]]:
-    """The trials that did not pass what did not pass."""
-    open_criteria = {
-        one.criterion for one in record.verdict.findings if one.decision is not Decision.PASS
+def _list_failures(record: RunRecord, *, measured: bool) -> Iterator[tuple[Trial, list[Outcome]]]:
+    """The trials that did not pass what did not pass.
+
+    Args:
+        record: What was run.
+        measured: Whether to list those that count as failures, or those that were not measured.
+    """
+    plan = record.verdict.plan
+    analyses = {
+        one.criterion: plan.analysis_of(one.plan)
+        for one in record.verdict.findings
+        if plan is not None and one.decision is not Decision.PASS
     }
     for trial in record.trials:
         failed = [
-            one for one in trial.outcomes if not one.passed and one.criterion in open_criteria
+            one
+            for one in trial.outcomes
+            if not one.passed
+            and (analysis := analyses.get(one.criterion)) is not None
+            and measured
+            is not (analysis.leaves_out(trial.error_class) or analysis.leaves_out(one.error_class))
         ]
         if failed:
             yield trial, failed
@@ -168,9 +185,9 @@ def _list_facts(record: RunRecord, path: str) -> Iterator[str]:
     yield f"{about}seed {record.plan.seed}; run {path}"
 
 
-def _word_reason(reason: Reason, failed: int, record: RunRecord) -> str:
+def _word_reason(reason: Reason, among: str, record: RunRecord) -> str:
     """The line above a traceback."""
-    how_many = f"{reason.count} of {as_count(failed, 'failed trial')}"
+    how_many = f"{reason.count} of {among}"
     error = "" if reason.error_class == "none" else f" ({reason.error_class})"
     said = f"{how_many}{error}, here trial {reason.trial}: {make_visible(reason.explanation)}"
     return "\n".join([said, *_list_exchange(reason, record)])

@@ -245,21 +245,24 @@ def _note_silence(rows: Sequence[Row], skipped: bool) -> tuple[Note, ...]:
     unjudged = sum(row.is_unjudged for row in rows)
     if not unjudged:
         return ()
-    trials = "1 trial" if unjudged == 1 else f"{unjudged} trials"
+    why = _WITHOUT_EVIDENCE if _lacks_evidence(rows) else _SILENT
+    text = f"{unjudged} of {as_count(len(rows), 'trial')} were not measured ({why})"
+    if unjudged == 1:
+        text = text.replace(" were ", " was ", 1)
     if skipped:
-        counted = (
-            "take no part; the error rates hold where that has nothing to do with whether they "
-            "would pass"
+        them = "it" if unjudged == 1 else "them"
+        text += (
+            f"; counting {them} as failed (intent-to-treat), {_write_share(rows)} pass. The error "
+            "rates hold where that has nothing to do with whether they would pass"
         )
     else:
-        fair = _count([row for row in rows if not row.is_excused])
-        counted = f"count as failed; without them {fair.passed} of {fair.trials} pass"
-    text = f"{trials} {_WITHOUT_EVIDENCE if _lacks_evidence(rows) else _SILENT} and {counted}"
+        fair = [row for row in rows if not row.is_excused]
+        text += f" and count as failed; without them {_write_share(fair)} pass"
     return (Note(kind=NoteKind.SILENCE, text=text),)
 
 
-_SILENT = "got no verdict from the judge"
-_WITHOUT_EVIDENCE = "could not be measured (what was recorded does not tell)"
+_SILENT = "no verdict from the judge"
+_WITHOUT_EVIDENCE = "what was recorded does not tell"
 
 
 def _lacks_evidence(rows: Sequence[Row]) -> bool:
