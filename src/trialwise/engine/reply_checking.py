@@ -270,17 +270,22 @@ class ReplyChecker:
         return self._idle(reply) or Examined(self._outcomes(reply))
 
     def _idle(self, reply: Reply) -> Examined | None:
-        """What is said of a reply that shows no work; None where it shows some."""
+        """Return what is said of a reply that shows no work; None where it shows some.
+
+        Without an `activity` function, an empty answer that made no tool call shows no work.
+        """
         if self._activity is None:
-            return None
+            return self._empty if _is_blank(reply.value) and _is_without_calls(reply) else None
         try:
             is_active = bool(self._activity(reply))
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # the user's function may raise anything
             raise broken_by(error, "activity") from error
-        if is_active:
-            return None
+        return None if is_active else self._empty
+
+    @property
+    def _empty(self) -> Examined:
         outcomes = self._all(_IDLE, ErrorClass.EMPTY_RUN)
         return Examined(outcomes, ErrorClass.EMPTY_RUN, _IDLE.explanation)
 
@@ -439,6 +444,18 @@ def _no_answer(error: BaseException) -> Appraisal:
         result=CheckResult.fail(text, reason=FailReason.TRANSFORM),
         error_class=error_class if error_class in NOT_MEASURED else ErrorClass.INFRASTRUCTURE,
     )
+
+
+def _is_blank(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _is_without_calls(reply: Reply) -> bool:
+    """Whether a session says that it called no tool."""
+    try:
+        return _calls_tools(reply) is False
+    except Exception:  # what a service hands over as its trace may raise anything
+        return False
 
 
 def _calls_tools(partial: Reply) -> bool | None:
