@@ -158,3 +158,26 @@ def test_a_check_that_relies_on_the_one_before_it_is_not_broken(folder: Path) ->
     shown = do(suite, "show", "--failures", "--json").output
     trial = json.loads(shown)["runs"][0]["shown"][0]
     assert trial["criteria"]["both"]["failed"] == ["contains 'alpha'"]
+
+
+REPEATS = """
+name: x
+service: {python: "svc:repeats"}
+inputs: [a, b]
+trials: 8
+criteria: [{name: ok, equals: ok, never_fails: true}]
+stability: {}
+"""
+
+
+def test_a_failed_stability_gate_names_run_input_and_sub_score(folder: Path) -> None:
+    """Terminal, Markdown and JUnit say which session to look at, and what is low in it."""
+    (folder / "svc.py").write_text(
+        "import trialwise as tw\n"
+        "def repeats(input, index):\n"
+        "    calls = [{'name': 'a', 'args': {'i': 0 if index == 5 else i}} for i in range(3)]\n"
+        "    return tw.Reply(value='ok', details={'trace': {'tool_calls': calls}})\n"
+    )
+    text = do(REPEATS, "run", "-q", "--seed", "1", "-o", "r.md", "-o", "r.junit.xml").output
+    for one in (text, (folder / "r.md").read_text(), (folder / "r.junit.xml").read_text()):
+        assert "The lowest is redundancy 0.333 in trial 5, input" in " ".join(one.split())

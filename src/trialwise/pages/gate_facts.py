@@ -26,6 +26,29 @@ def list_gate_notes(gate: GateFinding) -> tuple[str, ...]:
     return (f"A gate holds a number against a limit and has no error rate.{heuristic}",)
 
 
+def explain_gate(gate: GateFinding) -> str:
+    """What became of a gate; of a stability gate that did not hold, the session to look at."""
+    from trialwise.model.metrics import StabilityEvidence
+    from trialwise.model.verdict import Decision
+    from trialwise.stats.trace_stability import SUB_SCORES
+
+    evidence = gate.evidence
+    if gate.decision in (Decision.PASS, None) or not isinstance(evidence, StabilityEvidence):
+        return gate.statement
+    worst = evidence.worst
+    if worst is None:
+        return gate.statement
+    scores = [
+        f"{name.replace('_', ' ')} {getattr(worst, name):.3f}"
+        for name in SUB_SCORES
+        if name not in evidence.exclude and getattr(worst, name) <= worst.weakest_score
+    ]
+    alike = sum(one.weakest_score <= worst.weakest_score for one in evidence.runs) - 1
+    others = f", as in {as_count(alike, 'other trial')}" if alike else ""
+    session = f"trial {worst.trial}, input {worst.input_id}"
+    return f"{gate.statement} The lowest is {', '.join(scores)} in {session}{others}."
+
+
 def collect_gate_facts(gate: GateFinding) -> dict[str, str | int | float | None]:
     """Every number under the name of its target, with the ends of its interval."""
     values: dict[str, float | None] = {}

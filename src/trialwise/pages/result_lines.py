@@ -33,7 +33,13 @@ from trialwise.pages.finding_facts import (
     write_difference,
     write_need,
 )
-from trialwise.pages.gate_facts import collect_gate_facts, count_runs, list_gate_notes, sum_up_gate
+from trialwise.pages.gate_facts import (
+    collect_gate_facts,
+    count_runs,
+    explain_gate,
+    list_gate_notes,
+    sum_up_gate,
+)
 from trialwise.pages.judge_facts import (
     collect_judge_facts,
     describe_corrections,
@@ -347,8 +353,8 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
         label=status.value,
         figures=Figures(trials=gate.inputs * gate.runs),
         sentence=f"{numbers} ({count_runs(gate)}, {kind})" if numbers else sum_up_gate(gate),
-        reason=" ".join((gate.statement, *notes)),
-        statement=gate.statement,
+        reason=" ".join((explain_gate(gate), *notes)),
+        statement=explain_gate(gate),
         notes=(*notes, *gate.caveats),
         claim=claim,
         facts={

@@ -20,6 +20,7 @@ from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
 from trialwise.pages.finding_facts import list_unasked, pick_interval
+from trialwise.pages.gate_facts import explain_gate
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.suite_totals import (
     bound_suite_errors,
@@ -301,7 +302,7 @@ def _list_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
 def _list_gate_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     for gate in verdict.gates:
         if gate.decision not in (Decision.PASS, None):
-            yield gate.gate, gate.statement
+            yield gate.gate, explain_gate(gate)
         for caveat in gate.caveats:
             yield gate.gate, caveat
 
