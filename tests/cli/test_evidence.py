@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from click import UsageError
 from click.testing import CliRunner
 
 from trialwise.cli.main import cli
+from trialwise.runtime.rerunning import TrialNotFound
 
 SERVICE = """
 import os
@@ -181,3 +183,40 @@ def test_a_failed_stability_gate_names_run_input_and_sub_score(folder: Path) -> 
     text = do(REPEATS, "run", "-q", "--seed", "1", "-o", "r.md", "-o", "r.junit.xml").output
     for one in (text, (folder / "r.md").read_text(), (folder / "r.junit.xml").read_text()):
         assert "The lowest is redundancy 0.333 in trial 5, input" in " ".join(one.split())
+
+
+def test_a_trial_is_run_again_with_its_input_and_its_seed(folder: Path) -> None:
+    """The service of today is asked the same, and the exit code says how it went."""
+    (folder / "svc.py").write_text(
+        "import json, pathlib\n"
+        "def ask(input, index, seed):\n"
+        "    return pathlib.Path('answer').read_text() + json.dumps([input, index, seed])\n"
+    )
+    (folder / "answer").write_text("bad")
+    text = do(BOTH, "run", "-q").output
+    assert "trialwise rerun x --trial 0" in text
+    shown = json.loads(do(BOTH, "show", "--failures", "--json").output)["runs"][0]["shown"][1]
+    again = do(BOTH, "rerun", "x", "--trial", "1")
+    assert again.exit_code == 1
+    assert json.dumps([shown["asked"], 1, shown["seed"]]) in again.output
+    assert f"input: {shown['asked']}" in again.output
+    assert "both, contains 'beta': failed" in again.output
+    assert "both, contains 'b': passed" in again.output
+    assert "FAILED in the run" in again.output
+    (folder / "answer").write_text("alpha beta")
+    assert do(BOTH, "rerun", "--trial", "1").exit_code == 0
+    with pytest.raises(TrialNotFound, match="its trials are 0 to"):
+        do(BOTH, "rerun", "--trial", "99")
+    with pytest.raises(TrialNotFound, match="has no input"):
+        do(BOTH.replace("[a, b]", "[{id: other, value: c}]"), "rerun", "--trial", "1")
+
+
+def test_a_run_may_ask_one_input(folder: Path) -> None:
+    """Nothing else is asked, and the result says so; an unknown input is refused with a hint."""
+    suite = PARCEL.replace("[{id", "[{id: q1, value: a, expected: b}, {id")
+    text = do(suite, "run", "-q", "--input", "q28").output
+    assert "about this input, not about others" in text
+    (texts,) = folder.glob(".trialwise/runs/*/texts.jsonl")
+    assert texts.read_text().count('"value"') == 1
+    with pytest.raises(UsageError, match="Did you mean 'q28'"):
+        do(suite, "run", "-q", "--input", "q29")

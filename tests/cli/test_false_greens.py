@@ -203,5 +203,7 @@ criteria: [{name: safe, not_contains: "4111", never_fails: true}]
     code, printed = run(folder, suite)
 
     assert 3 == code
-    assert printed.startswith("Nothing answers at POST http://127.0.0.1:9/ask (connection refused)")
+    first, rest = printed.split("\n", 1)
+    assert "Nothing answers at http://127.0.0.1:9/ask (connection refused). Is it running?" == first
+    assert "Needs attention" not in rest
     assert "FAIL" not in printed

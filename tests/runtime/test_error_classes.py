@@ -288,7 +288,7 @@ def test_the_first_sentence_names_the_address_that_does_not_answer() -> None:
     """And no criterion FAILs on the way."""
     result = run(HttpService(NOBODY))
 
-    assert f"Nothing answers at POST {NOBODY} (connection refused)" in result.verdict.aborted
+    assert f"Nothing answers at {NOBODY} (connection refused)" in result.verdict.aborted
 
 
 def fake(module: str, name: str, *bases: type, **attributes: Any) -> BaseException:

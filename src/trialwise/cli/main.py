@@ -23,6 +23,7 @@ _COMMANDS = {
     "measure": "Measure baselines.",
     "plan": "Find out how many trials you need.",
     "report": "Write reports on stored runs.",
+    "rerun": "Run one trial of a stored run again.",
     "run": "Run a suite and report PASS, FAIL or INCONCLUSIVE.",
     "schema": "Print a JSON Schema.",
     "score": "Decide on results that another tool produced.",

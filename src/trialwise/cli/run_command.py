@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 @criterion_option
 @size_options
 @click.option("--fail-fast", is_flag=True, help="Stop after the first contract that does not PASS.")
+@click.option("--input", "inputs", multiple=True, help="Only this input; may be repeated.")
 @click.option(
     "--resume",
     is_flag=False,

@@ -255,6 +255,7 @@ def choose_sized(
         for suite, one in choose(suites, names, tags, given.get("expression"))
     ]
     sized = _keep_criteria(sized, given.get("criteria") or ())
+    sized = _keep_inputs(sized, given.get("inputs") or ())
     if len(sized) == 1:
         return sized
     from trialwise.procedures.planning.families import size_families
@@ -284,6 +285,27 @@ def _keep_criteria(chosen: list[Chosen], names: Sequence[str]) -> list[Chosen]:
         for suite, contract, options in chosen
         if any(one.name in names for one in contract.criteria)
     ]
+
+
+def _keep_inputs(chosen: list[Chosen], inputs: Sequence[str]) -> list[Chosen]:
+    """The contracts that have any of these inputs, tried on nothing else."""
+    if not inputs:
+        return chosen
+    known = {
+        one.id
+        for _, contract, _ in chosen
+        for sampling in contract.samplings.values()
+        for one in sampling.inputs
+    }
+    for name in inputs:
+        if name not in known:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, known, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"no chosen contract has the input {name!r}.{hint}")
+    smaller = [(one, one.contract.with_only_inputs(inputs)) for one in chosen]
+    return [one._replace(contract=contract) for one, contract in smaller if contract is not None]
 
 
 def _change_size(contract: Contract, given: dict[str, Any]) -> Contract:

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from trialwise.cli.exits import ExitCode
 
 #: They call services or import functions that a suite names.
-_SUPERVISED = frozenset({"run", "measure", "check", "judge", "doctor"})
+_SUPERVISED = frozenset({"run", "rerun", "measure", "check", "judge", "doctor"})
 #: How long threads and hooks at exit may take after the verdict.
 _ENDING_S = 5.0
 

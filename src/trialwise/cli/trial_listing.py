@@ -81,11 +81,12 @@ def render_trials(
     else:
         lines = [f"{name}: {whole}"]
     for trial in trials:
-        lines += ["", *_trial_lines(trial, able, record.texts)]
+        lines += ["", *list_trial_lines(trial, able, record.texts)]
     return "\n".join(lines)
 
 
-def _trial_lines(trial: Trial, able: Capabilities, texts: RunTexts) -> Iterator[str]:
+def list_trial_lines(trial: Trial, able: Capabilities, texts: RunTexts) -> Iterator[str]:
+    """A trial with what its criteria say, what was asked and what came back."""
     from trialwise.documents.numbers import as_duration, as_money
     from trialwise.model.trial import ErrorClass
     from trialwise.renderers.capabilities import Style
@@ -107,7 +108,8 @@ def _trial_lines(trial: Trial, able: Capabilities, texts: RunTexts) -> Iterator[
         if not result.passed and not (trial.error and result.explanation == trial.error):
             why = result.explanation or str(result.reason)
             yield f"  {able.show(outcome.criterion)}: {able.show(why)}"
-            if result.evidence and result.evidence != trial.reply:
+            whole = (trial.reply or "").replace("'", '"')
+            if result.evidence and result.evidence.replace("'", '"') != whole:
                 yield from _block("  evidence", result.evidence, able)
             for name, other in outcome.failed_checks[1:]:
                 said = f"{name}: {other.explanation or other.reason}"

@@ -97,7 +97,9 @@ class FailureGroup:
     @property
     def exchange(self) -> tuple[tuple[str, str], ...]:
         """What was asked, what was expected, what came back, and the piece of it that failed."""
-        evidence = "" if self.evidence == self.reply else self.evidence
+        # A check quotes a reply as Python writes it, the record as JSON.
+        is_whole = self.evidence.replace("'", '"') == (self.reply or "").replace("'", '"')
+        evidence = "" if is_whole else self.evidence
         facts = (
             ("input", self.asked),
             ("expected", self.expected),
@@ -253,6 +255,8 @@ class RunResults:
     """Where the record is kept."""
     next_command: str = ""
     """What shows every failing trial; empty where none failed or nothing is kept."""
+    rerun_command: str = ""
+    """What runs a trial again; the number of the trial is to be added."""
     started_at: datetime | None = None
     seconds: float = 0.0
 

@@ -30,7 +30,7 @@ _CHECK_SETUP = (
     "No trial was answered before, so the service is set up wrongly: check the address, the key, "
     "the model and the form of the request. Nothing was measured."
 )
-_IS_IT_RUNNING = "Is it running, and can this machine reach it? Nothing was measured."
+_IS_IT_RUNNING = "Is it running?"
 
 
 class ExperimentState:

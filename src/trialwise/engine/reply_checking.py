@@ -199,6 +199,11 @@ class ReplyChecker:
         return ErrorClass.EMPTY_RUN, f"{error}, and nothing was done until then"
 
     @property
+    def check_names(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The names of every criterion's postconditions."""
+        return tuple((name, tuple(one.name for one in checks)) for name, checks in self._criteria)
+
+    @property
     def asks(self) -> bool:
         """Whether some postcondition has to wait for an answer."""
         return bool(self._asking)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -259,6 +259,31 @@ class Contract:
     def with_inputs(self, sampling: Any) -> Contract:
         """The same promise, tried on other inputs."""
         return self._change(sampling=sampling)
+
+    def with_only_inputs(self, input_ids: Collection[str]) -> Contract | None:
+        """The same promise, tried on some of its inputs; None where it has none of them.
+
+        What is asked of a sampling that has none of them is left out.
+
+        Args:
+            input_ids: The inputs to keep.
+        """
+        kept = {
+            name: replace(one, inputs=inputs)
+            for name, one in self.samplings.items()
+            if (inputs := tuple(given for given in one.inputs if given.id in input_ids))
+        }
+        criteria = [one for one in self.criteria if self.experiment_of(one) in kept]
+        if not criteria:
+            return None
+        changes: dict[str, Any] = {"sampling": kept, "criteria": criteria}
+        if self.latency is not None and self.latency_experiment not in kept:
+            changes["latency"] = None
+        for name in ("reliability", "stability", "metrics"):
+            gate = getattr(self, name)
+            if gate is not None and self.gate_experiment(gate) not in kept:
+                changes[name] = None
+        return self._change(**changes)
 
     def with_service(self, service: Any) -> Contract:
         """The same promise of another service, such as a recording of this one."""

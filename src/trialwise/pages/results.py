@@ -99,19 +99,20 @@ def _describe_verdict(
         run_id=verdict.run_id if record is None else record.run_id,
         seed=None if record is None else record.plan.seed,
         location=location,
-        next_command="" if record is None else _find_next_command(record),
+        next_command="" if record is None else _find_command(record, "show", "--failures"),
+        rerun_command="" if record is None else _find_command(record, "rerun", "--trial"),
         started_at=verdict.started_at,
         seconds=verdict.spending.seconds,
     )
 
 
-def _find_next_command(record: RunRecord) -> str:
-    """What shows the failing trials of a run that is kept."""
+def _find_command(record: RunRecord, name: str, option: str) -> str:
+    """A command about the failing trials of a run that is kept."""
     if not record.run_id or all(trial.passed for trial in record.trials):
         return ""
     from shlex import quote
 
-    return f"trialwise show {quote(record.plan.contract)} --failures"
+    return f"trialwise {name} {quote(record.plan.contract)} {option}"
 
 
 def _find_headline(verdict: Verdict) -> str:
@@ -279,6 +280,8 @@ def _list_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
     if verdict.stop.is_premature or verdict.aborted:
         yield "", verdict.aborted or f"The run ended early: {STOPS[verdict.stop].label}."
     for finding in verdict.findings:
+        if verdict.aborted and not finding.tally.trials:
+            continue  # why nothing was measured is said already
         # A smoke run that was too small to show its rate says so beside its PASS.
         is_small = finding.caution is Caution.FEASIBILITY_REFUSED
         if finding.decision is not Decision.PASS or is_small:

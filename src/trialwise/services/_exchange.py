@@ -232,7 +232,9 @@ def _translate(error: Exception, where: str, scrub: Callable[[str], str]) -> Tri
         message = f"the request to {where} cannot be sent: {what}"
         return ServiceError(message, ErrorClass.PRE_VALIDATION)
     if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout)):
-        return HttpFailure(f"nothing answers at {where} ({_connection_trouble(error, said)})")
+        # Which method was used does not matter where nobody listens.
+        address = where.rpartition(" ")[2]
+        return HttpFailure(f"nothing answers at {address} ({_connection_trouble(error, said)})")
     return HttpFailure(f"{where} gave no answer: {type(error).__name__}: {said}")
 
 

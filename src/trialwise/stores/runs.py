@@ -28,7 +28,6 @@ from trialwise.model.plan_hashes import plan_differences, plan_hash
 from trialwise.model.run import RunRecord, RunSummary
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Decision, Verdict
-from trialwise.procedures.registry import load_procedures
 from trialwise.stores._files import (
     StoreUnusable,
     disk_trouble,
@@ -39,6 +38,7 @@ from trialwise.stores._files import (
     write_json,
 )
 from trialwise.stores.journal import Journal, count_journal, read_journal
+from trialwise.stores.record_parts import read_part
 from trialwise.stores.run_sessions import join_session, name_session
 from trialwise.stores.run_texts import TEXTS, TextLog, read_texts
 
@@ -222,7 +222,7 @@ class StoredRun:
         trials = self.trials()
         if len(trials) != kept["trials"]:
             raise JournalDamaged(self.path / "journal.jsonl", line=len(trials) + 1)
-        verdict = _read(path, Verdict, kept["verdict"])
+        verdict = read_part(path, Verdict, kept["verdict"])
         if verdict.plan is None:
             raise StoreUnusable(path, "read it", "its verdict has no plan. Restore it from a copy.")
         return RunRecord(
@@ -236,7 +236,7 @@ class StoredRun:
     def verdict(self) -> Verdict:
         """What was decided, without the trials."""
         path = self.path / "record.json"
-        return _read(path, Verdict, _read_kept(path)["verdict"])
+        return read_part(path, Verdict, _read_kept(path)["verdict"])
 
     @property
     def is_unfinished(self) -> bool:
@@ -268,7 +268,7 @@ class StoredRun:
         self.close()
 
     def _read(self, name: str, cls: type[T]) -> T:
-        return _read(self.path / "plan.json", cls, self._head.get(name))
+        return read_part(self.path / "plan.json", cls, self._head.get(name))
 
 
 class RunStore:
@@ -481,20 +481,3 @@ def _trial(line: dict[str, Any], criteria: dict[str, tuple[str, ...]]) -> Trial 
         return trial if len(line["ok"]) == len(names) else None
     except (LookupError, TypeError, ValueError):
         return None
-
-
-def _name_procedures(data: Any) -> Iterator[str]:
-    """The procedures of a plan, or of a verdict's; nothing of what is neither."""
-    plan = data.get("plan", data) if isinstance(data, dict) else None
-    criteria = plan.get("criteria") if isinstance(plan, dict) else None
-    for one in criteria if isinstance(criteria, list) else ():
-        if isinstance(one, dict) and isinstance(one.get("procedure"), str):
-            yield one["procedure"]
-
-
-def _read(path: Path, cls: type[T], data: Any) -> T:
-    try:
-        load_procedures(_name_procedures(data))
-        return from_plain(cls, data)
-    except InvalidArgument as error:
-        raise StoreUnusable(path, "read it", f"{error}.") from None

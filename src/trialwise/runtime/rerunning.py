@@ -1,0 +1,97 @@
+"""One trial of a stored run again: the same input and the same seed, on the service of today."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from trialwise.errors import TrialwiseError
+from trialwise.runtime.looping import run_to_end
+from trialwise.runtime.workspace import open_service
+
+if TYPE_CHECKING:
+    from trialwise.engine.drivers.single_trial import SingleTrial
+    from trialwise.engine.ports import Interrupt
+    from trialwise.model.contract import Contract
+    from trialwise.model.options import RunOptions
+    from trialwise.model.sampling import Input
+    from trialwise.model.trial import Trial
+    from trialwise.stores.runs import StoredRun
+
+
+class TrialNotFound(TrialwiseError):
+    """A run has no such trial, or the contract no longer has its input."""
+
+
+def find_trial(stored: StoredRun, index: int, experiment: str | None = None) -> Trial:
+    """The trial of a run with a number.
+
+    Args:
+        stored: The run.
+        index: Its place in the order of inputs, from 0.
+        experiment: Which sampling, where a run has several.
+
+    Raises:
+        TrialNotFound: There is none, or several samplings have one.
+    """
+    trials = [one for one in stored.trials() if experiment in (None, one.experiment)]
+    found = [one for one in trials if one.index == index]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(one.experiment for one in found)
+        raise TrialNotFound(f"several samplings have a trial {index}; name one: {names}")
+    last = max((one.index for one in trials), default=None)
+    there = "it has no trials" if last is None else f"its trials are 0 to {last}"
+    raise TrialNotFound(f"{stored.run_id} has no trial {index}: {there}")
+
+
+def find_input(contract: Contract, experiment: str, input_id: str) -> Input:
+    """An input of a contract as it is today.
+
+    Raises:
+        TrialNotFound: The contract no longer has it.
+    """
+    sampling = contract.samplings.get(experiment)
+    inputs = {} if sampling is None else {one.id: one for one in sampling.inputs}
+    if input_id in inputs:
+        return inputs[input_id]
+    near = get_close_matches(input_id, inputs, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise TrialNotFound(f"{contract.name} has no input {input_id!r} any more{hint}")
+
+
+def rerun_trial(
+    contract: Contract,
+    options: RunOptions,
+    trial: Trial,
+    *,
+    redact: Callable[[str], str] | None = None,
+) -> SingleTrial:
+    """Run a trial again with its input and its seed; nothing is kept.
+
+    Args:
+        contract: With the service and the inputs of today.
+        options: Time limit and retries.
+        trial: The one to repeat.
+        redact: Takes secrets out of every text that is shown.
+    """
+    given = find_input(contract, trial.experiment, trial.input_id)
+    service = open_service(contract, options)
+
+    async def whole(_: Interrupt) -> SingleTrial:
+        from trialwise.engine.drivers.single_trial import run_single_trial
+
+        return await run_single_trial(
+            contract,
+            service,
+            experiment=trial.experiment,
+            given=given,
+            index=trial.index,
+            seed=trial.seed,
+            options=options,
+            redact=redact,
+        )
+
+    return run_to_end(whole)
