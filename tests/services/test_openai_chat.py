@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from trialwise.engine.ports import TrialContext
+from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Usage
 from trialwise.model.trial import ErrorClass
@@ -126,6 +126,60 @@ async def test_an_input_may_be_a_conversation(serve: Serve, given: Any, messages
     _, seen = await ask(serve, completion(), given)
 
     assert messages == seen["messages"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "messages"),
+    [
+        (
+            "Translate {{ input.text }} to {{input.to.language}}",
+            [{"role": "user", "content": "Translate {{ input }} to German"}],
+        ),
+        ("{{ input.to }}", [{"role": "user", "content": '{"language":"German"}'}]),
+        (
+            [
+                {"role": "system", "content": "You speak {{ input.to.language }}."},
+                {"role": "user", "content": "{{ input.text }}"},
+            ],
+            [
+                {"role": "system", "content": "You speak German."},
+                {"role": "user", "content": "{{ input }}"},
+            ],
+        ),
+    ],
+)
+async def test_a_prompt_is_filled_with_the_input(serve: Serve, prompt: Any, messages: Any) -> None:
+    """Braces in the input are its own."""
+    given = {"text": "{{ input }}", "to": {"language": "German"}}
+
+    _, seen = await ask(serve, completion(), given, system="Be brief.", prompt=prompt)
+
+    assert seen["messages"] == [{"role": "system", "content": "Be brief."}, *messages]
+
+
+async def test_an_input_without_the_field_stops_the_run_and_names_it(serve: Serve) -> None:
+    with pytest.raises(ServiceError, match=r"names \{\{ input.txt \}\}.* it has text$") as refused:
+        await ask(serve, completion(), {"text": "a"}, prompt="{{ input.txt }}")
+    assert refused.value.stops_run
+    with pytest.raises(ServiceError, match="it has no fields"):
+        await ask(serve, completion(), "a", prompt="{{ input.text }}")
+
+
+@pytest.mark.parametrize(
+    "prompt", ["Say {{ output }}", "{{ input.a b }}", [], [{"role": "user"}], [{"content": "a"}]]
+)
+def test_a_prompt_that_cannot_be_filled_is_refused(prompt: Any) -> None:
+    with pytest.raises(InvalidArgument, match="prompt must"):
+        ChatService("https://api.example/v1", "small", api_key_env=None, prompt=prompt)
+
+
+def test_the_prompt_is_a_factor() -> None:
+    made = [
+        ChatService("https://api.example/v1", "small", api_key_env=None, prompt=prompt).factors
+        for prompt in ("{{ input }}!", "{{ input }}?")
+    ]
+
+    assert made[0]["prompt"] != made[1]["prompt"]
 
 
 async def test_tokens_and_money_are_accounted(serve: Serve) -> None:

@@ -434,7 +434,7 @@ def test_loading_leaves_the_process_as_it_was_but_for_imports(load: Load) -> Non
         (BASE + CRITERIA + "trials: 5\nmax_trials: 9\n", "`max_trials` must be left out where"),
         (BASE + CRITERIA + "samplings: {a: [b]}\n", "`inputs` and `samplings` exclude"),
         (BASE + CRITERIA + "claim: {population: superpopulation}\n", "name the population"),
-        (BASE + CRITERIA + "covariates: [{name: a}]\n", "value must be given, or else the"),
+        (BASE + CRITERIA + "covariates: [{name: a}]\n", "`value` must be given, or else the"),
         (BASE + CRITERIA + "covariates: [weekday, weekday]\n", "declared twice"),
         (
             BASE + CRITERIA + "covariates: [{name: a, kind: time-of-day, window: 90m}]\n",

@@ -14,6 +14,7 @@ from trialwise.cli.selecting import (
     criterion_option,
     json_option,
     load_all,
+    prepare_chosen,
     selection,
     size_options,
 )
@@ -55,7 +56,6 @@ def command(
     from trialwise.pages.run_rules import render_choices, render_rules, render_together
     from trialwise.procedures.forecast import forecast, forecast_together
     from trialwise.runtime.earlier_runs import expense_of, list_notes
-    from trialwise.runtime.preparing import prepare_runs
     from trialwise.runtime.workspace import Workspace
 
     suites = load_all(files)
@@ -63,8 +63,8 @@ def command(
     prepared: list[tuple[Plan, Path]] = []
     for suite in suites:
         space = Workspace(store=suite.runs_folder, baselines=suite.baselines_folder)
-        wanted = [(one.contract, one.options) for one in chosen if one.suite is suite]
-        prepared += [(one.plan, suite.runs_folder) for one in prepare_runs(wanted, space)]
+        found = prepare_chosen(suite, chosen, space)
+        prepared += [(one.plan, suite.runs_folder) for one in found]
     if as_json:
         plans = [
             {

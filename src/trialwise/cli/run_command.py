@@ -18,6 +18,7 @@ from trialwise.cli.selecting import (
     json_option,
     load_all,
     output_option,
+    prepare_chosen,
     selection,
     size_options,
 )
@@ -94,7 +95,6 @@ class _Group(NamedTuple):
 
 def _prepare(chosen: Sequence[Chosen], given: dict[str, Any]) -> list[_Group]:
     """Plan everything before the first trial, suite by suite."""
-    from trialwise.runtime.preparing import prepare_runs
     from trialwise.runtime.workspace import Workspace
 
     resume = given["resume"]
@@ -107,8 +107,8 @@ def _prepare(chosen: Sequence[Chosen], given: dict[str, Any]) -> list[_Group]:
             progress=not given["quiet"],
             redact=suite.redaction,
         )
-        wanted = [(one.contract, one.options) for one in chosen if one.suite is suite]
-        groups.append(_Group(suite, space, _with_recording(prepare_runs(wanted, space), given)))
+        prepared = prepare_chosen(suite, chosen, space)
+        groups.append(_Group(suite, space, _with_recording(prepared, given)))
     return groups
 
 

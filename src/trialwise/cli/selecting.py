@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from trialwise.cli.name_expressions import Matcher
     from trialwise.model.contract import Contract
     from trialwise.model.options import RunOptions
+    from trialwise.runtime.preparing import PreparedRun
+    from trialwise.runtime.workspace import Workspace
     from trialwise.suite import Suite, SuiteContract
 
 
@@ -162,9 +164,11 @@ def load(file: Path | None, *, without_services: bool = False) -> Suite:
         file: The suite's, if one was named.
         without_services: Whether something else will stand for what is under test.
     """
-    from trialwise.suite import find_suite, load_suite
+    from trialwise.suite import SuiteNotFound, find_suite, load_suite
 
     path = find_suite(Path.cwd()) if file is None else file
+    if not path.exists():
+        raise SuiteNotFound((), f"{path}: no such file")
     return load_suite(path, environment=os.environ, without_services=without_services)
 
 
@@ -266,6 +270,44 @@ def choose_sized(
         Chosen(suite, contract, give_own_seed(options, contract))
         for (suite, contract, _), options in zip(sized, families, strict=True)
     ]
+
+
+def prepare_chosen(suite: Suite, chosen: Sequence[Chosen], space: Workspace) -> list[PreparedRun]:
+    """Plan the contracts that were chosen of a suite.
+
+    Args:
+        suite: Which one.
+        chosen: The contracts of all suites.
+        space: Where runs are kept.
+
+    Raises:
+        DesignRefused: With the place of each criterion that was refused.
+    """
+    from trialwise.errors import DesignRefused
+    from trialwise.runtime.preparing import prepare_runs
+
+    mine = [one for one in chosen if one.suite is suite]
+    try:
+        return prepare_runs([(one.contract, one.options) for one in mine], space)
+    except DesignRefused as refused:
+        places = {
+            start: place
+            for one in suite.contracts
+            for criterion, place in one.places.items()
+            for start in (f"{one.name}: {criterion}: ", f"{criterion}: ")
+        }
+        raise DesignRefused(tuple(_place(reason, places) for reason in refused.reasons)) from None
+
+
+def _place(reason: str, places: Mapping[str, str]) -> str:
+    """A reason with the place that it is about, where it names one."""
+    from trialwise.cli.printing import near
+
+    for start, place in places.items():
+        if reason.startswith(start):
+            file, _, line = place.rpartition(":")
+            return f"{near(Path(file))}:{line}: {reason}"
+    return reason
 
 
 def _keep_criteria(chosen: list[Chosen], names: Sequence[str]) -> list[Chosen]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -278,6 +278,7 @@ class Record(Kind):
         doc: What the reference says of it.
         more: Keys of other distributions, which are looked for where no key has a name; `*` in a
             group stands for them.
+        notes: What to say of keys that belong elsewhere, instead of guessing at one.
     """
 
     def __init__(
@@ -290,9 +291,11 @@ class Record(Kind):
         some_of: tuple[tuple[str, ...], ...] = (),
         doc: str = "",
         more: More | None = None,
+        notes: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.more = more
+        self._notes = notes or {}
         self.keys = keys
         self.required = required or tuple(key.name for key in keys if key.is_required)
         self.one_of = one_of
@@ -318,6 +321,9 @@ class Record(Kind):
                 meant.add(OTHERS)
                 continue
             if key is None:
+                if name in self._notes:
+                    reader.refuse(key_node, f"unknown key `{name}`: {self._notes[name]}")
+                    continue
                 close = self._elsewhere.get(name) or find_nearest(name, list(self._by_name))
                 reader.refuse(key_node, self._unknown(name, close, reader))
                 meant |= {self._by_name[close].name} if close else set()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from trialwise.documents.numbers import as_count
 from trialwise.errors import InvalidArgument
@@ -186,7 +186,10 @@ class _Fields:
             try:
                 mark = self._layout.mark(self._value(record, result))
             except Unread as error:
-                self._problems.add(where, f"`{result}`: {error}")
+                message = f"`{result}`: {error}"
+                if error.concerns_all:
+                    raise self._problems.refuse(where, message) from None
+                self._problems.add(where, message)
                 continue
             if mark.skipped:
                 yield None
@@ -291,6 +294,15 @@ def _as_text(value: Any) -> str:
 
 class Unread(ValueError):
     """A value that cannot be read as a result; the message names values that can."""
+
+    concerns_all: ClassVar[bool] = False
+    """Whether the same has to be said of most values, so that it is said once."""
+
+
+class ScoreUnread(Unread):
+    """A score is neither 0 nor 1, and nobody said which scores pass."""
+
+    concerns_all = True
 
 
 class Mark(NamedTuple):
@@ -408,8 +420,9 @@ class Layout:
             return score >= self.pass_at
         if score in (0, 1):
             return score == 1
-        raise Unread(
-            f"a score of {score!r} is neither 0 nor 1: give the least score that passes (pass_at)"
+        raise ScoreUnread(
+            f"a score of {score!r} is neither 0 nor 1: say which score passes, such as "
+            "`--pass-at 0.7` (in Python `pass_at=0.7`)"
         )
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from trialwise.decimals import as_written
+from trialwise.documents.numbers import as_count
 from trialwise.model.claim import Claim, Estimator, PopulationClaim, TargetEstimand
 from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.model.verdict import Intent
@@ -346,7 +347,8 @@ def _check_baseline_inputs(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
 def _note_copies(plan: _Plan) -> Iterator[_Doubt]:
     if plan.distinct < plan.inputs:
         yield _warn(
-            f"The {plan.inputs} inputs hold {plan.distinct} distinct values; one that is listed "
+            f"The {plan.inputs} inputs hold {as_count(plan.distinct, 'distinct value')}; one that "
+            "is listed "
             "several times counts as often.",
         )
 

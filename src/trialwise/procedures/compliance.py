@@ -431,7 +431,7 @@ def _state(
         if intent is Intent.SMOKE and has_agreeing_interval(plan):
             bound = lower_bound(tally, design.alpha, design.rule)
             return state_small_smoke(tally, design, plan, bound)
-        way_out = "" if intent is Intent.SMOKE else ", or smoke intent if this is a sentinel check"
+        way_out = "" if intent is Intent.SMOKE else "; for a quick check add `intent: smoke`"
         return (
             f"{design.trials} trials cannot show a rate above {rate} at alpha = {design.alpha:g}: "
             f"even without a failure the bound stays below it. At least {design.minimum_trials} "
@@ -455,7 +455,7 @@ def _explain_infeasibility(design: ComplianceCutoff, confidence: float) -> str:
     return (
         f"{design.trials} trials cannot show a rate above {design.required_rate:g} at confidence "
         f"{confidence:g}: even without a failure the bound stays below it. At least "
-        f"{design.minimum_trials} trials are needed, or smoke intent if this is a sentinel check"
+        f"{design.minimum_trials} trials are needed; for a quick check add `intent: smoke`"
     )
 
 

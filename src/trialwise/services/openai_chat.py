@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from trialwise.declarations.resources import SecretName
-from trialwise.declarations.scalars import Data
+from trialwise.declarations.scalars import Data, Text
 from trialwise.declarations.signatures import Arg, Dollars, Made, Positive, Seconds, derive_keys
-from trialwise.declarations.structures import Listing
+from trialwise.declarations.structures import Either, Listing
 from trialwise.engine.error_classes import classify_status
 from trialwise.engine.ports import TrialContext
 from trialwise.errors import InvalidArgument
@@ -21,6 +21,7 @@ from trialwise.model.trial import ErrorClass
 from trialwise.services._exchange import Answer, Exchange, Request, check_url, describe_answer
 from trialwise.services._payloads import encode, input_text, parse_json, to_json
 from trialwise.services.failures import HttpFailure, MalformedReply, RequestRefused
+from trialwise.services.prompt_templates import PromptTemplate
 from trialwise.services.secret_headers import resolve, scrub
 from trialwise.services.service_factors import describe_model
 from trialwise.validation import require_real
@@ -67,6 +68,17 @@ KeyName = Annotated[str | None, Arg(kind=SecretName())]
 """The environment variable that holds a key."""
 Tools = Annotated[Sequence[Mapping[str, Any]], Arg(kind=Listing(Data("read"), "a list of tools"))]
 """Definitions of tools."""
+PromptArgument = Annotated[
+    str | Sequence[Mapping[str, Any]],
+    Arg(
+        kind=Either(
+            "a text, or a list of messages",
+            scalar=Text(environment="read"),
+            listing=Listing(Data("read"), "a list of messages"),
+        )
+    ),
+]
+"""A prompt, which a suite writes as a text or as messages."""
 PricesArgument = Annotated[
     Prices, Arg(kind=Made("prices", Prices, derive_keys(Prices), doc="The price of tokens."))
 ]
@@ -76,11 +88,12 @@ PricesArgument = Annotated[
 class ChatService:
     """A chat model that receives each input as a conversation and answers with one message.
 
-    An input that is text is the user's message; a list of messages, or a mapping with `messages`,
-    is the conversation itself; anything else is sent as JSON text. The value is the text of the
-    answer. The details hold `finish_reason`, the `model` that answered, `tool_calls` as a list of
-    `{"name", "args"}` and, where given, `refusal`. Without prices or token counts the cost is
-    unknown, not zero.
+    A `prompt` is filled with the input: `{{ input }}`, or `{{ input.text }}` for a field of it.
+    Without one, an input that is text is the user's message; a list of messages, or a mapping with
+    `messages`, is the conversation itself; anything else is sent as JSON text. The value is the
+    text of the answer. The details hold `finish_reason`, the `model` that answered, `tool_calls`
+    as a list of `{"name", "args"}` and, where given, `refusal`. Without prices or token counts the
+    cost is unknown, not zero.
 
     Connection failures and statuses such as 429 and 503 are infrastructure errors. A redirect, and
     a status such as 400, 401 or 404 before the first answer, mean that the service is set up
@@ -94,6 +107,7 @@ class ChatService:
         model: The name of the model.
         api_key_env: The environment variable with the key; null or None for no key.
         system: The system message, before every conversation.
+        prompt: The user's message with the input in it, or messages with `role` and `content`.
         temperature: The temperature, as the endpoint defines it.
         max_tokens: Maximum number of tokens in an answer.
         tools: Tool definitions, as the endpoint defines them.
@@ -116,6 +130,7 @@ class ChatService:
         *,
         api_key_env: KeyName = "OPENAI_API_KEY",
         system: str | None = None,
+        prompt: PromptArgument | None = None,
         temperature: float | None = None,
         max_tokens: Positive | None = None,
         tools: Tools | None = None,
@@ -135,6 +150,7 @@ class ChatService:
             raise InvalidArgument("api_key_env", api_key_env, _no_key(api_key_env))
         self._key = "" if api_key_env is None else f"${{{api_key_env}}}"
         self._system = system
+        self._prompt = None if prompt is None else PromptTemplate(prompt)
         self._fields = _fields(
             extra or {},
             model=model,
@@ -168,7 +184,8 @@ class ChatService:
     @property
     def factors(self) -> dict[str, str]:
         """What it is made of, for the record."""
-        return describe_model(self._base_url, self._system, self._fields)
+        messages = None if self._prompt is None else self._prompt.messages
+        return describe_model(self._base_url, self._system, self._fields, messages=messages)
 
     async def aclose(self) -> None:
         """Close the connections; a later call opens new ones."""
@@ -192,6 +209,8 @@ class ChatService:
         before: list[Any] = (
             [] if self._system is None else [{"role": "system", "content": self._system}]
         )
+        if self._prompt is not None:
+            return before + self._prompt.fill(given)
         conversation: Any = given.get("messages") if isinstance(given, Mapping) else given
         if _is_conversation(conversation):
             return before + list(conversation)

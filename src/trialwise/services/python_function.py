@@ -105,6 +105,8 @@ class CallableService:
         positional, named = _arguments(function)
         self._positional = [_PARTS[part] for part in positional]
         self._named = [(name, _PARTS[part]) for name, part in named]
+        self.takes_nothing = not (positional or named)
+        """Whether the function is called without the input, so that all inputs are alike to it."""
         self._abandon_on_cancel = abandon_on_cancel
         self._in_thread = in_thread
         self._threads = DaemonThreads()

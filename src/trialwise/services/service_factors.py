@@ -42,15 +42,21 @@ def describe_value(value: Any) -> str:
 
 
 def describe_model(
-    base_url: str, system: str | None, fields: Mapping[str, Any], tools: Iterable[Any] | None = None
+    base_url: str,
+    system: str | None,
+    fields: Mapping[str, Any],
+    tools: Iterable[Any] | None = None,
+    *,
+    messages: Iterable[Mapping[str, Any]] | None = None,
 ) -> dict[str, str]:
     """The factors of a chat model: the fields of its request, with the model among them."""
+    prompt = system if messages is None else [system, *messages]
     offered = fields.get("tools") if tools is None else list(tools)
     given = {name: one for name, one in fields.items() if name not in ("model", "tools")}
     return {
         "model": str(fields["model"]),
         "endpoint": name_endpoint(base_url),
-        "prompt": "none" if system is None else fingerprint(system),
+        "prompt": "none" if prompt is None else fingerprint(prompt),
         "parameters": describe_value(given),
         "tools": "none" if not offered else describe_value(offered),
     }

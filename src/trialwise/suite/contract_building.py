@@ -129,7 +129,14 @@ def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built
         if isinstance(contract, Invalid) or not check_runs(contract, options, fields, context):
             return []
         cell = SuiteContract(
-            contract=contract, options=options, tags=tags, line=fields.node.line + 1
+            contract=contract,
+            options=options,
+            tags=tags,
+            line=fields.node.line + 1,
+            places={
+                each.get("name", ""): f"{each.node.source.name}:{each.node.line + 1}"
+                for each in fields.get("criteria", [])
+            },
         )
         built.append(Built(cell, fields.at("name")))
     return built

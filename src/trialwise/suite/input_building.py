@@ -154,6 +154,8 @@ class _Table:
             for row in rows:
                 if row and header is None:
                     header = self._header(number, row)
+                    if not self._has_value(header):
+                        return
                 elif row and header is not None:
                     self._row(number, header, row)
                 if self._is_enough(number):
@@ -167,6 +169,30 @@ class _Table:
         if twice is not None:
             self._refuse(number, f"two columns are called `{twice}`")
         return names
+
+    def _has_value(self, header: list[str]) -> bool:
+        """Whether there is a column to ask; the suite is what has to change if not."""
+        chosen = self._fields.get("value", "value")
+        if len(header) == 1 and "value" not in self._fields:
+            return True
+        names = [] if chosen in header else re.findall(_PLACEHOLDER, chosen) or [chosen]
+        missing = next((name for name in names if name not in header), None)
+        if missing is None:
+            return True
+        self.problems += 1
+        known = ", ".join(f"`{name}`" for name in header[:10])
+        advice = ""
+        if "value" not in self._fields:
+            say = f"value: {header[0]}"
+            if not self._fields.node.is_mapping:
+                say = f"inputs: {{csv: {self._fields['csv']}, {say}}}"
+            advice = f": say `{say}`"
+        file = self._source.path.name
+        self._context.refuse(
+            self._fields.at("value" if "value" in self._fields else "csv"),
+            f"{file} has no column `{missing}`; its columns are {known}{advice}",
+        )
+        return False
 
     def _row(self, number: int, header: list[str], row: list[str]) -> None:
         if len(row) != len(header):

@@ -7,7 +7,7 @@ from typing import Any
 
 from trialwise.declarations.scalars import Choice, Count, Data, Kind, Label, Number, Text
 from trialwise.declarations.structures import Either, Fields, Key, Listing, Record
-from trialwise.declarations.written import Invalid, Reader, Written
+from trialwise.declarations.written import INVALID, Invalid, Reader, Written
 from trialwise.model.sampling import SamplingRole
 
 _PATH = Text("a path", environment="read")
@@ -47,6 +47,24 @@ class _Value(Kind):
         """The same as if it were written with its key."""
         fields = Fields(node)
         fields.put("value", node, node, Data().read(node, label, reader))
+        return fields
+
+
+class _FilePath(Kind):
+    """A file of inputs, written without anything beside it; its ending says what it is."""
+
+    expected = "a file that ends with .csv or .jsonl"
+    spelled = "path"
+    form: Mapping[str, Any] = {"type": "string", "pattern": r"\.(csv|jsonl)$"}
+
+    def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
+        """The same as if it were written with its key."""
+        path = _PATH.read(node, label, reader) if isinstance(node.value, str) else INVALID
+        kind = path.lower().rpartition(".")[2] if isinstance(path, str) else ""
+        if kind not in ("csv", "jsonl"):
+            return reader.refuse(node, f"{label} must be a list of inputs, or {self.expected}")
+        fields = Fields(node)
+        fields.put(kind, node, node, path)
         return fields
 
 
@@ -95,7 +113,12 @@ INPUT_LIST = Listing(
     Either("an input", scalar=_Value(), listing=_Value(), mapping=INPUT),
     "a list of at least one input",
 )
-INPUTS = Either("a list of inputs, or a file of them", listing=INPUT_LIST, mapping=SOURCE)
+INPUTS = Either(
+    "a list of inputs, or a file of them",
+    scalar=_FilePath(),
+    listing=INPUT_LIST,
+    mapping=SOURCE,
+)
 SAMPLING = Record(
     "sampling",
     (

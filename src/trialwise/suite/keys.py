@@ -163,9 +163,17 @@ _OWN = (
     Key("description", Text(), "A description for readers."),
 )
 
+#: Keys that people expect here, and where what they mean is said.
+_ELSEWHERE = {
+    "agents": "an agent is a service, `service: {agent: …}`, and contracts may name several "
+    "under `services`",
+    "validity": "a baseline gets its time when it is measured, `trialwise measure --valid-days 30`",
+    "pairwise": "two services are compared in Python, with `trialwise.compare`",
+}
 CONTRACT = Record(
     "contract",
     (*_OWN, *_SHARED),
+    notes=_ELSEWHERE,
     doc="A service and what is promised of it. Missing keys are taken from the top.",
 )
 
@@ -220,7 +228,17 @@ SUITE = Record(
             ),
             "Patterns that are removed from replies before they are stored or shown.",
         ),
+        Key(
+            "env_file",
+            Either(
+                "a path or a list of paths",
+                scalar=_PATH,
+                listing=Listing(_PATH, "a list of paths"),
+            ),
+            "Files with variables, one `NAME=value` a line. What the environment sets prevails.",
+        ),
     ),
+    notes=_ELSEWHERE,
     doc="One contract, or several with what they share.",
 )
 

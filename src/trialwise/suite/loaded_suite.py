@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +20,8 @@ class SuiteContract:
     tags: tuple[str, ...] = ()
     line: int = 0
     """Where it begins in the suite's file, from 1."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Where each criterion stands, as file:line, by name."""
 
     @property
     def name(self) -> str:

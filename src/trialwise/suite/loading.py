@@ -60,6 +60,10 @@ def _suite(context: Context) -> Suite | None:
     root = context.root()
     if root is None:
         return None
+    if root.is_mapping:
+        from trialwise.suite.env_files import load_env_files
+
+        load_env_files(root, context)
     fields = SUITE.read(root, "a suite", context)
     if not isinstance(fields, Fields):
         return None

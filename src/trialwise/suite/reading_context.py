@@ -318,7 +318,7 @@ def make_model(build: Callable[[], T], fields: Fields, context: Reader) -> T | I
             if outer in fields.nodes:
                 return context.refuse(fields.at(outer), f"`{key}` must {error.allowed}")
         if node is fields.node:
-            return context.refuse(node, f"{error.argument} must {error.allowed}")
+            return context.refuse(node, f"`{key}` must {error.allowed}")
         return context.refuse(node, f"`{key}` must {error.allowed}, got {show_value(node)}")
 
 

@@ -14,7 +14,7 @@ from trialwise.declarations.resources import PythonFunction, SecretName
 from trialwise.declarations.scalars import Schema
 from trialwise.declarations.signatures import DeclaredKind, build_declared, find_refused
 from trialwise.declarations.structures import Fields, Key, More, Record, Short
-from trialwise.declarations.written import INVALID, Invalid, Reader, Written
+from trialwise.declarations.written import INVALID, Invalid, Reader, Written, show_value
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.extensions import SERVICES, extension_names
 from trialwise.services.service_declarations import ServiceDeclaration, find_service, service_names
@@ -81,7 +81,12 @@ def build_service(fields: Fields, context: Context, *, needed: bool = False) -> 
     if context.without_services and not needed:
         return None
     try:
-        return build_declared(_for_model(declared, given), declared.keys, given, context)
+        built = build_declared(_for_model(declared, given), declared.keys, given, context)
+        if getattr(built, "takes_nothing", False):
+            where = show_value(given.at(declared.main.name))
+            message = f"{where} takes no input: give the function a parameter for it"
+            return context.refuse(node, message)
+        return built
     except InvalidArgument as error:
         at, what = find_refused(error, declared.keys, given, declared.name)
         # The value itself may be a secret that does not belong into the file at all.

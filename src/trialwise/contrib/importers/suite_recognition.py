@@ -58,7 +58,7 @@ def _recognise(paths: tuple[Path, ...]) -> tuple[SuiteImporter, dict[str, Path]]
             continue
         found = _find_importer(root)
         if found is None:
-            problems.add(root, _describe_known_files())
+            problems.add(root, _describe_promptfoo(root) or _describe_known_files())
             continue
         one, role = found
         if role in files or (importer is not None and importer.name != one.name):
@@ -78,6 +78,16 @@ def _find_importer(root: Node) -> tuple[SuiteImporter, str] | None:
             if role is not None:
                 return one, role
     return None
+
+
+def _describe_promptfoo(root: Node) -> str:
+    """What to do with a suite of promptfoo; nothing where it is none."""
+    if not root.is_mapping or not {"prompts", "providers"} <= set(root.entries):
+        return ""
+    return (
+        "promptfoo suites are not converted; run promptfoo with `-o results.json` and decide on "
+        "its results with `trialwise score results.json`"
+    )
 
 
 def _describe_known_files() -> str:
