@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
-from anyio import move_on_after
+from anyio import CancelScope, move_on_after
 
 from trialwise.engine.async_calls import collect_exits, is_unasked
 from trialwise.engine.error_classes import Reach, Trouble, classify_error, innermost_error
@@ -23,6 +23,8 @@ from trialwise.model.trial import ErrorClass
 #: The first wait; each further one is twice as long.
 _FIRST_WAIT_S = 0.5
 _LONGEST_BACKOFF_S = 30.0
+#: How long a service may take to close what it opened, once its time is up.
+TEARDOWN_S = 1.0
 #: A server that asks for more is not worth a worker's wait: its trial ends as it is.
 LONGEST_WAIT_S = 600.0
 
@@ -179,15 +181,61 @@ async def call_in_time(service: Service, context: TrialContext, timeout_s: float
     """
     if timeout_s is None:
         return await _call(service, context)
-    with move_on_after(timeout_s) as scope:
-        reply = await _call(service, context)
+    limit = _Limit(timeout_s)
+    with limit.scope:
+        with limit.teardown, limit:
+            reply = await _call(service, context)
         # A service may not let itself be cancelled, and then be late; one whose reply is in
         # time by its own measure is not late because the event loop was busy.
-        if not scope.cancel_called or _require_reply(reply).latency_s <= timeout_s:
+        if not limit.scope.cancel_called or _require_reply(reply).latency_s <= timeout_s:
             return reply
         # Of no use any more, and paid for.
         context.keep(lambda: reply)
-    raise ServiceError(f"no reply within {timeout_s:g} s", ErrorClass.TIMEOUT)
+    left = f"; it had not ended {TEARDOWN_S:g} s after it was cancelled, and was left"
+    message = f"no reply within {timeout_s:g} s{left if limit.teardown.cancel_called else ''}"
+    raise ServiceError(message, ErrorClass.TIMEOUT)
+
+
+class _Limit:
+    """A time limit that cancels once, so that a service can close what it opened.
+
+    A cancelled scope cancels every later wait as well, also those of a teardown. So the scope
+    inside is shielded as soon as the service has been told, and cancelled after the grace. On other
+    loops than asyncio's there is no grace.
+
+    Args:
+        timeout_s: Seconds until the service is cancelled.
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        import asyncio
+
+        self.teardown = CancelScope()
+        try:
+            self._loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self.scope = move_on_after(timeout_s)
+            self._timer: asyncio.TimerHandle | None = None
+            return
+        self.scope = CancelScope()
+        self._task = asyncio.current_task(self._loop)
+        self._timer = self._loop.call_later(timeout_s, self._cancel)
+
+    def __enter__(self) -> None:
+        """Start; the timer runs already."""
+
+    def __exit__(self, *_error: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _cancel(self) -> None:
+        assert self._task is not None
+        before = self._task.cancelling()
+        self.scope.cancel()
+        self._timer = self._loop.call_later(TEARDOWN_S, self.teardown.cancel)
+        # Where the service shields itself, it is told when it no longer does.
+        if self._task.cancelling() > before:
+            self.teardown.shield = True
 
 
 async def _call(service: Service, context: TrialContext) -> Reply:
