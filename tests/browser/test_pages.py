@@ -200,6 +200,25 @@ def test_trials_are_filtered_by_criterion_and_reason(visit: Open) -> None:
         assert sum(not trial.passed for trial in record.trials) == shown.count()
 
 
+def test_trials_are_searched_by_the_keyboard(visit: Open) -> None:
+    """Every word must occur in a trial, in any order; an empty search shows all again."""
+    record = fixed_fail()
+    failing = [trial for trial in record.trials if not trial.passed]
+    with visit("fixed-fail") as seen:
+        search = seen.page.get_by_label("Search")
+        shown = seen.page.locator("[data-trials] .trial:visible")
+        search.focus()
+        seen.page.keyboard.type(f"{failing[3].input_id.upper()} trial")
+        assert sum(one.input_id == failing[3].input_id for one in failing) == shown.count()
+        seen.page.keyboard.press("Control+A")
+        seen.page.keyboard.type("no such word at all")
+        assert 0 == shown.count()
+        assert "0 trials shown" == seen.page.locator("[data-filter] output").inner_text()
+        seen.page.keyboard.press("Control+A")
+        seen.page.keyboard.press("Delete")
+        assert len(failing) == shown.count()
+
+
 def test_charts_say_their_values_to_pointer_and_keyboard(visit: Open) -> None:
     """Pointing at a chart and the arrow keys both read it out."""
     tally = SHAPES["sequential-pass"]().verdict.findings[0].tally

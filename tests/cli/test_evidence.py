@@ -220,3 +220,13 @@ def test_a_run_may_ask_one_input(folder: Path) -> None:
     assert texts.read_text().count('"value"') == 1
     with pytest.raises(UsageError, match="Did you mean 'q28'"):
         do(suite, "run", "-q", "--input", "q29")
+
+
+def test_the_page_marks_what_differs_between_expectation_and_reply(folder: Path) -> None:
+    """Side by side, and the reply is not repeated as evidence."""
+    do(PARCEL, "run", "-q", "-o", "page.html")
+    page = (folder / "page.html").read_text(encoding="utf-8")
+
+    assert "<del>delivery</del>" in page
+    assert "<ins>bad</ins>" in page
+    assert ">Evidence<" not in page

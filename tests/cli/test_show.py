@@ -415,7 +415,7 @@ def test_a_damaged_journal_exits_4_and_is_told(stored: tw.Result) -> None:
         r"^DAMAGED  .*asked.*journal.jsonl: line \d+ is damaged", done.stdout, re.MULTILINE
     )
     assert re.search(r"^VERIFIED  .*whole", done.stdout, re.MULTILINE)
-    assert 1 == done.stdout.count("report: ")
+    assert 1 == done.stdout.count("kept in ")
 
 
 def test_without_verify_a_damaged_run_is_a_message(stored: tw.Result) -> None:

@@ -342,13 +342,14 @@ def test_where_nothing_failed_the_worst_trace_still_opens_the_section() -> None:
 
 
 def test_a_run_without_tool_calls_has_no_worst_trace() -> None:
-    """Nothing is unfolded and nothing is said about traces."""
+    """The first failing trial is unfolded and nothing is said about traces."""
     record = sequential_pass()
     page = render_html(record)
 
     assert find_worst_trace(record) is None
     assert "worst trace" not in page
-    assert not [card for _, card in cards_of(page) if "open" in card.attrib]
+    unfolded = [place for place, (_, card) in enumerate(cards_of(page)) if "open" in card.attrib]
+    assert unfolded == [0]
 
 
 # --- pass^k over k ----------------------------------------------------------------------------

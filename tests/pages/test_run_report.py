@@ -51,6 +51,17 @@ def by_class(root: ET.Element, name: str) -> Iterator[ET.Element]:
     return (one for one in root.iter() if name in one.attrib.get("class", "").split())
 
 
+def section_of(root: ET.Element, heading: str) -> ET.Element:
+    """The section under a heading of the page."""
+    return next(
+        one for one in root.iter("section") if heading in [words(h) for h in one.findall("div/h2")]
+    )
+
+
+def headings_of(root: ET.Element) -> list[str]:
+    return [words(one) for one in root.iter("h2")]
+
+
 def cards_of(record: RunRecord) -> dict[int, ET.Element]:
     """The failing trials of a page by index, in the order they stand."""
     found = [
@@ -240,13 +251,14 @@ def test_a_smoke_run_is_worded_softly() -> None:
 
     banner = next(by_class(root, "banner"))
     assert "hollow" in next(by_class(banner, "decision")).attrib["class"]
-    assert "A smoke run verifies nothing" in words(banner)
+    assert "This is a smoke run: a first look, not evidence." in words(banner)
+    assert "A smoke run verifies nothing" in words(root)
     assert all("hollow" in one.attrib["class"] for one in by_class(root, "badge"))
 
 
 def test_what_is_claimed_and_what_is_not() -> None:
     """Whom the verdict speaks of, and that no error rate is the chance of being wrong."""
-    said = words(next(by_class(tree(render_html(fixed_fail())), "banner")))
+    said = words(section_of(tree(render_html(fixed_fail())), "What the verdict means"))
 
     assert "This is about these 12 inputs, not about others." in said
     assert "No failure observed makes no claim about how often failures happen." in said
@@ -280,6 +292,36 @@ def test_the_table_of_criteria_holds_the_verdicts_numbers() -> None:
         assert f"{100 * finding.tally.passed / 200:.1f} %" == row[2].replace("\u00a0", " ")
         asked = ["all 12 inputs", "all planned trials run"]
         assert ["200", str(finding.tally.failed), *asked] == row[5:]
+
+
+def test_what_failed_and_why_comes_before_charts_and_rules() -> None:
+    """Verdict, criteria, failing trials with their reasons; only then what explains the rules."""
+    root = tree(render_html(fixed_fail()))
+
+    verdict, criteria, failing, *rest = headings_of(root)
+    assert ("Verdict: FAIL", "Criteria", "Failing trials") == (verdict, criteria, failing)
+    assert ["What the verdict means", "In detail"] == rest[:2]
+    assert not list(section_of(root, "Criteria").iter("figure"))
+    bars = list(by_class(section_of(root, "Failing trials"), "barred"))
+    assert "grounded · " in words(bars[-1])
+
+
+def test_the_table_of_criteria_holds_every_part_that_decides() -> None:
+    """A latency limit that fails the run has its row, with what was measured and its limit."""
+    record = SHAPES["latency"]()
+    root = tree(render_html(record))
+    table = next(one for one in root.iter("table") if one.findtext("caption") == "Criteria")
+
+    rows = {words(row[0]): row for row in table.findall("tbody/tr")}
+    found = record.verdict.latency
+    assert len(record.verdict.findings) + len(found) == len(rows)
+    for one in found:
+        row = rows[f"latency {one.constraint}"]
+        assert one.decision is not None
+        assert words(row[1]).startswith(one.decision)
+        link = row[0].find("a")
+        assert link is not None
+        assert any(link.attrib["href"] == f"#{part.get('id')}" for part in root.iter("section"))
 
 
 def test_the_inputs_are_listed_worst_first_with_their_own_counts() -> None:
@@ -390,9 +432,7 @@ def test_markup_from_a_service_stays_text() -> None:
     page = render_html(SHAPES["hostile"]())
     tags = set(Reader(page).tags)
 
-    assert tags == set(Reader(render_html(fixed_fail())).tags) - {"select", "option", "form"} - {
-        "label", "output", "i",
-    }  # fmt: skip
+    assert tags == set(Reader(render_html(fixed_fail())).tags) - {"select", "option", "i"}
     said = "".join(tree(page).itertext())
     assert "</script><script>alert(1)</script>" in said
     assert "⟨ESC⟩[31mred⟨U+202E⟩txt.exe" in said

@@ -187,8 +187,8 @@ def test_the_companions_threshold_is_an_order_statistic(
     assert same.threshold == rank
     assert (same.decision, above.decision) == (Decision.PASS, Decision.FAIL)
     assert same.decision_rule == BASELINE_RULES["wilson"]
-    assert "does not exceed" in same.statement
-    assert "exceeds" in above.statement
+    assert same.statement == f"p was {rank} s; at most {rank} s is allowed."
+    assert above.statement == f"p was {rank + 0.5} s; at most {rank} s is allowed."
 
 
 @pytest.mark.parametrize(("rule", "nb"), [("wilson", 200), ("exact", 554)])

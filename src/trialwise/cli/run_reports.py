@@ -80,7 +80,8 @@ def report_runs(
         say(render_report(records, "transparent"))
     if ended.not_kept:
         say(f"NOT KEPT: the record of {records[-1].run_id} could not be written")
-    say(render_summary(records, output_of(), written or [*locations.values()]))
+    folders = () if written else [*locations.values()]
+    say(render_summary(records, output_of(), written, folders=folders))
     return troubles
 
 

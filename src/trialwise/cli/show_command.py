@@ -102,7 +102,7 @@ def _render(
         )
     from trialwise.runtime.result import render_summary
 
-    return render_summary(records, able, folders)
+    return render_summary(records, able, folders=folders)
 
 
 def _verify(stored: Sequence[StoredRun], given: dict[str, Any]) -> int:

@@ -110,6 +110,24 @@ class Verbatim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A part of a text that is held against another one."""
+
+    text: str
+    differs: bool = False
+    """Whether the other text does not have it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Two texts beside each other, with what differs marked."""
+
+    headings: tuple[str, str]
+    left: tuple[Piece, ...]
+    right: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """A row of a table. The first cell names it."""
 
@@ -170,7 +188,7 @@ class Section:
 
 Block: TypeAlias = (
     "Facts | Prose | Items | Verbatim | Table | Details | Columns | Section | Document "
-    "| Chart | Strips | Bars | Cards | Timeline"
+    "| Chart | Strips | Bars | Cards | Timeline | Compared"
 )
 
 
@@ -233,6 +251,8 @@ class Cards:
     cards: tuple[Card, ...]
     choices: tuple[Choice, ...] = ()
     noun: str = "trial"
+    is_searched: bool = False
+    """Whether a reader can look for words in them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from trialwise.documents.blocks import (
     Badge,
@@ -17,12 +18,15 @@ from trialwise.documents.blocks import (
     build_table,
 )
 from trialwise.documents.charts import Chart
+from trialwise.documents.numbers import as_seconds
+from trialwise.model.metrics import GateFinding
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Finding
+from trialwise.model.verdict import Finding, LatencyFinding, Verdict
 from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.design_curves import chart_trials, chart_verdicts, list_behaviours
 from trialwise.pages.finding_facts import (
+    list_latency_marks,
     write_coverage,
     write_difference,
     write_interval,
@@ -30,15 +34,34 @@ from trialwise.pages.finding_facts import (
     write_rate,
     write_stop,
 )
+from trialwise.pages.gate_facts import count_runs, name_gate_section
 from trialwise.pages.interval_strips import build_strips
 from trialwise.pages.judge_facts import build_correction
 from trialwise.pages.path_chart import chart_path, find_bounds, list_outcomes
-from trialwise.pages.verdict_meaning import make_finding_badge
+from trialwise.pages.verdict_meaning import list_decided, make_badge, make_finding_badge
 from trialwise.procedures.registry import procedure_of
 
 
-def list_criteria_sections(record: RunRecord, charted: int) -> Iterator[Section]:
-    """The overview of all criteria, then each in detail.
+def build_criteria_section(record: RunRecord) -> Section | None:
+    """Everything that was decided, in one table; None where nothing was.
+
+    Args:
+        record: The run.
+    """
+    verdict = record.verdict
+    if not list_decided(verdict):
+        return None
+    advises = any(one.advisory for one in verdict.findings) or bool(verdict.advisory)
+    aside = ", advisory ones aside" if advises else ""
+    return Section(
+        heading="Criteria",
+        blocks=(_build_table(record),),
+        note=f"Each row is decided on its own; the run is the worst of them{aside}.",
+    )
+
+
+def build_details_section(record: RunRecord, charted: int) -> Section | None:
+    """All rates on one scale, then each criterion in detail; None where there is none.
 
     Args:
         record: The run.
@@ -46,39 +69,99 @@ def list_criteria_sections(record: RunRecord, charted: int) -> Iterator[Section]
     """
     findings = record.verdict.findings
     if not findings:
-        return
-    aside = ", advisory ones aside" if any(one.advisory for one in findings) else ""
+        return None
     strips = build_strips(record)
-    yield Section(
-        heading="Criteria",
-        blocks=(_build_table(record), *(() if strips is None else (strips,))),
-        note=f"Each criterion is decided on its own; the run is the worst of them{aside}.",
-    )
     builder = _SectionBuilder(record, charted)
-    yield Section(
+    return Section(
         heading="In detail",
-        blocks=tuple(builder.build(one) for one in findings),
+        blocks=(
+            *(() if strips is None else (strips,)),
+            *(builder.build(one) for one in findings),
+        ),
         note="The rule that decided, where the run went, and what the same rule does elsewhere.",
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decided:
+    """A row of the table: a criterion, a latency limit or a gate."""
+
+    name: str
+    target: str
+    badges: tuple[Badge, ...]
+    measured: str
+    needs: str
+    trials: str
+    interval: str = "–"
+    failed: str = "–"
+    asked: str = "–"
+    ended: str = ""
+
+
 def _build_table(record: RunRecord) -> Table:
+    verdict = record.verdict
+    rows = [
+        *(_describe_criterion(record, one) for one in verdict.findings),
+        *(_describe_latency(verdict, one) for one in verdict.latency),
+        *(_describe_gate(one) for one in verdict.gates if one.decision is not None),
+    ]
+    only_rates = len(rows) == len(verdict.findings)
     return build_table(
         "Criteria",
-        record.verdict.findings,
-        ("criterion", lambda one: Link(text=one.criterion, target=_name_section(one))),
-        (
-            "verdict",
-            lambda one: tuple(part for b in _list_badges(record, one) for part in (b, " ")),
-        ),
-        ("rate", write_rate),
-        ("interval, %", write_interval),
-        ("needs", _write_need),
-        ("trials", lambda one: f"{one.all_trials.trials:,}"),
-        ("failed", lambda one: f"{one.all_trials.failed:,}"),
-        ("asked", lambda one: write_coverage(one) or "–"),
-        ("ended", write_stop),
+        rows,
+        ("criterion", lambda one: Link(text=one.name, target=one.target)),
+        ("verdict", lambda one: tuple(part for badge in one.badges for part in (badge, " "))),
+        ("rate" if only_rates else "measured", lambda one: one.measured),
+        ("interval, %", lambda one: one.interval),
+        ("needs", lambda one: one.needs),
+        ("trials", lambda one: one.trials),
+        ("failed", lambda one: one.failed),
+        ("asked", lambda one: one.asked),
+        ("ended", lambda one: one.ended),
         words=(0, 1, 7, 8),
+    )
+
+
+def _describe_criterion(record: RunRecord, finding: Finding) -> _Decided:
+    return _Decided(
+        name=finding.criterion,
+        target=_name_section(finding),
+        badges=_list_badges(record, finding),
+        measured=write_rate(finding),
+        interval=write_interval(finding),
+        needs=_write_need(finding),
+        trials=f"{finding.all_trials.trials:,}",
+        failed=f"{finding.all_trials.failed:,}",
+        asked=write_coverage(finding) or "–",
+        ended=write_stop(finding),
+    )
+
+
+def _describe_latency(verdict: Verdict, finding: LatencyFinding) -> _Decided:
+    marks = [Badge(word=mark, tone="quiet") for mark in list_latency_marks(finding, verdict)]
+    return _Decided(
+        name=f"latency {finding.constraint}",
+        target=LATENCY,
+        badges=(make_badge(finding.decision), *marks),
+        measured="–" if finding.observed is None else as_seconds(finding.observed),
+        needs="–" if finding.threshold is None else f"≤ {as_seconds(finding.threshold)}",
+        trials=f"{finding.trials:,}",
+        ended="successful trials only",
+    )
+
+
+def _describe_gate(gate: GateFinding) -> _Decided:
+    """Its number and its limit; of several, those that do not hold."""
+    checks = [one for one in gate.checks if not one.holds] or gate.checks
+    names = [one.target.partition(".")[2] for one in checks]
+    return _Decided(
+        name=gate.gate,
+        target=name_gate_section(gate),
+        badges=(make_badge(gate.decision),),
+        measured="; ".join(f"{name} {one.shown}" for name, one in zip(names, checks, strict=True)),
+        needs="; ".join(str(one.matcher) for one in checks) or "–",
+        trials=f"{gate.inputs * gate.runs:,}",
+        ended=count_runs(gate),
     )
 
 
@@ -172,6 +255,9 @@ def _find_design_key(plan: CriterionPlan) -> tuple[object, ...]:
 def _find_rate(finding: Finding) -> float:
     return -1.0 if finding.tally.rate is None else finding.tally.rate
 
+
+LATENCY = "latency of successful trials"
+"""The name of the section on latencies, which links lead to."""
 
 REASONS = {
     "condition": "condition not met",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from trialwise.documents.blocks import Section
 from trialwise.documents.charts import Bar, Bars
 from trialwise.documents.numbers import as_count, as_probability
 from trialwise.documents.printable import cut_middle
@@ -16,24 +15,22 @@ MOST = 8
 _EXPLANATION = 160
 
 
-def build_failures_section(record: RunRecord) -> Section | None:
-    """A bar for each group of failures, or None where nothing failed."""
+def build_failure_bars(record: RunRecord) -> tuple[Bars, ...]:
+    """A bar for each group of failures, by criterion; nothing where no trial failed."""
     failing = [
         one
         for one in describe_lines(record.verdict, record)
         if one.kind is LineKind.CRITERION and one.failures
     ]
-    if not failing:
-        return None
-    longest = max(group.count for entry in failing for group in entry.failures)
-    return Section(
-        heading="Failures",
-        blocks=tuple(_build_bars(entry, longest) for entry in failing),
-        note=(
-            "Failures that differ in nothing but numbers and quoted text are one bar, with the "
-            "first of them as its example."
-        ),
-    )
+    longest = max((group.count for entry in failing for group in entry.failures), default=0)
+    return tuple(_build_bars(entry, longest) for entry in failing)
+
+
+NOTE = (
+    "Failures that differ in nothing but numbers and quoted text are one bar, with the first of "
+    "them as its example."
+)
+"""How to read the bars."""
 
 
 def _name_group(group: FailureGroup) -> str:

@@ -40,6 +40,7 @@ from trialwise.pages.gate_facts import (
     count_runs,
     list_gate_notes,
     list_unlimited,
+    name_gate_section,
 )
 from trialwise.pages.verdict_meaning import make_badge
 from trialwise.stats.result_types import Interval, Undefined
@@ -80,6 +81,7 @@ def build_gate(gate: GateFinding, verdict: Verdict, record: RunRecord | None = N
     notes = (*list_gate_notes(gate), *gate.caveats)
     return Section(
         heading=gate.gate,
+        name=name_gate_section(gate),
         badges=(make_badge(gate.decision, word),),
         aside=count_runs(gate),
         blocks=(

@@ -84,6 +84,11 @@ def as_outward(interval: Interval, *, in_percent: bool = False) -> str:
     return f"[{low / 1000:.3f}, {high / 1000:.3f}]"
 
 
+def name_gate_section(gate: GateFinding) -> str:
+    """Where links to a gate lead."""
+    return f"gate {gate.gate} {gate.experiment}"
+
+
 def count_runs(gate: GateFinding) -> str:
     """How many runs a gate is about."""
     runs = as_count(gate.runs, "run")

@@ -25,6 +25,7 @@ from trialwise.documents.numbers import as_count, as_probability, as_seconds
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import LatencyFinding
 from trialwise.pages.analysis_limits import explain_latency
+from trialwise.pages.criterion_details import LATENCY
 from trialwise.pages.finding_facts import list_latency_marks
 from trialwise.pages.path_chart import INKS
 from trialwise.pages.verdict_meaning import make_badge
@@ -57,6 +58,7 @@ def build_latency_section(record: RunRecord) -> Section | None:
     charts = [_chart_latencies(timing, several=len(timings) > 1) for timing in timings]
     return Section(
         heading="Latency",
+        name=LATENCY,
         blocks=(*_list_findings(record), *charts),
         note="Of successful trials only: how fast a failure came says nothing about the service.",
     )

@@ -9,8 +9,8 @@ from trialwise.documents.blocks import Document, Link, Prose, Section, Table, bu
 from trialwise.documents.numbers import as_count, as_level
 from trialwise.documents.printable import estimate_size
 from trialwise.model.run import RunRecord
-from trialwise.pages.criterion_details import list_criteria_sections
-from trialwise.pages.failure_reasons import build_failures_section
+from trialwise.pages.criterion_details import build_criteria_section, build_details_section
+from trialwise.pages.failure_reasons import build_failure_bars
 from trialwise.pages.gate_details import build_gates_section
 from trialwise.pages.input_rates import build_inputs_section
 from trialwise.pages.latency_distribution import build_latency_section
@@ -26,6 +26,7 @@ from trialwise.pages.suite_totals import (
 )
 from trialwise.pages.trial_selection import build_trials_section
 from trialwise.pages.verdict_meaning import (
+    build_meaning_section,
     build_opening,
     explain_meaning,
     explain_verdict,
@@ -92,22 +93,23 @@ class Room:
 
 def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> Document:
     """Everything about one run, the most important first."""
-    before = (
-        *list_criteria_sections(record, room.charted),
+    # What an engineer needs comes first: what failed and why, then what explains the decisions.
+    first = build_criteria_section(record)
+    after = (
+        build_meaning_section(record),
+        build_details_section(record, room.charted),
         build_latency_section(record),
         build_gates_section(record),
-        build_failures_section(record),
         build_inputs_section(record, room.cells),
-    )
-    after = (
         build_costs_section(record),
         build_caveats(record),
         build_provenance(record),
         build_reproducibility(record),
     )
-    left = max(room.size - estimate_size((*before, *after)), room.size // 10)
-    trials = build_trials_section(record, room.trials, left)
-    sections: tuple[Section | None, ...] = (*before, trials, *after)
+    reasons = build_failure_bars(record)
+    left = max(room.size - estimate_size((first, *reasons, *after)), room.size // 10)
+    trials = build_trials_section(record, room.trials, left, reasons)
+    sections: tuple[Section | None, ...] = (first, trials, *after)
     return Document(
         kind="Run report",
         title=title,

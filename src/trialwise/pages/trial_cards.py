@@ -30,6 +30,7 @@ from trialwise.model.run import RunRecord
 from trialwise.model.trace import ToolCall
 from trialwise.model.trial import ErrorClass, Outcome, Trial
 from trialwise.pages.criterion_details import REASONS
+from trialwise.pages.reply_differences import compare_texts
 
 #: How much of each text is kept, and of a name.
 _REPLY, _EVIDENCE, _EXPLANATION, NAME = 1200, 500, 400, 80
@@ -91,14 +92,14 @@ def _build_card(
     where, text = f"{trial.experiment} " if several else "", ""
     if failed:
         text = failed[0].result.explanation or trial.error or REASONS[next(iter(reasons))]
-    raised = texts.find_traceback(trial)
+    raised, asked = texts.find_traceback(trial), texts.find_input(trial)
     blocks: list[Block | None] = [
         Prose(paragraphs=(why,), tone="quiet") if why else None,
-        *(block for outcome in failed for block in _list_failure(outcome)),
-        *_list_asked(trial, texts),
+        *(block for outcome in failed for block in _list_failure(outcome, trial.reply)),
+        Verbatim(heading="Input", text=cut_middle(asked.value, _REPLY)) if asked else None,
         # Calls come before the reply that they led to.
         calls,
-        Verbatim(heading="Reply", text=cut_middle(trial.reply, _REPLY)) if trial.reply else None,
+        *_list_reply(trial, None if asked is None else asked.expected),
         Verbatim(heading="Traceback", text=raised) if raised else None,
         Facts(pairs=tuple(_list_facts(trial))),
     ]
@@ -117,23 +118,25 @@ def _build_card(
     )
 
 
-def _list_asked(trial: Trial, texts: RunTexts) -> Iterator[Block]:
-    """What was asked and what was expected, before what came back."""
-    asked = texts.find_input(trial)
-    if asked is not None:
-        yield Verbatim(heading="Input", text=cut_middle(asked.value, _REPLY))
-        if asked.expected is not None:
-            yield Verbatim(heading="Expected", text=cut_middle(asked.expected, _REPLY))
+def _list_reply(trial: Trial, expected: str | None) -> Iterator[Block]:
+    """What was expected and what came back, beside each other where there are both."""
+    if expected is not None and trial.reply:
+        shown = cut_middle(expected, _REPLY), cut_middle(trial.reply, _REPLY)
+        yield compare_texts(*shown)
+    elif expected is not None:
+        yield Verbatim(heading="Expected", text=cut_middle(expected, _REPLY))
+    elif trial.reply:
+        yield Verbatim(heading="Reply", text=cut_middle(trial.reply, _REPLY))
 
 
-def _list_failure(outcome: Outcome) -> Iterator[Block]:
+def _list_failure(outcome: Outcome, reply: str | None) -> Iterator[Block]:
     result = outcome.result
     check = f" · {_shorten(outcome.postcondition)}" if outcome.postcondition else ""
     name = Value(text=_shorten(outcome.criterion), tone="fail", strong=True)
     explanation = cut_middle(result.explanation, _EXPLANATION)
     reason = f" · {REASONS[str(result.reason)]}{check}"
     yield Prose(paragraphs=((name, reason), explanation), tone="fail")
-    if result.evidence:
+    if result.evidence and result.evidence.strip() != (reply or "").strip():
         yield Verbatim(heading="Evidence", text=cut_middle(result.evidence, _EVIDENCE))
     for check_name, other in outcome.failed_checks[1:]:
         said = f"{_shorten(check_name)}: {cut_middle(other.explanation, _EXPLANATION)}"

@@ -8,6 +8,7 @@ trials have traces, the worst trace comes first and is unfolded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from typing import TypeAlias
@@ -18,6 +19,7 @@ from trialwise.documents.printable import cut_middle, estimate_size
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.pages.criterion_details import REASONS
+from trialwise.pages.failure_reasons import NOTE
 from trialwise.pages.trial_cards import (
     NAME,
     WORST,
@@ -32,13 +34,16 @@ PASSING, _THEIR_PART = 6, 1 / 8
 Drawn: TypeAlias = tuple[Trial, Card]
 
 
-def build_trials_section(record: RunRecord, most: int, size: int) -> Section | None:
-    """The worst trace, the failing trials with a filter and a sample of the passing ones.
+def build_trials_section(
+    record: RunRecord, most: int, size: int, reasons: Sequence[Block] = ()
+) -> Section | None:
+    """Why trials failed, the failing ones with a filter, and a sample of the passing ones.
 
     Args:
         record: The run.
         most: How many failing trials may be shown.
         size: How many bytes they may take.
+        reasons: What they failed for, which stands before them.
     """
     if not record.trials:
         return None
@@ -57,10 +62,11 @@ def build_trials_section(record: RunRecord, most: int, size: int) -> Section | N
     failures = _list_failures(failing, first, draw, most, left, criteria=list(order))
     total = as_count(len(record.trials), "trial")
     note = f"{len(failing):,} of {total} failed a criterion or more."
+    notes = [note, *([NOTE] if reasons else []), *([WORST] if first else [])]
     return Section(
         heading="Failing trials",
-        blocks=(*failures, *passing),
-        note=f"{note} {WORST}" if first else note,
+        blocks=(*reasons, *failures, *passing),
+        note=" ".join(notes),
     )
 
 
@@ -85,10 +91,14 @@ def _list_failures(
     room = size - (0 if first is None else estimate_size(first[1]))
     others = _take_turns([one for one in failing if first is None or one is not first[0]])
     chosen = _fit_cards(others, draw, most - len(lead), room)
-    chosen = [*lead, *sorted(chosen, key=lambda pair: (pair[0].experiment, pair[0].index))]
+    chosen.sort(key=lambda pair: (pair[0].experiment, pair[0].index))
+    if chosen and first is None:  # one example is seen without a click
+        chosen[0] = chosen[0][0], replace(chosen[0][1], is_open=True)
+    chosen = [*lead, *chosen]
     yield Cards(
         cards=tuple(card for _, card in chosen),
         choices=_list_choices(criteria, [trial for trial, _ in chosen]),
+        is_searched=len(chosen) > 1,
     )
     if len(chosen) < len(failing):
         said = (

@@ -30,9 +30,10 @@ from trialwise.documents.numbers import (
 )
 from trialwise.documents.phrases import join_few
 from trialwise.documents.results import Status
+from trialwise.model.metrics import GateFinding
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Analysis
-from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
+from trialwise.model.verdict import Caution, Decision, Finding, Intent, LatencyFinding, Verdict
 from trialwise.pages.suite_totals import bound_suite_errors, list_spent
 from trialwise.procedures.base import RuleError
 from trialwise.procedures.error_bounds import list_rule_errors
@@ -230,8 +231,14 @@ def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
     yield from list_spent(verdict.spending)
 
 
+def list_decided(verdict: Verdict) -> Sequence[Finding | LatencyFinding | GateFinding]:
+    """Everything that has a verdict of its own: criteria, latency limits and gates."""
+    gates = [gate for gate in verdict.gates if gate.decision is not None]
+    return (*verdict.findings, *verdict.latency, *gates)
+
+
 def build_opening(record: RunRecord) -> Iterator[Block]:
-    """What needs attention, what the verdict claims and what not, and how often its rules err."""
+    """What needs attention, before everything else."""
     from trialwise.pages.results import list_attention
 
     notes = [] if is_measured(record) else list_attention(record.verdict)
@@ -242,13 +249,18 @@ def build_opening(record: RunRecord) -> Iterator[Block]:
             rest = Details(summary=as_count(len(more), "more note"), blocks=(Items(items=more),))
             blocks = (*blocks, rest)
         yield Section(heading="Needs attention", blocks=blocks, tone="open")
-    yield Columns(
+
+
+def build_meaning_section(record: RunRecord) -> Section:
+    """What the verdict claims and what not, and how often its rules err."""
+    claims = Columns(
         blocks=(
             Items(heading="What it says", items=tuple(_list_claims(record))),
             Items(heading="What it does not say", items=tuple(_list_disclaimers(record))),
         )
     )
-    yield from _list_error_blocks(_drop_advisory(record))
+    errors = _list_error_blocks(_drop_advisory(record))
+    return Section(heading="What the verdict means", blocks=(claims, *errors))
 
 
 def _list_claims(record: RunRecord) -> Iterator[str]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from trialwise.decimals import ceil_product, complement, floor_product
+from trialwise.documents.numbers import as_seconds
 from trialwise.model.baseline import Baseline
 from trialwise.model.contract import Contract
 from trialwise.model.options import RunOptions
@@ -148,8 +149,7 @@ def _decide_limit(
         statement = "There is no latency to compare with the limit."
     else:
         decision = Decision.PASS if result.raw_percentile_pass else Decision.FAIL
-        relation = "is within" if result.raw_percentile_pass else "exceeds"
-        statement = f"{seen:g} {relation} the limit of {plan.limit_s:g}, compared as they are."
+        statement = f"{_compare(plan, seen, plan.limit_s)}, compared as they are."
     return _Decided(decision, statement, plan.limit_s, seen, result.refusal, result)
 
 
@@ -176,9 +176,16 @@ def _decide_baseline(
     else:
         decision = Decision.FAIL if observed > threshold else Decision.PASS
         indicative = " This is indicative only." if gate.outcome == "INDICATIVE" else ""
-        relation = "exceeds" if observed > threshold else "does not exceed"
-        statement = f"{observed:g} {relation} the threshold of {threshold:g}.{indicative}"
+        statement = f"{_compare(plan, observed, threshold)}.{indicative}"
     return _Decided(decision, statement, threshold, observed, refusal, design)
+
+
+def _compare(plan: LatencyPlan, observed: float, limit: float) -> str:
+    """The percentile and what is allowed, such as "p50 was 200 ms; at most 115 ms is allowed"."""
+    seen, allowed = as_seconds(observed), as_seconds(limit)
+    if seen == allowed and observed > limit:  # four digits do not tell them apart
+        seen, allowed = f"{observed:.9g} s", f"{limit:.9g} s"
+    return f"{plan.percentile} was {seen}; at most {allowed} is allowed"
 
 
 def _baseline_design(

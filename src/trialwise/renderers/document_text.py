@@ -14,6 +14,7 @@ from trialwise.documents.blocks import (
     Block,
     Cell,
     Columns,
+    Compared,
     Details,
     Document,
     Facts,
@@ -110,6 +111,10 @@ class _Writer:
             case Verbatim():
                 lines = (self.able.show(line) for line in block.text.split("\n"))
                 yield from self.put_heading(block.heading, (f"{INDENT}{line}" for line in lines))
+            case Compared():
+                for title, pieces in zip(block.headings, (block.left, block.right), strict=True):
+                    whole = "".join(one.text for one in pieces)
+                    yield from self.write_leaf(Verbatim(heading=title, text=whole))
             case Table():
                 heading = block.heading if block.is_headed else ""
                 yield from self.put_heading(heading, self.write_table(block))

@@ -52,6 +52,7 @@ def render_results(
     *,
     capabilities: Capabilities | None = None,
     reports: Sequence[str] = (),
+    folders: Sequence[str] = (),
 ) -> str:
     """The results of a suite as text.
 
@@ -59,13 +60,14 @@ def render_results(
         suite: What to show.
         capabilities: What the stream can do; plain ASCII of 80 columns where not given.
         reports: Where the reports are; a path is never shortened.
+        folders: Where the runs are kept.
     """
     able = capabilities or Capabilities()
     page = _Page(able, max(_NARROWEST, able.width))
     lines = [
         *page.draw_headlines(suite.runs),
         *page.draw_lines(suite.runs),
-        *page.draw_outcome(suite, reports),
+        *page.draw_outcome(suite, reports, folders),
         *page.draw_failures(suite),
         *page.draw_notes(suite),
     ]
@@ -172,14 +174,17 @@ class _Page:
 
     # --- Suite --------------------------------------------------------------------------------
 
-    def draw_outcome(self, suite: SuiteResults, reports: Sequence[str]) -> list[str]:
+    def draw_outcome(
+        self, suite: SuiteResults, reports: Sequence[str], folders: Sequence[str]
+    ) -> list[str]:
         """The one line that says how it went, and where to read more."""
         word = suite.status.value
         mark = self.able.paint(word, pick_style(suite.status.tone))
         first, *rest = self._join(suite.outcome, len(word) + len(_GAP))
         lines = [f"{mark}{_GAP}{first}", *(" " * (len(word) + len(_GAP)) + one for one in rest)]
         # On lines of their own: how long the run took must not decide where a path is found.
-        return lines + [self.able.show(f"report: {path}") for path in reports]
+        places = [*(f"report: {path}" for path in reports), *(f"kept in {one}" for one in folders)]
+        return lines + [self.able.show(place) for place in places]
 
     def _join(self, facts: Iterable[str], column: int) -> list[str]:
         """Facts with dots between them, broken there as long as each fits a line."""

@@ -89,8 +89,9 @@ class Result:
         if transparent:
             out.write(self.transparent(unicode=read_capabilities(out).unicode))
         else:
-            reports = () if self.path is None else (str(self.path),)
-            out.write(render_summary([self.record], read_capabilities(out), reports))
+            folders = () if self.path is None else (str(self.path),)
+            able = read_capabilities(out)
+            out.write(render_summary([self.record], able, folders=folders))
 
     def transparent(self, *, unicode: bool = True) -> str:
         """The full statistical analysis as text."""
@@ -192,7 +193,11 @@ class SuiteResult:
 
 
 def render_summary(
-    records: Sequence[RunRecord], able: Capabilities, reports: Sequence[str] = ()
+    records: Sequence[RunRecord],
+    able: Capabilities,
+    reports: Sequence[str] = (),
+    *,
+    folders: Sequence[str] = (),
 ) -> str:
     """The verdicts of a suite as text: a line for each criterion, why it failed, and what needs
     attention.
@@ -201,8 +206,10 @@ def render_summary(
         records: One for each contract.
         able: What the stream can do.
         reports: Where more is to be read.
+        folders: Where the runs are kept.
     """
     from trialwise.pages.results import describe_suite
     from trialwise.renderers.results_text import render_results
 
-    return render_results(describe_suite(records), capabilities=able, reports=reports)
+    suite = describe_suite(records)
+    return render_results(suite, capabilities=able, reports=reports, folders=folders)

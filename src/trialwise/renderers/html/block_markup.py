@@ -14,12 +14,14 @@ from trialwise.documents.blocks import (
     Cell,
     Choice,
     Columns,
+    Compared,
     Details,
     Facts,
     Items,
     Link,
     Name,
     Pairs,
+    Piece,
     Prose,
     Row,
     Section,
@@ -138,6 +140,22 @@ def _render_items(block: Items, outline: Outline) -> Markup:
 def _render_verbatim(block: Verbatim, _: Outline) -> Markup:
     label = element("p", block.heading, class_="label") if block.heading else None
     return element("div", label, element("pre", quote(block.text), dir="auto"), class_="quoted")
+
+
+def _render_compared(block: Compared, _: Outline) -> Markup:
+    """Side by side where there is room; what differs is deleted from one, inserted in the other."""
+    texts = zip(block.headings, (block.left, block.right), ("del", "ins"), strict=True)
+    return element(
+        "div",
+        *(_render_pieces(heading, pieces, mark) for heading, pieces, mark in texts),
+        class_="compared",
+    )
+
+
+def _render_pieces(heading: str, pieces: Sequence[Piece], mark: str) -> Markup:
+    parts = [element(mark, quote(one.text)) if one.differs else quote(one.text) for one in pieces]
+    label = element("p", heading, class_="label")
+    return element("div", label, element("pre", *parts, dir="auto"), class_="quoted")
 
 
 def _render_details(block: Details, outline: Outline) -> Markup:
@@ -262,7 +280,7 @@ def _render_value(value: Value, _: Outline) -> Markup:
 def _render_cards(block: Cards, outline: Outline) -> Markup:
     cards = [_render_card(card, outline) for card in block.cards]
     filtered = any(card.tags for card in block.cards)
-    form = _render_filter(block) if block.choices else None
+    form = _render_filter(block) if block.choices or block.is_searched else None
     listed = element("div", *cards, class_="trials", data_trials=filtered or None)
     return join_markup([form, listed])
 
@@ -271,12 +289,17 @@ def _render_filter(block: Cards) -> Markup:
     """Choices that a script makes work; without one they stay hidden and all cards are shown."""
     return element(
         "form",
+        _render_search() if block.is_searched else None,
         *(element("label", f"{one.label} ", _render_choice(one)) for one in block.choices),
         element("output", f"{as_count(len(block.cards), block.noun)} shown", aria_live="polite"),
         class_="filter",
         hidden=True,
         data_filter=block.noun,
     )
+
+
+def _render_search() -> Markup:
+    return element("label", "Search ", element("input", type="search", name="words"))
 
 
 def _render_choice(choice: Choice) -> Markup:
@@ -324,6 +347,7 @@ _BLOCKS: Mapping[type, Callable[[Any, Outline], Markup]] = {
     Prose: _render_prose,
     Items: _render_items,
     Verbatim: _render_verbatim,
+    Compared: _render_compared,
     Table: _render_table,
     Details: _render_details,
     Columns: _render_columns,

@@ -75,17 +75,24 @@
     const count = form.querySelector("output");
     form.hidden = false;
     form.addEventListener("submit", (event) => event.preventDefault());
-    form.addEventListener("change", () => {
-      const asked = [...new FormData(form)].filter(([, value]) => value);
+    const texts = trials.map((trial) => trial.textContent.toLowerCase());
+    const narrow = () => {
+      const given = new FormData(form);
+      const words = (given.get("words") || "").toLowerCase().split(/\s+/).filter(Boolean);
+      const asked = [...given].filter(([name, value]) => name !== "words" && value);
       let shown = 0;
-      for (const trial of trials) {
-        const fits = asked.every(([name, value]) => trial.dataset[name].split(" ").includes(value));
+      for (const [place, trial] of trials.entries()) {
+        const fits =
+          asked.every(([name, value]) => trial.dataset[name].split(" ").includes(value)) &&
+          words.every((word) => texts[place].includes(word));
         trial.hidden = !fits;
         shown += fits;
       }
       const noun = form.dataset.filter;
       count.textContent = `${shown} ${shown === 1 ? noun : `${noun}s`} shown`;
-    });
+    };
+    form.addEventListener("change", narrow);
+    form.addEventListener("input", narrow);
   }
 
   // Only what scrolls needs to be reached by the keyboard.

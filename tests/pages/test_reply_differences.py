@@ -1,0 +1,31 @@
+"""What differs between an expected answer and a reply."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trialwise.pages.reply_differences import compare_texts
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_both_texts_are_whole_and_share_what_is_not_marked(expected: str, reply: str) -> None:
+    """The pieces of each side make up its text, and the unmarked ones are the same on both."""
+    found = compare_texts(expected, reply)
+
+    assert expected == "".join(piece.text for piece in found.left)
+    assert reply == "".join(piece.text for piece in found.right)
+    common = [
+        "".join(piece.text for piece in side if not piece.differs)
+        for side in (found.left, found.right)
+    ]
+    assert common[0] == common[1]
+    assert (expected == reply) is not any(one.differs for one in (*found.left, *found.right))
+
+
+def test_only_the_words_that_differ_are_marked() -> None:
+    """A word that changed is marked whole, and nothing around it."""
+    found = compare_texts('{"city": "Paris", "days": 3}', '{"city": "Lyon", "days": 3, "rain": 1}')
+
+    assert ["Paris"] == [piece.text for piece in found.left if piece.differs]
+    assert ["Lyon", ', "rain": 1'] == [piece.text for piece in found.right if piece.differs]
