@@ -13,21 +13,25 @@ from trialwise.cli.exits import ExitCode
 from trialwise.errors import BrokenCheck, TrialwiseError
 
 #: What each command does, in a line; its module has its name. A help page imports none of them.
+#: The everyday ones come first, in the order in which they are used.
 _COMMANDS = {
-    "baseline": "List, show and prune baselines.",
+    "init": "Write a first suite and a sample agent.",
     "check": "Check a suite without running a trial.",
+    "run": "Run a suite and report PASS, FAIL or INCONCLUSIVE.",
+    "show": "Show stored runs again, with their failures.",
+    "rerun": "Run one trial of a stored run again.",
+    "runs": "List stored runs.",
+    "report": "Write reports on stored runs.",
+    "plan": "Find out how many trials you need.",
+}
+_MORE = {
+    "baseline": "List, show and prune baselines.",
     "completion": "Print a completion script for your shell.",
     "doctor": "Check this machine and this suite.",
-    "init": "Write a first suite and a sample agent.",
     "judge": "Measure how often a judge is wrong.",
     "measure": "Measure baselines.",
-    "plan": "Find out how many trials you need.",
-    "report": "Write reports on stored runs.",
-    "rerun": "Run one trial of a stored run again.",
-    "run": "Run a suite and report PASS, FAIL or INCONCLUSIVE.",
     "schema": "Print a JSON Schema.",
     "score": "Decide on results that another tool produced.",
-    "show": "Show a stored run again.",
 }
 #: Bridges to other tools. They are named here and imported only when a user calls them.
 _OTHER_TOOLS = {
@@ -35,7 +39,7 @@ _OTHER_TOOLS = {
     "import": "Convert a suite of another tool.",
 }
 _PACKAGES = {
-    **dict.fromkeys(_COMMANDS, "trialwise.cli"),
+    **dict.fromkeys((*_COMMANDS, *_MORE), "trialwise.cli"),
     **dict.fromkeys(_OTHER_TOOLS, "trialwise.contrib.commands"),
     "plan": "trialwise.cli.plan",
 }
@@ -45,7 +49,7 @@ class _LazyCommands(click.Group):
     """A group that imports a command only when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return [*sorted(_COMMANDS), *sorted(_OTHER_TOOLS)]
+        return [*_COMMANDS, *sorted((*_MORE, *_OTHER_TOOLS))]
 
     def get_command(
         self,
@@ -77,9 +81,10 @@ class _LazyCommands(click.Group):
         ctx: click.Context,  # noqa: ARG002 - click's signature
         formatter: click.HelpFormatter,
     ) -> None:
-        for title, commands in (("Commands", _COMMANDS), ("Other tools", _OTHER_TOOLS)):
+        more = dict(sorted((_MORE | _OTHER_TOOLS).items()))
+        for title, commands in (("Commands", _COMMANDS), ("More commands", more)):
             with formatter.section(title):
-                formatter.write_dl(sorted(commands.items()))
+                formatter.write_dl(list(commands.items()))
 
 
 @click.group(cls=_LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,7 +11,7 @@ from trialwise.cli.exits import ExitCode
 from trialwise.cli.selecting import output_option
 from trialwise.cli.stored import chosen_runs, find_places, run_choice
 from trialwise.errors import InvalidArgument
-from trialwise.reports.formats import BUILT_IN, ReportFormat, find_format
+from trialwise.reports.formats import BUILT_IN, ReportFormat, find_format, match_format
 
 
 def _choose_format(_: click.Context, __: click.Parameter, name: str | None) -> ReportFormat | None:
@@ -31,12 +31,9 @@ def _choose_format(_: click.Context, __: click.Parameter, name: str | None) -> R
     metavar=f"[{'|'.join(BUILT_IN)}]",
     help="Print this report on standard output; markdown where neither it nor -o is given.",
 )
+@click.option("--open", "opens", is_flag=True, help="Open the HTML report in a browser.")
 def command(
-    names: tuple[str, ...],
-    every: bool,
-    store: Path | None,
-    outputs: tuple[Path, ...],
-    format_: ReportFormat | None,
+    names: tuple[str, ...], every: bool, store: Path | None, *, opens: bool, **given: Any
 ) -> int:
     """Write reports of stored runs; of all that were run last where none is named.
 
@@ -44,8 +41,11 @@ def command(
     Several runs make one report. Nothing is run. Exits 0 where the reports could be written,
     whatever the verdicts were.
 
+    --open shows the HTML report: the one that -o names, else one beside the run.
+
     \b
     Examples:
+      trialwise report --open
       trialwise report -o report.html -o results.junit.xml
       trialwise report --all --format markdown >> "$GITHUB_STEP_SUMMARY"
       trialwise report support-agent -o gl-code-quality-report.json
@@ -53,6 +53,8 @@ def command(
     from trialwise.cli.printing import near, say, say_json
     from trialwise.reports.report_files import render_report, write_report
 
+    outputs: tuple[Path, ...] = given["outputs"]
+    format_: ReportFormat | None = given["format_"]
     stored = chosen_runs(names, store, every=every)
     records = [one.record() for one in stored]
     places = find_places()
@@ -62,8 +64,14 @@ def command(
     }
     if places.suite is not None:
         known["file"] = places.suite.name
+    pages = [path for path in outputs if match_format(path).name == "html"]
+    if opens and not pages:
+        pages = [stored[-1].path / "report.html"]
+        outputs = (*outputs, *pages)
     for path in outputs:
         click.echo(f"wrote {write_report(path, records, **known)}", err=True)
+    if opens:
+        click.launch(str(pages[0].resolve()))
     if format_ is not None or not outputs:
         chosen = format_ or BUILT_IN["markdown"]
         text = render_report(records, chosen.name, **known)

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 @click.option("--record", type=click.Path(path_type=Path), help="Write every reply to a file.")
 @click.option("--replay", type=click.Path(path_type=Path), help="Take the replies from a file.")
 @output_option
-@click.option("--html", type=click.Path(path_type=Path), help="Write an HTML report to this file.")
-@click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML to this file.")
+@click.option("--html", type=click.Path(path_type=Path), hidden=True)  # -o says the same
+@click.option("--junit", type=click.Path(path_type=Path), hidden=True)
 @click.option("--summary", type=click.Path(path_type=Path), help="Append Markdown to this file.")
 @click.option("--annotations", type=click.Choice(["github"]), help="Annotate a GitHub workflow.")
 @json_option

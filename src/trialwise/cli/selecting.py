@@ -62,7 +62,7 @@ output_option = click.option(
     multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
     callback=_check_endings,
-    help=f"Write a report, by extension: {' '.join(list_endings())}; may be repeated.",
+    help=f"Write a report, by name or extension: {' '.join(list_endings())}; may be repeated.",
 )
 
 

@@ -156,8 +156,9 @@ BUILT_IN: Mapping[str, ReportFormat] = {
 
 
 def list_endings(formats: Sequence[ReportFormat] = tuple(BUILT_IN.values())) -> list[str]:
-    """The usual ending of each format that has one."""
-    return [one.endings[0] for one in formats if one.endings and one.endings[0].startswith(".")]
+    """The usual ending of each format that has one; a whole name comes last."""
+    usual = [one.endings[0] for one in formats if one.endings]
+    return sorted(usual, key=lambda ending: not ending.startswith("."))
 
 
 def find_format(name: str) -> ReportFormat:
@@ -193,8 +194,8 @@ def match_format(path: str | PurePath) -> ReportFormat:
     >>> match_format("report.pdf")
     Traceback (most recent call last):
         ...
-    trialwise.errors.InvalidArgument: output must end with .json, .xml, .html, .md, .tap or .txt,
-    got 'report.pdf'
+    trialwise.errors.InvalidArgument: output must end with .json, .xml, .html, .md, .tap, .txt or
+    gl-code-quality-report.json, got 'report.pdf'
     """
     name = PurePath(path).name.lower()
     for one in BUILT_IN.values():

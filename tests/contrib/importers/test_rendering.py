@@ -64,4 +64,5 @@ def test_notes_and_comments_never_become_part_of_the_suite(note: str, comment: s
     text = rendered(suite, notes=(note,), comments=places)
 
     assert suite == read(text)
-    assert text.startswith("# yaml-language-server: $schema=trialwise.schema.json\n")
+    assert text.startswith("# Imported from ")
+    assert "$schema" not in text

@@ -9,7 +9,6 @@ from trialwise.contrib.importers.imported_suite import Imported, Place
 
 __all__ = ["render_yaml"]
 
-_SCHEMA_LINE = "# yaml-language-server: $schema=trialwise.schema.json"
 _WIDTH = 98
 _INDENT = 2
 
@@ -24,7 +23,6 @@ def render_yaml(imported: Imported) -> str:
     >>> print(render_yaml(
     ...     Imported(format="cerberus", sources=sources, suite=suite, comments=comments)
     ... ))
-    # yaml-language-server: $schema=trialwise.schema.json
     # Imported from cerberus.yaml (cerberus).
     <BLANKLINE>
     name: sums
@@ -44,7 +42,7 @@ def render_yaml(imported: Imported) -> str:
     yaml.allow_unicode = True
     out = io.StringIO()
     yaml.dump(_add_comments(imported.suite, (), imported, indent=0), out)
-    return "\n".join([_SCHEMA_LINE, *_header(imported), "", out.getvalue()])
+    return "\n".join([*_header(imported), "", out.getvalue()])
 
 
 def _header(imported: Imported) -> list[str]:
