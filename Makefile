@@ -1,6 +1,7 @@
 # Every target prepares its own environment: a fresh clone needs Python 3.11, pip, make and git.
 PYTHON ?= python3
-VENV   ?= .venv
+# The environment that is active, else one of this folder.
+VENV   ?= $(or $(VIRTUAL_ENV),.venv)
 BIN    := $(VENV)/bin
 # Many tests wait for a process or a clock: one worker more than cores keeps the cores busy.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
@@ -25,9 +26,8 @@ $(VENV)/.docs: pyproject.toml $(BIN)/trialwise
 	$(BIN)/pip install --quiet --editable '.[docs]'
 	@touch $@
 
-demo: $(BIN)/trialwise  ## Run an example, then decide a worked one from counts
-	@$(BIN)/trialwise run --suite examples/quickstart/trialwise.yaml --seed 2
-	@echo && $(BIN)/python examples/worked_decision.py
+demo: $(BIN)/trialwise  ## Run an example, show its result and name its report
+	@$(BIN)/trialwise run --quiet --suite examples/quickstart/trialwise.yaml --seed 2
 
 test: $(VENV)/.dev  ## Run the tests (a few minutes on two cores)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow'

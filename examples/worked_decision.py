@@ -2,7 +2,7 @@
 
 The consult-advice contract of the methodology's worked example has three criteria. One is
 compared with a measured baseline, one may never fail, and one must meet an objective at a strict
-level, by the rule `wilson`. Run it with `python examples/worked_decision.py`, or `make demo`.
+level, by the rule `wilson`. Run it with `python examples/worked_decision.py`.
 """
 
 import sys

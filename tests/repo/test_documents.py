@@ -208,8 +208,10 @@ def test_every_command_is_documented() -> None:
     assert [] == [name for name in cli.list_commands(Context(cli)) if name not in named]
 
 
-def test_make_demo_shows_a_run_and_a_decision(tmp_path: Path, cache: Path) -> None:
-    """Plan, progress, summary, a page and the worked example: what its recipe says, in a copy."""
+def test_make_demo_shows_a_result_in_few_lines_and_names_its_report(
+    tmp_path: Path, cache: Path
+) -> None:
+    """What its recipe says, in a copy."""
     recipe = re.search(
         r"^demo:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE
     )
@@ -226,14 +228,13 @@ def test_make_demo_shows_a_run_and_a_decision(tmp_path: Path, cache: Path) -> No
     )
     page = re.search(r"^report: (.*\.html)$", done.stdout, re.MULTILINE)
 
-    assert "PASS after 40 of 40 at the earliest" in done.stderr
-    assert "verdict PASS" in done.stderr
-    assert "FAIL (triggered by layperson-readable)" in done.stdout
+    assert re.search(r"^PASS  ", done.stdout, re.MULTILINE)
+    assert len((done.stdout + done.stderr).splitlines()) <= 25
     assert page is not None
     assert (tmp_path / page[1]).exists()
 
 
-def demo(encoding: str) -> str:
+def decide_example(encoding: str) -> str:
     run = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "worked_decision.py")],
         capture_output=True,
@@ -244,17 +245,17 @@ def demo(encoding: str) -> str:
     return run.stdout
 
 
-def test_the_demo_decides_the_worked_example() -> None:
+def test_the_worked_example_is_decided() -> None:
     """The example prints the composite verdict and the numbers of the methodology's §10.3."""
-    shown = demo("utf-8")
+    shown = decide_example("utf-8")
 
     for part in ("FAIL (triggered by layperson-readable)", "c = 939", "0.964891", "0.156211"):
         assert part in shown
 
 
-def test_the_demo_works_on_an_ascii_terminal() -> None:
+def test_the_worked_example_is_shown_on_an_ascii_terminal() -> None:
     """Without Unicode the symbols have their fallbacks, and nothing crashes."""
-    assert "configured alpha" in demo("ascii")
+    assert "configured alpha" in decide_example("ascii")
 
 
 def test_the_repository_names_no_machine() -> None:
