@@ -537,10 +537,10 @@ def is_open(m: int) -> npt.NDArray[np.bool_]:
 
 @pytest.mark.parametrize("m", [19, 20, 30])
 def test_the_gate_is_that_of_a_calibration(m: int) -> None:
-    """Every fiftieth table, against what a calibration says of it."""
+    """Every fiftieth table. A calibration asks for more: that the labels show such an alpha."""
     for table, expected in list(zip(tables(m).T, is_open(m), strict=True))[::50]:
         found = Calibration(judge="j", gold="g", provenance="p", confusion=made(table))
-        assert expected == (found.marks(judge="j") == ())
+        assert expected or found.marks(judge="j")
 
 
 def behind_the_gate(m: int, n: int) -> Iterator[tuple[float, float, float]]:
