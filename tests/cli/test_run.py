@@ -188,6 +188,16 @@ def test_quiet_says_nothing_while_running(folder: Path) -> None:
     assert "PASS" in done.stdout
 
 
+def test_the_plan_is_printed_on_request(folder: Path) -> None:
+    """Between it and nothing there is the size of the run, and its progress."""
+    plain, whole = trialwise(folder, "run"), trialwise(folder, "run", "-v")
+
+    assert "agent: at most 215 trials, seed " in plain.stderr
+    assert "at the earliest" not in plain.stderr
+    assert "PASS after 40 of 40 at the earliest" in whole.stderr
+    assert "verdict PASS" in plain.stderr
+
+
 def test_reports_are_written_by_their_extension(folder: Path) -> None:
     """HTML, JUnit, JSON, Markdown, TAP and text from one run."""
     names = ["r.html", "r.junit.xml", "r.json", "r.md", "r.tap", "r.txt"]

@@ -54,6 +54,12 @@ if TYPE_CHECKING:
 @click.option("--transparent", is_flag=True, help="Also print the full statistical analysis.")
 @click.option("--fail-on-inconclusive", is_flag=True, help="Exit 1 if the suite is INCONCLUSIVE.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Also print the plan: each rule in counts, with its chances.",
+)
 def command(
     names: tuple[str, ...], files: tuple[Path, ...], tags: tuple[str, ...], **given: Any
 ) -> int:
@@ -73,7 +79,7 @@ def command(
         raise click.UsageError("--record and --replay exclude each other")
     suites = load_all(files, without_services=given["replay"] is not None)
     groups = _prepare(choose_sized(suites, names, tags, given), given)
-    _announce(groups, quiet=given["quiet"])
+    _announce(groups, quiet=given["quiet"], verbose=given["verbose"])
     ended = _run(groups, fail_fast=given["fail_fast"])
     code = _exit_code(ended, strict=given["fail_on_inconclusive"])
     troubles = report_runs([group.suite for group in groups], ended, given, code)
@@ -126,17 +132,18 @@ def _find_lost_records(ended: EndedRuns) -> list[str]:
     ]
 
 
-def _announce(groups: Sequence[_Group], *, quiet: bool) -> None:
-    from trialwise.pages.run_rules import render_rules, render_together
+def _announce(groups: Sequence[_Group], *, quiet: bool, verbose: bool) -> None:
+    from trialwise.pages.run_rules import render_rules, render_size, render_together
     from trialwise.runtime.earlier_runs import expense_of, list_notes
 
     planned = [(group.suite, one) for group in groups for one in group.prepared]
     if not quiet:
         for suite, one in planned:
             if one.finished is None:
-                text = render_rules(one.plan, expense=expense_of(one.plan, suite.runs_folder))
+                render = render_rules if verbose else render_size
+                text = render(one.plan, expense=expense_of(one.plan, suite.runs_folder))
                 click.echo(text, err=True)
-        if chances := render_together([one.plan for _, one in planned]):
+        if verbose and (chances := render_together([one.plan for _, one in planned])):
             click.echo(chances, err=True)
     for suite, one in planned:
         for note in list_notes(one.plan, suite.runs_folder):

@@ -49,6 +49,20 @@ def render_rules(plan: Plan, *, expense: Expense | None = None, width: int = _WI
     return "\n".join(lines) + "\n"
 
 
+def render_size(plan: Plan, *, expense: Expense | None = None, width: int = _WIDTH) -> str:
+    """The size of a plan and what it can cost, as text.
+
+    Args:
+        plan: What will be run.
+        expense: Of one trial, where it is known.
+        width: Columns.
+    """
+    lines = [f"{plan.contract}: {_word_size(plan)}, seed {plan.seed}"]
+    if expense is not None:
+        lines += [*_wrap(_word_cost(plan, expense), "  ", width)]
+    return "\n".join(lines)
+
+
 def render_choices(plan: Plan, expected: float, *, expense: Expense | None = None) -> str:
     """The ways to ask for each required rate of a plan, compared at the rate that is expected.
 
