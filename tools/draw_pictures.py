@@ -1,12 +1,19 @@
 """Draws the pictures of the documentation with the package's own charts.
 
 `python -m tools.draw_pictures` writes them into `docs/pictures`. Every number is exact: it is
-enumerated from the design, not simulated. `tests/repo/test_pictures.py` fails where a picture is
-not current.
+enumerated from the design, not simulated. The picture of the terminal shows the first result of
+README.md, which the tests run. `tests/repo/test_pictures.py` fails where a picture is not current.
+
+`python -m tools.draw_pictures REPORT.html` also takes the picture of a report, with Chromium.
 """
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
+import sys
+from html import escape
 from pathlib import Path
 
 from trialwise.documents.charts import Guide, chart_shares
@@ -41,8 +48,66 @@ def draw_verdicts() -> str:
     return render_chart_file([chart])
 
 
-#: The pictures, by file.
-PICTURES = {"verdicts.svg": draw_verdicts}
+#: A terminal's columns, the height of a line and the width of a character in pixels.
+_COLUMNS, _LINE, _CHARACTER = 80, 20, 8.4
+_COLOURS = {"PASS": "#56d364", "FAIL": "#ff7b72", "INCONCLUSIVE": "#e3b341"}
+
+
+def draw_terminal() -> str:
+    """Return the command and the result at the top of README.md, as a terminal shows them."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    printed = re.search(r"```console\n(\$ .*?\n)(?:.*?\n)?\.\.\.\n(.*?)```", text, re.DOTALL)
+    assert printed is not None, "README.md begins with a run"
+    lines = [printed[1].rstrip(), "...", *printed[2].splitlines()]
+    width, height = round(_COLUMNS * _CHARACTER + 40), len(lines) * _LINE + 60
+    rows = "\n".join(
+        f'<text x="20" y="{58 + place * _LINE}" xml:space="preserve">{_paint(line)}</text>'
+        for place, line in enumerate(lines)
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}" role="img">\n'
+        f"<title>A run of trialwise in the terminal</title>\n"
+        f'<rect width="{width}" height="{height}" rx="8" fill="#161b22"/>\n'
+        '<g fill="#484f58"><circle cx="22" cy="20" r="6"/><circle cx="42" cy="20" r="6"/>'
+        '<circle cx="62" cy="20" r="6"/></g>\n'
+        '<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" '
+        f'font-size="14" fill="#e6edf3">\n{rows}\n</g>\n</svg>\n'
+    )
+
+
+def _paint(line: str) -> str:
+    """Return a line of the terminal with its verdicts in colour."""
+    return re.sub(
+        r"\b(PASS|FAIL|INCONCLUSIVE)\b",
+        lambda word: f'<tspan fill="{_COLOURS[word[1]]}" font-weight="bold">{word[1]}</tspan>',
+        escape(line, quote=False),
+    )
+
+
+def photograph_report(report: Path) -> None:
+    """Write the picture of a report; a browser's pixels are not compared by any test."""
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        raise SystemExit("the picture of a report needs Chromium")
+    subprocess.run(
+        [
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--hide-scrollbars",
+            "--window-size=1100,1120",
+            f"--screenshot={FOLDER / PHOTOGRAPHS[0]}",
+            report.resolve().as_uri(),
+        ],
+        check=True,
+    )
+
+
+#: The pictures that are drawn, by file.
+PICTURES = {"terminal.svg": draw_terminal, "verdicts.svg": draw_verdicts}
+#: The pictures that a browser takes.
+PHOTOGRAPHS = ("report.png",)
 
 
 def main() -> None:
@@ -51,6 +116,8 @@ def main() -> None:
     for name, draw in PICTURES.items():
         (FOLDER / name).write_text(draw(), encoding="utf-8")
         print(f"docs/pictures/{name}")
+    for report in sys.argv[1:]:
+        photograph_report(Path(report))
 
 
 if __name__ == "__main__":

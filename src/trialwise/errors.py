@@ -121,7 +121,7 @@ class BaselineError(TrialwiseError):
 
 
 class BrokenCheck(TrialwiseError):
-    """A check could not say whether a reply is good, so that no verdict would mean anything.
+    """A check is broken: it could not say whether a reply is good, so no verdict is possible.
 
     Args:
         check: Its name.

@@ -234,7 +234,7 @@ def test_too_many_trials_without_an_answer_end_the_run(plan_of: PlanOf, virtual_
     assert not state.is_over
     state.completed(trial_of(plan, take(state), passed=False, error=ErrorClass.INFRASTRUCTURE))
 
-    said = "2 of 2 trials of 'inputs' were skipped, more than the 50% allowed"
+    said = "2 of 2 trials of 'inputs' were skipped, more than the 50 % allowed"
     assert (StopReason.ERROR_RATE, said) == (state.stop_reason, state.message)
     assert state.lets_go
 

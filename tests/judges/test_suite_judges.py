@@ -397,7 +397,7 @@ def test_labels_of_another_mix_are_noticed(folder: Path, juror: Start, says: Say
     usual = do(*arguments)
     other = json.loads(do(*arguments, "--correction", "rogan-gladen", "--json").stdout)
 
-    assert "The judge passes 60.0% of the labelled outputs and 95.0% of these" in usual.output
+    assert "The judge passes 60.0 % of the labelled outputs and 95.0 % of these" in usual.output
     assert "--correction rogan-gladen" in usual.output
     assert ("rogan-gladen", "PASS") == (other["correction"], other["decision"])
     assert 0.982 == round(other["rogan_gladen"]["value"], 3)

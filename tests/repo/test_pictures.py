@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 import pytest
-from tools.draw_pictures import FOLDER, PICTURES
+from tools.draw_pictures import FOLDER, PHOTOGRAPHS, PICTURES
 
 from trialwise.stats.sequential import SequentialDesign
 
@@ -21,7 +21,7 @@ def test_a_picture_is_current_and_well_formed(name: str) -> None:
 
 def test_no_picture_is_left_over() -> None:
     """Every file is drawn by the tool."""
-    assert sorted(PICTURES) == sorted(path.name for path in FOLDER.iterdir())
+    assert sorted([*PICTURES, *PHOTOGRAPHS]) == sorted(path.name for path in FOLDER.iterdir())
 
 
 def test_the_design_in_the_picture_does_what_the_page_says() -> None:

@@ -186,13 +186,13 @@ def test_the_summary_has_a_line_for_each(width: int) -> None:
     assert "0.25, at least 0.5" in told
     assert "heuristic)" in told
     assert "REPORTED" in text
-    assert "2 of 2 contracts failed" in told
+    assert "both contracts failed" in told
 
 
 def test_one_contract_counts_its_gates() -> None:
     """One criterion and two gates."""
-    assert "2 of 3 failed" in render_summary([cell("looping", 4).verdict])
-    assert "1 of 3 failed" in render_summary([cell("steady", 1).verdict])
+    assert "2 of 3 requirements failed" in render_summary([cell("looping", 4).verdict])
+    assert "1 of 3 requirements failed" in render_summary([cell("steady", 1).verdict])
 
 
 def test_what_failed_needs_attention() -> None:

@@ -204,8 +204,8 @@ def test_a_smoke_run_and_a_claim_stand_beside_the_contract() -> None:
 @pytest.mark.parametrize(
     ("decisions", "expected"),
     [
-        ("PASS", "PASS  1 criterion passed · "),
-        ("PASS PASS", "PASS  all 2 criteria passed · "),
+        ("PASS", "PASS  the criterion passed · "),
+        ("PASS PASS", "PASS  both criteria passed · "),
         ("PASS FAIL INCONCLUSIVE", "FAIL  1 of 3 criteria failed, 1 undecided · "),
         ("PASS INCONCLUSIVE", "INCONCLUSIVE  1 of 2 criteria undecided · "),
     ],
@@ -235,7 +235,7 @@ def test_a_refusal_leaves_the_suite_without_a_decision() -> None:
     )
     bad = of(replace(compliance(), decision=Decision.FAIL), contract="b")
 
-    assert any(line.startswith("REFUSED  1 of 1 criterion refused") for line in lines(refused))
+    assert any(line.startswith("REFUSED  the criterion was refused") for line in lines(refused))
     assert any(line.startswith("FAIL  1 of 2 contracts failed") for line in lines(refused, bad))
 
 
@@ -244,7 +244,7 @@ def test_an_enforced_latency_counts_as_well() -> None:
     slow = decide_latency_limit("p95", [0.6] * 100, 0.95, 0.5, rule="wilson")
     verdict = replace(compose([compliance()], [slow]), contract="c")
 
-    assert any(line.startswith("FAIL  1 of 2 failed") for line in lines(verdict))
+    assert any(line.startswith("FAIL  1 of 2 requirements failed") for line in lines(verdict))
 
 
 def test_report_paths_are_never_broken() -> None:
@@ -331,7 +331,7 @@ def test_caveats_warnings_and_retries_are_disclosed_once() -> None:
 
     assert "- a, b: few inputs" in found
     assert "- a: drift in a" in found
-    assert "- a, b: 2 passing trials needed a retry" in found
+    assert "- a, b: 2 of the 98 passes needed a retry" in found
 
 
 def test_both_rates_are_told_where_they_differ() -> None:
@@ -343,8 +343,7 @@ def test_both_rates_are_told_where_they_differ() -> None:
     )
 
     assert (
-        "per protocol 97.8 % (88 of 90), all trials 88.0 % (88 of 100): 10 trials never had a "
-        "fair chance"
+        "per protocol 97.8 % (88 of 90), all trials 88.0 % (88 of 100): 10 trials were not measured"
     ) in notes(of(finding))
     same = replace(finding, per_protocol=Tally(trials=100, passed=88))
     assert "per protocol" not in notes(of(same))

@@ -38,8 +38,8 @@ def test_an_advisory_limit_says_so_and_what_it_takes() -> None:
     text = said(planned(tw.Latency.within(p95=2.0)))
 
     assert (
-        "latency p95 of inputs: at most 2 s, advisory; it needs every trial, so that none is spared"
-        in text
+        "latency p95 of inputs: at most 2 s, advisory; all planned trials are run, because of the "
+        "percentile" in text
     )
 
 
@@ -57,7 +57,7 @@ def test_a_measured_judge_says_on_how_many_labels() -> None:
     plan = planned(trials=50)
     plan = replace(plan, criteria=(replace(plan.criteria[0], errors=errors),))
 
-    assert "the rate corrected for the judge's errors on 120 labels says the same" in said(plan)
+    assert "holds after correcting for the judge's errors, measured on 120 labels" in said(plan)
     assert "as required" not in said(plan)
 
 

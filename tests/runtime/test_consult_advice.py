@@ -158,7 +158,7 @@ def test_the_slo_is_not_shown_although_the_point_estimate_meets_it(verdict: tw.V
     # ((z_alpha √(p q) + z_0.8 √(p̂ q̂)) / (p̂ − p))², the usual size of a one-sided test.
     spread = 3.0902 * (0.98 * 0.02) ** 0.5 + 0.8416 * (0.985 * 0.015) ** 0.5
     assert f"about {round((spread / 0.005) ** 2) // 100 / 10:g}".split(".")[0] in finding.advice
-    assert "in 80% of runs" in finding.advice
+    assert "in 80 % of runs" in finding.advice
     assert finding.threshold is not None
     assert finding.threshold.contract_ref.startswith("Consult-Advice SLO v2")
 

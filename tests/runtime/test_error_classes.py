@@ -163,7 +163,7 @@ def test_a_429_is_never_a_failure_of_content(serve: Callable[..., str]) -> None:
     notes = [note.text for note in answers.notes if note.kind is NoteKind.NOT_MEASURED]
     assert len(notes) == 1
     assert notes[0].startswith("9 of 29 trials were not measured")
-    assert "20 of 29 (69.0%) pass" in notes[0]
+    assert "20 of 29 (69.0 %) pass" in notes[0]
 
 
 def test_429_and_503_are_retried_twice_by_default(serve: Callable[..., str]) -> None:

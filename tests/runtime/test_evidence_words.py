@@ -134,4 +134,4 @@ def test_the_advice_for_more_trials_names_its_power() -> None:
 
     told = _advise_trials(Tally(trials=50, passed=48), compliance_cutoff(0.95, 60))
     spread = 1.6448536 * math.sqrt(0.95 * 0.05) + 0.8416212 * math.sqrt(0.96 * 0.04)
-    assert f"about {math.ceil((spread / 0.01) ** 2):,} would in 80% of runs" in told
+    assert f"about {math.ceil((spread / 0.01) ** 2):,} would in 80 % of runs" in told

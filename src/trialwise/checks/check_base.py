@@ -70,7 +70,7 @@ class Check(ABC):
         """The name in reports."""
 
     def check(self, reply: Reply) -> CheckResult:
-        """What it says of a reply; it raises only where a function of the user's is broken."""
+        """Return the result for a reply; raise only if a function of the user is broken."""
         try:
             return self._examine(reply)
         except BrokenCheck:
@@ -142,7 +142,7 @@ def _default(field: Field[Any]) -> object:
 
 
 def broken_by(error: BaseException, name: str) -> BrokenCheck:
-    """What to raise where a check raised something that is no assertion.
+    """Return the error for a check that raised something other than an AssertionError.
 
     Args:
         error: What it raised.

@@ -92,13 +92,13 @@ class Predicate(Check, spelling="python"):
 
 @dataclass(frozen=True, slots=True)
 class AsyncPredicate(Predicate):
-    """A coroutine function of the user's holds for the reply; the engine awaits it."""
+    """Checks a reply with a coroutine function of the user, which the engine awaits."""
 
     def _examine(self, reply: Reply) -> CheckResult:  # noqa: ARG002
         raise Unreadable("an async check has to be awaited: use `acheck`")
 
     async def acheck(self, reply: Reply, *, seed: int = 0) -> Appraisal:  # noqa: ARG002
-        """What the function says of a reply.
+        """Return the function's result for a reply.
 
         Args:
             reply: What came back; its details hold the trial's input.
@@ -120,7 +120,7 @@ class AsyncPredicate(Predicate):
         return Appraisal(result=self._result(answer, reply))
 
     async def aclose(self) -> None:
-        """Close nothing: what the function uses is its own."""
+        """Do nothing: the function manages its own resources."""
 
 
 def predicate(function: Callable[..., object], *, name: str = "") -> Predicate:
@@ -232,7 +232,7 @@ def _assertion(error: AssertionError) -> str:
 
 
 def _where(check: Predicate) -> str:
-    """Where a function is written."""
+    """Return the file and line of a function."""
     code = getattr(_plain_function(check.function), "__code__", None)
     return "built in" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
@@ -283,7 +283,7 @@ def _asserts(function: object, depth: int, seen: set[int]) -> bool:
 
 
 def _all_codes(code: CodeType) -> tuple[list[CodeType], set[str]]:
-    """A function's code with that of the functions inside it, and the names it uses."""
+    """Return the code of a function and of the functions inside it, and the names it uses."""
     codes = [code]
     for one in codes:
         codes += [inner for inner in one.co_consts if isinstance(inner, CodeType)]
@@ -301,7 +301,7 @@ def _has_assert(code: CodeType) -> bool:
 
 
 def _called(function: Any, names: set[str]) -> Iterator[object]:
-    """The functions that a function may call: by a global name, of a module, or of its closure."""
+    """Return the functions that a function may call: globals, of modules, or of its closure."""
     around = dict(getattr(function, "__globals__", {}))
     cells = getattr(function, "__closure__", None) or ()
     for name, cell in zip(function.__code__.co_freevars, cells, strict=False):
@@ -320,7 +320,7 @@ def _called(function: Any, names: set[str]) -> Iterator[object]:
 
 
 def _below_partials(function: object) -> object:
-    """The function below decorators and partials."""
+    """Return the function inside decorators and partials."""
     import inspect
 
     while isinstance(function, partial):
@@ -329,7 +329,7 @@ def _below_partials(function: object) -> object:
 
 
 def _plain_function(function: object) -> Any:
-    """The function below decorators, partials and callable objects."""
+    """Return the function inside decorators, partials and callable objects."""
     function = _below_partials(function)
     if not hasattr(function, "__code__") and not isinstance(function, type):
         function = getattr(type(function), "__call__", function)  # noqa: B004

@@ -52,6 +52,7 @@ def command(
       trialwise check --expect 97%
     """
     from trialwise.cli.printing import near, say, say_json
+    from trialwise.documents.numbers import as_all
     from trialwise.model.codec import to_plain
     from trialwise.pages.run_rules import render_choices, render_rules, render_together
     from trialwise.procedures.forecast import forecast, forecast_together
@@ -90,7 +91,7 @@ def command(
             say(f"  {guard.severity}: {guard.message}")
     if chances := render_together([plan for plan, _ in prepared]):
         say(chances)
-    count = "the contract" if len(prepared) == 1 else f"all {len(prepared)} contracts"
+    count = as_all(len(prepared), "contract")
     where = ", ".join(near(suite.path) for suite in suites)
     say(f"{where}: {count} can support what is claimed; nothing was run")
     return ExitCode.PASS

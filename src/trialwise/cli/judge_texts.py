@@ -135,6 +135,7 @@ def correction_lines(facts: dict[str, Any]) -> Iterator[str]:
 
 def _warn_unlike(rectified: CorrectedRate, correction: str) -> Iterator[str]:
     """A word of warning where the labels cannot have been drawn as the judged trials were."""
+    from trialwise.documents.numbers import as_observed
     from trialwise.stats import fisher_one_sided
 
     counts, trials = rectified.confusion, rectified.trials
@@ -147,10 +148,11 @@ def _warn_unlike(rectified: CorrectedRate, correction: str) -> Iterator[str]:
     )
     if p_value < _UNLIKE:
         way_out = "" if correction == "rogan-gladen" else "; decide by --correction rogan-gladen"
+        there, here = labelled[0] / labelled[1], rectified.judged_rate
         yield (
-            f"The judge passes {labelled[0] / labelled[1]:.1%} of the labelled outputs and "
-            f"{rectified.judged_rate:.1%} of these trials (p = {p_value:.2g}): the labels were not "
-            f"drawn as the trials were, and the rectified rate is not to be trusted{way_out}."
+            f"The judge passes {as_observed(there)} of the labelled outputs and "
+            f"{as_observed(here)} of these trials (p = {p_value:.2g}): the labels were not drawn "
+            f"in the same way as the trials, so do not trust the rectified rate{way_out}."
         )
 
 

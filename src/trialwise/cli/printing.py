@@ -28,7 +28,7 @@ def output_of(*, ascii_only: bool = False) -> Capabilities:
 
 
 def say(text: str) -> None:
-    """Print a text; no character and no reader that has gone is worth a traceback."""
+    """Print a text without failing on a character or a closed pipe."""
     from trialwise.cli.standard_streams import mute
 
     out = own_output()

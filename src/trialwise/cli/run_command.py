@@ -119,7 +119,7 @@ def _prepare(chosen: Sequence[Chosen], given: dict[str, Any]) -> list[_Group]:
 
 
 def _find_lost_records(ended: EndedRuns) -> list[str]:
-    """What is wrong with the records of passed runs: a service may have removed them."""
+    """Return what is wrong with the records of passed runs, which a service may have removed."""
     from trialwise.stores.runs import RunStore
 
     lost = [

@@ -169,6 +169,7 @@ _MOST_CURVES = 20
 
 def _table(metrics: Metrics) -> str:
     """Rates, flaky inputs and pass@k, a block for each criterion."""
+    from trialwise.documents.numbers import as_count, as_observed
     from trialwise.documents.printable import make_visible
 
     lines = []
@@ -176,7 +177,7 @@ def _table(metrics: Metrics) -> str:
         flaky = f", {len(one.flaky)} flaky" if one.flaky else ""
         lines.append(
             f"{make_visible(one.criterion)}: {one.passed} of {one.trials} trials passed "
-            f"({one.rate:.1%}), {len(one.inputs)} inputs{flaky}"
+            f"({as_observed(one.rate)}), {as_count(len(one.inputs), 'input')}{flaky}"
         )
         lines += [
             f"  k = {row.k}: pass@k {_figure(row.pass_at_k)}, pass^k {_figure(row.pass_hat_k)}"

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full or gone: none of them changes an exit code.
+"""Keeps exit codes right when a standard stream is closed, full or gone.
 
 A verdict is on disk before it is printed. A reader that has gone must not turn it into an error.
 """
@@ -49,7 +49,7 @@ def open_closed_streams() -> None:
 
 
 class _Tolerant:
-    """A stream for messages: what it cannot take is lost, and the command goes on."""
+    """A stream for messages that drops what cannot be written, so that the command continues."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -74,7 +74,7 @@ class _Tolerant:
 
 
 def mute(handle: int) -> None:
-    """Send what is still to be written to the null device, so that it fails once."""
+    """Send the remaining output to the null device, so that writing fails only once."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, handle)
     os.close(null)

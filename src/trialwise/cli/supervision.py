@@ -1,4 +1,4 @@
-"""A small parent process that answers for the exit code of a command that calls a service.
+"""Runs a command that calls a service in a child process, so that the exit code is always right.
 
 A service runs in the process of the command and can end it: with `os._exit`, `os.execv`, an exit in
 a task, a hook at exit. The status of such a process says nothing about a verdict. So the command
@@ -108,7 +108,7 @@ class _InterruptOnce:
 
 
 def _die_with_parent(life_in: int) -> None:
-    """Have the system end this process when the other end of a pipe closes.
+    """Let the operating system end this process when the other end of a pipe closes.
 
     Otherwise a parent that is killed would leave a run behind that goes on spending money.
     """
@@ -191,7 +191,7 @@ def _flush() -> None:
 
 
 def _limit_ending(code: int) -> None:
-    """Give threads and hooks at exit some seconds, then name the threads and leave."""
+    """Wait some seconds for threads and exit hooks, then name the threads and exit."""
     import threading
     import time
 

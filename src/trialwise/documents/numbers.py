@@ -136,6 +136,18 @@ def as_count(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def as_all(count: int, noun: str, plural: str | None = None) -> str:
+    """Return words for all of several things.
+
+    >>> as_all(1, "contract"), as_all(2, "criterion", "criteria"), as_all(3, "contract")
+    ('the contract', 'both criteria', 'all 3 contracts')
+    """
+    if count == 1:
+        return f"the {noun}"
+    things = plural or f"{noun}s"
+    return f"both {things}" if count == 2 else f"all {count:,} {things}"
+
+
 def as_computed(value: float) -> str:
     """A computed number to six decimals, or to three digits where those would show nothing.
 

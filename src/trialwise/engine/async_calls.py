@@ -1,4 +1,4 @@
-"""Several calls at once, and whose a cancellation or an exit is."""
+"""Runs several calls at once, and finds out which call was cancelled or ended the program."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _OVER = SystemExit()
 
 @contextmanager
 def collect_exits() -> Iterator[list[SystemExit]]:
-    """The exits of all tasks and callbacks that are started in the block, as they happen."""
+    """Collect the exits of all tasks and callbacks that are started in the block."""
     exits: list[SystemExit] = []
     token = _EXITS.set(exits)
     try:

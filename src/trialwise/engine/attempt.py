@@ -30,7 +30,7 @@ LONGEST_WAIT_S = 600.0
 
 
 class OutOfTime(Exception):
-    """The wait before the next attempt would end after the run's time limit."""
+    """Raised when the wait before the next attempt would end after the run's time limit."""
 
 
 class Response(NamedTuple):
@@ -150,7 +150,7 @@ class Caller:
 
 
 def own_failure(caught: BaseException) -> BaseException:
-    """The failure of a service that raised something.
+    """Return the failed trial of a service that raised an exception.
 
     Raises:
         BaseException: What does not come from the service: a cancellation from outside, Ctrl-C.

@@ -1,4 +1,4 @@
-"""What an error says about a trial: the one classification, for every service and every caller.
+"""Classifies errors: what an error says about its trial, for every service and every caller.
 
 | class          | examples                                                   | the trial     |
 |----------------|------------------------------------------------------------|---------------|
@@ -132,7 +132,7 @@ class Trouble(NamedTuple):
     status: int | None = None
     """The HTTP status that came back, if one did."""
     retry_after_s: float | None = None
-    """How long the other side asked to be left alone."""
+    """How many seconds the service asked to wait before the next request."""
 
 
 class Reach:
@@ -153,7 +153,7 @@ class Reach:
         self.has_answered = self.has_worked = True
 
     def settle(self, trouble: Trouble) -> ErrorClass:
-        """The class of an error, after all that the run has seen."""
+        """Return the class of an error, given what the run has seen so far."""
         self.has_answered |= trouble.status is not None
         if trouble.error_class is not ErrorClass.CONFIGURATION or not self.has_worked:
             return trouble.error_class
@@ -162,7 +162,7 @@ class Reach:
 
 
 def classify_status(status: int) -> ErrorClass:
-    """The class of an HTTP status that is not a reply.
+    """Return the class of an HTTP status that is not a reply.
 
     >>> [str(classify_status(status)) for status in (503, 404, 302, 500)]
     ['infrastructure', 'configuration', 'configuration', 'none']
@@ -175,7 +175,7 @@ def classify_status(status: int) -> ErrorClass:
 
 
 def classify_error(error: BaseException) -> Trouble:
-    """What an exception says about its trial, whoever raised it.
+    """Return what an exception says about its trial, regardless of who raised it.
 
     >>> classify_error(ConnectionRefusedError("refused")).error_class
     <ErrorClass.INFRASTRUCTURE: 'infrastructure'>
@@ -193,14 +193,14 @@ def classify_error(error: BaseException) -> Trouble:
 
 
 def innermost_error(error: BaseException) -> BaseException:
-    """The one error of a group: a service may have run its call in a task group."""
+    """Return the only error of an exception group, in case the service used a task group."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it was raised from, outermost first.
+    """Return the error and its causes, outermost first.
 
     An assertion is a statement about the reply, whatever it was raised from. What an error was
     only raised beside (`__context__`) may have nothing to do with it.
@@ -214,7 +214,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _classify_one(error: BaseException) -> Trouble | None:
-    """What one exception says by itself; None where it says nothing."""
+    """Return what one exception says by itself, or None."""
     if isinstance(error, ServiceError):
         status = getattr(error, "status", None)
         return Trouble(error.error_class, status, error.retry_after_s)
@@ -261,7 +261,7 @@ def _classify_builtin(error: BaseException) -> Trouble | None:
 
 
 def _find_status(error: BaseException) -> int | None:
-    """The HTTP status that an exception keeps, in one of the usual places."""
+    """Return the HTTP status of an exception, from one of the usual attributes."""
     response = getattr(error, "response", None)
     found = [getattr(error, "status_code", None), getattr(response, "status_code", None)]
     if any(_package(one) in _STATUS_PACKAGES for one in type(error).__mro__):
@@ -301,7 +301,7 @@ def _package(kind: type) -> str:
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """The seconds a Retry-After header asks for, from its number or its date.
+    """Return the seconds that a Retry-After header asks for, from its number or its date.
 
     >>> retry_after("2.5", 0.0), retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 20.0)
     (2.5, 40.0)

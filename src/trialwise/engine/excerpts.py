@@ -52,7 +52,7 @@ class Excerpts:
         return self.text(_write_value(reply.value), self._reply_limit)
 
     def value(self, value: object) -> str:
-        """An input or an expected answer as text."""
+        """Return an input or an expected answer as text."""
         return self.text(_write_value(value))
 
     def tool_calls(self, reply: Reply) -> tuple[Mapping[str, Any], ...]:

@@ -108,7 +108,7 @@ class ExperimentState:
             self._count(trial)
 
     def _resume_fresh(self, done: Sequence[Trial]) -> None:
-        """Put the inputs back that were to be asked again before the restart."""
+        """Put back the inputs that were waiting to be asked again before the restart."""
         places = {name: place for place, name in enumerate(self.experiment.input_ids)}
         given = {one.index: places[one.input_id] for one in done if one.index >= self._planned}
         waiting = [places[one.input_id] for one in done if self._is_asked_again(one)]
@@ -159,7 +159,7 @@ class ExperimentState:
 
     @property
     def _is_given_up(self) -> bool:
-        """Whether the run waits for none of its criteria, because no judge answers."""
+        """Whether the run has given up every open criterion because their judges do not answer."""
         deciding = [one for one in self.progress if not one.plan.rides_along]
         return bool(deciding) and all(one.is_given_up for one in deciding)
 
@@ -234,7 +234,7 @@ class ExperimentState:
         return self._completed > 0 and self._unmeasured == self._completed
 
     def find_dead_end(self, reach: Reach, rule: AbortRule) -> tuple[StopReason, str] | None:
-        """Why no trial was measured and none will be; None where one may be.
+        """Return why no trial was or will be measured; None if one still may be.
 
         Args:
             reach: What the run has seen of the service.
@@ -255,7 +255,7 @@ class ExperimentState:
         return None
 
     def abort_reason(self, rule: AbortRule, *, unreached: str) -> str | None:
-        """Why the run is not worth going on with; None where it is.
+        """Return why the run should stop; None if it should continue.
 
         Args:
             rule: How many such trials are too many.
@@ -264,7 +264,7 @@ class ExperimentState:
         if self._completed < rule.after:
             return None
         most = rule.max_error_rate * self._completed
-        allowed = f"more than the {rule.max_error_rate:.0%} allowed"
+        allowed = f"more than the {100 * rule.max_error_rate:.3g} % allowed"
         if self._unmeasured > most:
             said = f": {self._last_error}" if self._last_error else ""
             return (
@@ -288,7 +288,7 @@ class ExperimentState:
         return None
 
     def _give_up(self, progress: Progress) -> None:
-        """Wait no longer for a judge that does not answer; the other criteria go on."""
+        """Stop waiting for a judge that does not answer; the other criteria continue."""
         was_open = 0 if progress.plan.rides_along else progress.open_streams
         progress.is_given_up = True
         if was_open:

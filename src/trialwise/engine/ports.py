@@ -75,7 +75,7 @@ class ServiceError(TrialwiseError):
 
 
 class Service(Protocol):
-    """The stochastic thing under test.
+    """The system under test.
 
     One with an attribute `tells_cost` that is false never says what a reply costs; a limit on
     money is then refused unless the cost of a trial is declared.
@@ -128,7 +128,7 @@ class Timer(Clock, Protocol):
 
 
 class Interrupt(Protocol):
-    """A wish that the run ends early; `anyio.Event` fulfils it.
+    """A request to end the run early; `anyio.Event` has this interface.
 
     One that has a `cause` tells what the service did to end the run; otherwise a person asked.
     """

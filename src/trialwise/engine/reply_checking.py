@@ -316,7 +316,7 @@ class ReplyChecker:
         return self._all_passed if outcomes is None else tuple(outcomes)
 
     def _look_on(self, rest: Sequence[_Ready], reply: Reply) -> tuple[OtherCheck, ...]:
-        """What the postconditions after a failed one say; those that hold are left out.
+        """Return the results of the postconditions after a failed one, without those that hold.
 
         A model is not asked any more. A check may rely on the ones before it, so that one which
         raises now is not broken: it says nothing.
@@ -390,7 +390,7 @@ def _within(check: object) -> AskingPostcondition | None:
 
 
 async def _answer(asking: AskingPostcondition, reply: Reply, seed: int) -> Appraisal:
-    """What an asking postcondition says.
+    """Return the result of a postcondition that asks a judge or another service.
 
     Raises:
         BrokenCheck: One of the user's own raised, or returned something else.
@@ -411,7 +411,7 @@ async def _answer(asking: AskingPostcondition, reply: Reply, seed: int) -> Appra
 
 
 def _appraise(name: str, check: Callable[[Reply], object], reply: Reply) -> Appraisal:
-    """What a postcondition says.
+    """Return the result of a postcondition.
 
     Raises:
         BrokenCheck: One of the user's own raised, or returned something else.
@@ -431,7 +431,7 @@ def _appraise(name: str, check: Callable[[Reply], object], reply: Reply) -> Appr
 
 
 def _not_measured(error: BaseException, name: str) -> Appraisal:
-    """A check that asked somebody who could not be reached.
+    """Return the outcome of a check whose judge could not be reached.
 
     Raises:
         BrokenCheck: The check raised for another reason.

@@ -127,7 +127,7 @@ class RunState:
         self._start_limit = start_limit
         self._abort = options.abort
         self.reach = Reach()
-        """What this process has seen of the service."""
+        """What this process has seen of the service so far."""
         # A gate looks at all runs; it is decided once they are in.
         self._settles = not (options.keep_going or plan.gates or plan.purpose == "measure")
         self._corrects = plan.correction != "none"
@@ -221,7 +221,7 @@ class RunState:
         return settled
 
     def _settle(self, experiment: ExperimentState) -> None:
-        """End the run where a FAIL has settled the verdict and trials are left for others."""
+        """End the run early if a FAIL has already decided the verdict."""
         if experiment.is_settled and self._place == self._count - 1:
             return
         for one in experiment.progress:

@@ -47,7 +47,7 @@ def find_used_up(
 
 
 def untold_cost(usd: float) -> str:
-    """Why a limit on money cannot be kept, and the two ways out."""
+    """Return why a limit on money cannot be kept, and the two ways out."""
     return (
         f"the budget of ${usd:g} cannot be kept: nobody tells what a trial costs. Declare it "
         "(cost_per_trial: $0.01), or limit the number of trials instead (budget: {trials: …})"
@@ -185,12 +185,12 @@ class Meter:
 
     @property
     def seconds_left(self) -> float:
-        """How much of the time limit is left; infinite without one."""
+        """Return the seconds left of the time limit; infinity without a limit."""
         limit = self._budget.seconds
         return math.inf if limit is None else limit - self.seconds
 
     def describe_time_limit(self, why: str = "is used up") -> tuple[StopReason, str]:
-        """The end of a run by its time limit."""
+        """Return the stop of a run by its time limit."""
         return StopReason.TIME_BUDGET, f"the budget of {self._budget.seconds:g} s {why}"
 
     @property
@@ -202,7 +202,7 @@ class Meter:
         return sum(bill.tokens for bill in self._bills)
 
     def _find_untold(self) -> tuple[StopReason, str] | None:
-        """A limit that cannot hold, since replies do not tell what they cost."""
+        """Return the stop for a limit that cannot be kept because replies do not say their cost."""
         if not self._replies:
             return None
         if self._budget.usd is not None and self._most_usd is None:
@@ -216,7 +216,7 @@ class Meter:
         return None
 
     def _find_shortage(self) -> tuple[StopReason, str] | None:
-        """A limit that the next trial alone could exceed."""
+        """Return the stop for a limit that the next trial alone could exceed."""
         budget = self._budget
         if not _has_room(budget.usd, self._usd, self._most_usd, 0):
             return StopReason.MONEY_BUDGET, (

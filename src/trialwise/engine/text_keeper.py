@@ -27,7 +27,7 @@ _LONGEST_TRACEBACK = 8000
 
 
 class TextKeeper:
-    """The texts of one run.
+    """Keeps the texts of one run.
 
     Args:
         excerpts: How texts are kept.
@@ -84,7 +84,7 @@ class TextKeeper:
         self._inputs[place] = asked
 
     def note_raised(self, error: BaseException) -> str:
-        """Remember where a service raised; the hash by which a trial names it.
+        """Keep the traceback of a service, and return the hash that a trial refers to it by.
 
         Only the first exception of a place is written out, since that takes longer than a trial.
 
@@ -119,5 +119,5 @@ class TextKeeper:
 
     @property
     def texts(self) -> RunTexts:
-        """Everything that was kept."""
+        """Return all kept texts."""
         return RunTexts(inputs=self._inputs, tracebacks=self._tracebacks)

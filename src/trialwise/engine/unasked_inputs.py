@@ -1,4 +1,4 @@
-"""Which inputs a criterion that must never fail has still to be tried on.
+"""Keeps track of the inputs that a `never_fails` criterion has not been tried on yet.
 
 The other criteria may be decided after a few trials. A criterion that must never fail then goes on,
 and only with inputs that it has not seen: they are all that can still change it.

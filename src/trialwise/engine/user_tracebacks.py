@@ -1,4 +1,4 @@
-"""Where a service raised: its traceback without the frames of trialwise and of the event loop."""
+"""Shows where a service raised: its traceback without frames of trialwise and the event loop."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _MOST_FRAMES = 20
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 Place = tuple[type[BaseException], tuple[tuple[CodeType, int], ...]]
-"""What makes two tracebacks the same: the kind of exception and the lines it came through."""
+"""Return what identifies a traceback: the type of the exception and the lines it passed through."""
 
 
 def find_place(error: BaseException) -> Place | None:
-    """Where an exception came from; None where no frame of it is the user's own."""
+    """Return where an exception came from, or None if no frame is the user's own."""
     frames = tuple(_list_frames(error))
     if not any(_is_own(code.co_filename) for code, _ in frames):
         return None
@@ -33,7 +33,7 @@ def _list_frames(error: BaseException) -> Iterator[tuple[CodeType, int]]:
 
 
 def write_traceback(error: BaseException) -> str:
-    """The traceback of an exception as Python writes it, from the user's first frame on."""
+    """Return the traceback of an exception as Python writes it, from the user's first frame on."""
     try:
         whole = TracebackException.from_exception(error, compact=True)
         _trim(whole)

@@ -230,7 +230,7 @@ class _Call:
 
 
 def _class_of_trouble(error: ServiceError) -> ErrorClass:
-    """What an error of a service means where that service is a juror."""
+    """Return what an error of a service means if the service is a juror."""
     if error.error_class in (ErrorClass.TIMEOUT, ErrorClass.NONE):
         # Of the service under test these are failures; of a juror they are only a missing answer.
         return ErrorClass.INFRASTRUCTURE

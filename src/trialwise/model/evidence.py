@@ -47,7 +47,7 @@ class StopReason(StrEnum):
     ERROR_RATE = "error-rate"
     """Too many trials never reached the service, or a judge never answered."""
     SETTLED = "settled"
-    """A FAIL settled the contract's verdict, and nobody asked to go on."""
+    """A FAIL decided the contract's verdict, so the run stopped."""
     INTERRUPTED = "interrupted"
     SERVICE = "service-unusable"
     """The service, its recording or the store could not go on."""
@@ -102,7 +102,7 @@ class Diagnostics:
     drift_p: float | None = None
     """Of Fisher's exact test between the two halves."""
     untestable_share: float | None = None
-    """Trials that gave nothing to test."""
+    """Trials whose replies could not be checked."""
     warnings: tuple[str, ...] = ()
 
 
@@ -243,7 +243,7 @@ class InputCoverage:
     asked: int
     """Inputs with a trial that measured something."""
     unasked: tuple[str, ...] = ()
-    """The first of the others by name, at most 20."""
+    """The names of inputs that were not asked, at most 20."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,7 +260,7 @@ class TrialCounts:
     decided_at: int | None = None
     """The trial that decided, from 1, where others ran after it."""
     coverage: InputCoverage | None = None
-    """Of the inputs; None where the finding is about a single one."""
+    """How many inputs were asked; None if the finding is about a single input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedInput:
-    """An input as people read it: shortened and redacted like a reply."""
+    """The input as text, shortened and redacted like a reply."""
 
     value: str
     expected: str | None = None
-    """What a right reply says or is; None where the input does not tell."""
+    """The expected answer; None if the input has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,21 +33,21 @@ class RunTexts:
     """
 
     inputs: Mapping[tuple[str, str], AskedInput] = field(default_factory=dict)
-    """By experiment and input."""
+    """The inputs, by experiment and input id."""
     tracebacks: Mapping[str, str] = field(default_factory=dict)
-    """By their hash."""
+    """The tracebacks, by their hash."""
 
     def find_input(self, trial: Trial) -> AskedInput | None:
-        """What a trial asked; None where the run does not keep its inputs."""
+        """Return the input of a trial, or None if the run does not keep its inputs."""
         return self.inputs.get((trial.experiment, trial.input_id))
 
     def find_traceback(self, trial: Trial) -> str:
-        """Where the service raised in a trial; empty where it did not, or that is not kept."""
+        """Return the traceback of a trial; empty if there is none or it was not kept."""
         return self.tracebacks.get(trial.traceback, "") if trial.traceback else ""
 
     @classmethod
     def from_lines(cls, lines: Iterable[Mapping[str, Any]]) -> RunTexts:
-        """The texts that `input_line` and `traceback_line` wrote.
+        """Read the texts that `input_line` and `traceback_line` wrote.
 
         Raises:
             LookupError: A line lacks a key, or names a text that no line before it has.
@@ -67,7 +67,7 @@ class RunTexts:
 
 
 def hash_text(*texts: str | None) -> str:
-    """Sixteen characters by which a text is known.
+    """Return the hash of a text, sixteen characters long.
 
     >>> hash_text("a", None) != hash_text("a", "") != hash_text("a")
     True
@@ -82,7 +82,7 @@ def hash_text(*texts: str | None) -> str:
 def input_line(
     experiment: str, input_id: str, asked: AskedInput, *, is_known: bool
 ) -> dict[str, Any]:
-    """The line of an input; a content that was written before is only named.
+    """Return the line of an input; content that was already written is only referred to.
 
     Args:
         experiment: The experiment that it belongs to.
@@ -100,7 +100,7 @@ def input_line(
 
 
 def traceback_line(key: str, text: str) -> dict[str, Any]:
-    """The line of a traceback.
+    """Return the line of a traceback.
 
     Args:
         key: Its hash, which trials name.

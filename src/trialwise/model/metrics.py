@@ -123,7 +123,7 @@ class RunStability:
 
     input_id: str
     trial: int
-    """Its place in the issue order, from 0."""
+    """Its place in the order of inputs, from 0."""
     tool_usage_stability: float
     response_consistency: float
     redundancy: float
@@ -137,7 +137,7 @@ class RunStability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StabilityEvidence:
-    """Every run's session, in issue order."""
+    """Every run's session, in the order of inputs."""
 
     runs: tuple[RunStability, ...]
     exclude: tuple[str, ...] = ()

@@ -141,7 +141,7 @@ class Outcome:
 NOT_MEASURED = frozenset(
     {ErrorClass.INFRASTRUCTURE, ErrorClass.PRE_VALIDATION, ErrorClass.CONFIGURATION}
 )
-#: Classes in which the service never had a fair chance: left out of the per-protocol rate.
+#: Classes of trials that the per-protocol rate leaves out, because they say nothing about replies.
 EXCUSED = NOT_MEASURED | {ErrorClass.EMPTY_RUN, ErrorClass.NO_EVIDENCE}
 
 
@@ -153,7 +153,7 @@ class Analysis(StrEnum):
     INTENT_TO_TREAT = "intent-to-treat"
     """All of them: how reliable is the whole pipeline?"""
     PER_PROTOCOL = "per-protocol"
-    """Those the service had a fair chance in: empty runs are out as well."""
+    """Only the trials that were measured; empty runs are left out as well."""
 
     def leaves_out(self, error_class: ErrorClass) -> bool:
         """Whether a trial of this class takes no part in the decision.
@@ -188,7 +188,7 @@ class Trial:
 
     experiment: str
     index: int
-    """Its place in the issue order of its experiment, from 0."""
+    """Its place in the order of inputs of its experiment, from 0."""
     input_id: str
     seed: int
     outcomes: tuple[Outcome, ...]

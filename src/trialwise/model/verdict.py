@@ -61,7 +61,7 @@ class Intent(StrEnum):
     VERIFICATION = "VERIFICATION"
     """Evidence: a design that cannot support its claim is refused before the first trial."""
     SMOKE = "SMOKE"
-    """A sentinel: the design runs, and its wording is softened."""
+    """A quick check: weak designs are allowed, and the report says that it is not evidence."""
 
 
 class Dimension(StrEnum):

@@ -86,7 +86,7 @@ def metrics_of(
     """Compute the metrics of experiments.
 
     Args:
-        experiments: In issue order, as far as it is known.
+        experiments: In the order of inputs, as far as it is known.
         ks: For pass@k and pass^k; by default powers of two, up to the fewest trials of an input.
         confidence: Of every interval.
         rule: Whether the interval of an input is Wilson's or exact.

@@ -51,7 +51,7 @@ class TrialRows:
 
         Args:
             experiment: The experiment's name.
-            index: Its place in the issue order.
+            index: Its place in the order of inputs.
             text: How a text is kept: shortened, and without secrets.
         """
         error_class = self._error_class()
@@ -94,7 +94,7 @@ class Experiment:
     """Trials without a row of this criterion, while other criteria have one."""
 
     def indexes(self, *, each_input: bool) -> Iterator[int]:
-        """The place of each trial in the issue order.
+        """The place of each trial in the order of inputs.
 
         Where each input is decided on its own, trials are started in blocks that hold every input
         once; an input with fewer trials than another leaves its places empty.

@@ -88,7 +88,7 @@ _INTENTS = {
 _ANALYSES = {
     "measured": "measured: what never reached the service is asked again and not counted",
     "intent-to-treat": "intent-to-treat: every trial counts",
-    "per-protocol": "per-protocol: decided without trials that the service had no fair chance in",
+    "per-protocol": "per-protocol: trials that were not measured are left out",
 }
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from trialwise.documents.numbers import (
+    as_all,
     as_count,
     as_ends,
     as_observed,
@@ -187,7 +188,7 @@ def write_coverage(finding: Finding) -> str:
         return ""
     inputs = as_count(coverage.inputs, "input")
     if coverage.asked == coverage.inputs:
-        return f"all {inputs}"
+        return as_all(coverage.inputs, "input")
     return f"{coverage.asked:,} of {inputs}"
 
 

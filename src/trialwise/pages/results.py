@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from trialwise.documents.numbers import (
+    as_all,
     as_count,
     as_duration,
     as_money,
@@ -211,30 +212,34 @@ def _count_by_status(runs: Sequence[RunResults]) -> list[str]:
 def _sum_up(runs: Sequence[RunResults]) -> str:
     """How many contracts, or lines of the only one, did not pass."""
     statuses = [run.status for run in runs]
-    noun = " contracts"
+    nouns = ("contract", "contracts")
     if len(runs) == 1:
         quiet = (LineKind.INPUT, LineKind.REPORTED, LineKind.RUN)
         lines = [line for line in runs[0].lines if line.kind not in quiet]
         deciding = [line for line in lines if not line.advisory]
         if not deciding:
             advising = sum(line.kind is LineKind.CRITERION for line in lines)
-            noun = "criterion advises" if advising == 1 else "criteria advise"
-            return f"nothing decides: {advising} {noun}"
+            advises = "criterion advises" if advising == 1 else "criteria advise"
+            return f"nothing decides: {advising} {advises}"
         statuses = [line.status for line in deciding]
         only_criteria = all(line.kind is LineKind.CRITERION for line in deciding)
-        plural = " criterion" if len(deciding) == 1 else " criteria"
-        noun = plural if only_criteria else ""
-    total = f"{len(statuses)}{noun}"
+        nouns = ("criterion", "criteria") if only_criteria else ("requirement", "requirements")
     words = {
-        Status.FAIL: "failed",
-        Status.INCONCLUSIVE: "undecided",
-        Status.REFUSED: "refused",
+        Status.FAIL: ("failed", "failed"),
+        Status.INCONCLUSIVE: (
+            "undecided",
+            "is undecided" if len(statuses) == 1 else "are undecided",
+        ),
+        Status.REFUSED: ("refused", "was refused" if len(statuses) == 1 else "were refused"),
     }
-    counts = [(statuses.count(one), word) for one, word in words.items() if one in statuses]
+    counts = [(statuses.count(one), *said) for one, said in words.items() if one in statuses]
     if not counts:
-        return f"{'all ' if len(statuses) > 1 else ''}{total} passed"
-    (count, word), *rest = counts
-    return ", ".join([f"{count} of {total} {word}", *(f"{n} {word}" for n, word in rest)])
+        return f"{as_all(len(statuses), *nouns)} passed"
+    (count, word, sentence), *rest = counts
+    if count == len(statuses):
+        return f"{as_all(count, *nouns)} {sentence}"
+    first = f"{count} of {as_count(len(statuses), *nouns)} {word}"
+    return ", ".join([first, *(f"{n} {word}" for n, word, _ in rest)])
 
 
 def _list_spending(verdicts: Sequence[Verdict]) -> Iterator[str]:
@@ -345,7 +350,8 @@ def _list_qualifications(finding: Finding) -> Iterator[str]:
         and not finding.by_input
         and not any("retry" in caveat for caveat in finding.caveats)
     ):
-        yield f"{as_count(retried, 'passing trial')} needed a retry"
+        passes = as_count(finding.tally.passed, "pass", "passes")
+        yield f"{retried:,} of the {passes} needed a retry"
     yield from _compare_denominators(finding)
 
 
@@ -363,8 +369,9 @@ def _compare_denominators(finding: Finding) -> Iterator[str]:
     rate = "no trial" if fair.rate is None else as_observed(fair.rate)
     if rate == all_rate:
         return
+    missing = every.trials - fair.trials
+    verb = "was" if missing == 1 else "were"
     yield (
         f"per protocol {rate} ({fair.passed:,} of {fair.trials:,}), all trials {all_rate} "
-        f"({every.passed:,} of {every.trials:,}): {as_count(every.trials - fair.trials, 'trial')} "
-        "never had a fair chance"
+        f"({every.passed:,} of {every.trials:,}): {as_count(missing, 'trial')} {verb} not measured"
     )

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from textwrap import wrap
 
-from trialwise.documents.numbers import as_probability, as_seconds, list_amounts
+from trialwise.documents.numbers import (
+    as_all,
+    as_mean_trials,
+    as_percent,
+    as_probability,
+    as_seconds,
+    list_amounts,
+)
 from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.procedures.base import Chance
 from trialwise.procedures.forecast import Forecast, Together, forecast, forecast_together
@@ -14,6 +21,12 @@ from trialwise.procedures.forecast import Forecast, Together, forecast, forecast
 _WIDTH = 80
 #: Shares of runs that differ by less are one number.
 _SAME = 5e-4
+#: Rates that a reader cannot place by their number alone, and what is said of them.
+_TELLING = {
+    "as required": "as required",
+    "nothing changed": "nothing changed",
+    "the margin below": "lower by the margin",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +118,7 @@ def render_together(plans: Sequence[Plan], *, width: int = _WIDTH) -> str:
 
 def _word_together(one: Together) -> str:
     said = _word_bounded(one.passes, one.least_passes)
-    text = f"{one.condition}, all {one.decisions} decisions PASS in {said}"
+    text = f"{one.condition}, {as_all(one.decisions, 'decision')} PASS in {said}"
     if one.none_fails - one.passes > _SAME:
         text += f", and none FAILs in {_word_bounded(one.none_fails, one.least_none_fails)}"
     return text[0].upper() + text[1:]
@@ -131,8 +144,10 @@ def _list_criterion(one: Forecast, width: int) -> Iterator[str]:
     for reason in one.advisory:
         yield from _wrap(f"advisory, it decides nothing: {reason}", "    ", width)
     if one.labels is not None:
-        held = f"a decision stands where the rate corrected for the judge's errors on {one.labels}"
-        yield from _wrap(f"{held} labels says the same", "    ", width)
+        measured = f"the judge's errors, measured on {one.labels} labels"
+        yield from _wrap(
+            f"the verdict counts only if it holds after correcting for {measured}", "    ", width
+        )
 
 
 def _word_latency(limit: LatencyPlan, plan: Plan) -> str:
@@ -144,7 +159,7 @@ def _word_latency(limit: LatencyPlan, plan: Plan) -> str:
         bound = f"at most {limit.limit_s:g} s"
     weight = "" if limit.enforced else ", advisory"
     early = any(one.limits.design is not None for one in plan.criteria)
-    all_run = "; it needs every trial, so that none is spared" if early else ""
+    all_run = "; all planned trials are run, because of the percentile" if early else ""
     chances = _word_latency_chances(limit, plan)
     return f"latency {limit.percentile} of {limit.experiment}: {bound}{weight}{all_run}.{chances}"
 
@@ -160,19 +175,31 @@ def _word_latency_chances(limit: LatencyPlan, plan: Plan) -> str:
     if found.threshold_s is not None:
         parts.append(f"at most {as_seconds(found.threshold_s)} PASSes")
     if found.false_alarm is not None:
-        parts.append(f"if nothing changed, it FAILs in {found.false_alarm:.1%} of runs")
+        parts.append(f"if nothing changed, it FAILs in {_word_share(found.false_alarm)} of runs")
     if found.passes_at_limit is not None:
-        parts.append(f"a service exactly at the limit PASSes in {found.passes_at_limit:.1%}")
+        passes = _word_share(found.passes_at_limit)
+        parts.append(f"a service exactly at the limit PASSes in {passes} of runs")
     told = "; ".join(parts)
     return f" With {trials} successes {told}." if parts else ""
 
 
 def _word_chance(chance: Chance) -> str:
-    parts = [f"PASS {chance.passes:.1%}", f"FAIL {chance.fails:.1%}"]
+    parts = [
+        f"PASS in {_word_share(chance.passes)} of runs",
+        f"FAIL in {_word_share(chance.fails)}",
+    ]
     if chance.inconclusive > 0:
-        parts.append(f"INCONCLUSIVE {chance.inconclusive:.1%}")
-    text = f"at {chance.rate:g} ({chance.meaning}): {', '.join(parts)}"
-    return text if chance.mean_trials is None else f"{text}; {chance.mean_trials:.1f} trials"
+        parts.append(f"INCONCLUSIVE in {_word_share(chance.inconclusive)}")
+    note = _TELLING.get(chance.meaning, "")
+    said = f" ({note})" if note else ""
+    text = f"if the true rate is {as_percent(chance.rate)}{said}: {', '.join(parts)}"
+    if chance.mean_trials is None:
+        return text
+    return f"{text}; {as_mean_trials(chance.mean_trials)} trials on average"
+
+
+def _word_share(value: float) -> str:
+    return as_probability(value, digits=1)
 
 
 def _word_cost(plan: Plan, expense: Expense | None) -> str:
@@ -192,11 +219,14 @@ def _word_cost(plan: Plan, expense: Expense | None) -> str:
 
 def _wrap(text: str, indent: str, width: int) -> Iterator[str]:
     more = indent + "  "
-    yield from wrap(
-        text,
+    lines = wrap(
+        # A number stays on one line with its percent sign.
+        text.replace(" %", "\N{NO-BREAK SPACE}%"),
         width=width,
         initial_indent=indent,
         subsequent_indent=more,
         # Run names hold hyphens, and a name in two pieces cannot be copied.
         break_on_hyphens=False,
     )
+    for line in lines:
+        yield line.replace("\N{NO-BREAK SPACE}", " ")

@@ -51,8 +51,7 @@ _ANALYSES = {
     Analysis.MEASURED: "Trials that never reached the service are asked again and not counted.",
     Analysis.INTENT_TO_TREAT: "Every trial counts, errors of the infrastructure included "
     "(intent-to-treat).",
-    Analysis.PER_PROTOCOL: "Trials in which the service had no fair chance are left out "
-    "(per-protocol).",
+    Analysis.PER_PROTOCOL: "Trials that were not measured are left out (per-protocol).",
 }
 
 

@@ -90,7 +90,7 @@ def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: s
 
 
 def _list_failures(record: RunRecord, *, measured: bool) -> Iterator[tuple[Trial, list[Outcome]]]:
-    """The trials that did not pass what did not pass.
+    """Return the failing trials of every criterion that did not pass.
 
     Args:
         record: What was run.
@@ -194,7 +194,7 @@ def _word_reason(reason: Reason, among: str, record: RunRecord) -> str:
 
 
 def _list_exchange(reason: Reason, record: RunRecord) -> Iterator[str]:
-    """What the trial of a traceback was asked and answered, and its seed."""
+    """Return the input, the answer and the seed of the trial that a traceback is from."""
     trial = next((one for one in record.trials if one.index == reason.trial), None)
     if trial is None:
         return

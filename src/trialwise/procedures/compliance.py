@@ -473,8 +473,8 @@ def _advise_trials(tally: Tally, design: ComplianceCutoff) -> str:
     needed = math.ceil((spread / (rate - required)) ** 2)
     return (
         f"The observed rate meets {required:g} but {design.trials} trials do not show it: about "
-        f"{needed:,} would in {1 - _MISSED:.0%} of runs if the rate is the one observed, or "
-        "reconsider the confidence asked for."
+        f"{needed:,} would in {as_percent(1 - _MISSED)} of runs, if the rate is the one observed. "
+        "You can also ask for less confidence."
     )
 
 

@@ -1,7 +1,7 @@
-"""One criterion's stream of outcomes, decided in issue order whatever order they arrive in.
+"""One criterion's stream of outcomes, decided in the order of inputs whatever order they arrive in.
 
 A fast failure must not vote before a slow success that was issued earlier: the decision rests on
-the gapless beginning of the issue order and on nothing after it.
+the gapless beginning of the order of inputs and on nothing after it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from trialwise.model.verdict import Decision
 
 
 class Stream:
-    """Counts outcomes by their place in the issue order until its limits decide.
+    """Counts outcomes by their place in the order of inputs until its limits decide.
 
     >>> stream = Stream(Limits(cap=3, cutoff=2))
     >>> stream.add(1, passed=True), stream.decision   # trial 0 is still missing
@@ -46,7 +46,7 @@ class Stream:
         """Take one outcome; True if this settled the stream.
 
         Args:
-            place: The trial's place in this stream's issue order, from 0.
+            place: The trial's place in this stream's order of inputs, from 0.
             passed: None for a trial that the analysis leaves out.
         """
         # What comes after the decision cannot change it, or a lucky late trial could.

@@ -384,7 +384,7 @@ def _pick_mark(ink: Ink, unicode: bool) -> str:
 
 
 def _pick_area_mark(ink: Ink, unicode: bool) -> str:
-    """Bands of decisions have marks of their own; what surrounds a line must not hide it."""
+    """Return the mark of an area: bands of decisions have their own, other bands are shaded."""
     return _pick_mark(ink, unicode) if ink in ("pass", "open", "fail") else "░:"[not unicode]
 
 

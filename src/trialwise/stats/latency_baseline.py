@@ -198,7 +198,7 @@ class PrecedenceThreshold:
     baseline_run_trials: int | None
     """All trials of the baseline run (the reference data's `baseline_samples`), if given."""
     planned_trials: int | None
-    """All trials planned for the test (the reference data's `planned_samples`), if given."""
+    """How many trials the test was planned with, if known (`planned_samples` in the data)."""
     refusal: Refusal | None
     test_rank: int | None = None
     """r = ⌈p·n_t⌉, the test latency that is compared."""

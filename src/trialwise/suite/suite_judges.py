@@ -26,7 +26,7 @@ class _Quorum(Scalar):
     spelled = "quorum"
 
     def convert(self, value: Any) -> Any:
-        """The share as it is written: a decimal would not be a third."""
+        """Return the share as it was written, because a decimal cannot express a third."""
         from trialwise.judges.votes import quorum_of
 
         text = str(value).strip() if is_number(value) or isinstance(value, str) else ""

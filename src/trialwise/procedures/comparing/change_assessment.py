@@ -240,7 +240,7 @@ def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis
     ]
     won, lost = fair.count((False, True)), fair.count((True, False))
     yield (
-        f"{summary.excused} pairs hold a trial that never had a fair chance and counts as a "
+        f"{summary.excused} pairs have a trial that was not measured and counts as a "
         f"failure; without them the candidate won {won} and lost {lost}."
     )
 
@@ -267,7 +267,7 @@ def exact_evidence(outcomes: Sequence[tuple[bool, bool]], question: ComparisonQu
 def anytime_evidence(
     outcomes: Sequence[tuple[bool, bool]], question: ComparisonQuestion
 ) -> Evidence:
-    """The test of pairs in issue order that a stop for any reason leaves valid.
+    """The test of pairs in the order of inputs that a stop for any reason leaves valid.
 
     The wealth of a bet on each side, at evens whenever exactly one of the two passed; the smaller
     anytime p-value is doubled for having bet on both.

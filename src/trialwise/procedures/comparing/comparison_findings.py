@@ -89,7 +89,7 @@ class PairingSummary:
     left_out: tuple[int, int]
     """Trials of the reference and of the candidate that have no partner."""
     excused: int = 0
-    """Pairs in which a trial never had a fair chance."""
+    """Pairs in which a trial was not measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ class Pair:
 
     @property
     def is_excused(self) -> bool:
-        """Whether either trial never had a fair chance."""
+        """Whether either trial was not measured."""
         return self.reference.is_excused or self.candidate.is_excused
 
     def is_left_out(self, analysis: Analysis) -> bool:
@@ -59,7 +59,7 @@ class Pairing:
 
     summary: PairingSummary
     pairs: tuple[Pair, ...]
-    """In the reference's issue order."""
+    """In the reference's order of inputs."""
     reference: tuple[Trial, ...]
     candidate: tuple[Trial, ...]
     stops: tuple[StopReason, StopReason]
@@ -160,7 +160,7 @@ def _repetitions(trials: Sequence[Trial]) -> list[tuple[tuple[str, int], Trial]]
 
 
 def _beginning(ours: Sequence[Trial], theirs: Sequence[Trial]) -> tuple[Pair, ...]:
-    """The gapless beginning of the issue order that both runs have."""
+    """The gapless beginning of the order of inputs that both runs have."""
     first, second = ({trial.index: trial for trial in one} for one in (ours, theirs))
     pairs: list[Pair] = []
     while len(pairs) in first and len(pairs) in second:

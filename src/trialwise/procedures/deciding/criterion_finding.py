@@ -1,6 +1,6 @@
 """One criterion's finding from the trials of its experiment.
 
-The decision rests on the gapless beginning of the issue order, exactly as it did while the run
+The decision rests on the gapless beginning of the order of inputs, exactly as it did while the run
 went on. A plan that was cut short is INCONCLUSIVE: deciding at the size that happened to be
 reached would be another rule than the one that was planned. Each procedure is imported where it
 decides: few runs have two of them.
@@ -56,7 +56,7 @@ def decide_criterion(
         criterion: Its plan.
         plan: The run's.
         experiment: The experiment it belongs to.
-        trials: Of that experiment, in issue order.
+        trials: Of that experiment, in the order of inputs.
         stop: Why the experiment ended.
     """
     place = [one.criterion for one in plan.criteria_of(experiment.name)].index(criterion.criterion)
@@ -80,7 +80,7 @@ class _Stream(NamedTuple):
     stop: StopReason
     """Why the experiment ended."""
     inputs: int = 1
-    """How many such streams share the issue order."""
+    """How many such streams share the order of inputs."""
 
     @property
     def analysis(self) -> Analysis:
@@ -176,7 +176,7 @@ class _Stream(NamedTuple):
         return self._conclude(counts).decision is not Decision.FAIL
 
     def _count(self, rows: Sequence[Row]) -> tuple[Sequence[Row], Counts]:
-        """Run the stream through its limits, in issue order and up to the first gap.
+        """Run the stream through its limits, in the order of inputs and up to the first gap.
 
         Where each input is decided, trials are issued in blocks of all inputs: a trial's block is
         its place among its input's own. A trial that was not measured is followed by a fresh one at

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from trialwise.decimals import as_written
-from trialwise.documents.numbers import as_count
+from trialwise.documents.numbers import as_count, as_observed
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import (
     Breakdown,
@@ -117,7 +117,7 @@ def tally_of(rows: Sequence[Row], trials: int, passed: int) -> Tally:
 
 
 def count_trials(rows: Sequence[Row]) -> TrialCounts:
-    """Count all trials, those with a fair chance, and the failures by reason.
+    """Count all trials, the measured ones, and the failures by reason.
 
     Args:
         rows: The counted trials in order, excused ones included.
@@ -237,7 +237,7 @@ def _note_unmeasured(rows: Sequence[Row], analysis: Analysis) -> tuple[Note, ...
 
 def _write_share(rows: Sequence[Row]) -> str:
     passed = sum(row.passed for row in rows)
-    share = f" ({passed / len(rows):.1%})" if rows else ""
+    share = f" ({as_observed(passed / len(rows))})" if rows else ""
     return f"{passed} of {len(rows)}{share}"
 
 
@@ -280,11 +280,8 @@ def _note_retries(rows: Sequence[Row]) -> tuple[Note, ...]:
     if not retried:
         return ()
     passed = sum(row.passed for row in rows)
-    trials = "1 passing trial" if retried == 1 else f"{retried} passing trials"
-    disclosed = (
-        f"{trials} needed a retry after an infrastructure error; counted as failed, "
-        f"{passed - retried} of {len(rows)} would be left"
-    )
+    passes = as_count(passed, "pass", "passes")
+    disclosed = f"{retried:,} of the {passes} needed a retry after an infrastructure error"
     return (Note(kind=NoteKind.RETRIES, text=disclosed),)
 
 
@@ -315,7 +312,7 @@ def diagnose(passed: Sequence[bool], untestable: int) -> Diagnostics:
     After an early stop the two p-values are indications: the trial that decided was no chance.
 
     Args:
-        passed: The outcomes in issue order.
+        passed: The outcomes in the order of inputs.
         untestable: How many of them failed for want of a value to test.
 
     >>> found = diagnose([True] * 20 + [False] * 20, untestable=0)

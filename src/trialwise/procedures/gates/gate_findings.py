@@ -46,7 +46,7 @@ def decide_gates(
 
     Args:
         plan: What was to be run.
-        trials: What was run, by experiment, in issue order.
+        trials: What was run, by experiment, in the order of inputs.
         stops: Why each experiment ended.
     """
     experiments = {one.name: one for one in plan.experiments}
@@ -248,8 +248,8 @@ class Grading:
 
         Args:
             experiment: With its inputs.
-            trials: In issue order.
-            analysis: Whether it leaves out what had no fair chance.
+            trials: In the order of inputs.
+            analysis: Whether it leaves out trials that were not measured.
         """
         runs: dict[str, list[Trial]] = {name: [] for name in experiment.input_ids}
         silent = 0

@@ -135,7 +135,7 @@ def _average_ends(parts: Sequence[Iterable[float]], confidence: float, method: s
 
 
 Runs: TypeAlias = Mapping[str, Sequence[Trial]]
-"""The runs that count, by input, in issue order; an input without any has none."""
+"""The runs that count, by input, in the order of inputs; an input without any has none."""
 
 
 class Measured(NamedTuple):

@@ -44,7 +44,7 @@ def measure_reliability(
 
     Args:
         gate: What is asked.
-        runs: Of each input, in issue order.
+        runs: Of each input, in the order of inputs.
         criteria: All of which a run passes.
         reach: What intervals are about.
     """

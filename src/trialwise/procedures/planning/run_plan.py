@@ -49,7 +49,7 @@ def plan_run(
     Args:
         contract: What is promised, with its samplings.
         options: How the run is made.
-        seed: Of the issue order and of every trial.
+        seed: Seed for the order of inputs and for each trial.
         structure: The fingerprint of each criterion's postconditions.
         fingerprints: Of each sampling's contents.
         baseline: The one selected for this run, where a criterion or a latency needs it.
@@ -206,7 +206,7 @@ def _count_further(
     draw: Draw,
     limit: int | None,
 ) -> int:
-    """How many inputs the draws may leave out although a criterion asks every one of them."""
+    """Return how many inputs random draws may miss although a criterion must ask every input."""
     if not any(one.asks_every_input for one in criteria):
         return 0
     # A balanced order leaves nothing out once every slot is drawn.
@@ -218,7 +218,7 @@ def _count_further(
 
 
 def _find_copies(sampling: Sampling) -> tuple[int, ...]:
-    """For each input the first with the same value and expectation; nothing where all differ."""
+    """Return each input's first with the same value and expectation; nothing if all differ."""
     first: dict[str, int] = {}
     places = tuple(
         first.setdefault(canonical([one.value, one.expected]), place)

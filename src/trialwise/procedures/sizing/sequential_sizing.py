@@ -154,7 +154,7 @@ class SequentialPlan(SizingPlan):
     """What no rule can avoid leaving undecided, where the trials do not suffice."""
     recommended: Method
     choices: tuple[RateChoice, ...] = ()
-    """The ways to ask for the required rate, compared at the expected rate."""
+    """The ways to ask for the required rate, with what each would do at the expected rate."""
 
     @property
     def recommendation(self) -> MethodPlan:

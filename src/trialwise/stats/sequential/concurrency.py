@@ -1,8 +1,9 @@
-"""Deciding while several trials are under way, without letting the fast ones vote first.
+"""Decides while several trials are running, without counting the fast ones first.
 
-Results count in **issue order**: at sixteen trials in flight and failures three times slower than
-passes, counting them as they arrive turns a 20 % chance of passing a bad service into 62 %. A
-missing result is a gap, and a verdict is given as soon as no filling of the gaps could change it.
+Results count in the **order of inputs**. If sixteen trials run at once and failures take three
+times as long as passes, counting results as they arrive turns a 20 % chance of passing a bad
+service into 62 %. A missing result is a gap, and a verdict is given as soon as no
+filling of the gaps could change it.
 
 More failures never turn a FAIL into a PASS, so two fillings settle every other: all gaps passed,
 and all gaps failed.

@@ -53,7 +53,7 @@ class RoundCharacteristic:
 
 
 def standing(design: Boundaries, outcomes: Sequence[bool | None]) -> Standing:
-    """The verdict on results in issue order, with None for those still missing.
+    """The verdict on results in the order of inputs, with None for those still missing.
 
     Parameters
     ----------
