@@ -47,7 +47,7 @@ _DESCRIPTIONS = frozenset(
     | {"false_rejection_envelope", "false_acceptance_envelope"}
 )
 #: Intervals of 0.1.0 beside pass@k and pass^k did not move with k. Gates are decided on values.
-_GATE_INTERVAL = re.compile(r"verdict\.gates\[.*\.interval\.")
+_GATE_INTERVAL = re.compile(r"verdict\.gates\[.*interval\.")
 #: By which a part of a list is named rather than numbered.
 _NAMES = ("input_id", "criterion", "constraint", "name")
 _ABSENT = object()
