@@ -14,10 +14,12 @@ _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 def as_percent(rate: float) -> str:
     """A rate that was given, without digits nobody wrote.
 
-    >>> as_percent(0.9), as_percent(0.975)
-    ('90 %', '97.5 %')
+    >>> as_percent(0.9), as_percent(0.975), as_percent(0.999999999)
+    ('90 %', '97.5 %', '99.9999999 %')
     """
-    return f"{100 * rate:.6g} %"
+    short = f"{100 * rate:.6g}"
+    # A rate just below 1 is not certainty.
+    return f"{100 * rate:.12g} %" if short == "100" and rate != 1 else f"{short} %"
 
 
 def as_level(value: float) -> str:

@@ -10,7 +10,7 @@ from trialwise.stats.result_types import Interval, Undefined
 
 if TYPE_CHECKING:
     # Few runs have gates, and every report comes by here.
-    from trialwise.model.metrics import GateFinding, GateNumber
+    from trialwise.model.metrics import GateFinding, GateNumber, ReliabilityEvidence
 
 
 HELD = {True: "holds", False: "does not hold", None: "undecided"}
@@ -101,6 +101,21 @@ def list_unlimited(gate: GateFinding) -> list[GateNumber]:
     return [one for one in gate.numbers if one.target not in asked]
 
 
+def _sum_up_reliability(k: int, evidence: ReliabilityEvidence) -> str:
+    """The chance that any of k runs passes, and that all of them do, over the inputs.
+
+    Args:
+        k: The fewest runs of an input.
+        evidence: The outcomes of every input; of more than k runs all choices of k count.
+    """
+    counts = [(len(one.summary.outcomes), sum(one.summary.outcomes)) for one in evidence.inputs]
+    if not counts or not k:
+        return "no run"
+    some = sum(1 - math.comb(n - c, k) / math.comb(n, k) for n, c in counts) / len(counts)
+    every = sum(math.comb(c, k) / math.comb(n, k) for n, c in counts) / len(counts)
+    return f"pass@{k} {some:.3g}, pass^{k} {every:.3g}"
+
+
 def sum_up_gate(gate: GateFinding) -> str:
     """The numbers of a block that nothing was asked of, in a line."""
     from trialwise.model.metrics import MetricsEvidence, ReliabilityEvidence
@@ -108,9 +123,7 @@ def sum_up_gate(gate: GateFinding) -> str:
     evidence = gate.evidence
     each = count_runs(gate)
     if isinstance(evidence, ReliabilityEvidence):
-        every = sum(all(one.summary.outcomes) for one in evidence.inputs)
-        some = sum(any(one.summary.outcomes) for one in evidence.inputs)
-        return f"{some} pass in any run, {every} in every run ({each})"
+        return f"{_sum_up_reliability(gate.runs, evidence)} ({each})"
     if isinstance(evidence, MetricsEvidence) and evidence.pass_k:
         last = evidence.pass_k[-1]
         shown = [

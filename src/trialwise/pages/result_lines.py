@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from trialwise.documents.numbers import (
@@ -70,7 +71,7 @@ def describe_lines(verdict: Verdict, record: RunRecord | None = None) -> tuple[R
         verdict = replace(verdict, plan=record.plan)
     trials = None if record is None else TrialIndex(record)
     lines = [line for finding in verdict.findings for line in _criterion(verdict, finding, trials)]
-    lines += [_latency(verdict, finding) for finding in verdict.latency]
+    lines += [_latency(verdict, finding, record) for finding in verdict.latency]
     lines += [_gate(verdict, gate) for gate in verdict.gates]
     if verdict.decision is not Decision.PASS and not any(line.is_red for line in lines):
         lines.append(_run(verdict))
@@ -289,7 +290,21 @@ def _criterion_facts(
     }
 
 
-def _latency(verdict: Verdict, finding: LatencyFinding) -> ResultLine:
+def _list_latencies(finding: LatencyFinding, record: RunRecord | None) -> list[float]:
+    """The latencies of the successful trials that a percentile is about."""
+    if record is None:
+        return []
+    plans = [one for one in record.plan.latency if one.percentile == finding.constraint]
+    return [
+        trial.latency_s
+        for trial in record.trials
+        if trial.passed
+        and trial.latency_s is not None
+        and any(trial.experiment == plan.experiment for plan in plans)
+    ]
+
+
+def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None) -> ResultLine:
     status = _finding_status(finding.decision, bool(finding.refusals))
     advisory = Dimension.LATENCY in verdict.advisory
     claim = "about the latencies of successful trials"
@@ -299,6 +314,8 @@ def _latency(verdict: Verdict, finding: LatencyFinding) -> ResultLine:
     observed = "" if finding.observed is None else as_seconds(finding.observed)
     limit = "" if finding.threshold is None else f"limit {as_seconds(finding.threshold)}"
     successes = as_count(finding.trials, "success", "successes")
+    times = _list_latencies(finding, record)
+    mean, longest = (fmean(times), max(times)) if times else (None, None)
     marks = ", ".join(list_latency_marks(finding, verdict))
     return ResultLine(
         kind=LineKind.LATENCY,
@@ -321,6 +338,8 @@ def _latency(verdict: Verdict, finding: LatencyFinding) -> ResultLine:
             "trials": finding.trials,
             "percentile": finding.percentile,
             "observed_s": finding.observed,
+            "mean_s": mean,
+            "maximum_s": longest,
             "threshold_s": finding.threshold,
             "alpha": finding.level,
             "false_alarm": find_false_alarm(finding),

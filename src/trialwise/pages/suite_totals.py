@@ -131,6 +131,8 @@ def list_spent(spent: Spending) -> Iterator[tuple[str, str | None]]:
     """Time, money and tokens, each without a value where there is none."""
     yield "time", as_duration(spent.seconds) if spent.seconds else None
     yield "cost", None if spent.usd is None else as_money(spent.usd)
+    yield "cost of setup", as_money(spent.setup_usd) if spent.setup_usd else None
+    yield "cost of judges", as_money(spent.judging_usd) if spent.judging_usd else None
     yield "tokens", f"{spent.tokens:,}" if spent.tokens else None
 
 

@@ -426,7 +426,7 @@ def _state(
     intent: Intent,
     plan: CriterionPlan,
 ) -> str:
-    rate = f"{design.required_rate:g}"
+    rate = f"{design.required_rate:.12g}"
     if design.cutoff is None:
         if intent is Intent.SMOKE and has_agreeing_interval(plan):
             bound = lower_bound(tally, design.alpha, design.rule)
@@ -453,8 +453,8 @@ def _state(
 def _explain_infeasibility(design: ComplianceCutoff, confidence: float) -> str:
     """What is configured, what is needed and the way out (companion §5.7.1)."""
     return (
-        f"{design.trials} trials cannot show a rate above {design.required_rate:g} at confidence "
-        f"{confidence:g}: even without a failure the bound stays below it. At least "
+        f"{design.trials} trials cannot show a rate above {design.required_rate:.12g} at "
+        f"confidence {confidence:g}: even without a failure the bound stays below it. At least "
         f"{design.minimum_trials} trials are needed; for a quick check add `intent: smoke`"
     )
 
