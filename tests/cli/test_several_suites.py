@@ -126,6 +126,56 @@ def test_show_and_report_are_about_every_contract_of_the_last_run(folder: Path) 
     assert "good: PASS" in trialwise(folder, "report").stdout
 
 
+SLOW = """
+import asyncio, time
+
+def note(letter):
+    with open("calls", "a") as calls:
+        calls.write(letter)
+    return "good"
+
+async def wait(question):
+    await asyncio.sleep(0.05)
+    return note("w")
+
+def block(question):
+    time.sleep(0.05)
+    return note("b")
+"""
+
+
+def test_contracts_run_side_by_side(folder: Path) -> None:
+    """Neither an async nor a plain function holds up the other contract."""
+    (folder / "slow.py").write_text(SLOW)
+    for name in ("wait", "block"):
+        suite = SUITE.format(name=name).replace("agent:", "slow:")
+        (folder / f"{name}.yaml").write_text(suite)
+    files = ("-s", "wait.yaml", "-s", "block.yaml")
+
+    done = trialwise(folder, "run", "-q", *files, "--jobs", "2", "--json")
+    refused = trialwise(folder, "run", "-q", *files, "--jobs", "2", "--fail-fast")
+
+    assert done.returncode == 0, done.stderr
+    runs = json.loads(done.stdout)["runs"]
+    assert [one["contract"] for one in runs] == ["wait", "block"]
+    calls = (folder / "calls").read_text()
+    assert calls.index("b") < calls.rindex("w")
+    assert calls.index("w") < calls.rindex("b")
+    assert refused.returncode == 2
+
+
+def test_limits_are_shared_by_contracts_side_by_side(folder: Path) -> None:
+    """Two at a time get half of the rate and of the concurrency each."""
+    for name in ("good", "bad"):
+        write_suite(folder, name, "concurrency: 4", "rate: 1000/s")
+
+    done = trialwise(folder, "run", "-q", "-s", "good.yaml", "-s", "bad.yaml", "-j", "2", "--json")
+
+    for one in json.loads(done.stdout)["runs"]:
+        options = one["verdict"]["plan"]["options"]
+        assert (options["concurrency"], options["rate_per_s"]) == (2, 500.0)
+
+
 def test_an_expression_chooses_contracts(folder: Path) -> None:
     files = ("-s", "good.yaml", "-s", "bad.yaml")
 

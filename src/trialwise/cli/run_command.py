@@ -36,6 +36,14 @@ if TYPE_CHECKING:
 @click.option("--fail-fast", is_flag=True, help="Stop after the first contract that does not PASS.")
 @click.option("--input", "inputs", multiple=True, help="Only this input; may be repeated.")
 @click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(1),
+    default=1,
+    metavar="N",
+    help="Run N contracts at a time. They share the concurrency and the rate of each.",
+)
+@click.option(
     "--resume",
     is_flag=False,
     flag_value="",
@@ -77,10 +85,16 @@ def command(
     """
     if given["record"] is not None and given["replay"] is not None:
         raise click.UsageError("--record and --replay exclude each other")
+    if given["fail_fast"] and given["jobs"] > 1:
+        raise click.UsageError("--fail-fast stops between contracts: leave out --jobs")
     suites = load_all(files, without_services=given["replay"] is not None)
-    groups = _prepare(choose_sized(suites, names, tags, given), given)
+    chosen = _share_limits(choose_sized(suites, names, tags, given), given["jobs"])
+    groups = _prepare(chosen, given)
     _announce(groups, quiet=given["quiet"], verbose=given["verbose"])
-    ended = _run(groups, fail_fast=given["fail_fast"])
+    if given["jobs"] > 1:
+        ended = _run_side_by_side(groups, given["jobs"])
+    else:
+        ended = _run(groups, fail_fast=given["fail_fast"])
     code = _exit_code(ended, strict=given["fail_on_inconclusive"])
     troubles = report_runs([group.suite for group in groups], ended, given, code)
     if code == ExitCode.PASS:
@@ -110,7 +124,8 @@ def _prepare(chosen: Sequence[Chosen], given: dict[str, Any]) -> list[_Group]:
             suite.runs_folder,
             suite.baselines_folder,
             resume=False if resume is None else resume or True,
-            progress=not given["quiet"],
+            # A display shows one run.
+            progress=not given["quiet"] and given["jobs"] == 1,
             redact=suite.redaction,
         )
         prepared = prepare_chosen(suite, chosen, space)
@@ -184,6 +199,45 @@ def _run(groups: Sequence[_Group], *, fail_fast: bool) -> EndedRuns:
             click.echo(f"trialwise: --fail-fast: not run: {left}", err=True)
             break
     return ended
+
+
+def _share_limits(chosen: list[Chosen], jobs: int) -> list[Chosen]:
+    """The contracts with their part of the limits that hold for all that run at once."""
+    share = min(jobs, len(chosen))
+    if share == 1:
+        return chosen
+    from dataclasses import replace
+
+    shared = []
+    for suite, contract, options in chosen:
+        rate = options.rate_per_s
+        part = replace(
+            options,
+            concurrency=max(1, options.concurrency // share),
+            rate_per_s=None if rate is None else rate / share,
+        )
+        shared.append(Chosen(suite, contract, part))
+    return shared
+
+
+def _run_side_by_side(groups: Sequence[_Group], jobs: int) -> EndedRuns:
+    """Run several contracts at a time; Ctrl-C ends all of them and keeps what there is."""
+    from trialwise.errors import RunInterrupted
+    from trialwise.runtime.running import run_side_by_side
+    from trialwise.stores.runs import RecordNotKept
+
+    gc.freeze()
+    several = [(one, group.space) for group in groups for one in group.prepared]
+    suites = [group.suite for group in groups for _ in group.prepared]
+    try:
+        results = run_side_by_side(several, jobs)
+    except RunInterrupted as stopped:
+        click.echo(f"\n{stopped}", err=True)
+        kept = stopped.result if isinstance(stopped.result, list) else []
+        return EndedRuns([one.record for one in kept], suites, interrupted=True)
+    except RecordNotKept as error:
+        return EndedRuns([], [], not_kept=str(error))
+    return EndedRuns([one.record for one in results], suites)
 
 
 def _with_recording(prepared: list[PreparedRun], given: dict[str, Any]) -> list[PreparedRun]:

@@ -51,7 +51,7 @@ def report_runs(
     """
     records = ended.records
     if not records:
-        return []
+        return [f"NOT KEPT: {ended.not_kept}"] if ended.not_kept else []
     from trialwise.cli.printing import near, output_of, say
     from trialwise.reports.report_files import render_report
     from trialwise.runtime.result import render_summary

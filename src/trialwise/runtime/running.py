@@ -18,9 +18,11 @@ from trialwise.runtime.result import Result, SuiteResult
 from trialwise.runtime.workspace import Workspace, open_service
 
 if TYPE_CHECKING:
+    from trialwise.engine.ports import Interrupt
     from trialwise.engine.run_events import Listener
+    from trialwise.engine.run_state import RunOutcome
     from trialwise.model.run import RunRecord
-    from trialwise.runtime.workspace import Execution
+    from trialwise.runtime.workspace import Execution, OpenRun
 
 
 def run(
@@ -105,6 +107,58 @@ def run_prepared(prepared: PreparedRun, space: Workspace) -> Result:
     if done.outcome.stop is StopReason.INTERRUPTED:
         raise RunInterrupted(_describe_interrupt(result), result)
     return result
+
+
+def run_side_by_side(several: Sequence[tuple[PreparedRun, Workspace]], jobs: int) -> list[Result]:
+    """Run and decide several contracts, some at a time; the results are in their order.
+
+    Args:
+        several: Contracts with their plans, each with where it is kept.
+        jobs: How many run at once.
+
+    Raises:
+        RunInterrupted: Somebody pressed Ctrl-C; its `result` holds the results of all.
+    """
+    from contextlib import ExitStack
+
+    from trialwise.runtime.looping import run_to_end
+
+    waiting = [(one, space) for one, space in several if one.finished is None]
+    decided: list[Result] = []
+    with ExitStack() as stack:
+        opened = [
+            stack.enter_context(space.open_run(one, in_thread=True)) for one, space in waiting
+        ]
+        outcomes = run_to_end(lambda interrupted: _go_together(opened, jobs, interrupted))
+        for (one, _), run, outcome in zip(waiting, opened, outcomes, strict=True):
+            decided.append(_decide(one, run.finish(outcome)))
+    fresh = iter(decided)
+    results = [
+        next(fresh) if one.finished is None else _finished_before(one.finished, space)
+        for one, space in several
+    ]
+    if any(one.stop is StopReason.INTERRUPTED for one in outcomes):
+        kept = sum(len(one.record.trials) for one in decided)
+        raise RunInterrupted(f"interrupted: {kept} trials are kept; go on with resume", results)
+    return results
+
+
+async def _go_together(
+    opened: Sequence[OpenRun], jobs: int, interrupted: Interrupt
+) -> list[RunOutcome]:
+    from functools import partial
+
+    from anyio import Semaphore
+
+    from trialwise.engine.async_calls import gather
+
+    room = Semaphore(jobs)
+
+    async def go(run: OpenRun) -> RunOutcome:
+        async with room:
+            return await run.go(interrupted)
+
+    return list(await gather([partial(go, run) for run in opened]))
 
 
 def _finished_before(record: RunRecord, space: Workspace) -> Result:

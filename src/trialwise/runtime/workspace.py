@@ -91,23 +91,29 @@ class Workspace:
     @contextmanager
     def execute(self, prepared: PreparedRun) -> Iterator[Execution]:
         """Run what was prepared; while the context is open its record may be written."""
-        with self._open_run(prepared) as run:
+        with self.open_run(prepared) as run:
             yield run.finish(run_to_end(run.go))
 
     @asynccontextmanager
     async def aexecute(self, prepared: PreparedRun) -> AsyncIterator[Execution]:
         """The same in the running event loop, which a plain function must not hold up."""
-        with self._open_run(prepared, in_thread=True) as run:
+        with self.open_run(prepared, in_thread=True) as run:
             yield run.finish(await run.go(None))
 
     @contextmanager
-    def _open_run(self, prepared: PreparedRun, *, in_thread: bool = False) -> Iterator[_OpenRun]:
+    def open_run(self, prepared: PreparedRun, *, in_thread: bool = False) -> Iterator[OpenRun]:
+        """Open the journal and the service of a run; a caller drives it.
+
+        Args:
+            prepared: What to run.
+            in_thread: Whether a plain function must not hold up the event loop.
+        """
         contract, plan, kept, _ = prepared
         # Here, outside of the run's loop: a function's own context must not hold the loop's.
         service = open_service(contract, plan.options, in_thread=in_thread)
         try:
             if self.store is None:
-                yield _OpenRun(self, contract, plan, service, None, self.clock.now())
+                yield OpenRun(self, contract, plan, service, None, self.clock.now())
                 return
             from trialwise.stores.runs import RunStore
 
@@ -116,7 +122,7 @@ class Workspace:
             with (
                 runs.create(plan, now) if kept is None else runs.resume(kept.run_id, plan)
             ) as stored:
-                yield _OpenRun(self, contract, plan, service, stored, stored.started_at)
+                yield OpenRun(self, contract, plan, service, stored, stored.started_at)
         finally:
             self.close_listeners()
 
@@ -149,7 +155,7 @@ class Workspace:
             one.on_event(event)
 
 
-class _OpenRun(NamedTuple):
+class OpenRun(NamedTuple):
     """A run whose journal is open."""
 
     space: Workspace
@@ -173,6 +179,7 @@ class _OpenRun(NamedTuple):
         )
 
     def finish(self, outcome: RunOutcome) -> Execution:
+        """What came of it."""
         return Execution(outcome, self.started_at, self.stored)
 
 
