@@ -92,3 +92,13 @@ def test_the_figures_of_a_page_have_all_money() -> None:
 
     assert (figures["cost"], figures["cost of judges"]) == ("$1.00", "$0.016")
     assert figures["cost of setup"] == "$0.50"
+
+
+def test_the_terminal_says_what_a_horizon_of_runs_is_worth() -> None:
+    """The bound on a false alarm in any of the runs stands in the heading."""
+    text = do(
+        'service: {python: "svc:timed"}\ninputs: [a]\nhorizon: 2\n'
+        "criteria: [{name: ok, equals: ok, at_least: 90%, margin: 10%}]"
+    )
+
+    assert "over 2 runs, any false alarm: at most " in text

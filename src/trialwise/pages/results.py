@@ -130,6 +130,9 @@ def _headings(verdict: Verdict) -> Iterator[str]:
         yield from _word_asked(verdict)
     if verdict.analysis != RunOptions().analysis:
         yield f"decided {verdict.analysis}"
+    if verdict.horizon is not None and verdict.horizon_false_alarm is not None:
+        chance = as_probability(verdict.horizon_false_alarm)
+        yield f"over {as_count(verdict.horizon, 'run')}, any false alarm: at most {chance}"
     levels = {
         interval.confidence
         for finding in verdict.findings
