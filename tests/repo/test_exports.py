@@ -165,3 +165,12 @@ def test_the_page_about_running_shows_every_name_that_it_promises() -> None:
     }
     assert promised == shown
     assert all(hasattr(trialwise, name) for name in shown)
+
+
+def test_every_public_name_has_a_place_in_the_reference() -> None:
+    """By the name that users import, with a docstring, and nothing else is there."""
+    page = Path(__file__).parents[2] / "docs" / "reference" / "names.md"
+    listed = re.findall(r"^\.\. auto\w+:: trialwise\.(\w+)$", page.read_text("utf-8"), re.MULTILINE)
+
+    assert sorted(vars(trialwise)["__all__"]) == sorted(listed)
+    assert [] == [name for name in listed if not getattr(trialwise, name).__doc__]
