@@ -206,18 +206,9 @@ def _share_limits(chosen: list[Chosen], jobs: int) -> list[Chosen]:
     share = min(jobs, len(chosen))
     if share == 1:
         return chosen
-    from dataclasses import replace
-
-    shared = []
-    for suite, contract, options in chosen:
-        rate = options.rate_per_s
-        part = replace(
-            options,
-            concurrency=max(1, options.concurrency // share),
-            rate_per_s=None if rate is None else rate / share,
-        )
-        shared.append(Chosen(suite, contract, part))
-    return shared
+    return [
+        Chosen(suite, contract, options.share_pace(share)) for suite, contract, options in chosen
+    ]
 
 
 def _run_side_by_side(groups: Sequence[_Group], jobs: int) -> EndedRuns:

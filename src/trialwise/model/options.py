@@ -8,7 +8,7 @@ follow from it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trialwise.declarations.quantities import Duration, Money, Pace, Rate
@@ -263,6 +263,19 @@ class RunOptions:
             allowed = f"be at most the budget of ${limit:g}, which would allow no trial"
             raise InvalidArgument("cost_per_trial", cost, allowed)
         put(self, "overrides", tuple(self.overrides))
+
+    def share_pace(self, runs: int) -> RunOptions:
+        """The options of one of several runs at once, which keep to these limits together.
+
+        Args:
+            runs: How many run at once; each has at least one trial at a time.
+        """
+        rate = self.rate_per_s
+        return replace(
+            self,
+            concurrency=max(1, self.concurrency // runs),
+            rate_per_s=None if rate is None else rate / runs,
+        )
 
     def trials_of(self, experiment: str) -> int | None:
         """The fixed number of trials of an experiment, if there is one."""
