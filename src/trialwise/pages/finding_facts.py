@@ -147,7 +147,7 @@ def write_difference(finding: Finding) -> str:
 
 
 def write_delta(finding: Finding) -> str:
-    """The same in the fewest signs, for a column of a table."""
+    """Return the difference in a short form, for a column of a table."""
     found = pick_difference(finding)
     if found is None:
         return ""
@@ -158,7 +158,7 @@ def write_delta(finding: Finding) -> str:
 
 
 def _floor_points(difference: float) -> float:
-    """A difference in points, rounded down so that a bound still holds."""
+    """Return a difference in points, rounded down so that a bound still holds."""
     return math.floor(1000 * difference) / 10
 
 

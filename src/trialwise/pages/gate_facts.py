@@ -66,7 +66,7 @@ def collect_gate_facts(gate: GateFinding) -> dict[str, str | int | float | None]
 
 
 def as_outward(interval: Interval, *, in_percent: bool = False) -> str:
-    """Both ends, rounded away from one another: 0.9999998 to 1 is no certainty.
+    """Return both ends, rounded outwards: 0.9999998 to 1 must not look certain.
 
     Args:
         interval: Of a number from 0 to 1, or to 100 where it is in percent.

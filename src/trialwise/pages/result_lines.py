@@ -169,7 +169,7 @@ def _word_stop(finding: Finding, stop: StopReason) -> str:
 
 
 def _word_requirement(finding: Finding) -> str:
-    """What the rate is held against, so that nobody has to look it up.
+    """Say what the rate is compared with, such as a required rate or a baseline.
 
     Short, with the margin subtracted: the line has to keep its trials at 80 columns.
     """

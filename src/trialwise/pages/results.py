@@ -213,7 +213,7 @@ def _count_by_status(runs: Sequence[RunResults]) -> list[str]:
 
 
 def _sum_up(runs: Sequence[RunResults]) -> str:
-    """How many contracts, or lines of the only one, did not pass."""
+    """Say how many contracts did not pass, or requirements if there is only one contract."""
     statuses = [run.status for run in runs]
     nouns = ("contract", "contracts")
     if len(runs) == 1:
@@ -359,7 +359,7 @@ def _list_qualifications(finding: Finding) -> Iterator[str]:
 
 
 def _compare_denominators(finding: Finding) -> Iterator[str]:
-    """Both denominators where they differ: whose fault a failure was is the reader's question."""
+    """Say both rates where they differ, with and without trials that were not measured."""
     every, fair = finding.intent_to_treat or finding.tally, finding.per_protocol
     # Inputs that are decided one by one have both counts of their own.
     if fair is None or every.rate is None or fair.trials == every.trials or finding.by_input:

@@ -31,16 +31,16 @@ _TELLING = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expense:
-    """What one trial is expected to take, and how that is known."""
+    """What one trial is expected to cost and take, and where that is known from."""
 
     trial_usd: float | None = None
     trial_s: float | None = None
-    """Of the clock, with as many side by side as then."""
+    """Elapsed seconds per trial, with as many trials at once as in the earlier run."""
     known_from: str = ""
 
 
 def render_rules(plan: Plan, *, expense: Expense | None = None, width: int = _WIDTH) -> str:
-    """The rules of a plan in counts, each with its exact chances, as text.
+    """Return the rules of a plan in counts, with their exact chances, as text.
 
     Args:
         plan: What will be run.
@@ -104,7 +104,7 @@ def render_choices(plan: Plan, expected: float, *, expense: Expense | None = Non
 
 
 def render_together(plans: Sequence[Plan], *, width: int = _WIDTH) -> str:
-    """The chances of all decisions together, as text; nothing where there are fewer than two.
+    """Return the chances of all decisions together as text; nothing for fewer than two.
 
     Args:
         plans: What will be run.
@@ -125,7 +125,7 @@ def _word_together(one: Together) -> str:
 
 
 def _word_bounded(independent: float, least: float) -> str:
-    """A chance if decisions are independent, and its bound where that says something."""
+    """Say a chance if decisions are independent, and its bound if that is above 0."""
     bound = f", never less than {as_probability(least, digits=1)}" if least > 0 else ""
     return f"{as_probability(independent, digits=1)} of runs (independent){bound}"
 
@@ -151,7 +151,7 @@ def _list_criterion(one: Forecast, width: int) -> Iterator[str]:
 
 
 def _word_latency(limit: LatencyPlan, plan: Plan) -> str:
-    """A percentile's rule; it is read off all trials, so that no decision ends them early."""
+    """Say a percentile's rule; it needs all trials, so no decision ends the run early."""
     if limit.limit_s is None:
         known = len(limit.baseline_latencies_s or ())
         bound = f"no worse than the baseline's {known} latencies"

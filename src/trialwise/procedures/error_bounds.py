@@ -51,7 +51,7 @@ class ErrorBound:
 
 
 def list_rule_errors(plan: CriterionPlan, design: Design | None = None) -> Iterator[RuleError]:
-    """The ways in which one stream of a criterion can be decided wrongly.
+    """Return the ways in which one stream of a criterion can be decided wrongly.
 
     Where no rule in counts decides, such as with an estimator or a judge's errors, the level stands
     in for what is not known exactly.
@@ -76,7 +76,7 @@ def list_rule_errors(plan: CriterionPlan, design: Design | None = None) -> Itera
 
 @lru_cache(maxsize=64)
 def _compute_errors(procedure: str, design: Design | None) -> tuple[RuleError, ...]:
-    """Kept: criteria, inputs and pages share designs, and a long design takes a moment."""
+    """Compute the errors of a design once, because criteria, inputs and pages share designs."""
     return tuple(find_procedure(procedure).list_errors(design))
 
 

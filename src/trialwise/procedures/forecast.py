@@ -113,5 +113,5 @@ def forecast_together(plans: Iterable[Plan]) -> tuple[Together, ...]:
 
 
 def _bound(misses: Iterable[float]) -> float:
-    """How often several events all happen at least, by how often each does not."""
+    """Return how often several events at least all happen, given how often each does not."""
     return max(0.0, 1 - math.fsum(misses))

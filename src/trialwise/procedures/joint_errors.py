@@ -1,4 +1,4 @@
-"""What several runs of one question together are worth, each made because the last was undecided.
+"""Computes the errors of several runs of one question, each run because the last was undecided.
 
 Running again after INCONCLUSIVE spends error: whichever run decides counts, so each run adds its
 own chance of a wrong decision. At one true rate, runs are independent. A run that follows others
@@ -83,7 +83,7 @@ def _join(wrong: Decision, plan: CriterionPlan, before: Sequence[OpenRun]) -> tu
 
 
 def _find_error(plan: CriterionPlan, wrong: Decision) -> RuleError:
-    """A run's own error; one that limits none may always be wrong."""
+    """Return a run's own error; 1 if the run does not limit it."""
     for one in list_rule_errors(plan):
         if one.wrong is wrong:
             return one
@@ -91,7 +91,7 @@ def _find_error(plan: CriterionPlan, wrong: Decision) -> RuleError:
 
 
 def _find_chance(plan: CriterionPlan, wrong: Decision) -> Chance | None:
-    """The chances at the rate where a decision is wrong most often."""
+    """Return the chances at the rate where a decision is wrong most often."""
     rate = plan.threshold.required_rate
     if wrong is Decision.PASS and plan.threshold.alternative_rate is not None:
         rate = plan.threshold.alternative_rate

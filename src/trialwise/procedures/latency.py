@@ -235,12 +235,12 @@ def find_false_alarm(finding: LatencyFinding) -> float | None:
 
 
 class LatencyForecast(NamedTuple):
-    """What is known of a percentile's rule before the first trial."""
+    """What a percentile's rule does, as far as it is known before the first trial."""
 
     successes: int
-    """Expected: all trials."""
+    """The number of latencies that the forecast assumes: all trials succeed."""
     threshold_s: float | None
-    """Against a baseline, the most that PASSes."""
+    """The largest percentile that PASSes against a baseline."""
     false_alarm: float | None
     """P(FAIL) of an unchanged service."""
     passes_at_limit: float | None

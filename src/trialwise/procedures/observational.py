@@ -167,7 +167,7 @@ def _explain_limit(limit: int, needed: int, inputs: int) -> str:
 
 
 def _leave_open(counts: Counts) -> Conclusion:
-    """No failure, and inputs that nobody has asked."""
+    """Return the statement for no failure where some inputs were not asked."""
     left = counts.unasked
     named = join_few(left)
     verb = "was" if len(left) == 1 else "were"

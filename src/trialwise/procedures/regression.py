@@ -422,7 +422,7 @@ def _bound_difference(
 
 
 def _power_at(plan: CriterionPlan, design: RegressionCutoff, rate: float) -> float | None:
-    """The power at a rate; 0.1.0 took the baseline's rate for the true one."""
+    """Return the power at a rate; 0.1.0 treated the baseline's rate as the true one."""
     return average_power(design, rate) if has_agreeing_interval(plan) else design.power(rate)
 
 
@@ -441,7 +441,7 @@ def _weakness(
 
 
 def _excess(design: RegressionCutoff) -> tuple[str, ...]:
-    """The true false alarm of a rule that takes its baseline's rate for the true one."""
+    """Return the true false alarm of a rule that treats the baseline's rate as the true one."""
     alarm = design.design_false_alarm
     if alarm is None or alarm <= design.alpha * (1 + RELATIVE_BAND):
         return ()

@@ -205,7 +205,7 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> Conclusion:
 def _plan_strict(
     criterion: Criterion, cap: int | None, situation: Situation
 ) -> SequentialDesign | Refused:
-    """The design with both errors at the required rate, unless nobody agreed to its price."""
+    """Return the design with both errors at the required rate; refuse one that is too expensive."""
     required, beta = criterion.at_least, criterion.wrong_pass
     assert required is not None
     least = count_passes_needed(required, beta)
@@ -248,12 +248,12 @@ def _plan_with_margin(
 
 
 def count_passes_needed(required: float, beta: float) -> int:
-    """The fewest trials, all passed, that show a rate above the required one."""
+    """Return the fewest trials that show a rate above the required one if all pass."""
     return math.ceil(math.log(beta) / math.log(required) - 1e-9)
 
 
 def _explain_price(criterion: Criterion, least: int) -> str:
-    """The choices of a promise that is too expensive to be tested unasked, in numbers."""
+    """Say in numbers what to choose if showing a required rate takes too many trials."""
     required, beta = criterion.at_least, criterion.wrong_pass
     assert required is not None
     margin = float((1 - as_written(required)) * 10)
@@ -281,13 +281,13 @@ def _explain_no_pass(criterion: Criterion, design: SequentialDesign) -> str:
 
 
 def _round_up(count: float) -> int:
-    """A count with two leading digits, not below the given one."""
+    """Round a count up to two leading digits."""
     step = int(10 ** max(0, math.floor(math.log10(count)) - 1))
     return math.ceil(count / step) * step
 
 
 def list_telling_rates(design: SequentialDesign) -> Iterator[tuple[float, str]]:
-    """The true rates at which a reader learns what a design does, each with what it stands for."""
+    """Return the true rates that show what a design does, each with its meaning."""
     required = as_written(design.p0)
     allowed = 1 - required
     yield 1.0, "no failures"
@@ -380,7 +380,7 @@ def _statement(
 
 
 def _advise(decision: Decision, tally: Tally, design: SequentialDesign) -> str:
-    """How many trials would probably decide, and which margin would have."""
+    """Say how many trials would probably decide, and which margin would have decided."""
     if decision is not Decision.INCONCLUSIVE:
         return ""
     rate = design.estimate(tally.trials, tally.failed)
