@@ -345,7 +345,7 @@ def test_a_smoke_run_is_not_advised_to_become_one() -> None:
     """10 of 10 under smoke: the advice to use smoke intent is for verifications."""
     finding = decide_compliance("c", tally(10, 10), 0.9, intent=Intent.SMOKE, rule="wilson")
 
-    assert "smoke intent" not in finding.statement
+    assert "intent: smoke" not in finding.statement
 
 
 # The worked example of companion §10.3, criterion 3

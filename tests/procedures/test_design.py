@@ -215,7 +215,7 @@ def test_too_few_trials_are_refused_with_the_number_needed() -> None:
     message = refused(criterion(at_least=0.95), trials=50)
     assert "50 trials" in message
     assert "At least 59" in message
-    assert "smoke intent" in message
+    assert "`intent: smoke`" in message
     (smoke,) = plan(criterion(at_least=0.95), trials=50, intent="smoke").criteria
     assert smoke.cutoff is None
 
