@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterator
@@ -84,7 +85,7 @@ def test_every_library_of_the_package_is_looked_for() -> None:
     found = checks()["libraries"]["found"].replace("-", ".")
 
     for requirement in wanted:
-        name = requirement.partition(">")[0].partition("=")[0]
+        name = re.split("[<>=!~; ]", requirement)[0]
         assert name.replace("-", ".") in found
 
 
