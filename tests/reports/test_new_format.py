@@ -100,5 +100,5 @@ def test_a_name_that_nobody_declares_is_refused_with_all_that_exist() -> None:
     """The format of the other distribution among them."""
     with pytest.raises(InvalidArgument, match=r"be one of gitlab, .*, transparent, csv"):
         find_format("pdf")
-    with pytest.raises(InvalidArgument, match=r"end with \.json, .*\.txt or \.csv"):
+    with pytest.raises(InvalidArgument, match=r"end with \.json, .*\.txt, \.csv or"):
         match_format("report.pdf")
