@@ -112,7 +112,7 @@ def test_a_judges_trouble_is_left_out_per_protocol(
     assert {} == loud.breakdown.errors
     disclosed = (
         "3 of 12 trials were not measured (no verdict from the judge) and count as failed; "
-        "without them 9 of 9 (100.0%) pass"
+        "without them 9 of 9 (100.0 %) pass"
     )
     assert disclosed in judged.caveats
     (stored,) = RunStore(tmp_path).list()
@@ -189,10 +189,11 @@ def test_a_sequential_decision_goes_on_without_the_silent_ones(
     assert len(result.record.trials) - silent == judged.tally.trials
     assert Decision(decision) is judged.design.decide(judged.tally.trials, judged.tally.failed)
     every, passed = len(result.record.trials), judged.tally.passed
+    share = f"{100 * passed / every:.1f} %"
     disclosed = (
         f"{silent} of {every} trials were not measured (no verdict from the judge); counting them "
-        f"as failed (intent-to-treat), {passed} of {every} ({passed / every:.1%}) pass. The error "
-        "rates hold where"
+        f"as failed (intent-to-treat), {passed} of {every} ({share}) pass. The error rates hold "
+        "where"
     )
     assert any(one.startswith(disclosed) for one in judged.caveats), judged.caveats
 

@@ -147,23 +147,28 @@ def observed(draw: st.DrawFn) -> CriterionBaseline:
 POSITIVE = st.floats(0.001, 1000.0)
 BUDGETS = st.builds(
     Budget,
-    trials=st.none() | st.integers(1),
+    trials=st.none() | st.integers(1, 10_000_000),
     seconds=st.none() | POSITIVE,
-    tokens=st.none() | st.integers(1),
+    tokens=st.none() | st.integers(1, 10_000_000),
     usd=st.none() | POSITIVE | st.integers(1, 9),
 )
 ABORTS = st.builds(
-    AbortRule, max_error_rate=st.floats(0, 1), after=st.integers(1), to_fail=st.booleans()
+    AbortRule,
+    max_error_rate=st.floats(0, 1),
+    after=st.integers(1, 10_000_000),
+    to_fail=st.booleans(),
 )
 OPTIONS = st.builds(
     RunOptions,
-    trials=st.none() | st.integers(1) | st.dictionaries(TEXTS, st.integers(1)),
+    trials=st.none()
+    | st.integers(1, 10_000_000)
+    | st.dictionaries(TEXTS, st.integers(1, 10_000_000)),
     intent=st.sampled_from(Intent),
     rule=st.sampled_from(["wilson", "exact"]),
     analysis=st.sampled_from(Analysis),
     seed=st.none() | st.integers(),
     draw=st.sampled_from([None, "balanced", "independent"]),
-    concurrency=st.integers(1),
+    concurrency=st.integers(1, 10_000_000),
     rate_per_s=st.none() | POSITIVE,
     timeout_s=st.none() | POSITIVE,
     retries=st.integers(0),
@@ -172,8 +177,8 @@ OPTIONS = st.builds(
     curtail=st.booleans(),
     overrides=st.lists(TEXTS, max_size=2),
     baseline=st.none() | TEXTS,
-    horizon=st.none() | st.integers(1),
-) | st.builds(RunOptions, max_trials=st.integers(1))
+    horizon=st.none() | st.integers(1, 10_000_000),
+) | st.builds(RunOptions, max_trials=st.integers(1, 10_000_000))
 CLAIMS = st.builds(
     Claim,
     population=st.sampled_from(PopulationClaim),
@@ -245,7 +250,7 @@ CHECKED: dict[Any, st.SearchStrategy[Any]] = {
     CheckResult: st.sampled_from([CheckResult.ok(), CheckResult.fail("no", evidence="é\n\x00")]),
     stats.Confusion: st.builds(
         stats.Confusion,
-        true_pass=st.integers(1),
+        true_pass=st.integers(1, 10_000_000),
         false_pass=st.integers(0),
         true_fail=st.integers(0),
         false_fail=st.integers(0),

@@ -11,6 +11,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from textwrap import dedent
 
+import httpcore2  # noqa: F401
 import pytest
 
 import trialwise

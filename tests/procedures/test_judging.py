@@ -220,13 +220,13 @@ def test_latency_is_of_successful_trials_and_advisory_unless_enforced() -> None:
 
 
 def test_a_retried_pass_is_disclosed() -> None:
-    """With what the count would be if it had failed."""
+    """With the number of passes that needed one."""
     trials = outcomes([True] * 30)
     trials[4] = trial(4, OK, attempts=2, attempt_errors=("busy",))
     finding = only(judged(plan(FIFTY, curtail=False), trials))
     assert finding.breakdown is not None
     assert finding.breakdown.retried == 1
-    assert any("29 of 30" in caveat for caveat in finding.caveats)
+    assert any("1 of the 30 passes needed a retry" in caveat for caveat in finding.caveats)
 
 
 def test_a_declared_horizon_is_bounded_over_its_runs() -> None:

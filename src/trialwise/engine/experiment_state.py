@@ -31,6 +31,7 @@ _CHECK_SETUP = (
     "the model and the form of the request. Nothing was measured."
 )
 _IS_IT_RUNNING = "Is it running?"
+_NOT_MEASURED = "Nothing was measured."
 
 
 class ExperimentState:
@@ -251,7 +252,8 @@ class ExperimentState:
         if not is_silent or reach.has_answered or rule.max_error_rate >= 1:
             return None
         if self._completed >= min(_FEW_SILENT, rule.after):
-            return StopReason.ERROR_RATE, f"{said}. {_IS_IT_RUNNING}"
+            hint = _NOT_MEASURED if "cannot be started" in said else _IS_IT_RUNNING
+            return StopReason.ERROR_RATE, f"{said}. {hint}"
         return None
 
     def abort_reason(self, rule: AbortRule, *, unreached: str) -> str | None:
