@@ -341,8 +341,10 @@ def test_a_killed_command_leaves_no_run_behind(tmp_path: Path) -> None:
     )
     process = start(tmp_path, agent)
     wait_for(tmp_path / "called")
-    time.sleep(0.1)
-    worker = int((tmp_path / "called").read_text())
+    # Every call writes the file again, so that it may be empty for a moment.
+    while not (written := (tmp_path / "called").read_text()):
+        time.sleep(0.01)
+    worker = int(written)
     assert worker != process.pid
     process.kill()
     process.communicate(timeout=60)
