@@ -39,19 +39,25 @@ def parse_expression(text: str) -> Matcher:
 
 
 def _parse_or(tokens: list[str]) -> tuple[Matcher, list[str]]:
-    left, rest = _parse_and(tokens)
-    while rest and rest[0] == "or":
-        right, rest = _parse_and(rest[1:])
-        left = _either(left, right)
-    return left, rest
+    parts, rest = _parse_chain(tokens, "or", _parse_and)
+    return (lambda names: any(part(names) for part in parts)), rest
 
 
 def _parse_and(tokens: list[str]) -> tuple[Matcher, list[str]]:
-    left, rest = _parse_not(tokens)
-    while rest and rest[0] == "and":
-        right, rest = _parse_not(rest[1:])
-        left = _both(left, right)
-    return left, rest
+    parts, rest = _parse_chain(tokens, "and", _parse_not)
+    return (lambda names: all(part(names) for part in parts)), rest
+
+
+def _parse_chain(
+    tokens: list[str], word: str, parse: Callable[[list[str]], tuple[Matcher, list[str]]]
+) -> tuple[list[Matcher], list[str]]:
+    """Read parts that one word joins; return them and the tokens after the last one."""
+    first, rest = parse(tokens)
+    parts = [first]
+    while rest and rest[0] == word:
+        part, rest = parse(rest[1:])
+        parts.append(part)
+    return parts, rest
 
 
 def _parse_not(tokens: list[str]) -> tuple[Matcher, list[str]]:
@@ -68,11 +74,3 @@ def _parse_not(tokens: list[str]) -> tuple[Matcher, list[str]]:
         return inner, rest[1:]
     word = first.lower()
     return (lambda names: any(word in name.lower() for name in names)), rest
-
-
-def _either(left: Matcher, right: Matcher) -> Matcher:
-    return lambda names: left(names) or right(names)
-
-
-def _both(left: Matcher, right: Matcher) -> Matcher:
-    return lambda names: left(names) and right(names)
