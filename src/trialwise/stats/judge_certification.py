@@ -6,6 +6,7 @@ import math
 from enum import StrEnum
 
 from trialwise.stats.agreement import ALL_ALIKE, Confusion
+from trialwise.stats.bisection import find_first
 from trialwise.stats.rate_intervals import clopper_pearson
 from trialwise.stats.result_types import Undefined
 
@@ -122,26 +123,21 @@ def labels_to_certify(confusion: Confusion, *, confidence: float = 0.95) -> int 
     >>> labels_to_certify(Confusion(true_pass=12, false_pass=1, true_fail=12, false_fail=0))
     88
     """
-    estimate = _estimate_alpha(confusion)
     chance = _chance_disagreement(confusion)
     if isinstance(chance, Undefined):
         return chance
     allowed, differing = (1 - RELIABLE) * chance, confusion.disagreements / confusion.labels
-    if isinstance(estimate, Undefined) or differing >= allowed:
+    if differing >= allowed:
         return Undefined("its agreement is too low, whatever the number of labels")
 
     def is_enough(labels: int) -> bool:
         k = math.ceil(differing * labels - 1e-9)
         return clopper_pearson(k, labels, confidence=confidence, side="upper").high <= allowed
 
-    most = confusion.labels
+    most = max(confusion.labels, FEWEST_UNITS)
     while not is_enough(most):
         most *= 2
-    fewest = FEWEST_UNITS
-    while fewest < most:
-        middle = (fewest + most) // 2
-        fewest, most = (fewest, middle) if is_enough(middle) else (middle + 1, most)
-    return most
+    return find_first(FEWEST_UNITS - 1, most, is_enough)
 
 
 def _certify(alpha: float) -> Certification:
