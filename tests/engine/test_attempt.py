@@ -170,13 +170,13 @@ async def test_a_command_that_takes_too_long_is_ended() -> None:
     assert ErrorClass.TIMEOUT is response.error_class
 
 
-async def test_a_command_that_cannot_start_is_infrastructure(virtual_clock: Any) -> None:
-    """It is tried as often as allowed."""
+async def test_a_command_that_cannot_start_is_not_tried_again(virtual_clock: Any) -> None:
+    """A program that is not there will not be there a second later."""
     command = CommandService(["/nonexistent/agent", "{input}"])
 
     response = await respond(command, retries=1, clock=virtual_clock)
 
-    assert (ErrorClass.INFRASTRUCTURE, 2) == (response.error_class, response.attempts)
+    assert (ErrorClass.PRE_VALIDATION, 1) == (response.error_class, response.attempts)
     assert "cannot be started" in response.error
 
 

@@ -390,12 +390,12 @@ print("done")
 
 
 @pytest.mark.parametrize("argv", [["/no/such/program", "{input}"], ["/", "{input}"]])
-async def test_a_program_that_cannot_be_started_is_infrastructure(argv: list[str]) -> None:
-    """Not a failure of the service: there was none."""
+async def test_a_program_that_is_not_there_was_never_asked(argv: list[str]) -> None:
+    """It is not a failure of the service, and asking again does not help."""
     with pytest.raises(ServiceError, match="cannot be started") as caught:
         await CommandService(argv).call(trial())
 
-    assert ErrorClass.INFRASTRUCTURE is caught.value.error_class
+    assert ErrorClass.PRE_VALIDATION is caught.value.error_class
 
 
 async def test_a_missing_folder_is_infrastructure(tmp_path: Path) -> None:

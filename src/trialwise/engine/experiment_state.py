@@ -30,8 +30,11 @@ _CHECK_SETUP = (
     "No trial was answered before, so the service is set up wrongly: check the address, the key, "
     "the model and the form of the request. Nothing was measured."
 )
-_IS_IT_RUNNING = "Is it running?"
-_NOT_MEASURED = "Nothing was measured."
+#: What to say at the end of a run that never reached its service, by the class of the last error.
+_UNREACHED = {
+    ErrorClass.INFRASTRUCTURE: "Is it running?",
+    ErrorClass.PRE_VALIDATION: "Nothing was measured.",
+}
 
 
 class ExperimentState:
@@ -248,11 +251,10 @@ class ExperimentState:
         is_refused = self.trials[-1].error_class is ErrorClass.CONFIGURATION
         if is_refused and self._completed >= min(_FEW_REFUSED, self._planned):
             return StopReason.SERVICE, f"{said}. {_CHECK_SETUP}"
-        is_silent = self.trials[-1].error_class is ErrorClass.INFRASTRUCTURE and bool(said)
-        if not is_silent or reach.has_answered or rule.max_error_rate >= 1:
+        hint = _UNREACHED.get(self.trials[-1].error_class)
+        if hint is None or not said or reach.has_answered or rule.max_error_rate >= 1:
             return None
         if self._completed >= min(_FEW_SILENT, rule.after):
-            hint = _NOT_MEASURED if "cannot be started" in said else _IS_IT_RUNNING
             return StopReason.ERROR_RATE, f"{said}. {hint}"
         return None
 

@@ -48,8 +48,9 @@ class CommandService:
     scenario file is JSON with `input`, `index` and `seed`, in a folder of its own that is removed
     afterwards. The environment holds `TRIALWISE_INDEX` and `TRIALWISE_SEED` in every case.
 
-    Any exit code is a reply: it may be the property under test. A command that cannot be started
-    is an infrastructure error, one that says more than `output_limit` is ended and fails. When
+    Any exit code is a reply: it may be the property under test. A program that is not there was
+    never asked; one that the machine has no room for is an infrastructure error. A command that
+    writes more than `output_limit` is ended and fails. When
     the command ends or is cancelled, what it left running in its process group gets SIGTERM and
     after `grace_s` SIGKILL; cancelling reaches its whole session. Only what deliberately moved to
     a session of its own, as a daemon does, stays.
@@ -240,7 +241,10 @@ def _not_started(program: str, error: OSError | ValueError) -> ServiceError:
 
     if isinstance(error, OSError) and error.errno != errno.E2BIG:
         message = f"the command {program!r} cannot be started: {error}"
-        return ServiceError(message, ErrorClass.INFRASTRUCTURE)
+        # A program that is not there was never asked; a machine without room may have some later.
+        is_missing = error.errno in (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR)
+        class_ = ErrorClass.PRE_VALIDATION if is_missing else ErrorClass.INFRASTRUCTURE
+        return ServiceError(message, class_)
     # Too long, a NUL, a lone surrogate: no process can be given this input this way.
     message = (
         f"the input cannot be passed to {program!r} ({error}); try input_via='stdin' or 'file'"
