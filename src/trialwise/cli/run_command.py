@@ -24,6 +24,7 @@ from trialwise.cli.selecting import (
 )
 
 if TYPE_CHECKING:
+    from trialwise.cli.watched_run import WatchedRun
     from trialwise.runtime.preparing import PreparedRun
     from trialwise.runtime.workspace import Workspace
     from trialwise.suite import Suite
@@ -53,6 +54,12 @@ if TYPE_CHECKING:
 )
 @click.option("--record", type=click.Path(path_type=Path), help="Write every reply to a file.")
 @click.option("--replay", type=click.Path(path_type=Path), help="Take the replies from a file.")
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Run again when a file of the project changes; ask only for replies that may differ.",
+)
+@click.option("--watched", type=click.Path(path_type=Path), hidden=True)  # a run of a watch
 @output_option
 @click.option("--html", type=click.Path(path_type=Path), hidden=True)  # -o says the same
 @click.option("--junit", type=click.Path(path_type=Path), hidden=True)
@@ -81,15 +88,54 @@ def command(
       trialwise run
       trialwise run support-agent --max-usd 2 -o report.html -o results.junit.xml
       trialwise run -s search.yaml -s support.yaml --fail-fast
+      trialwise run --watch
       trialwise run --resume
     """
     if given["record"] is not None and given["replay"] is not None:
         raise click.UsageError("--record and --replay exclude each other")
     if given["fail_fast"] and given["jobs"] > 1:
         raise click.UsageError("--fail-fast stops between contracts: leave out --jobs")
+    if given["watch"]:
+        return _watch(files, given)
+    if given["watched"] is None:
+        return _run_suites(names, files, tags, given)
+    from trialwise.cli.watched_run import WatchedRun
+
+    watched = WatchedRun(given["watched"])
+    with watched.keep_notes():
+        return _run_suites(names, files, tags, given, watched)
+
+
+def _watch(files: Sequence[Path], given: dict[str, Any]) -> int:
+    import sys
+
+    from trialwise.cli.watching import watch_runs
+    from trialwise.suite import find_suite
+
+    for name in ("resume", "record", "replay"):
+        if given[name] is not None:
+            raise click.UsageError(f"--watch records and replays by itself: leave out --{name}")
+    suites = [path.absolute() for path in files or [find_suite(Path.cwd())]]
+    return watch_runs([one for one in sys.argv[1:] if one != "--watch"], suites)
+
+
+def _run_suites(
+    names: tuple[str, ...],
+    files: tuple[Path, ...],
+    tags: tuple[str, ...],
+    given: dict[str, Any],
+    watched: WatchedRun | None = None,
+) -> int:
     suites = load_all(files, without_services=given["replay"] is not None)
     chosen = _share_limits(choose_sized(suites, names, tags, given), given["jobs"])
+    if watched is not None:
+        watched.know_suites(suites)
+        chosen = watched.choose_seeds(chosen)
     groups = _prepare(chosen, given)
+    if watched is not None:
+        groups = [
+            one._replace(prepared=watched.reuse_replies(one.suite, one.prepared)) for one in groups
+        ]
     _announce(groups, quiet=given["quiet"], verbose=given["verbose"])
     if given["jobs"] > 1:
         ended = _run_side_by_side(groups, given["jobs"])
@@ -101,6 +147,8 @@ def command(
         troubles += _find_lost_records(ended)
     for trouble in troubles:
         click.echo(f"trialwise: {trouble}", err=True)
+    if watched is not None and (reuse := watched.describe_reuse()):
+        click.echo(reuse, err=True)
     # Whoever waits for the report must not take its absence for a success.
     return ExitCode.ERROR if troubles and code == ExitCode.PASS else code
 

@@ -32,7 +32,8 @@ def calls_service(arguments: Sequence[str]) -> bool:
     >>> calls_service(["run", "-q"]), calls_service(["run", "--help"]), calls_service(["show"])
     (True, False, False)
     """
-    if not {"-h", "--help"}.isdisjoint(arguments):
+    # A watch starts a process for each run.
+    if not {"-h", "--help", "--watch"}.isdisjoint(arguments):
         return False
     return next((one for one in arguments if not one.startswith("-")), "") in _SUPERVISED
 

@@ -122,6 +122,12 @@ class CommandService:
         )
         self._clock = clock
 
+    @property
+    def files(self) -> list[str]:
+        """The files that its arguments name, such as the script that an interpreter runs."""
+        named = [os.path.join(self._cwd or "", argument) for argument in self._argv]
+        return [path for path in named if os.path.isfile(path)]
+
     async def call(self, trial: TrialContext) -> Reply:
         """What the command wrote in reply to one trial."""
         stdin = encode(input_text(trial.input)) if self._input_via == "stdin" else b""

@@ -68,7 +68,7 @@ class RecordingService:
     ) -> None:
         self._service = service
         self._told = {} if contract is None else {"contract": contract}
-        self._write = sink if callable(sink) else _Appender(Path(sink)).write
+        self._write = sink if callable(sink) else RecordingFile(Path(sink)).write
         self._clock = clock
 
     async def call(self, trial: TrialContext) -> Reply:
@@ -141,14 +141,14 @@ class ReplayService:
         self._records = [
             one for one in records if contract is None or one.get("contract", contract) == contract
         ]
-        self._left = _by_input(self._records)
+        self._left = RecordedReplies(self._records)
 
     async def call(self, trial: TrialContext) -> Reply:
         """The recorded reply to one trial; what was raised then is raised again."""
         from anyio.lowlevel import checkpoint
 
         await checkpoint()
-        record = self._take(input_hash(trial.input), trial.index)
+        record = self._left.take(input_hash(trial.input), trial.index)
         if record is None:
             raise RecordingError(
                 f"{self._name} holds no (further) reply to the input of trial {trial.index}: "
@@ -166,17 +166,7 @@ class ReplayService:
 
     async def aclose(self) -> None:
         """Start the recording over."""
-        self._left = _by_input(self._records)
-
-    def _take(self, name: str, index: int) -> dict[str, Any] | None:
-        trials = self._left.get(name)
-        if not trials:
-            return None
-        found = index if index in trials else next(iter(trials))
-        taken = trials[found].pop(0)
-        if not trials[found]:
-            del trials[found]
-        return taken
+        self._left = RecordedReplies(self._records)
 
     def __len__(self) -> int:
         return len(self._records)
@@ -190,12 +180,36 @@ def _so_far(trial: TrialContext) -> dict[str, Any]:
     return {} if partial is None else {"partial": encode_reply(partial)}
 
 
-def _by_input(records: Iterable[dict[str, Any]]) -> Left:
+class RecordedReplies:
     """What is left to play: input to index to attempts, indices and attempts in order."""
-    left: Left = {}
-    for record in sorted(records, key=lambda r: (r["index"], "cancelled_after_s" in r)):
-        left.setdefault(record["input"], {}).setdefault(record["index"], []).append(record)
-    return left
+
+    def __init__(self, records: Iterable[dict[str, Any]]) -> None:
+        self._left: Left = {}
+        for record in sorted(records, key=lambda r: (r["index"], "cancelled_after_s" in r)):
+            trials = self._left.setdefault(record["input"], {})
+            trials.setdefault(record["index"], []).append(record)
+
+    @classmethod
+    def read(cls, file: Path) -> RecordedReplies:
+        """What a file holds; nothing where there is none."""
+        lines = _read(file) if file.exists() else []
+        return cls(decode_line(line, str(file)) for line in lines)
+
+    def take(self, name: str, index: int) -> dict[str, Any] | None:
+        """Take the record of a trial, or the next one of the same input; None where none is left.
+
+        Args:
+            name: The hash of the trial's input.
+            index: The trial's.
+        """
+        trials = self._left.get(name)
+        if not trials:
+            return None
+        found = index if index in trials else next(iter(trials))
+        taken = trials[found].pop(0)
+        if not trials[found]:
+            del trials[found]
+        return taken
 
 
 def _show_value(value: Any, longest: int = 80) -> str:
@@ -212,14 +226,19 @@ def _read(path: Path) -> list[bytes]:
     return content.split(b"\n")[:-1]
 
 
-class _Appender:
+class RecordingFile:
     """A file that takes whole lines, opened with the first."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._is_ready = False
 
+    def append(self, fields: Mapping[str, Any]) -> None:
+        """Write one record without its secrets."""
+        self.write(encode_line(redact_values(fields)))
+
     def write(self, line: bytes) -> None:
+        """Write one line."""
         if not self._is_ready:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             _drop_cut_line(self._path)

@@ -18,7 +18,7 @@ from trialwise.suite.environment import EnvironmentText
 from trialwise.suite.gate_building import check_runs
 from trialwise.suite.loaded_suite import SuiteContract
 from trialwise.suite.reading_context import Context, make_model
-from trialwise.suite.suite_services import build_service, service_label
+from trialwise.suite.suite_services import build_service, hash_service, service_label
 from trialwise.suite.yaml_reading import Node
 
 #: A key of one's own takes the place of the other, too, that the top may hold.
@@ -48,6 +48,8 @@ class _Service(NamedTuple):
     service: Any
     label: str
     model: str | None
+    written: str
+    """A hash of what the suite says of it."""
 
 
 class Top:
@@ -133,6 +135,7 @@ def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built
             options=options,
             tags=tags,
             line=fields.node.line + 1,
+            service=one.written,
             places={
                 each.get("name", ""): f"{each.node.source.name}:{each.node.line + 1}"
                 for each in fields.get("criteria", [])
@@ -167,23 +170,25 @@ def _services(fields: Fields, top: Top, context: Context) -> list[_Service] | No
         context.refuse(fields.node, "there is no `service`: say what is under test")
     found: list[_Service] = []
     for model in models_of(fields, context):
-        service, label = _service(fields, model, top)
-        if service is INVALID:
+        one = _service(fields, model, top)
+        if one is None:
             return None
-        found.append(_Service(service, label, model))
+        found.append(one)
     return found
 
 
-def _service(fields: Fields, model: str | None, top: Top) -> tuple[Any, str]:
-    """The service and what it is called."""
-    given, node = fields.get("service"), fields.at("models")
+def _service(fields: Fields, model: str | None, top: Top) -> _Service | None:
+    """The service, or None once something is wrong with it."""
+    given, found = fields.get("service"), fields.get("service")
     if isinstance(given, str):
         found = top.named_service(given, fields.at("service"))
-        return (top.service(found, model, node) if isinstance(found, Fields) else found), given
-    if not isinstance(given, Fields):
-        return INVALID, ""
-    service = top.service(given, model, node)
-    return service, "" if service is INVALID else service_label(given)
+    if not isinstance(found, Fields):
+        return None
+    service = top.service(found, model, fields.at("models"))
+    if service is INVALID:
+        return None
+    label = given if isinstance(given, str) else service_label(found)
+    return _Service(service, label, model, hash_service(found, model))
 
 
 def _activity(fields: Fields, context: Context) -> Any:

@@ -20,6 +20,8 @@ class SuiteContract:
     tags: tuple[str, ...] = ()
     line: int = 0
     """Where it begins in the suite's file, from 1."""
+    service: str = ""
+    """The kind of its service and a hash of what the suite says of it, such as `chat:3f9c…`."""
     places: Mapping[str, str] = field(default_factory=dict)
     """Where each criterion stands, as file:line, by name."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 
 from trialwise.suite.suite_problems import SuiteNotFound
@@ -81,6 +82,8 @@ def read_text(path: Path, *, limit: int) -> str:
 
 def read_bytes(path: Path, *, limit: int) -> bytes:
     """A file's bytes, if it is a regular file and no larger than a limit."""
+    # `run --watch` also waits for files that are not there yet.
+    sys.audit("trialwise.read", os.fspath(path))
     try:
         # A pipe would wait for a writer for ever.
         status = os.stat(path)

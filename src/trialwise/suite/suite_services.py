@@ -107,6 +107,28 @@ def service_label(fields: Fields) -> str:
     return key.kind.label(_show_written(next(node.items()) if node.is_list else node))
 
 
+def hash_service(fields: Fields, model: str | None) -> str:
+    """The kind of a service and a hash of what is written about it.
+
+    Args:
+        fields: The service's.
+        model: The model it is for, where there are several.
+    """
+    from hashlib import sha256
+
+    text = repr((_list_values(fields), model))
+    return f"{_declaration(fields).name}:{sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _list_values(value: Any) -> Any:
+    """Values without their places in the file."""
+    if isinstance(value, Fields):
+        value = value.values
+    if isinstance(value, dict):
+        return {str(name): _list_values(one) for name, one in value.items()}
+    return [_list_values(one) for one in value] if isinstance(value, list) else str(value)
+
+
 def _declaration(fields: Fields) -> ServiceDeclaration:
     declared = find_service(next(iter(fields.nodes)))
     assert declared is not None
