@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from click import UsageError
-from click.testing import CliRunner
+from tests.cli.suite_folders import enter_folder
+from tests.cli.suite_folders import type_command as do
 
-from trialwise.cli.main import cli
 from trialwise.runtime.rerunning import TrialNotFound
 
 SERVICE = """
@@ -53,30 +51,9 @@ criteria:
 """
 
 
-class Done(NamedTuple):
-    """A command that has ended."""
-
-    output: str
-    exit_code: int
-
-
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "svc", raising=False)
-    (tmp_path / "svc.py").write_text(SERVICE)
-    return tmp_path
-
-
-def do(suite: str, *arguments: str) -> Done:
-    """What a command prints and exits with, in a folder with a suite."""
-    Path("trialwise.yaml").write_text(suite)
-    environment = {"NO_COLOR": "1", "COLUMNS": "100"}
-    done = CliRunner().invoke(cli, list(arguments), env=environment, standalone_mode=False)
-    if done.exception is not None:
-        raise done.exception
-    return Done(done.output, done.return_value)
+    return enter_folder(tmp_path, monkeypatch, SERVICE)
 
 
 def test_every_report_shows_question_expectation_and_reply(folder: Path) -> None:
@@ -230,3 +207,71 @@ def test_the_page_marks_what_differs_between_expectation_and_reply(folder: Path)
     assert "<del>delivery</del>" in page
     assert "<ins>bad</ins>" in page
     assert ">Evidence<" not in page
+
+
+SESSION = """
+import trialwise as tw
+
+TURNS = [
+    {"role": "system", "content": "You refund orders."},
+    {"role": "user", "content": "Please refund order 1001."},
+    {"role": "assistant", "content": "Let me look it up."},
+    {"role": "assistant", "content": ""},
+    {"role": "assistant", "content": "I could not find it."},
+]
+CALLS = [
+    {"name": "find_order", "args": {"order": 1010}, "error": "no such order", "turn": 1},
+    {"name": "list_orders", "args": {}, "result": "none", "turn": 2},
+]
+
+def refund(input):
+    trace = {"tool_calls": CALLS, "conversation": {"turns": TURNS}}
+    return tw.Reply(value=TURNS[-1]["content"], details={"trace": trace})
+"""
+REFUND = """
+name: refund
+service: {python: "svc:refund"}
+inputs: [{id: first, value: refund 1001}]
+trials: 10
+criteria: [{name: done, contains: refunded, at_least: 50%}]
+"""
+
+
+def test_messages_and_tool_calls_are_one_timeline(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was asked, what the model said and what it called stand in their order."""
+    enter_folder(folder, monkeypatch, SESSION)
+    do(REFUND, "run", "-q", "-o", "r.html")
+    page = (folder / "r.html").read_text()
+    steps = [
+        *("Please refund order 1001.", "Let me look it up.", "find_order", "no such order"),
+        *("list_orders", "I could not find it."),
+    ]
+    timeline = page[page.index('<ol class="calls">') :]
+    shown = do(REFUND, "show", "--failures", "--trials", "1").output
+
+    for text in (timeline, shown):
+        session = text[text.index("Please refund") :]
+        places = [session.index(step) for step in steps]
+        assert places == sorted(places)
+        assert "You refund orders." not in text
+    assert "3 messages; 2 tool calls, 1 failed" in page
+    (trial,) = json.loads(do(REFUND, "show", "--trials", "1", "--json").output)["runs"][0]["shown"]
+    assert [one["role"] for one in trial["messages"]] == ["user", *["assistant"] * 3]
+
+
+def test_messages_of_people_are_not_kept_where_inputs_are_not(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model's own messages are replies, and stay."""
+    enter_folder(folder, monkeypatch, SESSION)
+    do(f"{REFUND}keep_inputs: false\n", "run", "-q", "-o", "r.html")
+    kept = "".join(
+        path.read_text()
+        for path in folder.rglob("*")
+        if path.suffix in (".html", ".json", ".jsonl")
+    )
+
+    assert "Please refund order 1001." not in kept
+    assert "Let me look it up." in kept

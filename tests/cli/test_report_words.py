@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from math import fsum
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from tests.cli.suite_folders import enter_folder, type_command
 
-from trialwise.cli.main import cli
+from trialwise.errors import DesignRefused
 from trialwise.model.evidence import Spending
 from trialwise.pages.suite_totals import list_spent
 
@@ -32,18 +31,12 @@ def timed(input, index):
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "svc", raising=False)
-    (tmp_path / "svc.py").write_text(SERVICE)
-    return tmp_path
+    return enter_folder(tmp_path, monkeypatch, SERVICE)
 
 
 def do(suite: str, *arguments: str) -> str:
-    Path("trialwise.yaml").write_text(f"name: x\n{suite}")
-    environment = {"NO_COLOR": "1", "COLUMNS": "100"}
-    done = CliRunner().invoke(cli, ["run", "-q", *arguments], env=environment)
-    return done.output or str(done.exception)
+    """Return what a quiet run of a suite prints."""
+    return type_command(f"name: x\n{suite}", "run", "-q", *arguments).output
 
 
 def test_reliability_without_limits_is_summed_up_as_pass_at_k_and_pass_hat_k() -> None:
@@ -78,12 +71,11 @@ def test_a_latency_has_its_mean_and_its_longest_in_json() -> None:
 
 def test_a_requirement_close_to_certainty_keeps_its_digits() -> None:
     """99.99999 % is not rounded to 1."""
-    text = do(
-        'service: {python: "svc:timed"}\ninputs: [a]\ntrials: 10\n'
-        "criteria: [{name: ok, equals: ok, at_least: 0.9999999}]"
-    )
-
-    assert "a rate above 0.9999999 at" in text
+    with pytest.raises(DesignRefused, match=r"a rate above 0\.9999999 at"):
+        do(
+            'service: {python: "svc:timed"}\ninputs: [a]\ntrials: 10\n'
+            "criteria: [{name: ok, equals: ok, at_least: 0.9999999}]"
+        )
 
 
 def test_the_figures_of_a_page_have_all_money() -> None:

@@ -15,6 +15,7 @@ from trialwise.checks.check_base import Check, Unreadable, check_flags, check_te
 from trialwise.checks.quoting import failed, label, preview, shown
 from trialwise.checks.reply_reading import Call, calls_of, trace_of
 from trialwise.declarations.signatures import Natural
+from trialwise.documents.numbers import as_count
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason
 from trialwise.validation import require_count
@@ -179,7 +180,7 @@ class MaxRepeatedFailures(Check, spelling="max_repeated_failures"):
         """The name in reports."""
         if not self.repeats:
             return "repeats no failing call"
-        return f"repeats a failing call at most {self.repeats} times"
+        return f"repeats a failing call at most {as_count(self.repeats, 'time')}"
 
     def _examine(self, reply: Reply) -> CheckResult:
         calls = calls_of(reply)

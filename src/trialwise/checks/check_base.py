@@ -184,6 +184,16 @@ class Limits:
             return f"exactly {self.minimum}"
         return f"{self.minimum} to {self.maximum}"
 
+    @property
+    def times(self) -> str:
+        """The limits on how often something happens.
+
+        >>> Limits(1, 1).times, Limits(2).times, Limits(0, 1).times
+        ('exactly 1 time', 'at least 2 times', '0 to 1 time')
+        """
+        last = self.minimum if self.maximum is None else self.maximum
+        return f"{self} {'time' if last == 1 else 'times'}"
+
     def hold(self, value: float) -> bool:
         """Whether a value lies within; NaN does not."""
         return (self.minimum is None or value >= self.minimum) and (

@@ -14,6 +14,7 @@ from trialwise.checks.check_base import Check, CountLimits, Limits, check_flags,
 from trialwise.checks.quoting import around, failed, label, preview
 from trialwise.checks.reply_reading import text_of
 from trialwise.declarations.signatures import Natural
+from trialwise.documents.numbers import as_count
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult
 from trialwise.redaction import LOOKED_AT, redact_text
@@ -66,7 +67,7 @@ class Contains(Check, spelling="contains"):
         parts = " and ".join(map(label, self.text))
         if (self.minimum, self.maximum) == (1, None):
             return f"contains {parts}"
-        return f"contains {parts} {Limits(self.minimum, self.maximum)} times"
+        return f"contains {parts} {Limits(self.minimum, self.maximum).times}"
 
     def _examine(self, reply: Reply) -> CheckResult:
         text = text_of(reply)
@@ -80,7 +81,7 @@ class Contains(Check, spelling="contains"):
             if count == 0:
                 return failed(f"{label(part)} is not in the reply", preview(text))
             return failed(
-                f"{label(part)} occurs {count} times, expected {limits}",
+                f"{label(part)} occurs {as_count(count, 'time')}, expected {limits}",
                 around(searched, searched.find(sought), len(sought)),
             )
         return CheckResult.ok()

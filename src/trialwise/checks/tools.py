@@ -27,6 +27,7 @@ from trialwise.checks.json_schemas import SchemaArgument, check_schema, describe
 from trialwise.checks.quoting import failed, label, printable, shown
 from trialwise.checks.reply_reading import Call, calls_of, check_json, names, same
 from trialwise.declarations.signatures import Arg, Natural
+from trialwise.documents.numbers import as_count
 from trialwise.errors import InvalidArgument
 from trialwise.model.reply import Reply
 from trialwise.model.trial import CheckResult, FailReason
@@ -86,7 +87,7 @@ class ToolCalled(Check, spelling="tool_called"):
         called = f"calls {_tool(self.tool, self.server)}"
         if (self.minimum, self.maximum) == (1, None):
             return called
-        return f"{called} {Limits(self.minimum, self.maximum)} times"
+        return f"{called} {Limits(self.minimum, self.maximum).times}"
 
     def _examine(self, reply: Reply) -> CheckResult:
         calls = calls_of(reply)
@@ -94,7 +95,7 @@ class ToolCalled(Check, spelling="tool_called"):
         limits = Limits(self.minimum, self.maximum)
         if limits.hold(count):
             return CheckResult.ok()
-        found = f"called {count} times" if count else "not called"
+        found = f"called {as_count(count, 'time')}" if count else "not called"
         tool = _tool(self.tool, self.server)
         return failed(f"{tool} was {found}, expected {limits}", names(calls))
 

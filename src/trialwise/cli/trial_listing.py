@@ -20,8 +20,8 @@ _FIELDS = (
     *("experiment", "seed", "passed", "error_class", "error", "attempts", "attempt_errors"),
     *("latency_s", "cost_usd", "exit_code", "ended", "reply"),
 )
-#: Tool calls of one trial that are shown, from its beginning and from its end.
-_FIRST_CALLS, _LAST_CALLS = 30, 10
+#: How many messages and calls of one trial are shown, from its beginning and from its end.
+_FIRST_STEPS, _LAST_STEPS = 30, 10
 #: Lines that the arguments of a call, or what it returned, may take.
 _CALL_LINES = 3
 
@@ -119,7 +119,7 @@ def list_trial_lines(trial: Trial, able: Capabilities, texts: RunTexts) -> Itera
         yield from _block("input", asked.value or "(empty)", able)
         if asked.expected is not None:
             yield from _block("expected", asked.expected or "(empty)", able)
-    yield from _calls(trial.tool_calls, able)
+    yield from _list_session(trial, able)
     if trial.ended is not None and trial.ended != _ANSWERED:
         yield from _block("session ended", trial.ended, able)
     if trial.reply is not None:
@@ -128,14 +128,25 @@ def list_trial_lines(trial: Trial, able: Capabilities, texts: RunTexts) -> Itera
         yield from (f"  {able.show(line)}".rstrip() for line in raised.splitlines())
 
 
-def _calls(calls: Sequence[Mapping[str, Any]], able: Capabilities) -> Iterator[str]:
-    """Tool calls in order, each with its server, what it took, and how it ended."""
-    left_out = len(calls) - _FIRST_CALLS - _LAST_CALLS
-    for place, call in enumerate(calls):
-        if left_out > 0 and place == _FIRST_CALLS:
-            yield f"  {left_out:,} calls left out; --json shows them all"
-        if left_out <= 0 or not _FIRST_CALLS <= place < _FIRST_CALLS + left_out:
-            yield from _call_lines(call, able)
+def _list_session(trial: Trial, able: Capabilities) -> Iterator[str]:
+    """List messages and tool calls in order; the input and the reply are shown beside them."""
+    from trialwise.model.trial import MODEL
+    from trialwise.pages.session_steps import count_steps, list_steps
+
+    steps = [*list_steps(trial)]
+    if steps and steps[-1] == (MODEL, trial.reply):
+        steps.pop()
+    end = len(steps) - _LAST_STEPS
+    for place, step in enumerate(steps):
+        if place == _FIRST_STEPS < end:
+            yield f"  {count_steps(steps[place:end])} left out; --json shows them all"
+        if end > _FIRST_STEPS and _FIRST_STEPS <= place < end:
+            continue
+        if isinstance(step, int):
+            yield from _call_lines(trial.tool_calls[step], able)
+        else:
+            role, text = step
+            yield from _paragraph("  ", "model" if role == MODEL else role, text, able)
 
 
 def _call_lines(recorded: Mapping[str, Any], able: Capabilities) -> Iterator[str]:
@@ -205,5 +216,6 @@ def _trial_data(trial: Trial, texts: RunTexts) -> dict[str, Any]:
             for one in trial.outcomes
         },
         "traceback": texts.find_traceback(trial) or None,
+        "messages": [{"role": role, "text": text} for role, text in trial.messages],
         "tool_calls": [dict(call) for call in trial.tool_calls],
     }

@@ -283,12 +283,20 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message of a session."""
+
+    speaker: str
+    text: Excerpt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """Calls in their order, each with a bar where it stood in the session."""
+    """The messages and calls of a session in order; each call has a bar that shows its time."""
 
     heading: str
-    calls: tuple[Call | str, ...]
-    """A text stands for calls that are left out."""
+    steps: tuple[Call | Message | str, ...]
+    """A text stands for steps that are left out."""
     ticks: tuple[tuple[float, str], ...] = ()
     """Shares of the session, with the time there."""
 

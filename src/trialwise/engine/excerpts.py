@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trialwise.model.lines import LARGEST
 from trialwise.model.reply import Reply
-from trialwise.model.trial import CheckResult
+from trialwise.model.trial import MODEL, CheckResult
 from trialwise.validation import require_count
+
+if TYPE_CHECKING:
+    from trialwise.model.trace import Turn
+
+#: The roles of messages that hold what a developer tells the model.
+_INSTRUCTIONS = ("system", "developer")
 
 #: Upper limit on the characters of a message, an explanation, or a text in a tool call.
 _LONGEST_TEXT = 4000
@@ -31,10 +37,18 @@ class Excerpts:
     Args:
         reply_limit: How many characters of a reply are kept at most; 0 keeps none.
         redact: Takes secrets out of a text, before it is shortened: half of one is not recognised.
+        keeps_inputs: Whether what the service was asked may be kept.
     """
 
-    def __init__(self, *, reply_limit: int, redact: Callable[[str], str] | None) -> None:
+    def __init__(
+        self,
+        *,
+        reply_limit: int,
+        redact: Callable[[str], str] | None,
+        keeps_inputs: bool = True,
+    ) -> None:
         self._reply_limit = require_count("reply_limit", reply_limit)
+        self._keeps_inputs = keeps_inputs
         self._redact = redact
 
     def text(self, text: str, limit: int = _LONGEST_TEXT) -> str:
@@ -66,6 +80,20 @@ class Excerpts:
             return tuple(self._plain(call) for call in calls)
         except (_NotPlain, RecursionError):
             return ()
+
+    def messages(self, turns: Iterable[Turn]) -> tuple[tuple[str, str], ...]:
+        """Return the messages of a session as pairs of role and text.
+
+        The system's instructions are left out: they belong to the service and are the same in
+        every trial. What the model was asked is left out where a run does not keep its inputs.
+        """
+        if not self._reply_limit:
+            return ()
+        return tuple(
+            (self.text(turn.role), self.text(turn.content, self._reply_limit))
+            for turn in turns
+            if turn.role == MODEL or (self._keeps_inputs and turn.role not in _INSTRUCTIONS)
+        )
 
     def result(self, result: CheckResult) -> CheckResult:
         """A failed postcondition's result."""

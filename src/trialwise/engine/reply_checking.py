@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from trialwise.checks.check_base import broken_by
 from trialwise.engine.async_calls import gather
@@ -42,8 +42,15 @@ if TYPE_CHECKING:
 Activity = Callable[[Reply], bool]
 
 
-_Session: TypeAlias = "tuple[TraceShape | None, str | None]"
-_NO_SESSION: _Session = (None, None)
+class _Session(NamedTuple):
+    """What is kept of the session that a reply tells of."""
+
+    shape: TraceShape | None = None
+    ended: str | None = None
+    messages: tuple[tuple[str, str], ...] = ()
+
+
+_NO_SESSION = _Session()
 
 
 class Examined(NamedTuple):
@@ -124,7 +131,7 @@ class ReplyChecker:
             examined = self._examine(reply.with_input(given.value, given.expected))
         # What an attempt without a reply had done was done all the same, and paid for.
         last = response.partial if reply is None else reply
-        shape, ended = self._session(last) if last is not None and last.details else _NO_SESSION
+        session = self._session(last) if last is not None and last.details else _NO_SESSION
         spent = response.lost if last is None else (*response.lost, last)
         return Trial(
             experiment=self._experiment,
@@ -142,9 +149,10 @@ class ReplyChecker:
             started_s=started_s,
             reply=None if reply is None else self._excerpts.reply(reply),
             tool_calls=self._excerpts.tool_calls(last) if last is not None and last.details else (),
+            messages=session.messages,
             # A session that something else cut short tells nothing of how steady it was.
-            shape=None if reply is None and examined.error_class in EXCUSED else shape,
-            ended=ended,
+            shape=None if reply is None and examined.error_class in EXCUSED else session.shape,
+            ended=session.ended,
             exit_code=None if reply is None else reply.exit_code,
             traceback=response.traceback,
             **sum_expenses(spent),
@@ -169,10 +177,13 @@ class ReplyChecker:
 
         try:
             trace = Trace.of(reply)
-            if trace is None or trace.calls_unknown is not None:
+            if trace is None:
                 return _NO_SESSION
+            messages = self._excerpts.messages(trace.turns)
+            if trace.calls_unknown is not None:
+                return _Session(messages=messages)
             ended = None if trace.ended is None else self._excerpts.text(trace.ended)
-            return read_trace(trace.to_dict()), ended
+            return _Session(read_trace(trace.to_dict()), ended, messages)
         except Exception:  # what a service hands over as its trace may raise anything
             return _NO_SESSION
 

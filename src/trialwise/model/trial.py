@@ -137,6 +137,9 @@ class Outcome:
         )
 
 
+#: The role of the model's own messages.
+MODEL = "assistant"
+
 #: Classes that say nothing about the service: such a trial is asked again.
 NOT_MEASURED = frozenset(
     {ErrorClass.INFRASTRUCTURE, ErrorClass.PRE_VALIDATION, ErrorClass.CONFIGURATION}
@@ -216,6 +219,8 @@ class Trial:
     reply: str | None = None
     """The reply as text, shortened and redacted, for people to read."""
     tool_calls: tuple[Mapping[str, Any], ...] = ()
+    messages: tuple[tuple[str, str], ...] = ()
+    """The messages of the session in order, each with its role, shortened and redacted."""
     shape: TraceShape | None = None
     """The counts of the session that stability is computed from; None where none was told."""
     ended: str | None = None
@@ -289,17 +294,22 @@ class Trial:
             line |= self._expenses()
         if self.error:
             line["error"] = self.error
-        if self.tool_calls:
-            line["tool_calls"] = [dict(call) for call in self.tool_calls]
-        if self.shape is not None:
-            line["shape"] = _counts(self.shape)
-        if self.ended is not None:
-            line["ended"] = self.ended
+        if self.tool_calls or self.messages or self.shape is not None or self.ended is not None:
+            line |= self._session()
         if self.exit_code is not None:
             line["exit"] = self.exit_code
         if self.traceback:
             line["raised"] = self.traceback
         return line
+
+    def _session(self) -> dict[str, Any]:
+        found = (
+            ("tool_calls", [dict(call) for call in self.tool_calls] or None),
+            ("messages", [list(message) for message in self.messages] or None),
+            ("shape", None if self.shape is None else _counts(self.shape)),
+            ("ended", self.ended),
+        )
+        return {name: value for name, value in found if value is not None}
 
     def _troubles(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -372,6 +382,7 @@ class Trial:
             started_s=line.get("at", 0.0),
             reply=line.get("reply"),
             tool_calls=tuple(line.get("tool_calls", ())),
+            messages=tuple((role, text) for role, text in line.get("messages", ())),
             shape=_shape(line.get("shape")),
             ended=line.get("ended"),
             exit_code=line.get("exit"),

@@ -20,6 +20,7 @@ The report of a run and of a suite, section by section:
 - `failure_reasons`: why trials failed
 - `input_rates`: every input against every criterion
 - `trial_selection`, `trial_cards`: trials to read
+- `trial_timeline`, `session_steps`, `worst_trace`: what an agent said and did, in order
 - `run_costs`: time, tokens and money
 - `provenance`: where the numbers come from, and what qualifies them
 

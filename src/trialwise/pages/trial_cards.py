@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Mapping
 
 from trialwise.documents.blocks import (
     Badge,
     Block,
-    Call,
     Card,
-    Details,
-    Excerpt,
     Facts,
+    Message,
     Prose,
     Timeline,
-    Tone,
     Value,
     Verbatim,
 )
-from trialwise.documents.charts import Axis
-from trialwise.documents.numbers import as_count, as_duration, as_money, as_seconds
+from trialwise.documents.numbers import as_duration, as_money, as_seconds
 from trialwise.documents.printable import cut_middle, estimate_size
 from trialwise.model.kept_texts import RunTexts
-from trialwise.model.metrics import RunStability, StabilityEvidence
-from trialwise.model.run import RunRecord
-from trialwise.model.trace import ToolCall
 from trialwise.model.trial import ErrorClass, Outcome, Trial
 from trialwise.pages.criterion_details import REASONS
 from trialwise.pages.reply_differences import compare_texts
+from trialwise.pages.trial_timeline import BRIEF, FULL, SHORT, build_timeline
+from trialwise.pages.worst_trace import Worst
 
 #: How much of each text is kept, and of a name.
 _REPLY, _EVIDENCE, _EXPLANATION, NAME = 1200, 500, 400, 80
@@ -80,7 +72,7 @@ def _build_card(
     order: Mapping[str, int],
     texts: RunTexts,
     several: bool,
-    calls: Timeline | None,
+    session: Timeline | None,
     *,
     why: str = "",
 ) -> Card:
@@ -97,9 +89,9 @@ def _build_card(
         Prose(paragraphs=(why,), tone="quiet") if why else None,
         *(block for outcome in failed for block in _list_failure(outcome, trial.reply)),
         Verbatim(heading="Input", text=cut_middle(asked.value, _REPLY)) if asked else None,
-        # Calls come before the reply that they led to.
-        calls,
-        *_list_reply(trial, None if asked is None else asked.expected),
+        # The session comes before the reply that it led to.
+        session,
+        *_list_reply(trial, None if asked is None else asked.expected, session),
         Verbatim(heading="Traceback", text=raised) if raised else None,
         Facts(pairs=tuple(_list_facts(trial))),
     ]
@@ -118,15 +110,24 @@ def _build_card(
     )
 
 
-def _list_reply(trial: Trial, expected: str | None) -> Iterator[Block]:
-    """What was expected and what came back, beside each other where there are both."""
+def _list_reply(trial: Trial, expected: str | None, session: Timeline | None) -> Iterator[Block]:
+    """List what was expected and what came back, beside each other where there are both.
+
+    A reply that the timeline just above ends with in full is not repeated.
+    """
     if expected is not None and trial.reply:
         shown = cut_middle(expected, _REPLY), cut_middle(trial.reply, _REPLY)
         yield compare_texts(*shown)
     elif expected is not None:
         yield Verbatim(heading="Expected", text=cut_middle(expected, _REPLY))
-    elif trial.reply:
+    elif trial.reply and not _ends_with(session, trial.reply):
         yield Verbatim(heading="Reply", text=cut_middle(trial.reply, _REPLY))
+
+
+def _ends_with(session: Timeline | None, reply: str) -> bool:
+    """Return whether the last step of a session shows a reply in full."""
+    last = session.steps[-1] if session is not None and session.steps else None
+    return isinstance(last, Message) and last.text.text == reply
 
 
 def _list_failure(outcome: Outcome, reply: str | None) -> Iterator[Block]:
@@ -168,310 +169,3 @@ def _list_facts(trial: Trial) -> Iterator[tuple[str, str]]:
 
 def _shorten(name: str) -> str:
     return cut_middle(name, NAME)
-
-
-#: Characters of arguments, of a result and of an error that are seen at once, and of a name.
-_GLANCE, _NAME = 160, 80
-
-
-#: Characters of one text that can be unfolded.
-_UNFOLDED = 2000
-
-
-#: Sessions that have an axis, in seconds: from a nanosecond to some thousand years.
-_SHORTEST_S, _LONGEST_S = 1e-9, 1e11
-
-
-#: The keys of a call that a tool call is read from; what is under others is shown as it is.
-_KNOWN = {*ToolCall.__dataclass_fields__, "arguments", "latency_s"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
-    """How much of a page one timeline may take."""
-
-    first: int
-    """Calls from the beginning that are shown."""
-    last: int
-    """Calls from the end."""
-    unfolded: int
-    """Characters of long texts that can be unfolded, over all calls together."""
-
-
-BRIEF = Extent(first=4, last=2, unfolded=0)
-"""Where the page has little room."""
-
-
-SHORT = Extent(first=14, last=6, unfolded=4000)
-"""Of a trial among many."""
-
-
-FULL = Extent(first=40, last=20, unfolded=12_000)
-"""Of the one that is worth reading whole."""
-
-
-def build_timeline(trial: Trial, extent: Extent = SHORT) -> Timeline | None:
-    """The tool calls of a trial in order; None for a trial without a trace.
-
-    Args:
-        trial: Whose calls they are.
-        extent: How much of them is shown.
-    """
-    if not trial.tool_calls:
-        if trial.shape is None:
-            return None
-        made = as_count(trial.shape.total_calls, "tool call")
-        missing = f"{made}, none of which the record holds."
-        return Timeline(heading=missing if trial.shape.total_calls else "No tool call.", calls=())
-    calls = [_read_call(call) for call in trial.tool_calls]
-    end_s = _find_end(calls, trial.latency_s)
-    builder = _CallBuilder(extent, end_s, knows_ends=any(one.failed is not None for one in calls))
-    return Timeline(
-        heading=f"{'; '.join(_list_headings(calls, trial))}.",
-        calls=tuple(builder.build_all(calls, trial.tool_calls)),
-        ticks=_list_ticks(end_s),
-    )
-
-
-def _read_call(given: Mapping[str, Any]) -> ToolCall:
-    call = ToolCall.from_dict(given)
-    if max(call.started_s or 0.0, call.duration_s or 0.0) <= _LONGEST_S:
-        return call
-    return replace(call, started_s=None, duration_s=None)
-
-
-def _list_headings(calls: Sequence[ToolCall], trial: Trial) -> Iterator[str]:
-    """How many calls there were, how many failed, and what of the session they took."""
-    failed = sum(call.failed is True for call in calls)
-    yield as_count(len(calls), "tool call") + (f", {failed:,} failed" if failed else "")
-    if all(call.failed is None for call in calls):
-        yield (
-            "how any of them ended is not known" if len(calls) > 1 else "how it ended is not known"
-        )
-    took, whole = [call.duration_s for call in calls if call.duration_s is not None], ""
-    if len(took) == len(calls):
-        busy_s = _measure_busy(calls)
-        if trial.latency_s and busy_s <= trial.latency_s:
-            whole = f" of the session's {as_duration(trial.latency_s)}"
-        yield f"under way for {as_duration(busy_s)}{whole}"
-    elif not took:
-        yield "times are not known"
-    if trial.setup_s:
-        yield f"setup took {as_duration(trial.setup_s)} before, and is part of no bar"
-
-
-def _measure_busy(calls: Sequence[ToolCall]) -> float:
-    """Seconds in which a call was under way; where starts are known, overlaps count once."""
-    if any(call.started_s is None for call in calls):
-        return sum(call.duration_s or 0.0 for call in calls)
-    busy_s = reached_s = 0.0
-    for start_s, took_s in sorted((one.started_s or 0.0, one.duration_s or 0.0) for one in calls):
-        busy_s += max(0.0, start_s + took_s - max(start_s, reached_s))
-        reached_s = max(reached_s, start_s + took_s)
-    return busy_s
-
-
-def _find_end(calls: Sequence[ToolCall], latency_s: float | None) -> float | None:
-    """Where the time axis ends; None where no call says when it began, or nothing can be seen."""
-    ends_s = [one.started_s + (one.duration_s or 0.0) for one in calls if one.started_s is not None]
-    end_s = max([*ends_s, latency_s or 0.0]) if ends_s else 0.0
-    return end_s if _SHORTEST_S <= end_s <= _LONGEST_S else None
-
-
-def _list_ticks(end_s: float | None) -> tuple[tuple[float, str], ...]:
-    """The scale above the bars; the rows say their times themselves."""
-    if end_s is None:
-        return ()
-    axis = Axis(low=0, high=end_s, label="", unit="seconds")
-    return tuple((axis.place(value), text) for value, text in axis.list_ticks())
-
-
-class _CallBuilder:
-    """Builds the rows of a timeline, as long as there is room for what they can unfold."""
-
-    def __init__(self, extent: Extent, end_s: float | None, *, knows_ends: bool) -> None:
-        self._extent = extent
-        self._knows_ends = knows_ends
-        self._left = extent.unfolded
-        self._end_s = end_s
-
-    def build_all(
-        self, calls: Sequence[ToolCall], given: Sequence[Mapping[str, Any]]
-    ) -> Iterator[Call | str]:
-        """The first calls and the last, and how many are left out in between."""
-        first, last = self._extent.first, self._extent.last
-        repeats = _find_repeats(calls)
-        left_out = len(calls) - first - last
-        for place, (call, raw) in enumerate(zip(calls, given, strict=True)):
-            if left_out > 0 and place == first:
-                count = as_count(left_out, "call")
-                yield f"{count} left out; the run's journal holds them all."
-            if left_out <= 0 or place < first or place >= first + left_out:
-                yield self._build(place, call, raw, repeats[place])
-
-    def _build(self, place: int, call: ToolCall, raw: Mapping[str, Any], repeated: int) -> Call:
-        more = {key: value for key, value in raw.items() if key not in _KNOWN}
-        again = "" if repeated == place else f" · the same as {repeated + 1}"
-        start, width = self._place_bar(call)
-        texts = [] if call.args in (None, {}, []) else [self._quote("", _write_plain(call.args))]
-        texts += self._list_ends(call)
-        texts += [self._quote("also given", _write_plain(more))] if more else []
-        name = "a call without a name" if call.name is None else cut_middle(call.name, _NAME)
-        return Call(
-            place=f"{place + 1}.",
-            name=name,
-            about=_write_about(call) + again,
-            when=_write_when(call),
-            texts=tuple(texts),
-            start=start,
-            width=width,
-            is_endless=call.duration_s is None,
-            tone="fail" if call.failed else "plain",
-        )
-
-    def _place_bar(self, call: ToolCall) -> tuple[float | None, float]:
-        """Where the bar begins and how long it is; a call without an end has an open bar."""
-        if self._end_s is None or call.started_s is None:
-            return None, 0.0
-        start = call.started_s / self._end_s
-        return start, 1 - start if call.duration_s is None else call.duration_s / self._end_s
-
-    def _list_ends(self, call: ToolCall) -> Iterator[Excerpt]:
-        if call.error is not None:
-            yield self._quote("failed", call.error, tone="fail")
-        if call.result is not None:
-            yield self._quote("returned", call.result)
-        if call.failed is None and self._knows_ends:
-            yield Excerpt(label="how it ended is not known", text="")
-
-    def _quote(self, label: str, text: str, *, tone: Tone = "plain") -> Excerpt:
-        """A text at a glance, and the rest of it on demand as far as there is room."""
-        glance = " ".join(text.split())
-        room, rest = min(_UNFOLDED, self._left), None
-        if len(glance) > _GLANCE and room > _GLANCE:
-            whole = cut_middle(text, room)
-            self._left -= len(whole)
-            summary = as_count(len(text), "character")
-            rest = Details(summary=summary, blocks=(Verbatim(text=whole),))
-        return Excerpt(label=label, text=cut_middle(glance, _GLANCE), tone=tone, rest=rest)
-
-
-def _find_repeats(calls: Sequence[ToolCall]) -> list[int]:
-    """For each call the place of the first one with the same tool and arguments.
-
-    A call without a name may be any, and is the same as none.
-    """
-    seen: dict[tuple[str | None, str, str], int] = {}
-    return [
-        place
-        if call.name is None
-        else seen.setdefault((call.server, call.name, _write_plain(call.args)), place)
-        for place, call in enumerate(calls)
-    ]
-
-
-def _write_about(call: ToolCall) -> str:
-    """The server of the tool, and the turn it was called in where the trace has one."""
-    server = "" if call.server is None else f" on {cut_middle(call.server, _NAME)}"
-    return server + ("" if call.turn is None else f" · turn {call.turn}")
-
-
-def _write_when(call: ToolCall) -> str:
-    """When it began and how long it took, as far as the trace says."""
-    took = "" if call.duration_s is None else as_duration(call.duration_s)
-    if call.started_s is None:
-        return took
-    return f"at {as_duration(call.started_s)}" + (f" for {took}" if took else ", no end known")
-
-
-def _write_plain(value: object) -> str:
-    """A value as JSON where it is, else as Python shows it."""
-    if isinstance(value, str):
-        return value
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):
-        return repr(value)
-
-
-WORST = (
-    "The worst trace comes first: the one that failed the most criteria; among equals the one with "
-    "the lowest weakest stability score, where stability was measured; then the most failing "
-    "calls, the longest session, the first started. It shows where to look, not what is usual."
-)
-"""The order, as the page says it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worst:
-    """A trial, and what makes its trace the worst."""
-
-    trial: Trial
-    weakest_score: float | None
-    """Of its session; None where no stability was measured."""
-
-    @property
-    def reasons(self) -> Iterator[str]:
-        """What it was chosen by, in this order."""
-        outcomes = [one.passed for one in self.trial.outcomes]
-        criteria = "criterion" if len(outcomes) == 1 else "criteria"
-        yield f"{outcomes.count(False)} of {len(outcomes)} {criteria} failed"
-        if self.weakest_score is not None:
-            yield f"weakest stability score {self.weakest_score:.3f}"
-        calls = as_count(_count_calls(self.trial), "call")
-        yield f"{_count_failed_calls(self.trial.tool_calls)} of {calls} failed"
-        if self.trial.latency_s is not None:
-            yield f"took {as_duration(self.trial.latency_s)}"
-
-
-def _count_failed_calls(calls: Iterable[Mapping[str, Any]]) -> int:
-    """How many calls are known to have ended in an error.
-
-    By that key alone: of all trials of a run, reading whole calls would take long.
-
-    >>> _count_failed_calls([{"name": "a", "error": "no index"}, {"name": "a", "error": False}, {}])
-    1
-    """
-    return sum(call.get("error") not in (None, False) for call in calls)
-
-
-def find_worst_trace(record: RunRecord) -> Worst | None:
-    """The worst of the trials that have a trace; None where none has one.
-
-    Args:
-        record: The run.
-    """
-    if not any(trial.tool_calls for trial in record.trials):
-        return None
-    traced = [one for one in record.trials if one.tool_calls or one.shape is not None]
-    scores = _map_stability(record)
-
-    def rank(trial: Trial) -> tuple[float, ...]:
-        run = scores.get((trial.experiment, trial.index))
-        return (
-            sum(not one.passed for one in trial.outcomes),
-            0.0 if run is None else 1 - run.weakest_score,
-            _count_failed_calls(trial.tool_calls),
-            trial.latency_s or 0.0,
-        )
-
-    worst = max(traced, key=rank)
-    run = scores.get((worst.experiment, worst.index))
-    return Worst(trial=worst, weakest_score=None if run is None else run.weakest_score)
-
-
-def _map_stability(record: RunRecord) -> Mapping[tuple[str, int], RunStability]:
-    """The sub-scores of every trial whose session was measured, by experiment and index."""
-    return {
-        (gate.experiment, run.trial): run
-        for gate in record.verdict.gates
-        if isinstance(gate.evidence, StabilityEvidence)
-        for run in gate.evidence.runs
-    }
-
-
-def _count_calls(trial: Trial) -> int:
-    """As many as were made, also where the record keeps none of them."""
-    if trial.tool_calls or trial.shape is None:
-        return len(trial.tool_calls)
-    return trial.shape.total_calls

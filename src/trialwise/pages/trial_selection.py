@@ -20,13 +20,8 @@ from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.pages.criterion_details import REASONS
 from trialwise.pages.failure_reasons import NOTE
-from trialwise.pages.trial_cards import (
-    NAME,
-    WORST,
-    build_trial_card,
-    build_worst_card,
-    find_worst_trace,
-)
+from trialwise.pages.trial_cards import NAME, build_trial_card, build_worst_card
+from trialwise.pages.worst_trace import WORST, find_worst_trace
 
 #: Passing trials shown beside the failing ones, spread over the run, and their part of the room.
 PASSING, _THEIR_PART = 6, 1 / 8

@@ -120,7 +120,9 @@ class TestRun:
         )
         self._clock = clock
         self._budget = budget
-        self._excerpts = Excerpts(reply_limit=_REPLY_LIMIT, redact=None)
+        self._excerpts = Excerpts(
+            reply_limit=_REPLY_LIMIT, redact=None, keeps_inputs=plan.options.keep_inputs
+        )
         self._keeper = TextKeeper(
             self._excerpts,
             log=_TextLog(self._log),

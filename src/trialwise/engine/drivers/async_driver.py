@@ -86,7 +86,9 @@ async def run_plan(
         InvalidArgument: `done` or the contract does not belong to the plan; nothing was run.
     """
     with redact_with(redact):
-        excerpts = Excerpts(reply_limit=reply_limit, redact=redact)
+        excerpts = Excerpts(
+            reply_limit=reply_limit, redact=redact, keeps_inputs=plan.options.keep_inputs
+        )
         try:
             run = _AsyncRun(
                 plan,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from trialwise.documents.blocks import Call, Details, Excerpt, Timeline
+from trialwise.documents.blocks import Call, Details, Excerpt, Message, Timeline
 from trialwise.documents.charts import Bar, Bars, Strip, StripRow, Strips, find_share
 from trialwise.renderers.html.markup import Markup, Outline, element, join_markup, quote
 from trialwise.renderers.html.shapes import draw_glyph, draw_shape, pick_shade
@@ -126,20 +126,32 @@ def _render_bar(bar: Bar) -> Markup:
 
 
 def render_timeline(timeline: Timeline, render_details: Callable[[Details], Markup]) -> Markup:
-    """The calls in their order, under how many there were.
+    """Render the messages and calls in their order, under how many there were.
 
     Args:
         timeline: What to show.
         render_details: How the rest of a long text is shown.
     """
     rows = [_render_ticks(list(timeline.ticks))] if timeline.ticks else []
-    for call in timeline.calls:
-        if isinstance(call, str):
-            rows.append(element("li", element("p", call, class_="note"), class_="gap"))
+    for step in timeline.steps:
+        if isinstance(step, str):
+            rows.append(element("li", element("p", step, class_="note"), class_="gap"))
+        elif isinstance(step, Message):
+            rows.append(_render_message(step, render_details))
         else:
-            rows.append(_render_call(call, render_details))
-    calls = element("ol", *rows, class_="calls") if rows else None
-    return element("div", element("p", timeline.heading, class_="label"), calls, class_="quoted")
+            rows.append(_render_call(step, render_details))
+    steps = element("ol", *rows, class_="calls") if rows else None
+    return element("div", element("p", timeline.heading, class_="label"), steps, class_="quoted")
+
+
+def _render_message(message: Message, render_details: Callable[[Details], Markup]) -> Markup:
+    said = join_markup(_list_excerpt(message.text, render_details))
+    return element(
+        "li",
+        element("span", element("bdi", message.speaker), class_="who"),
+        element("div", element("div", said), class_="said"),
+        class_="message",
+    )
 
 
 def _render_call(call: Call, render_details: Callable[[Details], Markup]) -> Markup:
