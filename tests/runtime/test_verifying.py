@@ -41,9 +41,11 @@ def paid(question: str, seed: int) -> tw.Reply:
 
 
 def unreachable(seed: int) -> str:
-    """Gone in most trials."""
+    """Gone in most trials; it may be asked again at once."""
     if Random(seed).random() < 0.9:
-        raise tw.ServiceError("nobody there", ErrorClass.INFRASTRUCTURE)
+        gone = tw.ServiceError("nobody there", ErrorClass.INFRASTRUCTURE)
+        gone.retry_after_s = 0.0
+        raise gone
     return "right"
 
 
