@@ -148,15 +148,20 @@ def test_every_compliance_row_by_scipy() -> None:
 # Regression, by scipy
 
 
-def fisher_tails(k: int, nb: int, n: int) -> Any:
-    """F(k, 0), …, F(k, n) as cumulative shares of interleavings, in logarithms of gammas."""
-    j = np.arange(n + 1)
+@cache
+def fisher_tails(nb: int, n: int) -> Any:
+    """F(k, 0), …, F(k, n) as cumulative shares of interleavings, in logarithms of gammas.
+
+    One row for each k = 0 … n_b; nothing is below no success.
+    """
+    logs = gammaln(np.arange(nb + n + 1) + 1.0)  # of the factorials
 
     def log_comb(a: Any, b: Any) -> Any:
-        return gammaln(a + 1) - gammaln(b + 1) - gammaln(a - b + 1)
+        return logs[a] - logs[b] - logs[a - b]
 
+    k, j = np.arange(1, nb + 1)[:, None], np.arange(n + 1)[None, :]
     terms = log_comb(k + j - 1, j) + log_comb(nb - k + n - j, n - j) - log_comb(nb + n, n)
-    return np.cumsum(np.exp(terms))
+    return np.vstack([np.ones(n + 1), np.cumsum(np.exp(terms), axis=1)])
 
 
 def exact_fisher_tail(k: int, x: int, nb: int, n: int) -> Fraction:
@@ -172,6 +177,23 @@ NAMES = {
 }
 
 
+#: Common rates between which the worst one is looked for.
+STEPS = 400
+
+
+@cache
+def distributions(n: int, near: int = 0) -> tuple[Any, Any]:
+    """P(K = k) and P(K < k), k = 0 … n, at the rates of the grid, or at rates near one of them.
+
+    One call of scipy for each size: every region is then a matter of picking columns.
+    """
+    rates = np.arange(1, STEPS) / STEPS
+    if near:
+        rates = np.clip(np.linspace(near - 1, near + 1, 41) / STEPS, 1e-9, 1 - 1e-9)
+    masses = binom.pmf(np.arange(n + 1)[None, :], n, rates[:, None])
+    return masses, np.hstack([np.zeros((len(rates), 1)), np.cumsum(masses, axis=1)])
+
+
 @cache
 def boschloo_cutoffs(nb: int, n: int, alpha: float) -> Any:
     """Boschloo's rule from its definition: the largest region by Fisher's p-value that keeps alpha.
@@ -179,26 +201,21 @@ def boschloo_cutoffs(nb: int, n: int, alpha: float) -> Any:
     All outcomes with a p-value of at most c FAIL, and c is as large as the worst common rate
     allows. The worst rate is found on a grid and then refined between its neighbours.
     """
-    tails = np.array([np.ones(n + 1), *(fisher_tails(k, nb, n) for k in range(1, nb + 1))])
-    counts = np.arange(nb + 1)
-    grid = np.arange(1, 400) / 400
+    tails = fisher_tails(nb, n)
 
     def region(level: float) -> Any:
         # Ties differ in the last digits of their logarithms.
         return np.sum(tails <= level * (1 + 1e-9), axis=1)
 
-    def size(fewest: Any, p: Any) -> Any:
-        p = np.atleast_1d(p)[:, None]
-        return np.sum(binom.pmf(counts[None, :], nb, p) * binom.cdf(fewest - 1, n, p), axis=1)
+    def sizes(fewest: Any, near: int = 0) -> Any:
+        return np.sum(distributions(nb, near)[0] * distributions(n, near)[1][:, fewest], axis=1)
 
     def keeps(level: float) -> bool:
         fewest = region(level)
-        sizes = size(fewest, grid)
-        if sizes.max() > alpha:
+        common = sizes(fewest)
+        if common.max() > alpha:
             return False
-        peak = grid[int(sizes.argmax())]
-        around = np.linspace(max(peak - 1 / 400, 1e-9), min(peak + 1 / 400, 1 - 1e-9), 201)
-        return bool(size(fewest, around).max() <= alpha)
+        return bool(sizes(fewest, near=int(common.argmax()) + 1).max() <= alpha)
 
     levels = np.unique(tails[tails < 0.5])
     low, high = int(np.searchsorted(levels, alpha * (1 + 1e-9))) - 1, len(levels)
@@ -226,7 +243,7 @@ def cutoffs(nb: int, n: int, alpha: float, rule: str) -> Any:
             rate = wilson(1.0, nb) if k == nb else k / nb
             answer.append(math.ceil(n * wilson(rate, n) - 1e-12))
             continue
-        tails = fisher_tails(k, nb, n)
+        tails = fisher_tails(nb, n)[k]
         x = int(np.flatnonzero(tails > alpha)[0])
         near = np.flatnonzero(np.abs(tails - alpha) < 1e-7 * alpha)
         for tied in map(int, near):

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trialwise.errors import InvalidArgument
+from trialwise.procedures.sizing import sequential_sizing
 from trialwise.procedures.sizing.sequential_sizing import (
     LONGEST_CALIBRATED,
     Expectation,
@@ -372,8 +373,32 @@ def questions(draw: st.DrawFn) -> SequentialQuestion:
 @given(questions())
 def test_any_plan_is_coherent(question: SequentialQuestion) -> None:
     """Probabilities add up, errors are kept, the cap holds, and the advice keeps its promise."""
+    with pytest.MonkeyPatch.context() as patch:
+        # The other ways to ask take three designs more to search for; the slow test has them.
+        patch.setattr(sequential_sizing, "list_choices", lambda *_, **__: ())
+        coherent_plan(plan_sequential(question))
+
+
+@pytest.mark.slow
+@settings(max_examples=4)
+@given(questions())
+def test_any_plan_is_coherent_with_the_other_ways_to_ask(question: SequentialQuestion) -> None:
+    """Their probabilities add up too."""
     plan = plan_sequential(question)
 
+    coherent_plan(plan)
+    assert 2 <= len(plan.choices) <= 4
+    for choice in plan.choices:
+        if choice.passes is not None:
+            assert choice.mean_trials is not None
+            assert choice.passes + (choice.fails or 0) + (choice.inconclusive or 0) == (
+                pytest.approx(1)
+            )
+            assert 1 <= choice.mean_trials <= choice.max_trials
+
+
+def coherent_plan(plan: SequentialPlan) -> None:
+    question = plan.question
     assert not plan.recommendation.broken
     for method in plan.methods:
         if method.method is not Method.WALD:
