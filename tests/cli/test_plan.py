@@ -393,3 +393,33 @@ def test_a_terminal_without_unicode_gets_ascii(form: str) -> None:
     assert done.stdout.startswith("Plan: ")
     assert done.stdout.isascii()
     assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_a_bare_rate_shows_the_choices_in_eleven_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    Strict, two margins and fixed trials, compared at the expected rate; -v shows the rest.
+    """
+    short, whole = planned(capsys, "90%"), planned(capsys, "90% -v")
+    lines = short.splitlines()
+
+    assert len(lines) == 11
+    assert [line.split("  ")[1] for line in lines[4:8]] == [
+        "at_least: 90%",
+        "+ margin: 5%",
+        "+ margin: 10%",
+        "+ trials: 179",
+    ]
+    assert "-v adds" in short
+    assert set(lines[:8]) <= set(whole.splitlines())
+    assert "THE RULE (OPTIMAL)" in whole
+    assert "-v adds" not in whole
+
+
+@pytest.mark.parametrize("option", ["--max-trials 50", "--power 95%", "--seconds 3s"])
+def test_what_is_said_about_the_design_is_answered(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    The choices do not depend on these options, so the recommendation stands above them.
+    """
+    assert "use the optimal design" in planned(capsys, f"90% {option}").lower()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from trialwise.documents.blocks import Block, Document, Row, Section, Table, Tone
 from trialwise.documents.charts import Chart, Ink, Line, Mark, chart_lines, chart_shares
@@ -36,10 +37,13 @@ from trialwise.procedures.sizing.sizing_questions import Correction, SequentialQ
 from trialwise.procedures.sizing.trial_costs import Spread
 from trialwise.stats.sequential.design import Method, SequentialDesign
 
+_ASK_EXPECTED = "Say with --expect which rate you expect. "
 _ABOUT_CHOICES = (
-    "Trials on average and at most. Say with --expect which rate you expect. The methods below are "
-    "those of a design with a margin; `at_least` alone has none."
+    f"Trials on average and at most. {_ASK_EXPECTED}The methods below are those of a design with "
+    "a margin; `at_least` alone has none."
 )
+
+_MORE = "-v adds the rule in counts, the other methods and charts."
 
 _INKS: dict[Method, Ink] = {Method.OPTIMAL: "one", Method.WALD: "two", Method.FIXED: "three"}
 
@@ -54,6 +58,37 @@ def build_sequential_page(plan: SequentialPlan) -> Document:
         lead=_recommendation(plan),
         blocks=tuple(_blocks(plan)),
     )
+
+
+def build_short_sequential_page(plan: SequentialPlan) -> Document:
+    """The ways to ask side by side; the design only where somebody asks for one of their own."""
+    question = plan.question
+    level = as_level(question.alpha)
+    about = (
+        f"At a lower rate than PASS shows, PASS happens in at most {level} of runs. Trials on "
+        f"average and at most. {_ASK_EXPECTED if question.expected_rate is None else ''}{_MORE}"
+    )
+    expected = question.expected_rate or expect_half(question.required_rate)
+    is_usual = _is_usual(question)
+    return Document(
+        kind="Plan",
+        title=f"Plan: is the rate at least {as_percent(question.required_rate)}?",
+        facts=() if is_usual else tuple(_facts(plan)),
+        lead="" if is_usual else _recommendation(plan),
+        blocks=(build_choices(plan.choices, expected, advice=about),),
+    )
+
+
+def _is_usual(question: SequentialQuestion) -> bool:
+    """Whether nothing is said about the design: the choices do not show what it would change."""
+    usual = SequentialQuestion(
+        required_rate=question.required_rate,
+        alternative_rate=SequentialQuestion.usual_alternative(question.required_rate),
+        expected_rate=question.expected_rate,
+        confidence=question.confidence,
+        prices=replace(question.prices, trial_s=None),
+    )
+    return question == usual
 
 
 def _facts(plan: SequentialPlan) -> Iterator[tuple[str, str]]:

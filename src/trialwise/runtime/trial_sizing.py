@@ -63,23 +63,30 @@ class SizingAnswer:
         question = self.render("text").partition("\n")[0].removeprefix("Plan: ")
         return f"<SizingAnswer {'refused: ' if self.is_refused else ''}{question}>"
 
-    def show(self, *, stream: TextIO | None = None) -> None:
-        """Print the answer, as `trialwise plan` does."""
+    def show(self, *, verbose: bool = False, stream: TextIO | None = None) -> None:
+        """Print the answer, as `trialwise plan` does.
+
+        Args:
+            verbose: Whether to print all of it, as `-v` does.
+            stream: Where to; standard output by default.
+        """
         from trialwise.renderers.capabilities import read_capabilities
 
         out = sys.stdout if stream is None else stream
-        out.write(self.render("text", unicode=read_capabilities(out).unicode))
+        able = read_capabilities(out).unicode
+        out.write(self.render("text", unicode=able, short=not verbose))
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain values, fit for JSON."""
         return self.plan.to_dict()
 
-    def render(self, format_: Format, *, unicode: bool = True) -> str:
+    def render(self, format_: Format, *, unicode: bool = True, short: bool = False) -> str:
         """The answer as text, as JSON, as an HTML page, or its charts as SVG.
 
         Args:
             format_: Which of them.
             unicode: Whether the reader can show more than ASCII; for text and JSON.
+            short: Whether the choices alone are enough; for the text of `plan`.
         """
         if format_ == "json":
             import json
@@ -87,7 +94,7 @@ class SizingAnswer:
             return json.dumps(self.to_dict(), indent=2, ensure_ascii=not unicode) + "\n"
         from trialwise.pages.sizing import build_sizing_page
 
-        page = build_sizing_page(self.plan)
+        page = build_sizing_page(self.plan, short=short and format_ == "text")
         if format_ == "svg":
             from trialwise.documents.charts import Chart
             from trialwise.renderers.html.chart_file import render_chart_file

@@ -86,6 +86,7 @@ def answer(question: str, given: dict[str, Any]) -> int:
     from trialwise.errors import InvalidArgument
     from trialwise.runtime import trial_sizing
 
+    short = not given.pop("verbose", True)
     as_json, html, svg, output = (given.pop(name) for name in ("as_json", "html", "svg", "output"))
     for path in (html, svg, output):
         _check_place(path)
@@ -103,7 +104,7 @@ def answer(question: str, given: dict[str, Any]) -> int:
     if output is not None:
         write_file(output, found.render(_FORMATS[output.suffix.lower()]))
     else:
-        text = found.render("json" if as_json else "text", unicode=output_of().unicode)
+        text = found.render("json" if as_json else "text", unicode=output_of().unicode, short=short)
         click.echo(text, nl=False)
     return ExitCode.REFUSED if found.is_refused else ExitCode.PASS
 

@@ -59,13 +59,15 @@ class _RateForm(click.Command):
 def command() -> None:
     """Plan a test before the first trial: its errors, trials, money and time.
 
-    With a rate, such as 90%, the sequential plan: every method side by side, with its true error
-    rates, its trials at several true rates, how often it ends INCONCLUSIVE, the least that any
-    test could need, and a recommendation.
+    With a rate, such as 90%, the ways to ask side by side: without a margin, with one, and with
+    fixed trials. With -v also the sequential design: every method with its true error rates, its
+    trials at several true rates, how often it ends INCONCLUSIVE, and the least that any test could
+    need.
 
     \b
     Examples:
-      trialwise plan 90% --expect 97%
+      trialwise plan 90%
+      trialwise plan 90% --expect 97% -v
       trialwise plan 90% --max-trials 50 --price 0.02 --seconds 3s
       trialwise plan 95% --criteria 3 --correction bonferroni --concurrency 8
       trialwise plan 90% --html plan.html
@@ -102,6 +104,12 @@ def command() -> None:
     help="How the criteria share alpha.",
 )
 @click.option("--concurrency", type=TRIALS, default=1, help="Trials that may run at once.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Also print the rule in counts, the other methods and charts.",
+)
 @priced
 @written
 def rate_form(**given: Any) -> int:
