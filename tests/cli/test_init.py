@@ -30,6 +30,8 @@ SAMPLES = {
 }
 #: What a kind writes beside its sample.
 MORE = {"agent": {"sample_tools.py"}}
+#: The kinds that a suite describes.
+SUITES = [kind for kind in SAMPLES if kind != "pytest"]
 SCHEMA = ".trialwise/trialwise.schema.json"
 #: The programs of this interpreter first, as in an active environment.
 PATH = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
@@ -96,12 +98,16 @@ def test_every_kind_writes_its_files_and_names_them(folder: Path, kind: str) -> 
 
     assert done.return_value == 0
     written = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    usual = {"trialwise.yaml", SAMPLES[kind], SCHEMA, ".gitignore"}
-    assert usual | MORE.get(kind, set()) == written
+    suite = {"trialwise.yaml", SCHEMA} if kind in SUITES else set()
+    assert suite | {SAMPLES[kind], ".gitignore"} | MORE.get(kind, set()) == written
     for name in written:
         assert f" {name} " in done.stdout
     lines = [line.split("#")[0].strip() for line in done.stdout.splitlines()]
-    assert ["trialwise check", "trialwise run"] == lines[-2:]
+    by_suite, by_pytest = (
+        ["trialwise check", "trialwise run"],
+        ["pytest --trialwise-plan", "pytest"],
+    )
+    assert (by_suite if kind in SUITES else by_pytest) == lines[-2:]
 
 
 @pytest.mark.parametrize("kind", SAMPLES)
@@ -116,7 +122,7 @@ def test_no_placeholder_is_left_and_python_compiles(folder: Path, kind: str) -> 
             compile(text, path.name, "exec")
 
 
-@pytest.mark.parametrize("kind", SAMPLES)
+@pytest.mark.parametrize("kind", SUITES)
 def test_editors_find_a_schema_that_accepts_the_suite(folder: Path, kind: str) -> None:
     """The first line names a file beside the suite, as the YAML language server reads it."""
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
@@ -271,9 +277,7 @@ def test_a_place_that_cannot_be_written_to_is_named(folder: Path) -> None:
 # --- What comes of it -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "kind", ["python", "command", pytest.param("pytest", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("kind", ["python", "command"])
 def test_the_sample_passes_offline(folder: Path, kind: str) -> None:
     """With the two commands that were printed."""
     do_init("--from", kind)
@@ -281,6 +285,29 @@ def test_the_sample_passes_offline(folder: Path, kind: str) -> None:
 
     assert "PASS" == report["decision"]
     assert 0 < report["spending"]["trials"] < 100
+
+
+def test_the_sample_tests_pass_in_one_process_without_a_margin(folder: Path) -> None:
+    """
+    The two commands that were printed; no test takes long enough to start pytest once more.
+    """
+    do_init("--from", "pytest")
+    text = (folder / "test_sample_agent.py").read_text(encoding="utf-8")
+    assert "@pytest.mark.trials(at_least=" in text
+    assert "margin" not in text
+
+    for option in ("--trialwise-plan", "--trialwise-seed=1"):
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", option],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+    assert "3 passed" in done.stdout
+    assert "test_reply_has_an_intent" in done.stdout
+    assert "≥ 90 %" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ _ABOUT = {
     "sample_server.py": "an agent to try it on, behind HTTP",
     "sample_model.py": "a model to try it on, behind the OpenAI protocol",
     "sample_tools.py": "its tools, as an MCP server",
-    "test_sample_agent.py": "an agent to try it on, and its tests",
+    "test_sample_agent.py": "an agent to try it on, and tests with the rates that they must reach",
 }
 _KINDS = ("python", "pytest", "command", "http", "openai", "agent")
 _SERVERS = ("sample_server.py", "sample_model.py")
@@ -44,6 +44,8 @@ _SERVERS = ("sample_server.py", "sample_model.py")
 @click.option("--force", is_flag=True, help="Overwrite what an earlier `init` wrote.")
 def command(folder: Path, kind: str, force: bool) -> int:
     """Write a suite and a sample agent that runs offline, and say what to do next.
+
+    From pytest it writes no suite but tests, whose markers say the same.
 
     Asks nothing. A file that is there already is not touched: exit code 2 names it. With --force
     the suite and the sample agent are written anew, and nothing else is.
@@ -81,12 +83,14 @@ def _files(kind: str, python: str) -> dict[str, str]:
         for one in found.iterdir()
         if one.name.endswith(".in")
     }
+    if SUITE not in texts:  # markers say what a suite would
+        return texts
     # The suite first: it is what somebody opens.
     return {SUITE: texts.pop(SUITE), **dict(sorted(texts.items())), SCHEMA: written_schema()}
 
 
 def _check_free(folder: Path, files: Mapping[str, str], *, force: bool) -> None:
-    if (folder / _OTHER_SUITE).exists():
+    if SUITE in files and (folder / _OTHER_SUITE).exists():
         raise TrialwiseError(f"{folder / _OTHER_SUITE} is a suite already: a folder has one")
     # The schema is made, not written by anybody: it is brought up to date without asking.
     there = [folder / name for name in files if name != SCHEMA and (folder / name).exists()]
@@ -137,9 +141,12 @@ def _next_steps(folder: Path, files: Mapping[str, str], python: str) -> str:
         for name in _SERVERS
         if name in files
     ]
+    check, run = "trialwise check", "trialwise run"
+    if SUITE not in files:
+        check, run = "pytest --trialwise-plan", "pytest"
     steps += [
-        ("trialwise check", "the rule in counts, its error rates, what it can cost"),
-        ("trialwise run", "the trials, and the verdict"),
+        (check, "the rule in counts, its error rates, what it can cost"),
+        (run, "the trials, and the verdict"),
     ]
     width = max(len(step) for step, _ in steps)
     return "\n".join(
@@ -155,4 +162,4 @@ def _warn_of_missing(kind: str) -> None:
         click.echo("\nTools need the MCP SDK: pip install 'trialwise[mcp]'", err=True)
 
     if kind == "pytest" and which("pytest") is None:
-        click.echo("\nThere is no `pytest` on the path: install it, or name it in full.", err=True)
+        click.echo("\nThere is no `pytest` on the path: pip install pytest.", err=True)
