@@ -182,6 +182,10 @@ def test_a_trial_is_run_again_with_its_input_and_its_seed(folder: Path) -> None:
     assert "FAILED in the run" in again.output
     (folder / "answer").write_text("alpha beta")
     assert do(BOTH, "rerun", "--trial", "1").exit_code == 0
+    data = json.loads(do(BOTH, "rerun", "x", "--trial", "1", "--json").output)
+    assert (data["contract"], data["trial"], data["asked"]) == ("x", 1, shown["asked"])
+    assert (data["passed"], data["passed_in_run"]) == (True, False)
+    assert {one["outcome"] for one in data["checks"]} == {"passed"}
     with pytest.raises(TrialNotFound, match="its trials are 0 to"):
         do(BOTH, "rerun", "--trial", "99")
     with pytest.raises(TrialNotFound, match="has no input"):

@@ -153,7 +153,6 @@ def test_contracts_run_side_by_side(folder: Path) -> None:
     files = ("-s", "wait.yaml", "-s", "block.yaml")
 
     done = trialwise(folder, "run", "-q", *files, "--jobs", "2", "--json")
-    refused = trialwise(folder, "run", "-q", *files, "--jobs", "2", "--fail-fast")
 
     assert done.returncode == 0, done.stderr
     runs = json.loads(done.stdout)["runs"]
@@ -161,7 +160,71 @@ def test_contracts_run_side_by_side(folder: Path) -> None:
     calls = (folder / "calls").read_text()
     assert calls.index("b") < calls.rindex("w")
     assert calls.index("w") < calls.rindex("b")
-    assert refused.returncode == 2
+
+
+MANY = """
+service: {{python: "agent:{service}"}}
+inputs: [one]
+trials: 10
+contracts:
+  - {{name: first, service: {{python: "agent:bad"}}, criteria: [{right}]}}
+  - {{name: second, criteria: [{right}]}}
+  - {{name: third, criteria: [{right}]}}
+  - {{name: fourth, criteria: [{right}]}}
+"""
+
+
+def write_many(folder: Path, service: str = "good") -> None:
+    right = "{name: right, equals: good, at_least: 50%}"
+    (folder / "trialwise.yaml").write_text(MANY.format(service=service, right=right))
+
+
+def test_fail_fast_starts_no_contract_after_a_fail_side_by_side(folder: Path) -> None:
+    """What runs at the time of the FAIL ends as usual, and the others are named."""
+    write_many(folder)
+
+    done = trialwise(folder, "run", "-q", "--jobs", "2", "--fail-fast", "--json")
+
+    assert done.returncode == 1
+    names = [one["contract"] for one in json.loads(done.stdout)["runs"]]
+    assert names[0] == "first"
+    left = [one for one in ("second", "third", "fourth") if one not in names]
+    assert left
+    assert f"--fail-fast: not run: {', '.join(left)}" in done.stderr
+
+
+def test_progress_side_by_side_names_each_contract(folder: Path) -> None:
+    write_many(folder)
+
+    done = trialwise(folder, "run", "--jobs", "4")
+
+    for name in ("first", "second", "third", "fourth"):
+        assert any(line.startswith(f"{name}: verdict ") for line in done.stderr.splitlines())
+
+
+def test_a_record_that_is_lost_does_not_take_the_others_with_it(folder: Path) -> None:
+    """Every verdict is printed; the lost one is not kept, and the exit code says so."""
+    losing = "def lose(question, index):\n    import shutil, glob\n"
+    losing += "    [shutil.rmtree(one) for one in glob.glob('.trialwise/runs/*-second-*')]\n"
+    losing += "    return 'good'\n"
+    with (folder / "agent.py").open("a") as file:
+        file.write(losing)
+    write_many(folder)
+    suite = (folder / "trialwise.yaml").read_text()
+    second = '{name: second, service: {python: "agent:lose"}, '
+    suite = suite.replace("agent:bad", "agent:good").replace("{name: second, ", second)
+    (folder / "trialwise.yaml").write_text(suite)
+
+    done = trialwise(folder, "run", "-q", "--jobs", "4")
+
+    assert done.returncode == 4, done.stderr
+    assert done.stdout.count("NOT KEPT") == 1
+    assert "-second-" in done.stdout.partition("NOT KEPT")[2].partition("could not")[0]
+    assert done.stdout.count("PASS  100.0 %") == 4
+    kept = {
+        path.parent.name.split("-")[-2] for path in folder.glob(".trialwise/runs/*/record.json")
+    }
+    assert kept == {"first", "third", "fourth"}
 
 
 def test_limits_are_shared_by_contracts_side_by_side(folder: Path) -> None:

@@ -65,9 +65,9 @@ def test_an_interrupted_run_is_kept_and_gone_on_with(tmp_path: Path, script: str
     _, errors = process.communicate(timeout=60)
     assert process.returncode != 0
     assert "RunInterrupted" in errors
-    assert "go on with resume" in errors
     store = RunStore(tmp_path / "store")
     (unfinished,) = (one for one in store.list() if one.is_unfinished)
+    assert f"`resume={unfinished.run_id!r}` continues the run" in errors
     record = store.load(unfinished.run_id)
     assert record.verdict.stop is tw.StopReason.INTERRUPTED
     assert record.verdict.decision is tw.Decision.INCONCLUSIVE

@@ -176,7 +176,7 @@ def test_ctrl_c_tears_down_what_is_set_up(
     assert StopReason.INTERRUPTED is record.verdict.stop
     assert len(record.trials) >= 4
     assert "interrupted" in output
-    assert "unfinished tests go on with --trialwise-resume" in output
+    assert "`pytest --trialwise-resume` continues unfinished tests" in output
 
 
 def test_a_second_ctrl_c_waits_for_no_body(project: Project) -> None:

@@ -172,7 +172,7 @@ def test_a_budget_of_trials_is_the_sessions(project: Project) -> None:
         (0, StopReason.TRIALS_BUDGET, Decision.INCONCLUSIVE),
     ] == found
     result.stdout.fnmatch_lines(["*the session's budget of 50 trials is used up*"])
-    result.stdout.fnmatch_lines(["unfinished tests go on with --trialwise-resume*"])
+    result.stdout.fnmatch_lines(["`pytest --trialwise-resume` continues unfinished tests*"])
 
 
 @pytest.mark.parametrize(

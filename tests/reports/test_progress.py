@@ -47,7 +47,12 @@ from trialwise.procedures.observational import decide_observational
 from trialwise.procedures.planning.run_plan import plan_run
 from trialwise.procedures.streams import Stream
 from trialwise.renderers.capabilities import Capabilities
-from trialwise.renderers.progress import LineProgress, TerminalProgress, open_progress
+from trialwise.renderers.progress import (
+    LineProgress,
+    SharedProgress,
+    TerminalProgress,
+    open_progress,
+)
 from trialwise.renderers.progress_status import Snapshot, open_end, status_block
 
 SHOWN, HIDDEN = "\x1b[?25h", "\x1b[?25l"
@@ -304,6 +309,33 @@ def test_the_display_clears_itself_and_leaves_the_cursor() -> None:
 
     assert [] == screen.seen
     assert (0, 0, True) == (screen.row, screen.column, screen.cursor_shown)
+
+
+def test_runs_side_by_side_have_a_line_each_until_they_end() -> None:
+    """
+    The one that ends first leaves, the other goes on, and nothing is left of either.
+    """
+    there, clock = io.StringIO(), BentClock()
+    shared = SharedProgress(there, LIVE, clock)
+    names = ("support-agent", "search-agent")
+    heard = {name: [*Played(planned(criterion("right"), contract=name)).events()] for name in names}
+    listeners = {name: shared.follow() for name in names}
+
+    def play(name: str, events: Sequence[Event]) -> list[list[str]]:
+        for event in events:
+            clock.seconds += 0.2
+            listeners[name].on_event(event)
+        return [line.split() for line in shown(there.getvalue()).seen]
+
+    play(names[0], heard[names[0]][:4])
+    both = play(names[1], heard[names[1]][:3])
+    one = play(names[0], heard[names[0]][4:])
+    none = play(names[1], heard[names[1]][3:])
+
+    assert [line[0] for line in both] == [*names]
+    assert any(word.startswith("3/") for word in both[0])
+    assert [line[0] for line in one] == [names[1]]
+    assert none == []
 
 
 def test_the_cursor_is_never_left_hidden() -> None:

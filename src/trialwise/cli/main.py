@@ -10,7 +10,7 @@ from importlib import import_module
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.errors import BrokenCheck, TrialwiseError
+from trialwise.errors import BrokenCheck, RunInterrupted, TrialwiseError
 
 #: What each command does, in a line; its module has its name. A help page imports none of them.
 #: The everyday ones come first, in the order in which they are used.
@@ -125,8 +125,10 @@ def _run(arguments: list[str] | None) -> int:
     except click.ClickException as error:
         error.show()
         return ExitCode.REFUSED
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+    except (click.Abort, KeyboardInterrupt) as stopped:
+        # What is kept, and how to continue, where the command knows.
+        said = str(stopped) if isinstance(stopped, RunInterrupted) else "interrupted"
+        click.echo(said, err=True)
         return ExitCode.INTERRUPTED
     except TrialwiseError as error:
         click.echo(f"trialwise: {error}", err=True)

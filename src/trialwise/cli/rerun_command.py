@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trialwise.cli.exits import ExitCode
-from trialwise.cli.selecting import choose, load, suite_option
+from trialwise.cli.selecting import choose, json_option, load, suite_option
 
 if TYPE_CHECKING:
     from trialwise.engine.drivers.single_trial import SingleTrial
@@ -29,8 +29,15 @@ if TYPE_CHECKING:
     help="Folder of the runs. Default: the suite's, else .trialwise.",
 )
 @suite_option
+@json_option
 def command(
-    run: str, index: int, sampling: str | None, store: Path | None, file: Path | None
+    run: str,
+    index: int,
+    sampling: str | None,
+    *,
+    store: Path | None,
+    file: Path | None,
+    as_json: bool,
 ) -> int:
     """Run one trial of a stored run again: the same input, the same seed.
 
@@ -43,9 +50,9 @@ def command(
     \b
     Examples:
       trialwise rerun --trial 28
-      trialwise rerun support-agent --trial 28
+      trialwise rerun support-agent --trial 28 --json
     """
-    from trialwise.cli.printing import output_of, say
+    from trialwise.cli.printing import output_of, say, say_json
     from trialwise.cli.stored import chosen_runs
     from trialwise.runtime.rerunning import find_trial, rerun_trial
 
@@ -58,10 +65,34 @@ def command(
     asked = stored.texts().find_input(before)
     if asked is not None and asked != done.texts.find_input(done.trial):
         click.echo("trialwise: this input has changed since the run", err=True)
-    say("\n".join(_list_lines(done, able, was="passed" if before.passed else "FAILED")))
+    if as_json:
+        say_json(_list_data(done, stored.run_id, stored.plan.contract, passed_before=before.passed))
+    else:
+        say("\n".join(_list_lines(done, able, was="passed" if before.passed else "FAILED")))
     if done.trial.is_excused:
         return ExitCode.INCONCLUSIVE
     return ExitCode.PASS if done.trial.passed else ExitCode.FAIL
+
+
+def _list_data(
+    done: SingleTrial, run_id: str, contract: str, *, passed_before: bool
+) -> dict[str, Any]:
+    """The trial as plain values, as `show --trials --json` has it, with each of its checks."""
+    from trialwise.cli.trial_listing import SCHEMA, describe_trial
+
+    names = dict(done.checks)
+    return {
+        "schema": SCHEMA,
+        "contract": contract,
+        "run_id": run_id,
+        "passed_in_run": passed_before,
+        **describe_trial(done.trial, done.texts),
+        "checks": [
+            {"criterion": outcome.criterion, "check": name, "outcome": word}
+            for outcome in done.trial.outcomes
+            for name, word in _list_checks(outcome, names[outcome.criterion])
+        ],
+    }
 
 
 def _list_lines(done: SingleTrial, able: Capabilities, *, was: str) -> Iterator[str]:

@@ -25,6 +25,7 @@ from trialwise.cli.selecting import (
 
 if TYPE_CHECKING:
     from trialwise.cli.watched_run import WatchedRun
+    from trialwise.model.run import RunRecord
     from trialwise.runtime.preparing import PreparedRun
     from trialwise.runtime.workspace import Workspace
     from trialwise.suite import Suite
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 @selection
 @criterion_option
 @size_options
-@click.option("--fail-fast", is_flag=True, help="Stop after the first contract that does not PASS.")
+@click.option("--fail-fast", is_flag=True, help="Start no contract after one that does not PASS.")
 @click.option("--input", "inputs", multiple=True, help="Only this input; may be repeated.")
 @click.option(
     "-j",
@@ -93,8 +94,6 @@ def command(
     """
     if given["record"] is not None and given["replay"] is not None:
         raise click.UsageError("--record and --replay exclude each other")
-    if given["fail_fast"] and given["jobs"] > 1:
-        raise click.UsageError("--fail-fast stops between contracts: leave out --jobs")
     if given["watch"]:
         return _watch(files, given)
     if given["watched"] is None:
@@ -138,7 +137,7 @@ def _run_suites(
         ]
     _announce(groups, quiet=given["quiet"], verbose=given["verbose"])
     if given["jobs"] > 1:
-        ended = _run_side_by_side(groups, given["jobs"])
+        ended = _run_side_by_side(groups, given)
     else:
         ended = _run(groups, fail_fast=given["fail_fast"])
     code = _exit_code(ended, strict=given["fail_on_inconclusive"])
@@ -172,7 +171,7 @@ def _prepare(chosen: Sequence[Chosen], given: dict[str, Any]) -> list[_Group]:
             suite.runs_folder,
             suite.baselines_folder,
             resume=False if resume is None else resume or True,
-            # A display shows one run.
+            # Several at a time share a display.
             progress=not given["quiet"] and given["jobs"] == 1,
             redact=suite.redaction,
         )
@@ -234,17 +233,18 @@ def _run(groups: Sequence[_Group], *, fail_fast: bool) -> EndedRuns:
         try:
             ended.records.append(run_prepared(one, group.space).record)
         except RunInterrupted as stopped:
-            click.echo(f"\n{stopped}", err=True)
             if isinstance(stopped.result, Result):
                 ended.records.append(stopped.result.record)
+            _say_interrupted(ended.records, is_alone=len(ended.records) == 1 and not waiting)
             return ended._replace(interrupted=True)
         except RecordNotKept as error:
             # The next run would not be kept either.
-            kept = [] if error.record is None else [error.record]
-            return ended._replace(records=[*ended.records, *kept], not_kept=str(error))
+            if error.record is not None:
+                ended.records.append(error.record)
+                ended = ended._replace(lost=(error.record.run_id,))
+            return ended._replace(not_kept=(str(error),))
         if fail_fast and waiting and ended.records[-1].verdict.decision is not Decision.PASS:
-            left = ", ".join(each.plan.contract for _, each in waiting)
-            click.echo(f"trialwise: --fail-fast: not run: {left}", err=True)
+            _say_not_run([each.plan.contract for _, each in waiting])
             break
     return ended
 
@@ -259,24 +259,54 @@ def _share_limits(chosen: list[Chosen], jobs: int) -> list[Chosen]:
     ]
 
 
-def _run_side_by_side(groups: Sequence[_Group], jobs: int) -> EndedRuns:
+def _run_side_by_side(groups: Sequence[_Group], given: dict[str, Any]) -> EndedRuns:
     """Run several contracts at a time; Ctrl-C ends all of them and keeps what there is."""
-    from trialwise.errors import RunInterrupted
-    from trialwise.runtime.running import run_side_by_side
-    from trialwise.stores.runs import RecordNotKept
+    import sys
+
+    from trialwise.renderers.progress import SharedProgress
+    from trialwise.runtime.side_by_side import run_side_by_side
 
     gc.freeze()
-    several = [(one, group.space) for group in groups for one in group.prepared]
+    display = None if given["quiet"] else SharedProgress(sys.stderr)
+    several = [
+        (one, group.space if display is None else group.space.listen(display.follow()))
+        for group in groups
+        for one in group.prepared
+    ]
     suites = [group.suite for group in groups for _ in group.prepared]
-    try:
-        results = run_side_by_side(several, jobs)
-    except RunInterrupted as stopped:
-        click.echo(f"\n{stopped}", err=True)
-        kept = stopped.result if isinstance(stopped.result, list) else []
-        return EndedRuns([one.record for one in kept], suites, interrupted=True)
-    except RecordNotKept as error:
-        return EndedRuns([], [], not_kept=str(error))
-    return EndedRuns([one.record for one in results], suites)
+    found = run_side_by_side(several, given["jobs"], fail_fast=given["fail_fast"])
+    is_interrupted = any(one.was_interrupted for one in found)
+    kept = [(one.record, suite) for one, suite in zip(found, suites, strict=True) if one.record]
+    left = [
+        one.plan.contract
+        for (one, _), each in zip(several, found, strict=True)
+        if not each.was_started
+    ]
+    if is_interrupted:
+        _say_interrupted([record for record, _ in kept], is_alone=False)
+    elif left:
+        _say_not_run(left)
+    return EndedRuns(
+        records=[record for record, _ in kept],
+        suites=[suite for _, suite in kept],
+        interrupted=is_interrupted,
+        not_kept=tuple(one.not_kept for one in found if one.not_kept),
+        lost=tuple(one.record.run_id for one in found if one.not_kept and one.record),
+    )
+
+
+def _say_not_run(contracts: Sequence[str]) -> None:
+    click.echo(f"trialwise: --fail-fast: not run: {', '.join(contracts)}", err=True)
+
+
+def _say_interrupted(records: Sequence[RunRecord], *, is_alone: bool) -> None:
+    """Say what is kept and which command continues."""
+    trials = sum(len(record.trials) for record in records)
+    run = f" {records[0].run_id}" if is_alone and records else ""
+    click.echo(
+        f"\ninterrupted: {trials} trials are kept; `trialwise run --resume{run}` continues",
+        err=True,
+    )
 
 
 def _with_recording(prepared: list[PreparedRun], given: dict[str, Any]) -> list[PreparedRun]:

@@ -20,8 +20,10 @@ class EndedRuns(NamedTuple):
     suites: list[Suite]
     """Of each record."""
     interrupted: bool = False
-    not_kept: str = ""
-    """Why the last record is not on disk."""
+    not_kept: tuple[str, ...] = ()
+    """Why records are not on disk."""
+    lost: tuple[str, ...] = ()
+    """The runs whose records these are."""
 
     def of(self, suite: Suite) -> list[RunRecord]:
         """The records of one suite."""
@@ -50,8 +52,9 @@ def report_runs(
         code: The exit code, for the JSON report.
     """
     records = ended.records
+    not_kept = [f"NOT KEPT: {reason}" for reason in ended.not_kept]
     if not records:
-        return [f"NOT KEPT: {ended.not_kept}"] if ended.not_kept else []
+        return not_kept
     from trialwise.cli.printing import near, output_of, say
     from trialwise.reports.report_files import render_report
     from trialwise.runtime.result import render_summary
@@ -68,8 +71,7 @@ def report_runs(
         "locations": locations,
     }
     written, troubles = _write(list(_list_wanted(suites, ended, given, known)))
-    if ended.not_kept:
-        troubles.insert(0, f"NOT KEPT: {ended.not_kept}")
+    troubles = not_kept + troubles
     if given["summary"] is not None:
         troubles += _append_markdown(given["summary"], render_report(records, "markdown", **known))
     if given["annotations"] == "github":
@@ -78,8 +80,8 @@ def report_runs(
         return troubles + _print_json(render_report(records, "json", **known))
     if given["transparent"]:
         say(render_report(records, "transparent"))
-    if ended.not_kept:
-        say(f"NOT KEPT: the record of {records[-1].run_id} could not be written")
+    for run_id in ended.lost:
+        say(f"NOT KEPT: the record of {run_id} could not be written")
     folders = () if written else [*locations.values()]
     say(render_summary(records, output_of(), written, folders=folders))
     return troubles

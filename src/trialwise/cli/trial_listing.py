@@ -45,7 +45,7 @@ def trials_data(
                 "trials": len(record.trials),
                 "failed": sum(not trial.passed for trial in record.trials),
                 "shown": [
-                    _trial_data(trial, record.texts)
+                    describe_trial(trial, record.texts)
                     for trial in chosen_trials(record, limit=limit, failing=failing)
                 ],
             }
@@ -194,7 +194,8 @@ def _block(label: str, text: str, able: Capabilities) -> Iterator[str]:
     yield from (f"    {able.show(line)}".rstrip() for line in lines)
 
 
-def _trial_data(trial: Trial, texts: RunTexts) -> dict[str, Any]:
+def describe_trial(trial: Trial, texts: RunTexts) -> dict[str, Any]:
+    """One trial as plain values."""
     usage, asked = trial.usage, texts.find_input(trial)
     return {
         "trial": trial.index,

@@ -189,7 +189,7 @@ class MarkedTest:
 
         def conclude(run: TestRun) -> Measurement:
             outcome, stored = run.outcome, run.stored_run
-            resume_with = "--trialwise-measure --trialwise-resume"
+            resume_with = "`pytest --trialwise-measure --trialwise-resume`"
             check_complete(outcome, stored, resume_with=resume_with)
             return write_baseline(
                 plan,

@@ -139,7 +139,7 @@ def _list_notes(
     """What a reader would otherwise miss; what failed has said so above."""
     unfinished = [one for one in verdicts if one.stop.is_premature]
     if any(one.decision is Decision.INCONCLUSIVE for one in unfinished):
-        yield "unfinished tests go on with --trialwise-resume; their trials are kept"
+        yield "`pytest --trialwise-resume` continues unfinished tests; their trials are kept"
     if other_plugins.reruns_failures(config):
         yield "decided tests were not rerun: running one again until it passes would bias its rate"
     for one in results:

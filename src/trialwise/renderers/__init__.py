@@ -6,6 +6,6 @@ A renderer chooses no sentence and no number; it only lays out what a page holds
 - `document_text`: any document as text, with its tables and charts
 - `results_text`, `markdown_results`: the results of a suite in a terminal and as Markdown
 - `junit`, `ci_formats`, `json_text`: the results of a suite for CI servers and programs
-- `progress`, `progress_status`: how a run is going, while it is going
+- `progress`, `progress_status`, `live_display`: how runs are going, while they are going
 - `html`: pages, fragments for notebooks, and charts as SVG
 """

@@ -8,7 +8,6 @@ escape sequences would have to be kept away from logs and from the output of the
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Protocol, TextIO
@@ -22,7 +21,6 @@ from trialwise.documents.numbers import (
     list_amounts,
 )
 from trialwise.documents.phrases import STOPS
-from trialwise.documents.printable import count_cells
 from trialwise.engine.ports import Clock, SystemClock
 from trialwise.engine.run_events import (
     CriterionDecided,
@@ -36,21 +34,14 @@ from trialwise.engine.run_events import (
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Intent
 from trialwise.procedures.registry import procedure_of
-from trialwise.renderers.capabilities import Capabilities, read_capabilities, read_size
-from trialwise.renderers.progress_status import Snapshot, headline, status_block
+from trialwise.renderers.capabilities import Capabilities, read_capabilities
+from trialwise.renderers.live_display import LiveDisplay, Pen
+from trialwise.renderers.progress_status import Snapshot, headline, status_block, status_line
 
-#: Between two frames: faster is not seen, only paid for.
-FRAME_S = 0.1
-#: A frame without news, so that the clock on it does not seem to have stopped.
-TICK_S = 1.0
 #: A log hears at least so often of a run that goes on.
 QUIET_S = 30.0
 #: Lines about progress in a log, whatever the number of trials.
 STEPS = 10
-
-# Hidden only while a frame is drawn: a run that is killed leaves the cursor as it was.
-_HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
-_CLEAR_LINE, _CLEAR_BELOW = "\x1b[K", "\x1b[J"
 
 
 class Progress(Listener, Protocol):
@@ -83,54 +74,11 @@ def open_progress(
     return TerminalProgress(stream, able, time) if able.live else LineProgress(stream, able, time)
 
 
-class _Pen:
-    """Writes until the stream is gone."""
+class TerminalProgress(LiveDisplay):
+    """Shows the standing of one run."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream: TextIO | None = stream
-
-    def write(self, text: str) -> None:
-        if self._stream is None:
-            return
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except (OSError, ValueError):  # a broken pipe, a closed file, a sign it cannot encode
-            self._stream = None
-
-    def size(self) -> tuple[int, int] | None:
-        return None if self._stream is None else read_size(self._stream)
-
-
-class TerminalProgress:
-    """Draws a run's standing over itself, at most ten times a second, and clears it at the end.
-
-    Args:
-        stream: A terminal that obeys escape sequences.
-        capabilities: What it can do; its size is asked again for every frame.
-        clock: Time.
-        tick_s: Redraw this often without news; None for never.
-    """
-
-    def __init__(
-        self,
-        stream: TextIO,
-        capabilities: Capabilities,
-        clock: Clock,
-        *,
-        tick_s: float | None = TICK_S,
-    ) -> None:
-        self._pen = _Pen(stream)
-        self._able = capabilities
-        self._clock = clock
-        self._tick_s = tick_s
-        self._snapshot: Snapshot | None = None
-        self._started = 0.0
-        self._drawn_at = 0.0
-        self._frame: list[int] = []
-        """The widths of the lines on the screen."""
-        self._lock = threading.Lock()
-        self._over = threading.Event()
+    _snapshot: Snapshot | None = None
+    _started = 0.0
 
     def on_event(self, event: Event) -> None:
         """Take note of one event, and draw if it is time or something was decided."""
@@ -143,13 +91,6 @@ class TerminalProgress:
                 self._snapshot = self._snapshot.after(event, elapsed_s=self._count_elapsed())
                 self._draw(now=isinstance(event, CriterionDecided))
 
-    def tick(self) -> None:
-        """Draw the same standing a moment later."""
-        with self._lock:
-            if self._snapshot is not None:
-                self._snapshot = replace(self._snapshot, elapsed_s=self._count_elapsed())
-                self._draw()
-
     def close(self) -> None:
         """Clear the display; closing twice is harmless."""
         with self._lock:
@@ -160,51 +101,108 @@ class TerminalProgress:
         self._started = self._clock.monotonic()
         self._snapshot = Snapshot.at_start(event)
         self._draw(now=True)
-        if self._tick_s is not None:
-            self._over = threading.Event()
-            threading.Thread(
-                target=self._tick_until, args=(self._over, self._tick_s), daemon=True
-            ).start()
-
-    def _tick_until(self, over: threading.Event, tick_s: float) -> None:
-        while not over.wait(tick_s):
-            self.tick()
+        self._start_ticking()
 
     def _end(self) -> None:
-        self._over.set()
         self._snapshot = None
-        if self._frame:
-            self._measure()
-            self._pen.write(f"{self._home()}{_CLEAR_BELOW}{_SHOW}")
-            self._frame = []
+        self._clear()
+
+    def _pass_time(self) -> None:
+        if self._snapshot is not None:
+            self._snapshot = replace(self._snapshot, elapsed_s=self._count_elapsed())
 
     def _count_elapsed(self) -> float:
         return self._clock.monotonic() - self._started
 
-    def _draw(self, *, now: bool = False) -> None:
-        moment = self._clock.monotonic()
-        if self._snapshot is None or not (now or moment - self._drawn_at >= FRAME_S):
-            return
-        self._drawn_at = moment
-        self._measure()
-        lines = status_block(self._snapshot, self._able)
-        text = f"{_CLEAR_LINE}\r\n".join(written for _, written in lines)
-        home = self._home()
-        self._frame = [count_cells(plain) for plain, _ in lines]
-        self._pen.write(f"{_HIDE}{home}{text}{_CLEAR_BELOW}{_SHOW}")
+    def _list_lines(self) -> list[tuple[str, str]]:
+        return [] if self._snapshot is None else status_block(self._snapshot, self._able)
 
-    def _measure(self) -> None:
-        size = self._pen.size()
-        if size is not None:
-            self._able = replace(self._able, width=size[0], height=size[1])
 
-    def _home(self) -> str:
-        """Back to the first line, as many rows up as the frame takes at the width of now.
+class SharedProgress:
+    """Progress of several runs at a time on one stream: a line for each, or a log of all.
 
-        A terminal made narrower breaks the lines that are on it already.
-        """
-        rows = sum(max(1, -(-taken // self._able.width)) for taken in self._frame)
-        return f"\r\x1b[{rows - 1}A" if rows > 1 else "\r"
+    Args:
+        stream: Where it goes.
+        capabilities: What the stream can do; found out where not given.
+        clock: Time; the machine's own where none is given.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        capabilities: Capabilities | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._stream = stream
+        self._able = capabilities or read_capabilities(stream)
+        self._clock = clock or SystemClock()
+        self._display = _LineOfEach(stream, self._able, self._clock) if self._able.live else None
+
+    def follow(self) -> Progress:
+        """A listener for one of the runs."""
+        if self._display is not None:
+            return _OneOfSeveral(self._display)
+        return LineProgress(self._stream, self._able, self._clock)
+
+
+class _LineOfEach(LiveDisplay):
+    """Draws a line for each run that goes on."""
+
+    def __init__(self, stream: TextIO, capabilities: Capabilities, clock: Clock) -> None:
+        super().__init__(stream, capabilities, clock)
+        self._running: dict[_OneOfSeveral, tuple[float, Snapshot]] = {}
+
+    def hear(self, one: _OneOfSeveral, event: Event) -> None:
+        """Take note of one event of one run."""
+        with self._lock:
+            now = self._clock.monotonic()
+            if isinstance(event, RunStarted):
+                is_first = not self._running
+                self._running[one] = now, Snapshot.at_start(event)
+                self._draw(now=True)
+                if is_first:
+                    self._start_ticking()
+            elif one in self._running and not isinstance(event, RunEnded | VerdictReached):
+                started, snapshot = self._running[one]
+                self._running[one] = started, snapshot.after(event, elapsed_s=now - started)
+                self._draw(now=isinstance(event, CriterionDecided))
+
+    def forget(self, one: _OneOfSeveral) -> None:
+        """Take the line of a run away; the last one ends the display."""
+        with self._lock:
+            self._running.pop(one, None)
+            if self._running:
+                self._draw(now=True)
+            else:
+                self._clear()
+
+    def _pass_time(self) -> None:
+        now = self._clock.monotonic()
+        self._running = {
+            one: (started, replace(snapshot, elapsed_s=now - started))
+            for one, (started, snapshot) in self._running.items()
+        }
+
+    def _list_lines(self) -> list[tuple[str, str]]:
+        shown = [snapshot for _, snapshot in self._running.values()]
+        return [status_line(one, self._able) for one in shown[: max(1, self._able.height - 1)]]
+
+
+class _OneOfSeveral:
+    """Hears of one run for a display of several."""
+
+    def __init__(self, display: _LineOfEach) -> None:
+        self._display = display
+
+    def on_event(self, event: Event) -> None:
+        """Pass an event on."""
+        self._display.hear(self, event)
+        if isinstance(event, RunEnded):
+            self.close()
+
+    def close(self) -> None:
+        """Take the run's line away; closing twice is harmless."""
+        self._display.forget(self)
 
 
 class LineProgress:
@@ -222,7 +220,7 @@ class LineProgress:
         capabilities: Capabilities | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self._pen = _Pen(stream)
+        self._pen = Pen(stream)
         self._able = capabilities or Capabilities()
         self._clock = clock or SystemClock()
         self._snapshot: Snapshot | None = None

@@ -189,6 +189,12 @@ def status_block(snapshot: Snapshot, able: Capabilities) -> list[tuple[str, str]
     return [_draw_line(line, able, width) for line in lines[: max(1, able.height - 1)]]
 
 
+def status_line(snapshot: Snapshot, able: Capabilities) -> tuple[str, str]:
+    """The first of these lines alone, for a run that is shown beside others."""
+    width = max(1, able.width - 1)
+    return _draw_line(_head(snapshot, able, width), able, width)
+
+
 def _draw_line(line: _Line, able: Capabilities, width: int) -> tuple[str, str]:
     plain = written = ""
     for text, style in line:

@@ -7,6 +7,7 @@ Before the first trial:
 
 A run:
     running              `run` and `run_all`, also with replies recorded or replayed
+    side_by_side         several contracts at a time, for `trialwise run --jobs`
     measuring            `measure`: writes a baseline
     comparing            `compare`: two services in turn, with `interleaving`
     outcome_scoring      `score`: decides outcomes that other tools produced

@@ -122,7 +122,10 @@ def measure(
 
 
 def check_complete(
-    outcome: RunOutcome, stored: StoredRun | None, *, resume_with: str = "resume"
+    outcome: RunOutcome,
+    stored: StoredRun | None,
+    *,
+    resume_with: str = "`trialwise measure --resume`, or in Python `resume=True`,",
 ) -> None:
     """Refuse a run that ended before its plan did: part of a baseline is not a baseline.
 
@@ -139,7 +142,7 @@ def check_complete(
         return
     where = ""
     if stored is not None:
-        where = f" Its trials are kept in {stored.path}: go on with {resume_with}."
+        where = f" Its trials are kept in {stored.path}; {resume_with} continues."
     message = f"no baseline was written: {outcome.message or outcome.stop}.{where}"
     if outcome.stop is StopReason.INTERRUPTED:
         raise RunInterrupted(message)

@@ -18,11 +18,9 @@ from trialwise.runtime.result import Result, SuiteResult
 from trialwise.runtime.workspace import Workspace, open_service
 
 if TYPE_CHECKING:
-    from trialwise.engine.ports import Interrupt
     from trialwise.engine.run_events import Listener
-    from trialwise.engine.run_state import RunOutcome
     from trialwise.model.run import RunRecord
-    from trialwise.runtime.workspace import Execution, OpenRun
+    from trialwise.runtime.workspace import Execution
 
 
 def run(
@@ -100,78 +98,29 @@ def run_prepared(prepared: PreparedRun, space: Workspace) -> Result:
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is complete.
     """
     if prepared.finished is not None:
-        return _finished_before(prepared.finished, space)
+        return hand_back(prepared.finished, space)
     with space.execute(prepared) as done:
-        result = _decide(prepared, done)
-    _tell_verdict(result, space)
+        result = decide_prepared(prepared, done)
+    tell_verdict(result, space)
     if done.outcome.stop is StopReason.INTERRUPTED:
         raise RunInterrupted(_describe_interrupt(result), result)
     return result
 
 
-def run_side_by_side(several: Sequence[tuple[PreparedRun, Workspace]], jobs: int) -> list[Result]:
-    """Run and decide several contracts, some at a time; the results are in their order.
-
-    Args:
-        several: Contracts with their plans, each with where it is kept.
-        jobs: How many run at once.
-
-    Raises:
-        RunInterrupted: Somebody pressed Ctrl-C; its `result` holds the results of all.
-    """
-    from contextlib import ExitStack
-
-    from trialwise.runtime.looping import run_to_end
-
-    waiting = [(one, space) for one, space in several if one.finished is None]
-    decided: list[Result] = []
-    with ExitStack() as stack:
-        opened = [
-            stack.enter_context(space.open_run(one, in_thread=True)) for one, space in waiting
-        ]
-        outcomes = run_to_end(lambda interrupted: _go_together(opened, jobs, interrupted))
-        for (one, _), run, outcome in zip(waiting, opened, outcomes, strict=True):
-            decided.append(_decide(one, run.finish(outcome)))
-    fresh = iter(decided)
-    results = [
-        next(fresh) if one.finished is None else _finished_before(one.finished, space)
-        for one, space in several
-    ]
-    if any(one.stop is StopReason.INTERRUPTED for one in outcomes):
-        kept = sum(len(one.record.trials) for one in decided)
-        raise RunInterrupted(f"interrupted: {kept} trials are kept; go on with resume", results)
-    return results
-
-
-async def _go_together(
-    opened: Sequence[OpenRun], jobs: int, interrupted: Interrupt
-) -> list[RunOutcome]:
-    from functools import partial
-
-    from anyio import Semaphore
-
-    from trialwise.engine.async_calls import gather
-
-    room = Semaphore(jobs)
-
-    async def go(run: OpenRun) -> RunOutcome:
-        async with room:
-            return await run.go(interrupted)
-
-    return list(await gather([partial(go, run) for run in opened]))
-
-
-def _finished_before(record: RunRecord, space: Workspace) -> Result:
+def hand_back(record: RunRecord, space: Workspace) -> Result:
+    """The result of a run that was finished before."""
     assert space.store is not None
     return Result(record, space.store / "runs" / record.run_id)
 
 
-def _decide(prepared: PreparedRun, done: Execution) -> Result:
+def decide_prepared(prepared: PreparedRun, done: Execution) -> Result:
+    """Decide a run and keep its record."""
     record = decide_and_keep(prepared.plan, done.outcome, done.stored, started_at=done.started_at)
     return Result(record, done.path)
 
 
-def _tell_verdict(result: Result, space: Workspace) -> None:
+def tell_verdict(result: Result, space: Workspace) -> None:
+    """Tell listeners what was decided."""
     if space.listeners:
         from trialwise.engine.run_events import VerdictReached
 
@@ -228,10 +177,10 @@ async def arun(
     # A design that has to be searched for takes seconds, in which the loop must go on.
     prepared = await to_thread.run_sync(lambda: prepare_run(whole, chosen, space))
     if prepared.finished is not None:
-        return _finished_before(prepared.finished, space)
+        return hand_back(prepared.finished, space)
     async with space.aexecute(prepared) as done:
-        result = _decide(prepared, done)
-    _tell_verdict(result, space)
+        result = decide_prepared(prepared, done)
+    tell_verdict(result, space)
     if done.outcome.stop is StopReason.INTERRUPTED:
         # The engine keeps a cancellation to itself until everything is written down.
         await checkpoint()
@@ -279,7 +228,10 @@ def _describe_interrupt(result: Result) -> str:
     kept = len(result.record.trials)
     if result.path is None:
         return f"interrupted after {kept} trials; nothing is kept without a store"
-    return f"interrupted: {kept} trials are kept in {result.path}; go on with resume"
+    return (
+        f"interrupted: {kept} trials are kept in {result.path}; "
+        f"`resume={result.path.name!r}` continues the run"
+    )
 
 
 class RecordingRefused(TrialwiseError):

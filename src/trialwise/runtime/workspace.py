@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -80,6 +80,10 @@ class Workspace:
             redact=redact,
         )
 
+    def listen(self, listener: Listener) -> Workspace:
+        """The same folders with one more listener."""
+        return replace(self, listeners=(*self.listeners, listener))
+
     def earlier_runs(self) -> EarlierRuns | None:
         """The runs that may be resumed; None where nothing is to be."""
         if not self.resume or self.store is None:
@@ -101,16 +105,20 @@ class Workspace:
             yield run.finish(await run.go(None))
 
     @contextmanager
-    def open_run(self, prepared: PreparedRun, *, in_thread: bool = False) -> Iterator[OpenRun]:
+    def open_run(
+        self, prepared: PreparedRun, *, in_thread: bool = False, service: Service | None = None
+    ) -> Iterator[OpenRun]:
         """Open the journal and the service of a run; a caller drives it.
 
         Args:
             prepared: What to run.
             in_thread: Whether a plain function must not hold up the event loop.
+            service: The run's, where it is open already.
         """
         contract, plan, kept, _ = prepared
-        # Here, outside of the run's loop: a function's own context must not hold the loop's.
-        service = open_service(contract, plan.options, in_thread=in_thread)
+        if service is None:
+            # Here, outside of the run's loop: a function's own context must not hold the loop's.
+            service = open_service(contract, plan.options, in_thread=in_thread)
         try:
             if self.store is None:
                 yield OpenRun(self, contract, plan, service, None, self.clock.now())

@@ -1,0 +1,129 @@
+"""A display that redraws itself in a terminal: frames, a clock that ticks, and a clean end."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TextIO
+
+from trialwise.documents.printable import count_cells
+from trialwise.engine.ports import Clock
+from trialwise.renderers.capabilities import Capabilities, read_size
+
+#: Between two frames: faster is not seen, only paid for.
+FRAME_S = 0.1
+#: A frame without news, so that the clock on it does not seem to have stopped.
+TICK_S = 1.0
+
+# Hidden only while a frame is drawn: a run that is killed leaves the cursor as it was.
+_HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
+_CLEAR_LINE, _CLEAR_BELOW = "\x1b[K", "\x1b[J"
+
+
+class Pen:
+    """Writes until the stream is gone."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream: TextIO | None = stream
+
+    def write(self, text: str) -> None:
+        """Write a text, if that is still possible."""
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):  # a broken pipe, a closed file, a sign it cannot encode
+            self._stream = None
+
+    def size(self) -> tuple[int, int] | None:
+        """The width and the height of the stream, if it has any."""
+        return None if self._stream is None else read_size(self._stream)
+
+
+class LiveDisplay:
+    """Draws lines over the last ones, at most ten times a second, and clears them at the end.
+
+    Args:
+        stream: A terminal that obeys escape sequences.
+        capabilities: What it can do; its size is asked again for every frame.
+        clock: Time.
+        tick_s: Redraw this often without news; None for never.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        capabilities: Capabilities,
+        clock: Clock,
+        *,
+        tick_s: float | None = TICK_S,
+    ) -> None:
+        self._pen = Pen(stream)
+        self._able = capabilities
+        self._clock = clock
+        self._tick_s = tick_s
+        self._drawn_at = 0.0
+        self._frame: list[int] = []
+        """The widths of the lines on the screen."""
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+
+    def _list_lines(self) -> list[tuple[str, str]]:
+        """The lines of now, each as it is measured and as it is written; none draws nothing."""
+        raise NotImplementedError
+
+    def _pass_time(self) -> None:
+        """Take note that some time has passed without news."""
+        raise NotImplementedError
+
+    def tick(self) -> None:
+        """Draw the same standing a moment later."""
+        with self._lock:
+            self._pass_time()
+            self._draw()
+
+    def _start_ticking(self) -> None:
+        if self._tick_s is not None:
+            self._over = threading.Event()
+            threading.Thread(
+                target=self._tick_until, args=(self._over, self._tick_s), daemon=True
+            ).start()
+
+    def _tick_until(self, over: threading.Event, tick_s: float) -> None:
+        while not over.wait(tick_s):
+            self.tick()
+
+    def _clear(self) -> None:
+        self._over.set()
+        if self._frame:
+            self._measure()
+            self._pen.write(f"{self._home()}{_CLEAR_BELOW}{_SHOW}")
+            self._frame = []
+
+    def _draw(self, *, now: bool = False) -> None:
+        moment = self._clock.monotonic()
+        if not (now or moment - self._drawn_at >= FRAME_S):
+            return
+        self._measure()
+        lines = self._list_lines()
+        if not lines:
+            return
+        self._drawn_at = moment
+        text = f"{_CLEAR_LINE}\r\n".join(written for _, written in lines)
+        home = self._home()
+        self._frame = [count_cells(plain) for plain, _ in lines]
+        self._pen.write(f"{_HIDE}{home}{text}{_CLEAR_BELOW}{_SHOW}")
+
+    def _measure(self) -> None:
+        size = self._pen.size()
+        if size is not None:
+            self._able = replace(self._able, width=size[0], height=size[1])
+
+    def _home(self) -> str:
+        """Back to the first line, as many rows up as the frame takes at the width of now.
+
+        A terminal made narrower breaks the lines that are on it already.
+        """
+        rows = sum(max(1, -(-taken // self._able.width)) for taken in self._frame)
+        return f"\r\x1b[{rows - 1}A" if rows > 1 else "\r"
