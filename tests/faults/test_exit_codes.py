@@ -419,6 +419,34 @@ def test_json_that_nobody_received_is_no_success(tmp_path: Path) -> None:
     assert (done.returncode, decisions(tmp_path)) == (4, ["PASS"])
 
 
+@pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("no", 1)])
+@pytest.mark.parametrize("options", ["-q", "-q --json", "-q --transparent"])
+def test_a_reader_that_has_gone_changes_no_exit_code(
+    tmp_path: Path, options: str, answer: str, code: int
+) -> None:
+    """`trialwise run | head` ends with the verdict's code, though nobody reads the rest."""
+    command = f"$TW run {options} | (exec 0<&-; sleep 0.1); exit ${{PIPESTATUS[0]}}"
+    done = shell(tmp_path, f"def f(q): return {answer!r}\n", command)
+
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["plan 90% -v", "schema", "show --json", "score results.csv --at-least 50%", "completion bash"],
+)
+def test_a_reader_of_other_commands_may_go_as_well(tmp_path: Path, command: str) -> None:
+    (tmp_path / "results.csv").write_text("passed\n" + "true\n" * 50)
+    shell(tmp_path, "def f(q): return 'yes'\n", "$TW run -q")
+    line = f"$TW {command} | (exec 0<&-; sleep 0.1); exit ${{PIPESTATUS[0]}}"
+    done = shell(tmp_path, "def f(q): return 'yes'\n", line)
+
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_commands_of_a_run(tmp_path: Path, number: signal.Signals) -> None:
     """Four commands are under way; none of them lives on, and the run has a record."""

@@ -135,3 +135,13 @@ def test_any_bytes_are_read_or_refused(
     except OutcomesUnreadable:
         return
     assert outcomes.rows
+
+
+@pytest.mark.parametrize("name", ["results.yaml", "promptfooconfig.YML"])
+def test_yaml_is_not_taken_for_a_table(tmp_path: Path, name: str) -> None:
+    """promptfoo writes it with `-o results.yaml`; the message says what to write instead."""
+    path = tmp_path / name
+    path.write_text("results:\n  results:\n  - {success: true}\n")
+
+    with pytest.raises(OutcomesUnreadable, match=r"promptfoo eval -o results\.json"):
+        read_outcomes(path)

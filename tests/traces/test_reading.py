@@ -629,6 +629,8 @@ def test_events_without_ids_are_matched_by_name_and_order() -> None:
         ('{"role": "user"}\n{oops\n', None, "line 2 of the trace is not JSON"),
         (b"\xff\xfe", None, "not UTF-8 text"),
         (b"PK\x03\x04\xff", None, "inspect log convert"),
+        (b"PK\x03\x04", None, "`trialwise score` reads it as it is"),
+        ("log.eval", None, "a file is given as a pathlib.Path"),
         ("5", None, "format of the trace cannot be told"),
         ({"hello": 1}, None, "name it, as one of envelope, openai"),
         ([], None, "one trace is expected, the document holds 0"),

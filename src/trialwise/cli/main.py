@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -48,6 +51,25 @@ _PACKAGES = {
 class _LazyCommands(click.Group):
     """A group that imports a command only when it is asked for."""
 
+    _called = ""
+
+    @contextmanager
+    def _leave_with_reader(self) -> Iterator[None]:
+        """End with success where the reader has gone (`trialwise … | head`): it has read enough.
+
+        click would end with 1, which means FAIL here. A command that calls a service prints with
+        `ignore_gone_reader` and returns its own code; in it this error is somebody else's.
+        """
+        try:
+            yield
+        except BrokenPipeError:
+            from trialwise.cli.standard_streams import mute
+            from trialwise.cli.supervision import SUPERVISED
+
+            mute(1)
+            code = ExitCode.ERROR if self._called in SUPERVISED else ExitCode.PASS
+            raise click.exceptions.Exit(code) from None
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return [*_COMMANDS, *sorted((*_MORE, *_OTHER_TOOLS))]
 
@@ -65,6 +87,7 @@ class _LazyCommands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        self._called = args[0]
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -75,6 +98,14 @@ class _LazyCommands(click.Group):
                 raise
             message = f"{error.message} Did you mean '{near[0]}'?"
             raise click.UsageError(message, ctx=error.ctx) from None
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with self._leave_with_reader():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with self._leave_with_reader():
+            return super().invoke(ctx)
 
     def format_commands(
         self,
@@ -133,11 +164,9 @@ def _run(arguments: list[str] | None) -> int:
     except TrialwiseError as error:
         click.echo(f"trialwise: {error}", err=True)
         return ExitCode.ERROR if isinstance(error, BrokenCheck) else ExitCode.REFUSED
-    except BaseException as error:
-        # click also leaves with 1 when the reader has gone (`trialwise … | head`), which for us
-        # means FAIL, and nobody has failed.
-        if isinstance(error, SystemExit):
-            return ExitCode.PASS if completing and error.code in (0, None) else ExitCode.ERROR
+    except SystemExit as left:
+        return ExitCode.PASS if completing and left.code in (0, None) else ExitCode.ERROR
+    except BaseException:
         import traceback
 
         traceback.print_exc()

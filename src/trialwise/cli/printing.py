@@ -7,13 +7,15 @@ calls one writes its own output with `say` and `say_json` only.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from trialwise.cli.standard_streams import own_output
+from trialwise.cli.standard_streams import mute, own_output
 
 if TYPE_CHECKING:
     from trialwise.renderers.capabilities import Capabilities
@@ -29,18 +31,15 @@ def output_of(*, ascii_only: bool = False) -> Capabilities:
 
 def say(text: str) -> None:
     """Print a text without failing on a character or a closed pipe."""
-    from trialwise.cli.standard_streams import mute
-
     out = own_output()
     encoding = out.encoding or "ascii"
     shown = text.encode(encoding, "backslashreplace").decode(encoding).removesuffix("\n")
     try:
-        click.echo(shown, file=out)
+        with ignore_gone_reader():
+            click.echo(shown, file=out)
     except OSError as error:
         mute(out.fileno())
-        # A reader such as `head` that has read enough is no trouble.
-        if not isinstance(error, BrokenPipeError):
-            click.echo(f"trialwise: standard output takes no more: {error.strerror}", err=True)
+        click.echo(f"trialwise: standard output takes no more: {error.strerror}", err=True)
 
 
 def say_json(data: Any) -> None:
@@ -50,7 +49,22 @@ def say_json(data: Any) -> None:
         text.encode(own_output().encoding or "ascii")
     except UnicodeEncodeError:
         text = json.dumps(json.loads(text) if isinstance(data, str) else data, indent=2)
-    click.echo(text.removesuffix("\n"), file=own_output())
+    with ignore_gone_reader():
+        click.echo(text.removesuffix("\n"), file=own_output())
+
+
+@contextmanager
+def ignore_gone_reader() -> Iterator[None]:
+    """Print to standard output as long as somebody reads it.
+
+    A reader such as `head` that has read enough changes no exit code.
+    """
+    out = own_output()
+    try:
+        yield
+        out.flush()
+    except BrokenPipeError:
+        mute(out.fileno())
 
 
 def write_file(path: Path, text: str) -> None:

@@ -130,15 +130,17 @@ def _rates(texts: tuple[str, ...]) -> float | dict[str, float] | None:
 
 
 def _report(scored: Scored, given: dict[str, Any]) -> int:
+    from trialwise.cli.printing import ignore_gone_reader
     from trialwise.pages.suite_totals import pick_exit_code
     from trialwise.reports.report_files import write_report
 
     code = pick_exit_code([scored.result.verdict])
-    if given["as_json"]:
-        click.echo(json.dumps(scored.to_dict(), indent=2))
-    else:
-        scored.show(transparent=given["transparent"], stream=sys.stdout)
-        click.echo(_table(scored.metrics))
+    with ignore_gone_reader():
+        if given["as_json"]:
+            click.echo(json.dumps(scored.to_dict(), indent=2))
+        else:
+            scored.show(transparent=given["transparent"], stream=sys.stdout)
+            click.echo(_table(scored.metrics))
     # After the verdict: one that cannot be written must not hide it.
     for path in given["outputs"]:
         write_report(path, [scored.result.record], exit_code=code)

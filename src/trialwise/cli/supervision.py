@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from trialwise.cli.exits import ExitCode
 
 #: They call services or import functions that a suite names.
-_SUPERVISED = frozenset({"run", "rerun", "measure", "check", "judge", "doctor"})
+SUPERVISED = frozenset({"run", "rerun", "measure", "check", "judge", "doctor"})
 #: How long threads and hooks at exit may take after the verdict.
 _ENDING_S = 5.0
 
@@ -35,7 +35,7 @@ def calls_service(arguments: Sequence[str]) -> bool:
     # A watch starts a process for each run.
     if not {"-h", "--help", "--watch"}.isdisjoint(arguments):
         return False
-    return next((one for one in arguments if not one.startswith("-")), "") in _SUPERVISED
+    return next((one for one in arguments if not one.startswith("-")), "") in SUPERVISED
 
 
 def fork_supervised() -> Report | None:

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.trial import ErrorClass
-from trialwise.outcomes.bounded_files import Problems, read_head
+from trialwise.outcomes.bounded_files import Problems, read_head, refuse_file
 from trialwise.outcomes.field_records import Layout
 from trialwise.outcomes.outcome_rows import Outcomes
 
@@ -195,8 +195,18 @@ def json_formats() -> Iterator[ResultFormat]:
 
 
 def detect_format(path: Path) -> str:
-    """Name the format of a file by its extension, or else by how it begins."""
+    """Name the format of a file by its extension, or else by how it begins.
+
+    Raises:
+        OutcomesUnreadable: The file is YAML, which would otherwise be taken for a table.
+    """
     head = read_head(path, 4096)
+    if path.suffix.casefold() in (".yaml", ".yml"):
+        raise refuse_file(
+            path,
+            "YAML is not read: write the results as JSON, with promptfoo by "
+            "`promptfoo eval -o results.json`",
+        )
     if head.startswith(_ARCHIVE):
         return "inspect"
     start = head.removeprefix(_BYTE_ORDER_MARK).lstrip()[:1]

@@ -18,6 +18,8 @@ from trialwise.model.trace import Trace
 
 #: Bytes of a document; a longer one is refused before it is read.
 MAX_BYTES = 2**26
+#: How zip files begin.
+_ARCHIVE = b"PK\x03\x04"
 # A tuple: what is looked for may be a list, which no set takes.
 _TEXT_PARTS = ("text", "input_text", "output_text")
 
@@ -30,13 +32,15 @@ def parse(data: str | bytes | bytearray) -> Any:
     """The value of a JSON text, or the list of values of a text of JSON lines."""
     if len(data) > MAX_BYTES:
         raise TraceError(f"the trace has more than {MAX_BYTES:,} bytes; read its parts one by one")
+    if not isinstance(data, str) and data.startswith(_ARCHIVE):
+        raise TraceError(
+            "the trace is an archive, such as an Inspect AI log (.eval): `trialwise score` reads "
+            "it as it is, and `inspect log convert --to json` makes a log that is read here"
+        )
     try:
         text = data.removeprefix("\ufeff") if isinstance(data, str) else data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        hint = ""
-        if not isinstance(data, str) and data.startswith(b"PK"):
-            hint = "; it is an archive: write an Inspect AI log as JSON with `inspect log convert`"
-        raise TraceError(f"the trace is not UTF-8 text ({error.reason}){hint}") from None
+        raise TraceError(f"the trace is not UTF-8 text ({error.reason})") from None
     if not text.strip():
         raise TraceError("the trace is empty")
     try:
@@ -44,7 +48,7 @@ def parse(data: str | bytes | bytearray) -> Any:
     except (ValueError, RecursionError) as error:
         lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
         if len(lines) < 2:
-            is_path = text.strip().endswith((".json", ".jsonl"))
+            is_path = text.strip().endswith((".json", ".jsonl", ".eval"))
             hint = "; a file is given as a pathlib.Path" if is_path else ""
             raise TraceError(f"the trace is not JSON: {error}{hint}") from None
     return [_line(number, line) for number, line in lines]

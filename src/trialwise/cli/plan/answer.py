@@ -82,7 +82,7 @@ def answer(question: str, given: dict[str, Any]) -> int:
         question: The name of a function of `trialwise.runtime.trial_sizing`.
         given: Its arguments, and where the answer goes.
     """
-    from trialwise.cli.printing import output_of, write_file
+    from trialwise.cli.printing import ignore_gone_reader, output_of, write_file
     from trialwise.errors import InvalidArgument
     from trialwise.runtime import trial_sizing
 
@@ -105,7 +105,8 @@ def answer(question: str, given: dict[str, Any]) -> int:
         write_file(output, found.render(_FORMATS[output.suffix.lower()]))
     else:
         text = found.render("json" if as_json else "text", unicode=output_of().unicode, short=short)
-        click.echo(text, nl=False)
+        with ignore_gone_reader():
+            click.echo(text, nl=False)
     return ExitCode.REFUSED if found.is_refused else ExitCode.PASS
 
 

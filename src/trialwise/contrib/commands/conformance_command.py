@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from trialwise.cli.exits import ExitCode
+from trialwise.cli.printing import ignore_gone_reader
 
 __all__ = ["command"]
 
@@ -74,7 +75,8 @@ def command(
         output.write_text(text + "\n", encoding="utf-8")
         click.echo(f"wrote {output}", err=True)
     else:
-        click.echo(text)
+        with ignore_gone_reader():
+            click.echo(text)
     sound = all(result.passed and result.checked for result in results)
     kept = not any(row.status == "BROKEN" for row in rows)
     return ExitCode.PASS if sound and kept else ExitCode.FAIL
