@@ -43,7 +43,7 @@ def test_without_a_question_there_are_only_metrics(rows: Path) -> None:
     """pass@k and pass^k, and what to ask."""
     done = do(rows)
     assert done.return_value == 0
-    assert "k = 1: pass@k 0.980, pass^k 0.980" in done.stdout
+    assert "k = 1: pass@k 0.980 (naive 0.980), pass^k 0.980 (plug-in 0.980)" in done.stdout
     assert "--at-least" in done.stderr
     assert "PASS" not in done.stdout
 

@@ -272,7 +272,7 @@ def test_the_summary_names_every_judged_test_and_what_they_may_be_wrong_about(
         [
             "*= trialwise =*",
             "PASS  100.0 %  *test_it.py::test_fixed",
-            "PASS  100.0 %  *required ≥ 90 %  35 trials *decided  test_it.py::test_sequential",
+            "PASS  100.0 %  *required ≥ 90 %  35 trials  test_it.py::test_sequential",
             "FAIL    0.0 %  *test_it.py::test_another",
             "PASS  0 of 7 failed (no claim about the population) *test_it.py::TestNever::test_it",
             f"4 verdicts: 3 PASS, 1 FAIL · {sum(trials.values())} trials *",

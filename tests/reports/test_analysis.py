@@ -413,7 +413,7 @@ def test_a_sequential_finding_tells_its_rule_its_stop_and_what_follows() -> None
     low, high = DESIGN.interval(13, 0)
 
     assert "PASS with 0 failures after 13 trials" in report[f"{part}/Boundaries"]
-    assert "after 13 trials with 0 failures; decided" == report[f"{part}/Stopped"]
+    assert "after 13 trials with 0 failures; decided early" == report[f"{part}/Stopped"]
     assert "PASS at 0 or fewer" in report[f"{part}/Boundaries there"]
     assert report[f"{part}/95 % interval"].startswith(f"[{low:.6f}, {high:.6f}], exact after")
     assert f"{DESIGN.estimate(13, 0):.6f}" in report[f"{part}/Estimate"]

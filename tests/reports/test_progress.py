@@ -645,7 +645,7 @@ def test_a_log_begins_with_the_rule_and_ends_with_the_spending() -> None:
     )
     assert "compliance/exact-binomial/2, 100 trials, 96 must pass" in lines[2]
     assert lines[3].endswith("no-pii: never fails, observed")
-    assert lines[-2].startswith("support-agent: ended, all run, ")
+    assert lines[-2].startswith("support-agent: ended, all planned trials run, ")
     assert lines[-1].endswith("verdict PASS, record: .trialwise/runs/run-1")
 
 
@@ -657,7 +657,7 @@ def test_a_log_has_a_line_for_every_decision() -> None:
     decided = [line for line in lines if " PASS after " in line]
 
     assert 2 == len(decided)
-    assert "grounded: PASS after 96 trials (96 passed, 100.0 %), decided" in decided[1]
+    assert "grounded: PASS after 96 trials (96 passed, 100.0 %), decided early" in decided[1]
 
 
 def test_a_log_hears_of_every_tenth_of_the_way() -> None:

@@ -61,15 +61,13 @@ def lines(*verdicts: Verdict, able: Capabilities = PLAIN, reports: Sequence[str]
 
 def test_a_criterion_is_one_line_with_everything() -> None:
     """
-    Verdict, rate, interval, what is required, trials, why it stopped, cost: 98 of 100, Wilson
+    Verdict, rate, interval, what is required, trials, cost: 98 of 100, Wilson
     [93.0, 99.4]. The level of the interval stands in the heading.
     """
     heading, line, *_ = lines(of(compliance()), able=WIDE)
 
-    assert "support-agent · decided intent-to-treat · 95 % intervals" == heading
-    assert line == (
-        "  valid-json  PASS  98.0 %  [93.0, 99.4]  required ≥ 90 %  100 trials  all run  $0.41"
-    )
+    assert "support-agent · every trial counts (intent-to-treat) · 95 % intervals" == heading
+    assert line == ("  valid-json  PASS  98.0 %  [93.0, 99.4]  required ≥ 90 %  100 trials  $0.41")
 
 
 def test_the_lines_of_a_suite_are_aligned() -> None:
@@ -95,7 +93,7 @@ def test_an_early_decision_says_so_and_prices_its_own_trials() -> None:
     line = next(line for line in lines(verdict, able=WIDE) if "quick" in line)
     narrow = next(line for line in lines(verdict) if "quick" in line)
 
-    assert "required ≥ 90 % − 10 %   13 trials  decided" in line
+    assert "required ≥ 90 % − 10 %   13 trials  ~$0.053" in line
     assert "  13 trials" in narrow
     assert line.endswith("~$0.053")
 
@@ -189,11 +187,13 @@ def test_a_smoke_run_and_a_claim_stand_beside_the_contract() -> None:
         sampling_mode="with-replacement",
         stop=StopReason.COMPLETE,
     )
-    heading = lines(of(compliance(), experiments=(inputs,)), able=WIDE)[0]
+    wide = Capabilities(unicode=True, width=120)
+    heading = lines(of(compliance(), experiments=(inputs,)), able=wide)[0]
     smoke = lines(of(compliance(), experiments=(inputs,), intent=Intent.SMOKE))
 
     about = "about these 12 inputs, not about others"
-    assert f"support-agent · {about} · decided intent-to-treat · 95 % intervals" == heading
+    counts = "every trial counts (intent-to-treat)"
+    assert f"support-agent · {about} · {counts} · 95 % intervals" == heading
     assert any("smoke: a quick check, not evidence" in line for line in smoke[:3])
     assert Claim().about(12) in heading
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from trialwise.cli.selecting import json_option, output_option
 from trialwise.stats.result_types import Undefined
 
 if TYPE_CHECKING:
-    from trialwise.outcomes.outcome_metrics import Metrics
+    from trialwise.outcomes.outcome_metrics import CriterionMetrics, Metrics
     from trialwise.outcomes.outcome_rows import Outcomes
     from trialwise.runtime.outcome_scoring import Scored
 
@@ -182,9 +183,12 @@ def _table(metrics: Metrics) -> str:
             f"({as_observed(one.rate)}), {as_count(len(one.inputs), 'input')}{flaky}"
         )
         lines += [
-            f"  k = {row.k}: pass@k {_figure(row.pass_at_k)}, pass^k {_figure(row.pass_hat_k)}"
+            f"  k = {row.k}: pass@k {_figure(row.pass_at_k)} "
+            f"(naive {_figure(row.pass_at_k_naive)}), pass^k {_figure(row.pass_hat_k)} "
+            f"(plug-in {_figure(row.pass_hat_k_plugin)})"
             for row in one.pass_k
         ]
+        lines += [*_list_inputs(one)]
         lines += [
             f"  {make_visible(mine.input_id)}: passing up to each trial "
             f"{' '.join(f'{share:g} %' for share in mine.reliability.decay_curve)}"
@@ -192,6 +196,24 @@ def _table(metrics: Metrics) -> str:
             if not isinstance(mine.reliability, Undefined)
         ]
     return "\n".join(lines)
+
+
+def _list_inputs(one: CriterionMetrics) -> Iterator[str]:
+    """List the passes of each input with its pass@k and pass^k, at one telling k."""
+    from trialwise.documents.printable import make_visible
+    from trialwise.pages.gate_facts import pick_telling_k
+    from trialwise.stats.passk import pass_at_k, pass_hat_k
+
+    k = pick_telling_k([row.k for row in one.pass_k], min(mine.trials for mine in one.inputs))
+    if len(one.inputs) == 1 or k is None:
+        return
+    for mine in one.inputs[:_MOST_CURVES]:
+        n, c = mine.trials, mine.passed
+        figures = f"pass@{k} {_figure(pass_at_k(n, c, k))}, pass^{k} {_figure(pass_hat_k(n, c, k))}"
+        yield f"  {make_visible(mine.input_id)}: {c} of {n} passed, {figures}"
+    left = len(one.inputs) - _MOST_CURVES
+    if left > 0:
+        yield f"  {left:,} more inputs; --json shows all"
 
 
 def _figure(value: float | Undefined) -> str:

@@ -25,9 +25,9 @@ class StopPhrases:
 
 #: By the value of `trialwise.model.evidence.StopReason`.
 STOPS: Mapping[str, StopPhrases] = {
-    "decided": StopPhrases(label="decided"),
-    "curtailed": StopPhrases(label="certain"),
-    "complete": StopPhrases(label="all run"),
+    "decided": StopPhrases(label="decided early"),
+    "curtailed": StopPhrases(label="decided early, because the rest could not change it"),
+    "complete": StopPhrases(label="all planned trials run"),
     "trials-budget": StopPhrases(
         label="trial budget",
         predicate="spent its budget of trials",

@@ -265,6 +265,11 @@ class RunResults:
         """The lines that have a status."""
         return tuple(line for line in self.lines if line.kind is not LineKind.REPORTED)
 
+    @property
+    def reported(self) -> tuple[ResultLine, ...]:
+        """The lines of blocks that only report numbers, such as reliability without limits."""
+        return tuple(line for line in self.lines if line.kind is LineKind.REPORTED)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteResults:
@@ -279,6 +284,8 @@ class SuiteResults:
     """How many passed and what they took, as parts of one line."""
     bounds: tuple[tuple[str, str], ...] = ()
     """How often any of the decisions may be wrong, and in which way, by kind of error."""
+    errors: str = ""
+    """How often several decisions together are wrong, in one sentence; empty for one decision."""
     seconds: float = 0.0
 
     @property

@@ -82,6 +82,39 @@ _MOST = {
 _K = re.compile(r"(?<=\.)[1-9][0-9]{0,8}$")
 
 
+#: What each target is, as every page says it.
+_MEANINGS = {
+    "reliability.runs": "smallest number of runs of an input",
+    "reliability.pass_at_k": "share of inputs with at least one passing run",
+    "reliability.passhat_k": "share of inputs with passing runs only",
+    "reliability.variance_amplification": "how mixed the runs of an input are: 0 % if all agree, "
+    "100 % for half and half",
+    "reliability.graceful_degradation": "share of passing runs, where later runs count more",
+    "stability.score": "mean of the runs' weakest scores",
+    "stability.weakest_score": "weakest score of the worst run",
+    "stability.variance": "variance of the weakest scores between runs of one input",
+    "metrics.pass_rate": "mean pass rate of the inputs",
+    "metrics.pass_at.K": "chance that at least one of K runs passes",
+    "metrics.pass_at_naive.K": "the same, from the observed rate of each input",
+    "metrics.pass_hat.K": "chance that all of K runs pass",
+    "metrics.pass_hat_plugin.K": "the same, from the observed rate of each input",
+    "metrics.score": "mean score of the inputs",
+    "metrics.flakiness": "mean share of the rarer outcome",
+    "metrics.flaky": "inputs that both passed and failed",
+    "metrics.unscored": "inputs without a run",
+}
+
+
+def describe_target(target: str) -> str:
+    """Say what a target is.
+
+    >>> describe_target("metrics.pass_hat.3")
+    'chance that all of 3 runs pass'
+    """
+    k = _K.search(target)
+    return _MEANINGS[_K.sub("K", target)].replace("K", k.group() if k else "K")
+
+
 def targets_of(gate: str) -> tuple[str, ...]:
     """Every target of a gate; K stands for a number of trials.
 

@@ -30,7 +30,7 @@ The results, as every short format shows them:
 - `result_lines`: a line for each criterion, input, latency limit and gate
 - `failure_groups`: which trials a finding counts, and why those that failed did
 - `suite_totals`: what a suite decides, how often it errs, and what it took
-- `gate_facts`: what is said of gates in the same way
+- `gate_facts`, `latency_facts`: what is said of gates and latencies in the same way
 - `json_report`: everything a program may want to know
 
 The full analysis; what only a procedure can say comes from its `explain`:

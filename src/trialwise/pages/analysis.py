@@ -228,7 +228,7 @@ def _list_spending(verdict: Verdict) -> Rows:
     rows += [("Spent on judges", judging)] if judging else []
     if spent.abandoned:
         trials = as_count(spent.abandoned, "trial")
-        rows.append(("Abandoned", f"{trials} once all was certain{write_abandoned(spent)}"))
+        rows.append(("Abandoned", f"{trials}, not needed any more{write_abandoned(spent)}"))
     return rows
 
 

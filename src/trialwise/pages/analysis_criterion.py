@@ -12,7 +12,7 @@ from trialwise.model.claim import Claim, TargetEstimand
 from trialwise.model.evidence import Breakdown, Diagnostics
 from trialwise.model.tally import Tally
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.pages.finding_facts import list_unasked, pick_badge, write_coverage
+from trialwise.pages.finding_facts import claims_rate, list_unasked, pick_badge, write_coverage
 from trialwise.pages.judge_facts import find_labels, list_judge_rows
 from trialwise.procedures.explaining.analysis_sections import (
     Rows,
@@ -82,7 +82,8 @@ def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
         ("Successes (K)", str(tally.passed)),
         ("Failures", str(tally.failed)),
     ]
-    if tally.rate is not None:
+    # Where nothing is claimed about a rate, the counts say everything.
+    if tally.rate is not None and claims_rate(finding):
         rows.append(("Observed rate", f"p̂ = {tally.rate:.6f}"))
     # Inputs that are decided one by one have these counts of their own.
     if finding.breakdown is not None and not finding.by_input:

@@ -172,7 +172,8 @@ def write_stop(finding: Finding) -> str:
         case StopReason.DECIDED:
             return "every input decided" if finding.by_input else f"decided after {trials:,}{most}"
         case StopReason.CURTAILED:
-            return f"verdict certain after {trials:,}{most.replace(' at most', '')}"
+            of = most.replace(" at most", "")
+            return f"no further trial could change it after {trials:,}{of}"
         case StopReason.COMPLETE if finding.decided_at is not None:
             return f"decided at trial {finding.decided_at:,}"
         case StopReason.COMPLETE:

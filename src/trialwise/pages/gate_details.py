@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from trialwise.documents.blocks import (
     Block,
     Cell,
+    Column,
     Details,
     Name,
     Prose,
@@ -20,11 +21,12 @@ from trialwise.documents.blocks import (
 from trialwise.documents.numbers import as_count, as_observed
 from trialwise.documents.phrases import join_few
 from trialwise.documents.printable import cut_middle
-from trialwise.model.gate import Stability
+from trialwise.model.gate import Stability, describe_target
 from trialwise.model.metrics import (
     GateCheck,
     GateFinding,
     GateNumber,
+    InputScore,
     MetricsEvidence,
     PassK,
     ReliabilityEvidence,
@@ -41,8 +43,10 @@ from trialwise.pages.gate_facts import (
     list_gate_notes,
     list_unlimited,
     name_gate_section,
+    pick_telling_k,
 )
 from trialwise.pages.verdict_meaning import make_badge
+from trialwise.stats.passk import pass_at_k, pass_hat_k
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.trace_stability import SUB_SCORES
 
@@ -52,6 +56,15 @@ MOST = 20
 
 #: Characters of an input's name, and runs of it that are drawn one by one.
 _NAME, _DRAWN = 80, 60
+
+
+#: What a high sub-score of a session says.
+_SUB_SCORES = {
+    "tool_usage_stability": "few tools for many calls",
+    "response_consistency": "answers of similar length",
+    "redundancy": "calls that are not repeats",
+    "cost_per_progress": "tokens for each distinct call",
+}
 
 
 _NOTE = (
@@ -95,17 +108,21 @@ def build_gate(gate: GateFinding, verdict: Verdict, record: RunRecord | None = N
 def _list_numbers(gate: GateFinding) -> Iterator[Table]:
     """What was asked and whether it holds, and then what else was measured."""
     numbers: list[GateCheck | GateNumber] = [*gate.checks, *list_unlimited(gate)]
+    columns: list[Column[GateCheck | GateNumber]] = [
+        ("number", lambda one: _name_target(one.target)),
+        ("value", _write_value),
+        ("interval", lambda one: _write_ends(one.interval, in_percent=_is_percent(one.target))),
+    ]
+    if gate.checks:
+        columns += [("limit", lambda one: _write_limit(one)[0])]
+        columns += [("result", lambda one: _write_limit(one)[1])]
+    columns += [("what it is", lambda one: f"{describe_target(one.target)} ({one.basis})")]
     if numbers:
         yield build_table(
-            "Targets",
+            "Numbers",
             numbers,
-            ("target", lambda one: _name_target(one.target)),
-            ("number", lambda one: _write_asked(one)[0]),
-            ("interval", lambda one: _write_ends(one.interval, in_percent=_is_percent(one.target))),
-            ("asked", lambda one: _write_asked(one)[1]),
-            ("result", lambda one: _write_asked(one)[2]),
-            ("basis", lambda one: one.basis),
-            words=(0, 3, 4, 5),
+            *columns,
+            words=(0, *range(3, len(columns))),
             notes=_explain_intervals((_name_target(one.target), one.interval) for one in numbers),
             is_headed=False,
         )
@@ -129,11 +146,18 @@ def _explain_intervals(given: Iterable[tuple[str, Interval | Undefined]]) -> tup
     return tuple(f"{', '.join(dict.fromkeys(names))}: {said}" for said, names in named.items())
 
 
-def _write_asked(one: GateNumber) -> tuple[str, str, str]:
-    """The number, what was asked of it and whether that holds."""
+def _write_value(one: GateNumber) -> str:
+    """Write a number with its unit."""
+    shown = one.shown if isinstance(one, GateCheck) else _write_number(one.value)
+    known = _is_percent(one.target) and not isinstance(one.value, Undefined)
+    return f"{shown} %" if known else shown
+
+
+def _write_limit(one: GateNumber) -> tuple[str, str]:
+    """Write the limit of a number, and whether it holds."""
     if isinstance(one, GateCheck):
-        return one.shown, str(one.matcher), HELD[one.holds]
-    return _write_number(one.value), "–", "not asked"
+        return str(one.matcher), HELD[one.holds]
+    return "no limit", "–"
 
 
 def _is_percent(target: str) -> bool:
@@ -184,8 +208,8 @@ def _list_reliability(evidence: ReliabilityEvidence) -> Iterator[Block]:
         worst[:MOST],
         ("input", lambda one: _write_name(one.input_id)),
         ("passed", lambda one: f"{sum(one.summary.outcomes)} of {one.summary.runs}"),
-        ("variance amplification", lambda one: str(one.summary.variance_amplification)),
-        ("graceful degradation", lambda one: str(one.summary.graceful_degradation)),
+        ("variance amplification", lambda one: f"{one.summary.variance_amplification} %"),
+        ("graceful degradation", lambda one: f"{one.summary.graceful_degradation} %"),
         ("in order", lambda one: _draw_outcomes(one.summary.outcomes)),
         words=(0, 4),
         notes=_count_rest(len(worst)),
@@ -213,16 +237,26 @@ def _list_metrics(evidence: MetricsEvidence) -> Iterator[Block]:
         title = f"The same of {one.criterion}"
         yield Details(summary=title, blocks=(_build_pass_k(title, one.pass_k),))
     worst = sorted(evidence.inputs, key=lambda one: (one.rate, one.score))
-    yield build_table(
-        "Inputs",
-        worst[:MOST],
+    fewest = min((one.trials for one in evidence.inputs), default=0)
+    k = pick_telling_k([row.k for row in evidence.pass_k], fewest)
+    columns: list[Column[InputScore]] = [
         ("input", lambda one: _write_name(one.input_id)),
         ("passed", lambda one: f"{one.passed} of {one.trials}"),
         ("rate", lambda one: as_observed(one.rate)),
         ("interval", lambda one: _write_ends(one.interval)),
         ("score", lambda one: f"{one.score:.3f}"),
         ("flaky", lambda one: f"{one.flakiness:.3g} %" if one.flaky else "–"),
-        words=(0, 5),
+    ]
+    if k is not None:
+        columns[4:4] = [
+            (f"pass@{k}", lambda one: _write_number(pass_at_k(one.trials, one.passed, k))),
+            (f"pass^{k}", lambda one: _write_number(pass_hat_k(one.trials, one.passed, k))),
+        ]
+    yield build_table(
+        "Inputs",
+        worst[:MOST],
+        *columns,
+        words=(0, len(columns) - 1),
         notes=_count_rest(len(worst)),
     )
     notes = []
@@ -274,9 +308,10 @@ def _list_stability_blocks(
     rows = [_write_row(run, evidence.exclude, passed) for run in worst[:MOST_RUNS]]
     # Names come last: on a phone a table begins with what it is about.
     columns = ("run", "weakest", *_list_heads(record, gate, evidence.exclude), "criteria", "input")
+    words = (0, len(columns) - 2, len(columns) - 1)
 
     def tabulate(heading: str, some: Sequence[Row]) -> Table:
-        return Table(heading=heading, columns=columns, rows=tuple(some), words=(0, 6, 7))
+        return Table(heading=heading, columns=columns, rows=tuple(some), words=words)
 
     yield tabulate("Runs, the least steady first", rows[:FIRST_RUNS])
     if rows[FIRST_RUNS:]:
@@ -289,36 +324,33 @@ def _list_stability_blocks(
 
 
 def _sum_scores(run: RunStability, evidence: StabilityEvidence) -> float:
-    return math.fsum(getattr(run, name) for name in SUB_SCORES if name not in evidence.exclude)
+    return math.fsum(getattr(run, name) for name in _list_counting(evidence.exclude))
+
+
+def _list_counting(exclude: Sequence[str]) -> list[str]:
+    """List the sub-scores that count; one that is left out is not shown."""
+    return [name for name in SUB_SCORES if name not in exclude]
 
 
 def _list_heads(
     record: RunRecord | None, gate: GateFinding, exclude: Sequence[str]
 ) -> Iterator[Cell]:
-    """Each sub-score with its floor, or that it is left out of the weakest."""
+    """List the sub-scores that count, each with its floor."""
     asked = (
         one
         for one in (() if record is None else record.plan.gates)
         if isinstance(one, Stability) and one.sampling in (None, gate.experiment)
     )
     stability = next(asked, None)
-    for name in SUB_SCORES:
+    for name in _list_counting(exclude):
         floor = f"floor {getattr(stability.floors, name):g}" if stability else ""
-        notes = [part for part in (floor, "left out" if name in exclude else "") if part]
-        yield Value(text=name.replace("_", " "), note=", ".join(notes))
+        yield Value(text=name.replace("_", " "), note=floor)
 
 
 def _write_row(run: RunStability, exclude: Sequence[str], passed: Mapping[int, bool]) -> Row:
-    scores = {name: getattr(run, name) for name in SUB_SCORES}
+    scores = {name: getattr(run, name) for name in _list_counting(exclude)}
     # The one that the weakest score is, where any of them is weak.
-    weakest = next(
-        (
-            name
-            for name, score in scores.items()
-            if name not in exclude and score == run.weakest_score < 1
-        ),
-        None,
-    )
+    weakest = next((name for name, score in scores.items() if score == run.weakest_score < 1), None)
     outcome = passed.get(run.trial)
     cells = [
         Value(
@@ -342,12 +374,17 @@ def _write_row(run: RunStability, exclude: Sequence[str], passed: Mapping[int, b
 
 
 def _write_legend(evidence: StabilityEvidence) -> str:
+    meanings = [
+        f"{name.replace('_', ' ')} ({_SUB_SCORES[name]})"
+        for name in _list_counting(evidence.exclude)
+    ]
     said = (
-        "Four heuristics of each session, from 0 to 1. A marked score lies below its floor, "
-        "which decides nothing; bold is the weakest of those that count."
+        f"Each session has scores from 0 to 1, which are heuristics: {', '.join(meanings)}. A "
+        "marked score is below its floor, which decides nothing. The weakest score is bold."
     )
     if evidence.exclude:
-        said += f" Left out of the weakest: {', '.join(evidence.exclude)}."
+        left = ", ".join(name.replace("_", " ") for name in evidence.exclude)
+        said += f" The suite leaves out: {left}."
     if evidence.unmeasured:
         said += f" {as_count(evidence.unmeasured, 'run')} without a session to measure."
     if evidence.short:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trialwise.documents.numbers import as_count
@@ -65,6 +66,42 @@ def collect_gate_facts(gate: GateFinding) -> dict[str, str | int | float | None]
     }
 
 
+def collect_number_facts(gate: GateFinding) -> dict[str, str | int | float | None]:
+    """Every number of a block without limits, under the name of its target."""
+    return {
+        one.target: None if isinstance(one.value, Undefined) else one.value for one in gate.numbers
+    }
+
+
+def pick_telling_k(ks: Sequence[int], runs: int) -> int | None:
+    """Return the k at which pass@k and pass^k of a single input say most.
+
+    At k = n they only say whether any and whether every run passed, and at k = 1 both are the rate.
+
+    Args:
+        ks: The values of k that are reported.
+        runs: The fewest runs of an input.
+
+    >>> pick_telling_k([1, 2, 4, 5], 5), pick_telling_k([1], 5)
+    (4, None)
+    """
+    return max((k for k in ks if 1 < k < runs), default=None)
+
+
+def write_decay(gate: GateFinding) -> str:
+    """Write a few points of a reliability block's decay curve; nothing where there is none."""
+    from trialwise.model.metrics import ReliabilityEvidence
+
+    evidence = gate.evidence
+    if not isinstance(evidence, ReliabilityEvidence) or len(evidence.decay_curve) < 2:
+        return ""
+    curve = evidence.decay_curve
+    ks = [*(1 << power for power in range(len(curve).bit_length()) if 1 << power < len(curve))]
+    ks.append(len(curve))
+    values = ", ".join(f"{curve[k - 1]:.3g}" for k in ks)
+    return f"decay curve {values} % at k = {', '.join(map(str, ks))}"
+
+
 def as_outward(interval: Interval, *, in_percent: bool = False) -> str:
     """Return both ends, rounded outwards: 0.9999998 to 1 must not look certain.
 
@@ -123,7 +160,9 @@ def sum_up_gate(gate: GateFinding) -> str:
     evidence = gate.evidence
     each = count_runs(gate)
     if isinstance(evidence, ReliabilityEvidence):
-        return f"{_sum_up_reliability(gate.runs, evidence)} ({each})"
+        decay = write_decay(gate)
+        summary = _sum_up_reliability(gate.runs, evidence)
+        return f"{summary}{f'; {decay}' if decay else ''} ({each})"
     if isinstance(evidence, MetricsEvidence) and evidence.pass_k:
         last = evidence.pass_k[-1]
         shown = [

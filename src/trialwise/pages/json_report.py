@@ -14,6 +14,7 @@ from trialwise.documents.results import MOST_GROUPS, ResultLine
 from trialwise.model.codec import to_plain
 from trialwise.model.run import RunRecord
 from trialwise.pages.failure_groups import TrialIndex
+from trialwise.pages.latency_facts import summarize_latencies
 from trialwise.pages.results import describe_run
 from trialwise.pages.suite_totals import (
     bound_suite_errors,
@@ -76,9 +77,16 @@ def _run(record: RunRecord, location: str | None) -> dict[str, Any]:
         "decision": None if verdict.decision is None else verdict.decision.value,
         "notes": list(run.notes),
         "results": [_result(line) for line in run.results],
+        "latency": _latency(record),
         "inputs": _inputs(record),
         "verdict": to_plain(verdict),
     }
+
+
+def _latency(record: RunRecord) -> dict[str, Any] | None:
+    """Return the mean and the maximum latency of the successful trials, if there are any."""
+    found = summarize_latencies(record.trials)
+    return None if found is None else found._asdict()
 
 
 def _result(line: ResultLine) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from trialwise.documents.numbers import (
@@ -36,16 +35,19 @@ from trialwise.pages.finding_facts import (
 )
 from trialwise.pages.gate_facts import (
     collect_gate_facts,
+    collect_number_facts,
     count_runs,
     explain_gate,
     list_gate_notes,
     sum_up_gate,
+    write_decay,
 )
 from trialwise.pages.judge_facts import (
     collect_judge_facts,
     describe_corrections,
     explain_advisory_run,
 )
+from trialwise.pages.latency_facts import LatencyFacts, summarize_latencies
 from trialwise.pages.suite_totals import pick_status
 from trialwise.procedures.registry import procedure_of
 
@@ -145,7 +147,8 @@ def _figures(finding: Finding, verdict: Verdict) -> Figures:
         trials=finding.all_trials.trials,
         inputs=_word_inputs(finding, verdict),
         difference=write_delta(finding),
-        stop=_word_stop(finding, stop),
+        # That a run went to its planned end is the usual case and needs no word.
+        stop=_word_stop(finding, stop) if _needs_word(finding, stop) else "",
         cost=_cost(finding, verdict),
     )
 
@@ -157,8 +160,17 @@ def _word_inputs(finding: Finding, verdict: Verdict) -> str:
     return "" if is_whole and len(verdict.experiments) == 1 else write_coverage(finding)
 
 
+def _needs_word(finding: Finding, stop: StopReason) -> bool:
+    """Return whether a line has to say how its trials ended."""
+    return (
+        stop.is_premature
+        or finding.decided_at is not None
+        or finding.decision is Decision.INCONCLUSIVE
+    )
+
+
 def _word_stop(finding: Finding, stop: StopReason) -> str:
-    """How the trials ended, and which of them decided where others ran after it."""
+    """Say how the trials ended, and which of them decided where others ran after it."""
     if stop is StopReason.DECIDED and finding.decision is Decision.INCONCLUSIVE:
         return "undecided"
     if finding.decided_at is None or stop.is_premature:
@@ -290,18 +302,13 @@ def _criterion_facts(
     }
 
 
-def _list_latencies(finding: LatencyFinding, record: RunRecord | None) -> list[float]:
-    """The latencies of the successful trials that a percentile is about."""
+def _sum_up_latency(finding: LatencyFinding, record: RunRecord | None) -> LatencyFacts | None:
+    """Sum up the latencies of the successful trials that a percentile is about."""
     if record is None:
-        return []
+        return None
     plans = [one for one in record.plan.latency if one.percentile == finding.constraint]
-    return [
-        trial.latency_s
-        for trial in record.trials
-        if trial.passed
-        and trial.latency_s is not None
-        and any(trial.experiment == plan.experiment for plan in plans)
-    ]
+    named = {plan.experiment for plan in plans}
+    return summarize_latencies(one for one in record.trials if one.experiment in named)
 
 
 def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None) -> ResultLine:
@@ -314,8 +321,10 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
     observed = "" if finding.observed is None else as_seconds(finding.observed)
     limit = "" if finding.threshold is None else f"limit {as_seconds(finding.threshold)}"
     successes = as_count(finding.trials, "success", "successes")
-    times = _list_latencies(finding, record)
-    mean, longest = (fmean(times), max(times)) if times else (None, None)
+    found = _sum_up_latency(finding, record)
+    summary = ""
+    if found is not None:
+        summary = f"mean {as_seconds(found.mean_s)}, maximum {as_seconds(found.maximum_s)}"
     marks = ", ".join(list_latency_marks(finding, verdict))
     return ResultLine(
         kind=LineKind.LATENCY,
@@ -325,7 +334,7 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
         label=status.value,
         advisory=advisory,
         figures=Figures(rate=observed, interval=limit, trials=finding.trials),
-        sentence=", ".join(filter(None, (observed, limit, successes)))
+        sentence=", ".join(filter(None, (observed, limit, summary, successes)))
         + (f" ({marks})" if marks else ""),
         statement=finding.statement,
         claim=claim,
@@ -338,8 +347,8 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
             "trials": finding.trials,
             "percentile": finding.percentile,
             "observed_s": finding.observed,
-            "mean_s": mean,
-            "maximum_s": longest,
+            "mean_s": None if found is None else found.mean_s,
+            "maximum_s": None if found is None else found.maximum_s,
             "threshold_s": finding.threshold,
             "alpha": finding.level,
             "false_alarm": find_false_alarm(finding),
@@ -356,14 +365,18 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
             name=gate.gate,
             status=Status.PASS,
             label="REPORTED",
+            figures=Figures(trials=gate.inputs * gate.runs),
             sentence=sum_up_gate(gate),
+            reason=sum_up_gate(gate),
+            facts=collect_number_facts(gate),
         )
     status, claim = pick_status(gate.decision), f"about {count_runs(gate)}"
     numbers = "; ".join(
         f"{one.target.partition('.')[2]} {one.shown}, {one.matcher}" for one in gate.checks
     )
     kind = "heuristic" if len(gate.heuristics) == len(gate.checks) else "no error rate"
-    notes = list_gate_notes(gate)
+    notes, decay = list_gate_notes(gate), write_decay(gate)
+    decay = f"; {decay}" if decay else ""
     return ResultLine(
         kind=LineKind.GATE,
         contract=verdict.contract,
@@ -371,7 +384,7 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
         status=status,
         label=status.value,
         figures=Figures(trials=gate.inputs * gate.runs),
-        sentence=f"{numbers} ({count_runs(gate)}, {kind})" if numbers else sum_up_gate(gate),
+        sentence=f"{numbers}{decay} ({count_runs(gate)}, {kind})" if numbers else sum_up_gate(gate),
         reason=" ".join((explain_gate(gate), *notes)),
         statement=explain_gate(gate),
         notes=(*notes, *gate.caveats),

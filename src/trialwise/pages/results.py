@@ -22,8 +22,10 @@ from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
 from trialwise.pages.finding_facts import list_unasked, pick_interval
 from trialwise.pages.gate_facts import explain_gate
+from trialwise.pages.latency_facts import summarize_latencies
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.suite_totals import (
+    SuiteEnvelope,
     bound_suite_errors,
     list_plain_caveats,
     pick_status,
@@ -31,6 +33,7 @@ from trialwise.pages.suite_totals import (
     require_runs,
     sum_spending,
 )
+from trialwise.procedures.error_bounds import bound_verdicts
 
 
 def describe_suite(
@@ -48,14 +51,8 @@ def describe_suite(
     """
     known = locations or {}
     runs = [describe_run(one, location=known.get(one.run_id, "")) for one in require_runs(records)]
-    bounds = [
-        (
-            f"{'' if one.is_exact else 'at most '}{as_probability(one.capped)}",
-            f"over {as_count(one.levels, 'decision')}: the chance that {one.meaning}",
-        )
-        for one in bound_suite_errors(one.verdict for one in records)
-    ]
-    return _describe(runs, [one.verdict for one in records], name=name, bounds=bounds)
+    verdicts = [one.verdict for one in records]
+    return _describe(runs, verdicts, name=name, envelopes=bound_suite_errors(verdicts))
 
 
 def describe_verdicts(verdicts: Sequence[Verdict], *, name: str = "trialwise") -> SuiteResults:
@@ -122,17 +119,23 @@ def _find_headline(verdict: Verdict) -> str:
     return verdict.aborted if unmeasured else ""
 
 
+#: What decides, where it is not the trials that were measured.
+_ANALYSES = {
+    "measured": "decided on the trials that were measured",
+    "intent-to-treat": "every trial counts (intent-to-treat)",
+    "per-protocol": "only measured trials count (per-protocol)",
+}
+
+
 def _headings(verdict: Verdict) -> Iterator[str]:
     if verdict.intent is Intent.SMOKE:
         yield "smoke: a quick check, not evidence"
     if len(verdict.experiments) == 1:
-        yield verdict.claim.about(verdict.experiments[0].inputs)
-        yield from _word_asked(verdict)
+        yield verdict.claim.about(verdict.experiments[0].inputs) + _word_asked(verdict)
     if verdict.analysis != RunOptions().analysis:
-        yield f"decided {verdict.analysis}"
-    if verdict.horizon is not None and verdict.horizon_false_alarm is not None:
-        chance = as_probability(verdict.horizon_false_alarm)
-        yield f"over {as_count(verdict.horizon, 'run')}, any false alarm: at most {chance}"
+        yield _ANALYSES[verdict.analysis]
+    if verdict.horizon is not None:
+        yield from _word_horizon(verdict, verdict.horizon)
     levels = {
         interval.confidence
         for finding in verdict.findings
@@ -142,19 +145,31 @@ def _headings(verdict: Verdict) -> Iterator[str]:
         yield f"{as_percent(level)} intervals"
 
 
-def _word_asked(verdict: Verdict) -> Iterator[str]:
-    """How many of the inputs were asked, where that is the same for every criterion."""
+def _word_horizon(verdict: Verdict, horizon: int) -> Iterator[str]:
+    """Say what all recurring runs together are worth."""
+    runs, per_run = as_count(horizon, "run"), bound_verdicts([verdict], Decision.FAIL)
+    if verdict.horizon_false_alarm is not None:
+        chance = as_probability(verdict.horizon_false_alarm)
+        yield f"over {runs}, any false alarm: at most {chance}"
+    elif per_run is not None:
+        # A bound above 1 says nothing about the chance of one; the expected number still does.
+        yield f"over {runs}, at most {per_run.value * horizon:.2g} false alarms on average"
+
+
+def _word_asked(verdict: Verdict) -> str:
+    """Say how many of the inputs were asked, if that is the same for every criterion."""
     covered = {one.coverage for one in verdict.findings if one.coverage is not None}
     asked = {(one.asked, one.inputs) for one in covered}
     if len(asked) == 1:
         some, inputs = asked.pop()
         if inputs > 1:
-            yield "all asked" if some == inputs else f"{some:,} asked"
+            return ", all asked" if some == inputs else f", {some:,} of {inputs:,} asked"
+    return ""
 
 
 def _run_facts(record: RunRecord, location: str) -> dict[str, Fact]:
     verdict, plan = record.verdict, record.plan
-    spent = verdict.spending
+    spent, latency = verdict.spending, summarize_latencies(record.trials)
     return {
         "decision": verdict.decision or "none: the design was refused",
         "run_id": record.run_id,
@@ -168,6 +183,8 @@ def _run_facts(record: RunRecord, location: str) -> dict[str, Fact]:
         "attempts": spent.attempts,
         "tokens": spent.tokens,
         "usd": spent.usd,
+        "latency_mean_s": None if latency is None else latency.mean_s,
+        "latency_maximum_s": None if latency is None else latency.maximum_s,
         "false_compliance_envelope": verdict.false_compliance_envelope,
         "false_degradation_envelope": verdict.false_degradation_envelope,
         "false_rejection_envelope": verdict.false_rejection_envelope,
@@ -180,7 +197,7 @@ def _describe(
     verdicts: Sequence[Verdict],
     *,
     name: str,
-    bounds: Sequence[tuple[str, str]] = (),
+    envelopes: Sequence[SuiteEnvelope] = (),
 ) -> SuiteResults:
     spent = sum_spending(verdicts)
     money = [] if spent.usd is None else [as_money(spent.usd)]
@@ -198,9 +215,24 @@ def _describe(
             ]
         ),
         outcome=(_sum_up(runs), *_list_spending(verdicts)),
-        bounds=tuple(bounds),
+        bounds=tuple(
+            (
+                one.chance,
+                f"over {as_count(one.levels, 'decision')}: the chance that {one.meaning}",
+            )
+            for one in envelopes
+        ),
+        errors=_write_errors(envelopes),
         seconds=spent.seconds,
     )
+
+
+def _write_errors(envelopes: Sequence[SuiteEnvelope]) -> str:
+    """Say in one sentence how often several decisions together are wrong."""
+    if max((one.levels for one in envelopes), default=0) < 2:
+        return ""
+    first, *rest = (f"{one.short} in {one.chance}" for one in envelopes)
+    return f"error rates: {'; '.join([f'{first} of runs', *rest])}"
 
 
 def _count_by_status(runs: Sequence[RunResults]) -> list[str]:

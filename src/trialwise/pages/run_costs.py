@@ -39,7 +39,7 @@ def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
     yield "trials", f"{len(trials):,}" + (f", {retries:,} retries" if retries > 0 else "")
     if spent.abandoned:
         cost = write_abandoned(spent)
-        yield "abandoned", f"{spent.abandoned:,}, once the verdict was certain{cost}"
+        yield "abandoned", f"{spent.abandoned:,}, not needed any more{cost}"
     if spent.seconds:
         rate = len(trials) / spent.seconds
         yield "wall time", f"{as_duration(spent.seconds)}, {60 * rate:.0f} trials a minute"

@@ -73,10 +73,25 @@ class SuiteEnvelope:
     """Whether it is one rule's error, computed; else it is a bound."""
 
     @property
+    def chance(self) -> str:
+        """The probability, and whether it is a bound."""
+        return f"{'' if self.is_exact else 'at most '}{as_probability(self.capped)}"
+
+    @property
+    def short(self) -> str:
+        """The error in a few words."""
+        return _SHORT[self.error]
+
+    @property
     def sentence(self) -> str:
         """The whole in a sentence."""
-        how = "" if self.is_exact else "at most "
-        return f"{self.meaning} in {how}{as_probability(self.capped)} of runs"
+        return f"{self.meaning} in {self.chance} of runs"
+
+
+_SHORT = {
+    "wrong-pass": "PASS although one rate is too low",
+    "wrong-fail": "FAIL although every rate is as required",
+}
 
 
 #: What a wrong decision of a suite is, by the decision.

@@ -84,14 +84,16 @@ def _draw_lines(runs: Sequence[RunResults], able: Capabilities) -> Iterator[str]
     table = [columns for columns in figures if len(columns) > 1]
     widths = [max(map(count_cells, column)) for column in zip(*table, strict=True)]
     word = max((count_cells(line.label) for line in (*lines, *gates)), default=0)
-    whole = sum(widths) + len(_GAP) * max(0, len(widths) - 1)
+    filled = [width for width in widths if width]
+    whole = sum(filled) + len(_GAP) * max(0, len(filled) - 1)
     whole = max([whole, *(count_cells(columns[0]) for columns in figures if len(columns) == 1)])
     for line, columns in zip(lines, figures, strict=True):
         if len(columns) == 1:
             text = pad(columns[0], whole)
         else:
             sized = enumerate(zip(columns, widths, strict=True))
-            cells = [pad(cell, width, right=n in (0, 3)) for n, (cell, width) in sized]
+            # A column that is empty in every line takes no room.
+            cells = [pad(cell, width, right=n in (0, 3)) for n, (cell, width) in sized if width]
             text = pad(_GAP.join(cells), whole)
         space = " " * (word - count_cells(line.label))
         mark = able.paint(able.show(line.label), pick_style(line.status.tone))

@@ -45,7 +45,10 @@ def _suite(run: RunResults) -> ET.Element:
     )
     if run.started_at is not None:
         suite.set("timestamp", _moment(run.started_at))
-    suite.append(_properties(run.facts))
+    # What is only reported is no test case: it would count as a test that passed.
+    reported = {line.name: line.sentence for line in run.reported}
+    numbers = {name: value for line in run.reported for name, value in line.facts.items()}
+    suite.append(_properties({**run.facts, **reported, **numbers}))
     suite.extend(_case(line) for line in run.results)
     if run.notes:
         ET.SubElement(suite, "system-err").text = "\n".join(map(make_visible, run.notes))

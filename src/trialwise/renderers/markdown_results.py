@@ -112,7 +112,7 @@ def _write_contract(run: RunResults) -> str:
         for line in run.results
         if line.kind is not LineKind.INPUT or line.status is not Status.PASS
     ]
-    rows = _limit_lines(map(_write_row, lines), "| … and {} more | | | | | | |")
+    rows = _limit_lines(map(_write_row, (*lines, *run.reported)), "| … and {} more | | | | | | |")
     return "\n".join([heading, "", *top, *rows, "", *_list_claims(run)]).rstrip()
 
 
@@ -144,6 +144,8 @@ def _write_row(line: ResultLine) -> str:
 
 def _pick_sign(line: ResultLine) -> str:
     """A cross is kept for what breaks the verdict."""
+    if line.kind is LineKind.REPORTED:
+        return "ℹ️"
     breach = line.advisory and line.status is Status.FAIL
     return _SIGNS[Status.INCONCLUSIVE if breach else line.status]
 

@@ -182,6 +182,8 @@ class _Page:
         mark = self.able.paint(word, pick_style(suite.status.tone))
         first, *rest = self._join(suite.outcome, len(word) + len(_GAP))
         lines = [f"{mark}{_GAP}{first}", *(" " * (len(word) + len(_GAP)) + one for one in rest)]
+        if suite.errors:
+            lines += [self.able.paint(one, Style.FAINT) for one in self._wrap(suite.errors, "")]
         # On lines of their own: how long the run took must not decide where a path is found.
         places = [*(f"report: {path}" for path in reports), *(f"kept in {one}" for one in folders)]
         return lines + [self.able.show(place) for place in places]
