@@ -57,9 +57,9 @@ _MODULES = {
         "AgentService CallableService ChatService CommandService HttpService McpServer Prices "
         "RecordingService ReplayService"
     ),
-    "runtime.comparing": "Comparison compare compare_runs",
+    "runtime.comparing": "Comparison acompare compare compare_runs",
     "runtime.guardrail_contract": "guardrail_contract",
-    "runtime.measuring": "Measurement measure",
+    "runtime.measuring": "Measurement ameasure measure",
     "runtime.preparing": "CheckedPlan check",
     "runtime.result": "Result SuiteResult",
     "runtime.running": "arun run run_all",

@@ -111,10 +111,12 @@ from trialwise.procedures.comparing.comparison_findings import (
 )
 from trialwise.procedures.comparing.comparison_findings import Contrast as Contrast
 from trialwise.runtime.comparing import Comparison as Comparison
+from trialwise.runtime.comparing import acompare as acompare
 from trialwise.runtime.comparing import compare as compare
 from trialwise.runtime.comparing import compare_runs as compare_runs
 from trialwise.runtime.guardrail_contract import guardrail_contract as guardrail_contract
 from trialwise.runtime.measuring import Measurement as Measurement
+from trialwise.runtime.measuring import ameasure as ameasure
 from trialwise.runtime.measuring import measure as measure
 from trialwise.runtime.outcome_scoring import Scored as Scored
 from trialwise.runtime.outcome_scoring import measure_outcomes as measure_outcomes

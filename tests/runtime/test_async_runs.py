@@ -49,6 +49,74 @@ def test_an_async_client_of_the_caller_serves_the_trials() -> None:
     assert ["555", "PASS", "555"] == asyncio.run(main())
 
 
+def test_a_baseline_and_a_comparison_use_the_client_of_the_caller(tmp_path: Path) -> None:
+    """The counts are those of the same work without a loop."""
+
+    async def main() -> tuple[tw.Measurement, tw.Comparison]:
+        client = Client()
+        await client.ask("first")
+        asked = contract(client.ask)
+        given: dict[str, Any] = {"inputs": ["q"], "trials": 30, "seed": 1}
+        measured = await tw.ameasure(
+            asked, store=tmp_path / "runs", baselines=tmp_path / "baselines", **given
+        )
+        worse = asked.with_service(lambda _question, seed: "555" if seed % 3 else "554")
+        return measured, await tw.acompare(asked, worse, store=None, **given)
+
+    measured, compared = asyncio.run(main())
+
+    def wrong(_question: str, seed: int) -> str:
+        return "555" if seed % 3 else "554"
+
+    right = contract(lambda _question: "555")
+    plain = tw.compare(
+        right, right.with_service(wrong), inputs=["q"], trials=30, seed=1, store=None
+    )
+    found = measured.baseline.criteria["answers"]
+    assert (found.passed, found.trials) == (30, 30)
+    assert compared.decision is tw.Decision.FAIL
+    assert [one.passed for one in compared.candidate.trials] == [
+        one.passed for one in plain.candidate.trials
+    ]
+
+
+def test_a_cancelled_comparison_keeps_both_runs(tmp_path: Path) -> None:
+    async def stuck(_question: str, index: int) -> str:
+        await asyncio.sleep(60 if index == 8 else 0)
+        return "555"
+
+    async def main() -> None:
+        asked = contract(stuck)
+        task = asyncio.create_task(
+            tw.acompare(asked, asked, inputs=["q"], trials=30, store=tmp_path)
+        )
+        await asyncio.sleep(0.7)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+    assert len(list(tmp_path.glob("runs/*/record.json"))) == 2
+
+
+@pytest.mark.parametrize("name", ["measure", "compare"])
+def test_the_plain_forms_point_to_the_async_ones(tmp_path: Path, name: str) -> None:
+    async def answer(_question: str) -> str:
+        return "555"
+
+    async def main() -> None:
+        asked = contract(answer)
+        given: dict[str, Any] = {"inputs": ["q"], "trials": 20}
+        if name == "measure":
+            tw.measure(asked, store=None, baselines=tmp_path, **given)
+        else:
+            tw.compare(asked, asked, store=None, **given)
+
+    with pytest.warns(RuntimeWarning, match=rf"Write `await tw.a{name}\(...\)`"):
+        asyncio.run(main())
+
+
 def test_the_other_tasks_of_the_loop_go_on() -> None:
     """Also while a plain function works, which gets a thread."""
     turns = 0

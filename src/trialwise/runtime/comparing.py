@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias, Unpack
 
 from trialwise.errors import DesignRefused, InvalidArgument, RunInterrupted
 from trialwise.model.contract import Contract
@@ -24,7 +24,8 @@ from trialwise.procedures.comparing.comparison_findings import (
 )
 from trialwise.procedures.comparing.run_comparison import compare_records, fewest_discordant
 from trialwise.runtime.deciding import decide_and_keep
-from trialwise.runtime.interleaving import SidePlan, drive_in_turn
+from trialwise.runtime.interleaving import SidePlan, adrive_in_turn, drive_in_turn
+from trialwise.runtime.looping import warn_inside_loop
 from trialwise.runtime.preparing import options_of, prepare
 from trialwise.runtime.result import Result
 from trialwise.runtime.workspace import Workspace, open_service
@@ -150,30 +151,57 @@ def compare(
         DesignRefused: So few pairs cannot tell anything apart; nothing was run.
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what can be compared.
     """
+    warn_inside_loop("compare", contract_a, contract_b)
+    space = Workspace.open(store, progress=progress, redact=redact)
     correction = settings.pop("correction", "holm")
     question = ComparisonQuestion(confidence=confidence, correction=correction, margin=margin)
-    chosen = options_of(options, settings)
     contracts = _alike(contract_a, contract_b, inputs)
+    plans = _plans(contracts, options_of(options, settings), question)
+    with _open_pair(contracts, plans, space) as pair:
+        comparison = pair.decide(drive_in_turn(pair.sides), question, labels)
+    _check_interrupted(comparison)
+    return comparison
+
+
+async def acompare(
+    contract_a: Contract,
+    contract_b: Contract,
+    *,
+    inputs: Any = None,
+    labels: tuple[str, str] | None = None,
+    confidence: float = 0.95,
+    margin: float | None = None,
+    options: RunOptions | None = None,
+    store: str | Path | None = ".trialwise",
+    progress: bool | None = None,
+    redact: Callable[[str], str] | None = None,
+    **settings: Unpack[RunSettings],
+) -> Comparison:
+    """Compare two services in the running event loop, as `arun` runs one.
+
+    Async services are called in the loop of the caller, so that they can use the caller's clients.
+    The arguments are those of `compare`.
+
+    Raises:
+        DesignRefused: So few pairs cannot tell anything apart; nothing was run.
+        RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what can be compared.
+    """
+    from anyio import to_thread
+
+    from trialwise.runtime.looping import let_cancellation_through
+
     space = Workspace.open(store, progress=progress, redact=redact)
-    plans = _plans(contracts, chosen, question)
-    with ExitStack() as stack:
-        now = space.clock.now()
-        kept = [_keep(stack, space.store, plan, now) for plan in plans]
-        outcomes = _run(contracts, plans, kept, space)
-        records = [
-            decide_and_keep(plan, outcome, stored, started_at=now)
-            for plan, outcome, stored in zip(plans, outcomes, kept, strict=True)
-        ]
-    comparison = Comparison(
-        compare_records(records[0], records[1], question, labels=labels),
-        records[0],
-        records[1],
-        (_path(kept[0]), _path(kept[1])),
-    )
-    if StopReason.INTERRUPTED in (outcome.stop for outcome in outcomes):
-        pairs = min(len(record.trials) for record in records)
-        message = f"interrupted after {pairs} pairs; what is complete is compared in `result`"
-        raise RunInterrupted(message, comparison)
+    correction = settings.pop("correction", "holm")
+    question = ComparisonQuestion(confidence=confidence, correction=correction, margin=margin)
+    contracts = _alike(contract_a, contract_b, inputs)
+    chosen = options_of(options, settings)
+    # A plan may take a while, in which the loop must go on.
+    plans = await to_thread.run_sync(lambda: _plans(contracts, chosen, question))
+    with _open_pair(contracts, plans, space, in_thread=True) as pair:
+        comparison = pair.decide(await adrive_in_turn(pair.sides), question, labels)
+    if _is_interrupted(comparison):
+        await let_cancellation_through()
+    _check_interrupted(comparison)
     return comparison
 
 
@@ -319,33 +347,70 @@ def _keep(stack: ExitStack, folder: Path | None, plan: Plan, now: datetime) -> S
     return stack.enter_context(RunStore(folder).create(plan, now))
 
 
-def _run(
+class _Pair(NamedTuple):
+    """The two runs of a comparison, with their journals open."""
+
+    sides: tuple[SidePlan, SidePlan]
+    kept: tuple[StoredRun | None, StoredRun | None]
+    started_at: datetime
+
+    def decide(
+        self,
+        outcomes: tuple[RunOutcome, RunOutcome],
+        question: ComparisonQuestion,
+        labels: tuple[str, str] | None,
+    ) -> Comparison:
+        """Keep both runs and compare them."""
+        first, second = (
+            decide_and_keep(side.plan, outcome, stored, started_at=self.started_at)
+            for side, outcome, stored in zip(self.sides, outcomes, self.kept, strict=True)
+        )
+        verdict = compare_records(first, second, question, labels=labels)
+        return Comparison(verdict, first, second, (_path(self.kept[0]), _path(self.kept[1])))
+
+
+@contextmanager
+def _open_pair(
     contracts: tuple[Contract, Contract],
     plans: tuple[Plan, Plan],
-    kept: list[StoredRun | None],
     space: Workspace,
-) -> tuple[RunOutcome, RunOutcome]:
+    *,
+    in_thread: bool = False,
+) -> Iterator[_Pair]:
     services = [
-        open_service(contract, plan.options)
+        open_service(contract, plan.options, in_thread=in_thread)
         for contract, plan in zip(contracts, plans, strict=True)
     ]
+    with ExitStack() as stack:
+        stack.callback(space.close_listeners)
+        now = space.clock.now()
+        kept = _keep(stack, space.store, plans[0], now), _keep(stack, space.store, plans[1], now)
 
-    def side(place: int) -> SidePlan:
-        arguments = space.driver_arguments(kept[place])
-        if place == 1:
-            # The two advance together, so that the progress of one is that of both.
-            arguments["listener"] = None
-        return SidePlan(
-            plan=plans[place],
-            contract=contracts[place],
-            service=services[place],
-            arguments=arguments,
-        )
+        def side(place: int) -> SidePlan:
+            arguments = space.driver_arguments(kept[place])
+            if place == 1:
+                # The two advance together, so that the progress of one is that of both.
+                arguments["listener"] = None
+            return SidePlan(
+                plan=plans[place],
+                contract=contracts[place],
+                service=services[place],
+                arguments=arguments,
+            )
 
-    try:
-        return drive_in_turn((side(0), side(1)))
-    finally:
-        space.close_listeners()
+        yield _Pair((side(0), side(1)), kept, now)
+
+
+def _is_interrupted(comparison: Comparison) -> bool:
+    runs = (comparison.reference, comparison.candidate)
+    return any(one.verdict.stop is StopReason.INTERRUPTED for one in runs)
+
+
+def _check_interrupted(comparison: Comparison) -> None:
+    if _is_interrupted(comparison):
+        pairs = min(len(comparison.reference.trials), len(comparison.candidate.trials))
+        message = f"interrupted after {pairs} pairs; what is complete is compared in `result`"
+        raise RunInterrupted(message, comparison)
 
 
 def _path(stored: StoredRun | None) -> Path | None:

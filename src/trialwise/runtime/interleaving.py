@@ -44,30 +44,46 @@ def drive_in_turn(sides: tuple[SidePlan, SidePlan]) -> tuple[RunOutcome, RunOutc
     Args:
         sides: The reference and the candidate, with the same inputs, sizes and seed.
     """
-    return run_to_end(lambda interrupted: _run_both(sides, interrupted))
+    return run_to_end(lambda interrupted: adrive_in_turn(sides, interrupted))
 
 
-async def _run_both(
-    sides: tuple[SidePlan, SidePlan], interrupted: Interrupt
+async def adrive_in_turn(
+    sides: tuple[SidePlan, SidePlan], interrupted: Interrupt | None = None
 ) -> tuple[RunOutcome, RunOutcome]:
+    """The same in the running event loop.
+
+    Args:
+        sides: The reference and the candidate.
+        interrupted: Says when somebody wants both runs to end early.
+    """
     # Loaded with the event loop only.
+    from anyio import get_cancelled_exc_class
+
     from trialwise.engine.async_calls import gather
     from trialwise.engine.drivers.async_driver import run_plan
 
     gate = _Gate(sides[0].plan)
     shared = sides[0].service is sides[1].service
 
-    async def run(place: int, side: SidePlan) -> RunOutcome:
+    outcomes: dict[int, RunOutcome] = {}
+
+    async def run(place: int, side: SidePlan) -> None:
         limit = side.plan.options.timeout_s
         guarded = _Gated(side.service, gate, place, timeout_s=limit, shared=shared)
         # Behind the gate the limit is kept, before it a trial only waits for its turn.
         plan = replace(side.plan, options=replace(side.plan.options, timeout_s=None))
-        return await run_plan(
+        outcomes[place] = await run_plan(
             plan, side.contract, guarded, interrupted=interrupted, **side.arguments
         )
 
-    first, second = await gather([partial(run, place, side) for place, side in enumerate(sides)])
-    return first, second
+    try:
+        await gather([partial(run, place, side) for place, side in enumerate(sides)])
+    except get_cancelled_exc_class():
+        # Both runs ended and are complete in themselves; who cancelled hears of it once they are
+        # written down.
+        if len(outcomes) < len(sides):
+            raise
+    return outcomes[0], outcomes[1]
 
 
 class _PartnerEnded(ServiceError):

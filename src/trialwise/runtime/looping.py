@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from trialwise.engine.ports import Interrupt
+    from trialwise.model.contract import Contract
 
 
 T = TypeVar("T")
@@ -213,14 +214,42 @@ def is_inside_event_loop() -> bool:
     return True
 
 
-def raise_cancellation() -> None:
-    """Raise a cancellation of the current task that was held back.
+def warn_inside_loop(function: str, *contracts: Contract) -> None:
+    """Point to the async form where an async function would be called in a loop not its own.
+
+    Args:
+        function: The one that the user called, such as `run`.
+        contracts: Whose services are called.
+    """
+    if not is_inside_event_loop():
+        return
+    from inspect import iscoroutinefunction
+    from warnings import warn
+
+    services = [one.service for one in contracts]
+    calls = [getattr(one, "__call__", None) for one in services]  # noqa: B004 - its kind is looked at
+    if any(map(iscoroutinefunction, [*services, *calls])):
+        warn(
+            f"tw.{function} blocks the running event loop and calls the async service in another "
+            f"loop, where clients of this one do not work. Write `await tw.a{function}(...)`",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+async def let_cancellation_through() -> None:
+    """Raise a cancellation of the current task that the engine held back.
+
+    The engine keeps a cancellation to itself until everything is written down.
 
     Raises:
         CancelledError: Somebody cancelled this task.
     """
     import asyncio
 
+    from anyio.lowlevel import checkpoint
+
+    await checkpoint()
     if is_inside_event_loop():
         task = asyncio.current_task()
         if task is not None and task.cancelling():

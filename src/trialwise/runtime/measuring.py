@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, Unpack
 
 from trialwise import __version__
 from trialwise.engine.run_events import Listener
@@ -20,8 +20,9 @@ from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.run_settings import RunSettings
 from trialwise.model.trial import FailReason, Trial
-from trialwise.runtime.preparing import options_of, prepare_run
-from trialwise.runtime.workspace import Workspace
+from trialwise.runtime.looping import warn_inside_loop
+from trialwise.runtime.preparing import PreparedRun, options_of, prepare_run
+from trialwise.runtime.workspace import Execution, Workspace
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -94,31 +95,95 @@ def measure(
     Raises:
         BaselineError: The run ended before its plan did, so no baseline was written.
     """
-    from trialwise.checks.criterion_scopes import scopes_of
-    from trialwise.stores.baselines import BaselineStore
+    warn_inside_loop("measure", contract)
+    whole = contract if inputs is None else contract.with_inputs(inputs)
+    space = Workspace.open(
+        store, baselines, resume=resume, progress=progress, listener=listener, redact=redact
+    )
+    started = _start(whole, options_of(options, settings), space)
+    with space.execute(started.prepared) as done:
+        check_complete(done.outcome, done.stored)
+        return started.write(done, identifier, valid_days, grace_days)
+
+
+async def ameasure(
+    contract: Contract,
+    *,
+    inputs: Any = None,
+    options: RunOptions | None = None,
+    identifier: str | None = None,
+    valid_days: float | None = None,
+    grace_days: float = 0.0,
+    store: str | Path | None = ".trialwise",
+    baselines: str | Path = "baselines",
+    resume: bool | str = False,
+    progress: bool | None = None,
+    listener: Listener | None = None,
+    redact: Callable[[str], str] | None = None,
+    **settings: Unpack[RunSettings],
+) -> Measurement:
+    """Measure a baseline in the running event loop, as `arun` runs a contract.
+
+    An async service is called in the loop of the caller, so that it can use the caller's clients.
+    The arguments are those of `measure`.
+
+    Raises:
+        BaselineError: The run ended before its plan did, so no baseline was written.
+    """
+    from anyio import to_thread
+
+    from trialwise.runtime.looping import let_cancellation_through
 
     whole = contract if inputs is None else contract.with_inputs(inputs)
     space = Workspace.open(
         store, baselines, resume=resume, progress=progress, listener=listener, redact=redact
     )
-    prepared = prepare_run(whole, options_of(options, settings), space, measuring=True)
-    # Found out before the trials are paid for.
-    BaselineStore(space.baselines).check_writable(whole.name)
-    # Before the trials: a check with a state of its own may change while they run.
-    scopes = scopes_of(whole)
-    with space.execute(prepared) as done:
+    chosen = options_of(options, settings)
+    started = await to_thread.run_sync(lambda: _start(whole, chosen, space))
+    async with space.aexecute(started.prepared) as done:
+        if done.outcome.stop is StopReason.INTERRUPTED:
+            await let_cancellation_through()
         check_complete(done.outcome, done.stored)
+        return started.write(done, identifier, valid_days, grace_days)
+
+
+class _Started(NamedTuple):
+    """A measurement that is ready to run."""
+
+    prepared: PreparedRun
+    space: Workspace
+    scopes: Mapping[str, CriterionScope]
+
+    def write(
+        self,
+        done: Execution,
+        identifier: str | None,
+        valid_days: float | None,
+        grace_days: float,
+    ) -> Measurement:
+        """Write the baseline of a run that is complete."""
         return write_baseline(
-            prepared.plan,
+            self.prepared.plan,
             done.outcome.trials,
             done.stored,
-            scopes=scopes,
-            baselines=space.baselines,
-            created_at=space.clock.now(),
+            scopes=self.scopes,
+            baselines=self.space.baselines,
+            created_at=self.space.clock.now(),
             identifier=identifier,
             valid_days=valid_days,
             grace_days=grace_days,
         )
+
+
+def _start(contract: Contract, options: RunOptions, space: Workspace) -> _Started:
+    from trialwise.checks.criterion_scopes import scopes_of
+    from trialwise.stores.baselines import BaselineStore
+
+    prepared = prepare_run(contract, options, space, measuring=True)
+    # Found out before the trials are paid for.
+    BaselineStore(space.baselines).check_writable(contract.name)
+    # Before the trials: a check with a state of its own may change while they run.
+    return _Started(prepared, space, scopes_of(contract))
 
 
 def check_complete(

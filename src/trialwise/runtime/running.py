@@ -13,6 +13,7 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.run_settings import RunSettings
 from trialwise.runtime.deciding import decide_and_keep
+from trialwise.runtime.looping import warn_inside_loop
 from trialwise.runtime.preparing import PreparedRun, give_own_seed, options_of, prepare_run
 from trialwise.runtime.result import Result, SuiteResult
 from trialwise.runtime.workspace import Workspace, open_service
@@ -58,33 +59,12 @@ def run(
         DesignRefused: The design cannot support its claim; nothing was run.
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is complete.
     """
-    _warn_inside_loop(contract)
+    warn_inside_loop("run", contract)
     whole = contract if inputs is None else contract.with_inputs(inputs)
     space = Workspace.open(
         store, baselines, resume=resume, progress=progress, listener=listener, redact=redact
     )
     return run_prepared(prepare_run(whole, options_of(options, settings), space), space)
-
-
-def _warn_inside_loop(contract: Contract) -> None:
-    """Point to `arun` where an async function would be called in a loop that is not its own."""
-    from inspect import iscoroutinefunction
-
-    given = contract.service
-    own_call = getattr(given, "__call__", None)  # noqa: B004 - its kind is looked at
-    if not (iscoroutinefunction(given) or iscoroutinefunction(own_call)):
-        return
-    from trialwise.runtime.looping import is_inside_event_loop
-
-    if is_inside_event_loop():
-        from warnings import warn
-
-        warn(
-            "tw.run blocks the running event loop and calls the async service in another loop, "
-            "where clients of this one do not work. Write `await tw.arun(...)`",
-            RuntimeWarning,
-            stacklevel=3,
-        )
 
 
 def run_prepared(prepared: PreparedRun, space: Workspace) -> Result:
@@ -165,9 +145,8 @@ async def arun(
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is complete.
     """
     from anyio import to_thread
-    from anyio.lowlevel import checkpoint
 
-    from trialwise.runtime.looping import raise_cancellation
+    from trialwise.runtime.looping import let_cancellation_through
 
     whole = contract if inputs is None else contract.with_inputs(inputs)
     space = Workspace.open(
@@ -182,9 +161,7 @@ async def arun(
         result = decide_prepared(prepared, done)
     tell_verdict(result, space)
     if done.outcome.stop is StopReason.INTERRUPTED:
-        # The engine keeps a cancellation to itself until everything is written down.
-        await checkpoint()
-        raise_cancellation()
+        await let_cancellation_through()
         raise RunInterrupted(_describe_interrupt(result), result)
     return result
 
