@@ -244,3 +244,31 @@ def test_left_out_sub_scores_of_a_session_are_not_shown(folder: Path) -> None:
     assert "redundancy" in table
     assert "tool usage stability" not in table
     assert "weakest score of the worst run (heuristic)" in page
+
+
+def test_an_approximate_interval_is_marked_in_every_report(folder: Path) -> None:
+    """Under `rule: wilson`; an exact interval has no mark."""
+    suite = (
+        'service: {python: "svc:timed"}\ninputs: [a]\ntrials: 100\n'
+        "criteria: [{name: ok, equals: ok, at_least: 90%}]\n"
+    )
+    for rule, mark in (("wilson", "≈ ["), ("exact", "  [")):
+        text = do(f"{suite}rule: {rule}", "-o", "r.html", "-o", "r.md")
+        page, table = ((folder / name).read_text() for name in ("r.html", "r.md"))
+        approximate = rule == "wilson"
+        assert mark in text
+        assert ("(≈ approximate, by Wilson)" in text) is approximate
+        assert ("≈ marks an interval" in table) is approximate
+        assert ("≈ marks an interval" in page) is approximate
+
+
+def test_a_page_says_first_what_a_fail_leaves_undecided(folder: Path) -> None:
+    """A FAIL settles the verdict before the other criterion is decided."""
+    do(
+        'service: {python: "svc:timed"}\ninputs: [a]\n'
+        "criteria: [{name: no, equals: no, at_least: 90%}, {name: ok, equals: ok, at_least: 90%}]",
+        *("-o", "r.html"),
+    )
+    page = (folder / "r.html").read_text()
+
+    assert "1 of 2 criteria failed: no. 1 could not be decided: ok." in page

@@ -206,6 +206,14 @@ def test_the_whole_analysis_is_on_the_page(record: RunRecord, page: str) -> None
 # --- What it says -----------------------------------------------------------------------------
 
 
+def test_a_run_that_decided_nothing_does_not_begin_with_good_news() -> None:
+    """ "Nothing failed" would sound like it."""
+    banner = next(by_class(tree(render_html(SHAPES["budget-stop"]())), "banner"))
+    meaning = words(next(by_class(banner, "meaning")))
+
+    assert meaning.startswith("2 of 2 criteria could not be decided")
+
+
 @pytest.mark.parametrize(
     ("shape", "word", "meaning"),
     [

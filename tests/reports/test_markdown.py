@@ -88,8 +88,8 @@ def test_a_row_for_each_line(runs: Runs) -> None:
     assert ["criterion", "verdict", "rate", "interval", "held against", "trials", "why"] == rows[0]
     assert {7} == {len(row) for row in rows}
     needed = "required ≥ 95 %"
-    assert ["valid-json", "✅ PASS", "99.0 %", "[94.5, 99.8]", needed, "100"] == rows[1][:6]
-    assert ["grounded", "❌ FAIL", "88.0 %", "[80.2, 93.0]", "required ≥ 90 %"] == rows[2][:5]
+    assert ["valid-json", "✅ PASS", "99.0 %", "≈ [94.5, 99.8]", needed, "100"] == rows[1][:6]
+    assert ["grounded", "❌ FAIL", "88.0 %", "≈ [80.2, 93.0]", "required ≥ 90 %"] == rows[2][:5]
     assert "100" == rows[2][5]
     assert ["no-pii", "✅ NO FAILURE OBSERVED"] == rows[3][:2]
     assert ["latency p95", "⚠️ FAIL (advisory)", "495 ms", "limit 450 ms", "", "87"] == rows[4][:6]

@@ -66,8 +66,11 @@ def test_a_criterion_is_one_line_with_everything() -> None:
     """
     heading, line, *_ = lines(of(compliance()), able=WIDE)
 
-    assert "support-agent · every trial counts (intent-to-treat) · 95 % intervals" == heading
-    assert line == ("  valid-json  PASS  98.0 %  [93.0, 99.4]  required ≥ 90 %  100 trials  $0.41")
+    about = "every trial counts (intent-to-treat) · 95 % intervals (≈ approximate, by Wilson)"
+    assert f"support-agent · {about}" == heading
+    assert line == (
+        "  valid-json  PASS  98.0 %  ≈ [93.0, 99.4]  required ≥ 90 %  100 trials  $0.41"
+    )
 
 
 def test_the_lines_of_a_suite_are_aligned() -> None:
@@ -187,13 +190,14 @@ def test_a_smoke_run_and_a_claim_stand_beside_the_contract() -> None:
         sampling_mode="with-replacement",
         stop=StopReason.COMPLETE,
     )
-    wide = Capabilities(unicode=True, width=120)
+    wide = Capabilities(unicode=True, width=160)
     heading = lines(of(compliance(), experiments=(inputs,)), able=wide)[0]
     smoke = lines(of(compliance(), experiments=(inputs,), intent=Intent.SMOKE))
 
     about = "about these 12 inputs, not about others"
     counts = "every trial counts (intent-to-treat)"
-    assert f"support-agent · {about} · {counts} · 95 % intervals" == heading
+    intervals = "95 % intervals (≈ approximate, by Wilson)"
+    assert f"support-agent · {about} · {counts} · {intervals}" == heading
     assert any("smoke: a quick check, not evidence" in line for line in smoke[:3])
     assert Claim().about(12) in heading
 

@@ -26,6 +26,7 @@ from trialwise.model.verdict import Finding, LatencyFinding, Verdict
 from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.design_curves import chart_trials, chart_verdicts, list_behaviours
 from trialwise.pages.finding_facts import (
+    APPROXIMATE,
     list_latency_marks,
     write_coverage,
     write_difference,
@@ -119,6 +120,7 @@ def _build_table(record: RunRecord) -> Table:
         ("asked", lambda one: one.asked),
         ("ended", lambda one: one.ended),
         words=(0, 1, 7, 8),
+        notes=(APPROXIMATE,) if any("≈" in one.interval for one in rows) else (),
     )
 
 

@@ -115,10 +115,26 @@ def write_rate(finding: Finding) -> str:
     return "–" if rate is None else as_observed(rate)
 
 
-def write_interval(finding: Finding) -> str:
-    """The two ends of its interval."""
+APPROXIMATE = "≈ marks an interval by Wilson's method, which is approximate."
+"""What the sign beside an interval means."""
+
+
+def is_approximate(interval: Interval | None) -> bool:
+    """Return whether an interval is Wilson's, which covers about as often as its level says."""
+    return interval is not None and (interval.method or "").lower().startswith("wilson")
+
+
+def write_interval(finding: Finding, nothing: str = "–") -> str:
+    """Write the two ends of an interval; an approximate one carries the sign ≈.
+
+    Args:
+        finding: The finding whose interval is shown.
+        nothing: What stands for an interval that does not exist.
+    """
     interval = pick_interval(finding)
-    return "–" if interval is None else as_ends(interval)
+    if interval is None:
+        return nothing
+    return f"{'≈ ' if is_approximate(interval) else ''}{as_ends(interval)}"
 
 
 def pick_difference(finding: Finding) -> Interval | None:

@@ -10,7 +10,13 @@ from trialwise.documents.charts import Axis, Strip, StripRow, Strips
 from trialwise.documents.numbers import as_count, as_ends, as_observed, as_percent
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
-from trialwise.pages.finding_facts import find_alternative, find_required, pick_interval, pick_rate
+from trialwise.pages.finding_facts import (
+    find_alternative,
+    find_required,
+    pick_interval,
+    pick_rate,
+    write_interval,
+)
 from trialwise.pages.judge_facts import CORRECTION_NAMES, list_corrections
 from trialwise.pages.path_chart import INKS
 from trialwise.pages.verdict_meaning import make_finding_badge
@@ -102,14 +108,14 @@ def _list_rows(record: RunRecord, finding: Finding) -> Iterator[StripRow]:
 
 
 def _make_row(record: RunRecord, finding: Finding, name: str) -> StripRow | None:
-    strip, interval = make_strip(record, finding, name), pick_interval(finding)
+    strip = make_strip(record, finding, name)
     if strip is None:
         return None
     return StripRow(
         name=name,
         strip=strip,
         value=as_observed(strip.value),
-        interval="" if interval is None else as_ends(interval),
+        interval=write_interval(finding, ""),
         note=f"of {as_count(finding.tally.trials, 'trial')}",
         depth=0 if finding.input_id is None else 1,
     )

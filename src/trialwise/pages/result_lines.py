@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from trialwise.documents.numbers import (
     as_count,
-    as_ends,
     as_money,
     as_observed,
     as_percent,
@@ -26,11 +25,11 @@ from trialwise.pages.finding_facts import (
     list_latency_marks,
     list_unasked,
     pick_difference,
-    pick_interval,
     pick_rate,
     write_coverage,
     write_delta,
     write_difference,
+    write_interval,
     write_need,
 )
 from trialwise.pages.gate_facts import (
@@ -135,14 +134,14 @@ def _notes(finding: Finding, guards: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _figures(finding: Finding, verdict: Verdict) -> Figures:
-    rate, interval = pick_rate(finding), pick_interval(finding)
+    rate = pick_rate(finding)
     known = "known" if procedure_of(finding).knows_rate(finding) else ""
     ended = {one.name: one.stop for one in verdict.experiments}
     stop = finding.stop or ended.get(finding.experiment, verdict.stop)
     return Figures(
         rate="" if rate is None else as_observed(rate),
         # A corpus that was tried whole needs no interval.
-        interval=as_ends(interval) if interval is not None else known,
+        interval=write_interval(finding, known),
         required=_word_requirement(finding),
         trials=finding.all_trials.trials,
         inputs=_word_inputs(finding, verdict),

@@ -20,7 +20,7 @@ from trialwise.model.evidence import Guard, NoteKind, StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Caution, Decision, Finding, Intent, Verdict
-from trialwise.pages.finding_facts import list_unasked, pick_interval
+from trialwise.pages.finding_facts import is_approximate, list_unasked, pick_interval
 from trialwise.pages.gate_facts import explain_gate
 from trialwise.pages.latency_facts import summarize_latencies
 from trialwise.pages.result_lines import describe_lines
@@ -136,13 +136,20 @@ def _headings(verdict: Verdict) -> Iterator[str]:
         yield _ANALYSES[verdict.analysis]
     if verdict.horizon is not None:
         yield from _word_horizon(verdict, verdict.horizon)
-    levels = {
-        interval.confidence
-        for finding in verdict.findings
-        if (interval := pick_interval(finding)) is not None
-    }
+    yield from _word_intervals(verdict)
+
+
+def _word_intervals(verdict: Verdict) -> Iterator[str]:
+    """Say the level of the intervals, and whether they are approximate."""
+    found = [
+        interval for finding in verdict.findings if (interval := pick_interval(finding)) is not None
+    ]
+    approximate = any(map(is_approximate, found))
+    levels = {interval.confidence for interval in found}
     if len(levels) == 1 and (level := levels.pop()) is not None:
-        yield f"{as_percent(level)} intervals"
+        yield f"{as_percent(level)} intervals{' (≈ approximate, by Wilson)' if approximate else ''}"
+    elif approximate:
+        yield "≈ intervals are approximate (Wilson)"
 
 
 def _word_horizon(verdict: Verdict, horizon: int) -> Iterator[str]:

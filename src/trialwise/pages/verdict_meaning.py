@@ -152,11 +152,14 @@ def explain_meaning(record: RunRecord) -> str:
             triggers = _name_triggers(verdict)
             if smoke:
                 return f"What was observed is inconsistent with the target: {triggers}."
-            return f"{_count_triggers(verdict)} failed: {triggers}."
+            return f"{_count_triggers(verdict)} failed: {triggers}.{_name_undecided(verdict)}"
         case Decision.INCONCLUSIVE:
+            count = _count_triggers(verdict)
+            # That nothing failed says something only where something was decided.
+            said = f"Nothing failed, but {count}" if _count_decided(verdict) else count
             return (
-                f"Nothing failed, but {_count_triggers(verdict)} could not be decided: "
-                f"{_name_triggers(verdict)}. This is neither a PASS nor a FAIL."
+                f"{said[:1].upper()}{said[1:]} could not be decided: {_name_triggers(verdict)}. "
+                "This is neither a PASS nor a FAIL."
             )
 
 
@@ -182,6 +185,24 @@ def _count_triggers(verdict: Verdict) -> str:
     if total == 1:
         return "the criterion" if verdict.decision is Decision.INCONCLUSIVE else "The criterion"
     return f"{len(verdict.triggers)} of {total} criteria{' and gates' if gates else ''}"
+
+
+def _list_parts(verdict: Verdict) -> Iterator[tuple[str, Decision | None]]:
+    """List the name and the decision of everything that decides."""
+    yield from ((one.criterion, one.decision) for one in verdict.findings)
+    yield from ((f"latency {one.constraint}", one.decision) for one in verdict.latency)
+    gates = (one for one in verdict.gates if one.decision is not None)
+    yield from ((f"gate {one.gate}", one.decision) for one in gates)
+
+
+def _count_decided(verdict: Verdict) -> int:
+    return sum(decision in (Decision.PASS, Decision.FAIL) for _, decision in _list_parts(verdict))
+
+
+def _name_undecided(verdict: Verdict) -> str:
+    """Name what a FAIL leaves open, as a sentence after the one about what failed."""
+    left = [name for name, decision in _list_parts(verdict) if decision is Decision.INCONCLUSIVE]
+    return f" {len(left)} could not be decided: {join_few(left)}." if left else ""
 
 
 def _name_triggers(verdict: Verdict) -> str:

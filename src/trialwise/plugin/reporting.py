@@ -21,13 +21,13 @@ from _pytest._code.code import (
 )
 from _pytest.outcomes import Failed
 
-from trialwise.documents.numbers import as_count, as_ends, as_observed
+from trialwise.documents.numbers import as_count, as_observed
 from trialwise.documents.printable import cut_middle, make_visible
 from trialwise.documents.results import LineKind
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Outcome, Trial
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.pages.finding_facts import pick_badge, pick_interval, pick_rate
+from trialwise.pages.finding_facts import pick_badge, pick_interval, pick_rate, write_interval
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.results import list_attention
 from trialwise.plugin.marker import BODY
@@ -145,11 +145,10 @@ def outcome_text(finding: Finding) -> str:
         passing = sum(one.decision is Decision.PASS for one in finding.by_input)
         inputs = as_count(len(finding.by_input), "input")
         return f"{passing} of {inputs} pass; asked of each: {_word_requirement(finding)}"
-    rate, interval = pick_rate(finding), pick_interval(finding)
+    rate, interval = pick_rate(finding), write_interval(finding, "")
     shown = [f"{tally.passed} of {as_count(tally.trials, 'trial')} passed"]
     if rate is not None:
-        bounds = "" if interval is None else f" {as_ends(interval)}"
-        shown.append(f"{as_observed(rate)}{bounds}")
+        shown.append(f"{as_observed(rate)} {interval}".rstrip())
     return f"{', '.join(shown)}; asked: {_word_requirement(finding)}"
 
 

@@ -117,11 +117,13 @@ def _write_contract(run: RunResults) -> str:
 
 
 def _list_claims(run: RunResults) -> Iterator[str]:
-    """Whom the verdicts speak of; by criterion where they differ."""
+    """List whom the verdicts speak of, by criterion where they differ, and what a sign means."""
     claims: dict[str, list[str]] = {}
     for line in run.results:
         if line.kind is LineKind.CRITERION and line.claim:
             claims.setdefault(line.claim, []).append(line.name)
+    if any(line.figures is not None and "≈" in line.figures.interval for line in run.results):
+        yield "≈ marks an interval by Wilson's method, which is approximate.  "
     for claim, names in claims.items():
         whose = "This is" if len(claims) == 1 else f"**{_write_inline(', '.join(names))}**:"
         yield f"{whose} {_write_inline(claim, _SENTENCE)}.  "
