@@ -199,7 +199,7 @@ def test_a_run_may_ask_one_input(folder: Path) -> None:
     assert "about this input, not about others" in text
     (texts,) = folder.glob(".trialwise/runs/*/texts.jsonl")
     assert texts.read_text().count('"value"') == 1
-    with pytest.raises(UsageError, match="Did you mean 'q28'"):
+    with pytest.raises(UsageError, match="did you mean 'q28'"):
         do(suite, "run", "-q", "--input", "q29")
 
 

@@ -414,4 +414,4 @@ def test_a_mistyped_command_is_recognised() -> None:
     done = run("conformence")
 
     assert done.returncode == ExitCode.REFUSED
-    assert "Did you mean 'conformance'?" in done.stderr
+    assert "did you mean 'conformance'?" in done.stderr

@@ -131,7 +131,7 @@ def test_an_empty_selection_is_refused(folder: Path) -> None:
     """A name or tag that chooses nothing runs nothing, and nothing is no PASS."""
     unknown = trialwise(folder, "run", "agnet")
     assert unknown.returncode == 2
-    assert "Did you mean 'agent'?" in unknown.stderr
+    assert "did you mean 'agent'?" in unknown.stderr
     assert trialwise(folder, "run", "--tag", "nightly").returncode == 2
 
 

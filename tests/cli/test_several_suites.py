@@ -259,7 +259,7 @@ def test_a_criterion_is_run_alone(folder: Path) -> None:
     (contract,) = json.loads(done.stdout)["runs"]
     assert done.returncode == 0
     assert [one["name"] for one in contract["results"]] == ["short"]
-    assert "Did you mean 'short'?" in wrong.stderr
+    assert "did you mean 'short'?" in wrong.stderr
 
 
 def test_a_number_of_trials_that_fits_into_no_memory_is_refused(folder: Path) -> None:

@@ -104,7 +104,12 @@ def test_a_service_may_return_a_trace() -> None:
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("timeout", "did you mean 'timeout_s'"), ("trails", "'trials'"), ("zzz", "settings are")],
+    [
+        ("timeout", "did you mean 'timeout_s'"),
+        ("trails", "'trials'"),
+        ("zzz", "settings are"),
+        ("max_usd", r"write `budget=tw\.Budget\(usd="),
+    ],
 )
 def test_an_unknown_setting_is_refused_with_a_remedy(name: str, hint: str) -> None:
     """With the value that was given, before anything runs."""

@@ -785,7 +785,7 @@ def test_the_name_of_a_matrix_stands_for_its_cells(bench: Bench) -> None:
     assert ["agent [PPPP]", "agent [PPPF]"] == chosen("agent") == chosen()
     assert ["agent [PPPF]"] == chosen("agent [PPPF]") == chosen("agent", "--tag", "PPPF")
     wrong = bench.command("run", "agnt")
-    assert (2, True) == (wrong.returncode, "Did you mean 'agent'?" in wrong.stderr)
+    assert (2, True) == (wrong.returncode, "did you mean 'agent'?" in wrong.stderr)
 
 
 def test_a_contract_of_that_name_goes_before_the_cells(bench: Bench) -> None:

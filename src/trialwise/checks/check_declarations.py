@@ -120,10 +120,10 @@ def _accept(name: str, loaded: object) -> CheckDeclaration | None:
 
 def suggest(name: object, known: Sequence[str], otherwise: str) -> str:
     """Return what a name must be: the one that was probably meant, or what is said otherwise."""
-    from difflib import get_close_matches
+    from trialwise.declarations.nearest_names import suggest_name
 
-    close = get_close_matches(str(name), known, n=1)
-    return f"be a known name (did you mean {close[0]!r}?)" if close else otherwise
+    hint = suggest_name(str(name), known, quote="'")
+    return f"be a known name ({hint})" if hint else otherwise
 
 
 def spellings() -> tuple[str, ...]:

@@ -91,12 +91,12 @@ class _LazyCommands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from difflib import get_close_matches
+            from trialwise.declarations.nearest_names import suggest_name
 
-            near = get_close_matches(args[0], _PACKAGES, n=1)
-            if not near:
+            hint = suggest_name(args[0], _PACKAGES, quote="'")
+            if not hint:
                 raise
-            message = f"{error.message} Did you mean '{near[0]}'?"
+            message = f"{error.message.removesuffix('.')}; {hint}"
             raise click.UsageError(message, ctx=error.ctx) from None
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:

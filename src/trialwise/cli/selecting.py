@@ -13,6 +13,7 @@ import click
 
 from trialwise.cli.plan.option_types import Written
 from trialwise.declarations.amounts import describe_option, read_option
+from trialwise.declarations.nearest_names import suggest_name
 from trialwise.reports.formats import list_endings, match_format
 from trialwise.run_options import OPTIONS
 
@@ -213,13 +214,10 @@ def choose(
     where = " and ".join(str(suite.path) for suite in suites)
     for name in names:
         if name not in cells:
-            from difflib import get_close_matches
-
             known = dict.fromkeys(one.name for _, one in there)
-            near = get_close_matches(name, list(cells), n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(known)}."
             has = "has" if len(suites) == 1 else "have"
-            raise click.UsageError(f"{where} {has} no contract {name!r}.{hint}")
+            hint = suggest_name(name, cells, f"there are: {', '.join(known)}", quote="'")
+            raise click.UsageError(f"{where} {has} no contract {name!r}; {hint}")
         wanted |= cells[name]
     named = [(suite, one) for suite, one in there if not wanted or one.name in wanted]
     tagged = [(suite, one) for suite, one in named if not marks or marks & set(one.tags)]
@@ -317,11 +315,8 @@ def _keep_criteria(chosen: list[Chosen], names: Sequence[str]) -> list[Chosen]:
     known = list(dict.fromkeys(one.name for _, each, _ in chosen for one in each.criteria))
     for name in names:
         if name not in known:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, known, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(known)}."
-            raise click.UsageError(f"no chosen contract has a criterion {name!r}. {hint}")
+            hint = suggest_name(name, known, f"there are: {', '.join(known)}", quote="'")
+            raise click.UsageError(f"no chosen contract has a criterion {name!r}; {hint}")
     return [
         Chosen(suite, contract.with_only(names), options)
         for suite, contract, options in chosen
@@ -341,11 +336,9 @@ def _keep_inputs(chosen: list[Chosen], inputs: Sequence[str]) -> list[Chosen]:
     }
     for name in inputs:
         if name not in known:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise click.UsageError(f"no chosen contract has the input {name!r}.{hint}")
+            hint = suggest_name(name, sorted(known), quote="'")
+            refusal = f"no chosen contract has the input {name!r}"
+            raise click.UsageError(f"{refusal}; {hint}" if hint else f"{refusal}.")
     smaller = [(one, one.contract.with_only_inputs(inputs)) for one in chosen]
     return [one._replace(contract=contract) for one, contract in smaller if contract is not None]
 

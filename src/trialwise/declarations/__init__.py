@@ -9,5 +9,6 @@ the stubs are all derived from it.
     quantities   kinds of amounts: rate, time, pace, money
     structures   kinds made of others: list, mapping, record with keys
     amounts      parsers of "90%", "30s", "5/s" and "$2", and of the options of commands
+    nearest_names   which name was probably meant
     signatures   keys from the signature and the docstring of a constructor, and its call
 """

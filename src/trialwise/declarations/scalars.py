@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
+from trialwise.declarations.nearest_names import suggest_name
 from trialwise.declarations.written import (
     INVALID,
     REFERENCE_PATTERN,
     Invalid,
     Reader,
     Written,
-    find_nearest,
     show_value,
 )
 
@@ -343,8 +343,7 @@ class Choice(Scalar):
 
     def hint(self, value: Any) -> str:
         """The nearest word."""
-        close = find_nearest(value, self.words) if isinstance(value, str) else None
-        return f"did you mean `{close}`?" if close else ""
+        return suggest_name(value, self.words) if isinstance(value, str) else ""
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
         """An enumeration, or a reference to the environment."""

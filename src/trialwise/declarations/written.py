@@ -119,22 +119,6 @@ def show_value(node: Written) -> str:
     return f"`{text[: _LONGEST_SHOWN - 1]}…`" if len(text) > _LONGEST_SHOWN else f"`{text}`"
 
 
-def find_nearest(word: str, known: Sequence[str]) -> str | None:
-    """Return the known word that was probably meant.
-
-    >>> find_nearest("At-Lest", ["at_least", "trials"])
-    'at_least'
-    """
-    from difflib import get_close_matches
-
-    plain = word.casefold().replace("-", "_").replace(" ", "_")
-    by_plain = {one.casefold().replace("-", "_"): one for one in reversed(known)}
-    close = get_close_matches(plain, list(by_plain), n=1)
-    # `rate_per_s` for `rate` is far by letters and near by meaning.
-    close = close or [one for one in by_plain if len(one) > 3 and plain.startswith(one)]
-    return by_plain[close[0]] if close else None
-
-
 class ValueRefused(TrialwiseError):
     """A value is not what its key takes."""
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from trialwise.declarations.nearest_names import suggest_name
 from trialwise.declarations.settings import convert_python, setting_keys, settings_of
 from trialwise.declarations.written import ValueRefused
 from trialwise.errors import InvalidArgument, TrialwiseError
@@ -179,8 +180,7 @@ def _mapping(key: str, value: object) -> Mapping[str, Any]:
 def _check_key(key: str, known: Sequence[str], where: str) -> None:
     if key in known:
         return
-    near = get_close_matches(key, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"it knows {', '.join(known)}"
+    hint = suggest_name(key, known, f"it knows {', '.join(known)}", quote="'")
     raise MarkerError(f"{where} has no {key!r}: {hint}")
 
 

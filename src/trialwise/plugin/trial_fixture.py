@@ -157,11 +157,10 @@ class TrialHandle:
         named = [one for one in self._criteria if one != BODY]
         if name in named:
             return
-        from difflib import get_close_matches
+        from trialwise.declarations.nearest_names import suggest_name
 
-        near = get_close_matches(str(name), named, n=1)
         known = f"it has {', '.join(named)}" if named else "it names no criterion"
-        hint = f"did you mean {near[0]!r}?" if near else known
+        hint = suggest_name(str(name), named, known, quote="'")
         raise UnknownCriterion(f"trial.check({name!r}): the marker has no such criterion; {hint}")
 
 

@@ -305,11 +305,18 @@ def options_of(options: RunOptions | None, settings: RunSettings) -> RunOptions:
 
 
 def _describe_unknown(name: str, value: object, known: Sequence[str]) -> str:
-    from difflib import get_close_matches
+    from trialwise.declarations.nearest_names import suggest_name
+    from trialwise.run_options import OPTIONS
 
-    begins = [one for one in known if one.startswith(f"{name}_")]
-    near = next(iter([*begins, *get_close_matches(name, known, n=1)]), None)
-    hint = f"the settings are {', '.join(known)}" if near is None else f"did you mean {near!r}?"
+    option = next((one for one in OPTIONS if one[0] == name.replace("_", "-")), None)
+    if option is not None and option[1].startswith("budget."):
+        # Each limit is an option of the command line, and a field of the budget in Python.
+        hint = f"write `budget=tw.Budget({option[1].removeprefix('budget.')}={value!r})`"
+    else:
+        # A unit belongs to the name, as in `timeout_s`.
+        begins = [one for one in known if one.startswith(f"{name}_")]
+        whole = f"the settings are {', '.join(known)}"
+        hint = suggest_name(begins[0] if begins else name, known, whole, quote="'")
     return f"there is no setting {name!r} (given {value!r}); {hint}"
 
 

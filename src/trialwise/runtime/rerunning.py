@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from trialwise.declarations.nearest_names import suggest_name
 from trialwise.errors import TrialwiseError
 from trialwise.runtime.looping import run_to_end
 from trialwise.runtime.workspace import open_service
@@ -57,9 +57,8 @@ def find_input(contract: Contract, experiment: str, input_id: str) -> Input:
     inputs = {} if sampling is None else {one.id: one for one in sampling.inputs}
     if input_id in inputs:
         return inputs[input_id]
-    near = get_close_matches(input_id, inputs, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise TrialNotFound(f"{contract.name} has no input {input_id!r} any more{hint}")
+    hint = suggest_name(input_id, inputs, "it may have been renamed", quote="'")
+    raise TrialNotFound(f"{contract.name} has no input {input_id!r} any more; {hint}")
 
 
 def rerun_trial(

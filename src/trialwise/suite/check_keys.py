@@ -11,17 +11,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from trialwise.checks.check_declarations import CheckDeclaration, check_names, find_check
+from trialwise.declarations.nearest_names import suggest_name
 from trialwise.declarations.scalars import Data, Kind, PythonPath, Schema, Text
 from trialwise.declarations.signatures import DeclaredKind
 from trialwise.declarations.structures import Fields, Key, Listing, More, Record, Short
-from trialwise.declarations.written import (
-    INVALID,
-    Invalid,
-    Reader,
-    Written,
-    find_nearest,
-    show_value,
-)
+from trialwise.declarations.written import INVALID, Invalid, Reader, Written, show_value
 from trialwise.errors import InvalidArgument, TrialwiseError
 from trialwise.extensions import CHECKS, extension_names
 from trialwise.suite.reading_context import Context
@@ -328,6 +322,5 @@ MORE_CHECKS = More(_find_key, lambda: extension_names(CHECKS))
 
 def _refuse_name(name: str) -> str:
     known = (*CHECK_KINDS, *extension_names(CHECKS))
-    close = find_nearest(name, known)
-    hint = f"did you mean `{close}`?" if close else f"known are {', '.join(known)}"
+    hint = suggest_name(name, known, f"known are {', '.join(known)}")
     return f"unknown postcondition `{name}`; {hint}"

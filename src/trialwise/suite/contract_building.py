@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from trialwise.declarations.nearest_names import suggest_name
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import INVALID, Invalid, find_nearest
+from trialwise.declarations.written import INVALID, Invalid
 from trialwise.model.contract import Contract
 from trialwise.suite.contract_parts import build_options, build_parts, names_of
 from trialwise.suite.criterion_building import build_criteria, build_samplings, check_sampling
@@ -81,8 +82,7 @@ class Top:
             found: Fields | Invalid = services.get(name, INVALID)
             return found
         known = list(services.nodes) if isinstance(services, Fields) else []
-        close = find_nearest(name, known)
-        hint = f"did you mean `{close}`?" if close else "describe it under `services`"
+        hint = suggest_name(name, known, "describe it under `services`")
         if ":" in name:
             hint = f'a function is written `{{python: "{name}"}}`'
         return self._context.refuse(node, f"there is no service `{name}`; {hint}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from trialwise.declarations.nearest_names import suggest_name
 from trialwise.declarations.settings import setting_keys
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import INVALID, Invalid, Reader, find_nearest
+from trialwise.declarations.written import INVALID, Invalid, Reader
 from trialwise.model.criterion import Criterion
 from trialwise.model.sampling import Sampling
 from trialwise.suite.check_keys import CheckSpec
@@ -83,8 +84,7 @@ def check_sampling(
     if "sampling" not in fields.nodes and len(samplings) > 1:
         context.refuse(fields.node, f"{whose} needs a `sampling`: there are {known}")
     elif name is not None and name not in samplings:
-        close = find_nearest(name, samplings)
-        hint = f"did you mean `{close}`?" if close else f"there are {known}"
+        hint = suggest_name(name, samplings, f"there are {known}")
         context.refuse(fields.at("sampling"), f"there is no sampling `{name}`; {hint}")
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from trialwise.declarations.nearest_names import find_nearest, suggest_name
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import Invalid, Reader, find_nearest, show_value
+from trialwise.declarations.written import Invalid, Reader, show_value
 from trialwise.errors import InvalidArgument
 from trialwise.model.criterion import Criterion
 from trialwise.suite.criterion_building import check_sampling
@@ -104,8 +105,7 @@ def _check_criteria(
     weights = given.get("weights")
     unknown = [one for one in weights.nodes if one not in names] if weights else []
     for name in unknown:
-        close = find_nearest(name, names)
-        hint = f"did you mean `{close}`?" if close else f"there are {_list_words(names)}"
+        hint = suggest_name(name, names, f"there are {_list_words(names)}")
         context.refuse(weights.keys[name], f"there is no criterion `{name}` here; {hint}")
     if not unknown:
         make_model(partial(gate.check_criteria, names), given, context)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from trialwise.declarations.nearest_names import suggest_name
 from trialwise.declarations.structures import Fields
-from trialwise.declarations.written import INVALID, Invalid, find_nearest
+from trialwise.declarations.written import INVALID, Invalid
 from trialwise.errors import InvalidArgument
 from trialwise.model.sampling import Input
 from trialwise.suite.reading_context import Context
@@ -221,8 +222,8 @@ class _Table:
             sent = {key: part for key, part in value.items() if key != hidden}
             self._put(number, {**taken, "value": sent}, "value")
         elif unknown := [key for key in value if key not in ("value", *map(self._column, _FIELDS))]:
-            close = find_nearest(unknown[0], _FIELDS)
-            meant = f"did you mean `{close}`? If not, " if close else ""
+            hint = suggest_name(unknown[0], _FIELDS)
+            meant = f"{hint} If not, " if hint else ""
             advice = "say `value: value` in the suite to take that field and leave the others"
             self._refuse(number, f"`{unknown[0]}` is no field of an input; {meant}{advice}")
         else:

@@ -283,12 +283,11 @@ def _loaded_elsewhere(name: str, folder: Path) -> str | None:
 
 
 def _missing(module: str, attributes: str, attribute: str, holder: object) -> str:
-    from trialwise.declarations.written import find_nearest
+    from trialwise.declarations.nearest_names import suggest_name
 
     known = [one for one in dir(holder) if not one.startswith("_")]
-    close = find_nearest(attribute, known)
-    hint = f"; did you mean `{close}`?" if close else ""
-    return f"there is no `{attributes}` in the module `{module}`{hint}"
+    hint = suggest_name(attribute, known)
+    return f"there is no `{attributes}` in the module `{module}`{hint and '; '}{hint}"
 
 
 def _describe_error(error: BaseException) -> str:

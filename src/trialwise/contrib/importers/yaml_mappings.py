@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from trialwise.declarations.written import find_nearest as nearest
+from trialwise.declarations.nearest_names import suggest_name
 from trialwise.declarations.written import show_value as shown
 from trialwise.suite.suite_files import FileUnreadable, read_text
 from trialwise.suite.suite_problems import Problems
@@ -166,5 +166,4 @@ def is_number(value: object) -> bool:
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
-    close = nearest(name, known)
-    return f"did you mean `{close}`?" if close else f"known are {', '.join(known)}"
+    return suggest_name(name, known, f"known are {', '.join(known)}")

@@ -16,7 +16,7 @@ from trialwise.contrib.importers.mavai.experiments import check_explorations, ch
 from trialwise.contrib.importers.mavai.file_roots import Roots
 from trialwise.contrib.importers.mavai.language_models import LANGUAGE_MODEL, check_model, defaults
 from trialwise.contrib.importers.yaml_mappings import Keys
-from trialwise.declarations.written import find_nearest as nearest
+from trialwise.declarations.nearest_names import suggest_name
 from trialwise.declarations.written import show_value as shown
 from trialwise.suite.suite_problems import Problems
 from trialwise.suite.yaml_reading import Node, plain
@@ -135,8 +135,7 @@ class _Definition:
 
     def _unknown_type(self, kind: str) -> str:
         known = [LANGUAGE_MODEL, *self.bindings.factories]
-        close = nearest(kind, known)
-        hint = f"did you mean `{close}`?" if close else f"known are {', '.join(known)}"
+        hint = suggest_name(kind, known, f"known are {', '.join(known)}")
         where = f" in {self.bindings.path}" if self.bindings.path else ""
         return (
             f"there is no type `{kind}`; {hint} (others are registered with @binding_factory"
