@@ -113,6 +113,17 @@ def test_every_link_to_a_heading_leads_to_one(page: str) -> None:
     assert [] == [(path, anchor) for path, anchor in targets if anchor not in _anchors(path)]
 
 
+def test_the_tutorial_types_what_the_red_result_says() -> None:
+    """Whoever reads the screen finds the cause and the failing trial without another page."""
+    text = documents.read("docs/tutorial.md")
+    typed = re.findall(r"^\$ (trialwise .*)", text, re.MULTILINE)
+    named = re.findall(r"^(?:Every failing trial|That trial again): +(.*)", text, re.MULTILINE)
+
+    assert len(named) == 2
+    for command in named:
+        assert any(one.startswith(command) for one in typed)
+
+
 def _prose(page: str) -> str:
     """The page without its fenced blocks, in which `#` starts a comment."""
     return re.sub(r"^```.*?^```", "", documents.read(page), flags=re.MULTILINE | re.DOTALL)
