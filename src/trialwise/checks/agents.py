@@ -66,7 +66,7 @@ class FinalAnswer(Check, spelling="final_answer"):
         return f"final answer {asked}" if asked else "comes to an answer"
 
     def to_dict(self) -> dict[str, Any]:
-        """The check as a suite file spells it."""
+        """Return the check as a suite file spells it."""
         given = {
             "equals": self.equals,
             "contains": list(self.contains) or None,
@@ -76,7 +76,7 @@ class FinalAnswer(Check, spelling="final_answer"):
         return {self.spelling: {name: one for name, one in given.items() if one is not None}}
 
     def _build_checks(self) -> Iterator[Check]:
-        """What the answer is held against."""
+        """Yield what the answer is held against."""
         if self.equals is not None:
             from trialwise.checks.equality import equals
 

@@ -85,7 +85,7 @@ class Check(ABC):
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """The check as a suite file spells it; `from_spec` reads it back."""
+        """Return the check as a suite file spells it; `from_spec` reads it back."""
         values = [(field, getattr(self, field.name)) for field in fields(self) if field.init]  # type: ignore[arg-type]
         given = {field.name: plain(value) for field, value in values if value != _default(field)}
         # What has to be named in Python has to be named in a suite, too.
@@ -101,7 +101,7 @@ class Check(ABC):
 
     @abstractmethod
     def _examine(self, reply: Reply) -> CheckResult:
-        """What it says of a reply it can read; it may raise `Unreadable`."""
+        """Return what it says of a reply it can read; it may raise `Unreadable`."""
 
 
 def check_flags(**flags: object) -> None:
@@ -123,14 +123,14 @@ def check_texts(argument: str, texts: object) -> tuple[str, ...]:
 
 
 def write_spec(check: object) -> dict[str, Any]:
-    """A postcondition as a suite file spells it, if it is one that a suite file can hold."""
+    """Write a postcondition as a suite file spells it, if it is one that a suite file can hold."""
     if not isinstance(check, Check):
         raise InvalidArgument("check", check, "be a built-in postcondition to be written down")
     return check.to_dict()
 
 
 def plain(value: Any) -> Any:
-    """A field as JSON: tuples as lists, one of a kind as itself, checks as their own spelling."""
+    """Return a field as JSON: tuples as lists, and checks as a suite spells them."""
     if isinstance(value, tuple):
         items = [plain(item) for item in value]
         return items[0] if len(items) == 1 and not isinstance(items[0], dict) else items
@@ -161,7 +161,7 @@ def broken_by(error: BaseException, name: str) -> BrokenCheck:
 
 
 def error_text(error: BaseException) -> str:
-    """What an error says; its own `__str__` may raise anything."""
+    """Return what an error says; its own `__str__` may raise anything."""
     try:
         return str(error)
     except Exception:
@@ -195,7 +195,7 @@ class Limits:
         return f"{self} {'time' if last == 1 else 'times'}"
 
     def hold(self, value: float) -> bool:
-        """Whether a value lies within; NaN does not."""
+        """Return whether a value lies within; NaN does not."""
         return (self.minimum is None or value >= self.minimum) and (
             self.maximum is None or value <= self.maximum
         )

@@ -127,7 +127,7 @@ def suggest(name: object, known: Sequence[str], otherwise: str) -> str:
 
 
 def spellings() -> tuple[str, ...]:
-    """Every name that a suite file may use for a built-in check.
+    """Return every name that a suite file may use for a built-in check.
 
     >>> "json_schema" in spellings()
     True
@@ -136,7 +136,7 @@ def spellings() -> tuple[str, ...]:
 
 
 def from_spec(spec: Mapping[str, Any]) -> Check:
-    """The check that a suite file spells.
+    """Return the check that a suite file spells.
 
     Args:
         spec: One name with its argument, or with an object of its arguments. `min` and `max` stand
@@ -157,7 +157,7 @@ def from_spec(spec: Mapping[str, Any]) -> Check:
 
 
 def to_spec(check: object) -> dict[str, Any]:
-    """How a suite file spells a check; the opposite of `from_spec`.
+    """Return how a suite file spells a check; the opposite of `from_spec`.
 
     >>> from trialwise.checks.texts import length
     >>> to_spec(length(maximum=200))

@@ -41,7 +41,7 @@ class _Several(Check):
         return f" {self.joined} ".join(names)
 
     def to_dict(self) -> dict[str, Any]:
-        """The check as a suite file spells it."""
+        """Return the check as a suite file spells it."""
         return {self.spelling: [write_spec(check) for check in self.checks]}
 
 
@@ -124,7 +124,7 @@ class Not(Check, spelling="not"):
         return f"not ({self.condition.name})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The check as a suite file spells it."""
+        """Return the check as a suite file spells it."""
         return {self.spelling: write_spec(self.condition)}
 
     def _examine(self, reply: Reply) -> CheckResult:
@@ -175,7 +175,7 @@ class Named(Check, spelling="named"):
         return getattr(self.condition, "errors", None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The check as a suite file spells it."""
+        """Return the check as a suite file spells it."""
         return {self.spelling: {"name": self.title, "check": write_spec(self.condition)}}
 
     def _examine(self, reply: Reply) -> CheckResult:
@@ -183,7 +183,7 @@ class Named(Check, spelling="named"):
 
 
 def named(name: str, check: Postcondition) -> Named:
-    """The same postcondition, called by another name in reports.
+    """Return the same postcondition, called by another name in reports.
 
     >>> from trialwise.checks.patterns import matches
     >>> named("no card number", not_(matches(r"\\d{16}"))).name

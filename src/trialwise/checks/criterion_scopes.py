@@ -42,7 +42,7 @@ _SILENT = frozenset({"type_comment", "kind"})
 
 
 def scopes_of(contract: Contract) -> dict[str, CriterionScope]:
-    """What each criterion of a contract is about: recorded by a baseline, compared by a test.
+    """Return what each criterion is about, which baselines record and tests compare.
 
     >>> from trialwise.checks.texts import contains
     >>> contract = Contract(
@@ -66,7 +66,7 @@ def scopes_of(contract: Contract) -> dict[str, CriterionScope]:
 
 
 def criterion_structure(criterion: Criterion, *, sampling: str | None = None) -> str:
-    """The fingerprint of what a criterion asks of a reply, and of the sampling's name.
+    """Return the fingerprint of what a criterion asks of a reply, and of the sampling's name.
 
     All postconditions must hold, so that their order does not count.
 
@@ -79,7 +79,7 @@ def criterion_structure(criterion: Criterion, *, sampling: str | None = None) ->
 
 
 def describe_postconditions(criterion: Criterion) -> tuple[str, ...]:
-    """Each postcondition as a text that differs where its meaning does.
+    """Describe each postcondition as a text that differs where its meaning does.
 
     Built-in ones as a suite file spells them, functions by name and a fingerprint of their source.
     A name of one's own for reports is left out.
@@ -92,7 +92,7 @@ def describe_postconditions(criterion: Criterion) -> tuple[str, ...]:
 
 
 def describe_function(function: FunctionType) -> dict[str, object]:
-    """What a function says: its source, defaults, closure and the globals that it reads."""
+    """Describe a function by its source, defaults, closure and the globals that it reads."""
     described: Any = _Described()._function(function)
     return dict(described)
 
@@ -105,7 +105,7 @@ class _Described:
         self._known: dict[FunctionType, str] = {}
 
     def check(self, check: object) -> Any:
-        """A postcondition or plain function, as values that JSON holds."""
+        """Return a postcondition or plain function, as values that JSON holds."""
         if isinstance(check, Check) and type(check).__module__.startswith("trialwise."):
             return self._built_in(check)
         return {"python": self.function(check)}
@@ -124,7 +124,7 @@ class _Described:
         return to_spec(check)
 
     def function(self, function: object) -> str:
-        """A callable by name and fingerprint, such as `my_agent:grounded#5f3a…`."""
+        """Return a callable by name and fingerprint, such as `my_agent:grounded#5f3a…`."""
         if isinstance(function, FunctionType) and function in self._known:
             return self._known[function]
         name = _name(function)
@@ -135,7 +135,7 @@ class _Described:
         return text
 
     def _contents(self, function: object) -> object:
-        """What a callable says, or None where its name says it all."""
+        """Return what a callable says, or None where its name says it all."""
         match function:
             case functools.partial():
                 held = [
@@ -185,7 +185,7 @@ class _Described:
             self._under_way.discard(id(code))
 
     def _globals(self, function: FunctionType, changed: set[str]) -> dict[str, object]:
-        """The constants that a function reads, and the functions of its own module."""
+        """Return the constants that a function reads, and the functions of its own module."""
         found: dict[str, object] = {}
         for name in sorted(set(global_names(function.__code__)) - changed):
             value = function.__globals__.get(name)
@@ -207,7 +207,7 @@ class _Described:
             return None
 
     def _describe_value(self, value: object) -> object:
-        """A value that a function holds: as it is, or its kind where that may change by itself."""
+        """Describe a value that a function holds, by its type if it may change by itself."""
         return canonical(value, describe=self._describe)
 
     def _describe(self, value: object) -> object:
@@ -222,7 +222,7 @@ class _Described:
         return None if _is_value(value) else {"type": _name(type(value))}
 
     def _state(self, value: object) -> object:
-        """An object of the user's: its class, its bases of the same module, and its fields."""
+        """Describe an object of the user's by its class, the bases in its module and its fields."""
         if isinstance(value, type):
             return source_of_class(value)
         if id(value) in self._under_way:
@@ -247,7 +247,7 @@ def _slots(kind: type) -> tuple[str, ...]:
 
 
 def _is_value(thing: object) -> bool:
-    """Whether it is equal by what it holds, and cannot change: a date, a path, a decimal."""
+    """Return whether it is equal by what it holds, and cannot change: a date, a path, a decimal."""
     kind = type(thing)
     return kind.__eq__ is not object.__eq__ and kind.__hash__ not in (None, object.__hash__)
 
@@ -264,7 +264,7 @@ def _name(thing: object) -> str:
 
 
 def _script() -> str:
-    """The name of the file that runs as a script."""
+    """Return the name of the file that runs as a script."""
     import sys
     from pathlib import Path
 
@@ -272,7 +272,7 @@ def _script() -> str:
 
 
 def source_of(code: CodeType) -> str:
-    """The tree of a function's source, or where there is none its byte code.
+    """Return the tree of a function's source, or where there is none its byte code.
 
     Byte code differs between versions of Python; it stands in for what was typed at a prompt.
     """
@@ -287,7 +287,7 @@ def source_of(code: CodeType) -> str:
 
 
 def source_of_class(kind: type) -> str:
-    """The tree of a class, or where there is no source the byte code of its methods."""
+    """Return the tree of a class, or where there is no source the byte code of its methods."""
     try:
         lines, _ = inspect.getsourcelines(kind)
         indent = len(lines[0]) - len(lines[0].lstrip())
@@ -305,12 +305,12 @@ def source_of_class(kind: type) -> str:
 
 
 def global_names(code: CodeType) -> Iterator[str]:
-    """The global names that a function reads."""
+    """Yield the global names that a function reads."""
     return _names(code, frozenset({"LOAD_GLOBAL", "LOAD_NAME"}))
 
 
 def rebound_names(code: CodeType) -> Iterator[str]:
-    """The outer names that a function itself gives new values: counters, not constants."""
+    """Yield the outer names that a function itself gives new values: counters, not constants."""
     return _names(code, frozenset({"STORE_GLOBAL", "STORE_DEREF"}))
 
 
@@ -327,7 +327,7 @@ def _names(code: CodeType, operations: frozenset[str]) -> Iterator[str]:
 
 @lru_cache(maxsize=4)
 def _tree(source: str) -> ast.Module:
-    """A file's tree: its functions are asked for one after the other."""
+    """Return a file's tree: its functions are asked for one after the other."""
     return ast.parse(source)
 
 
@@ -352,13 +352,13 @@ def _name_of_node(node: ast.AST) -> str | None:
 
 
 def _first_line(node: ast.AST) -> int:
-    """Where the code of a function begins: with its first decorator."""
+    """Return where the code of a function begins: with its first decorator."""
     decorators = getattr(node, "decorator_list", [])
     return min(int(one.lineno) for one in (node, *decorators))
 
 
 def _is_compiled_to(node: ast.AST, code: CodeType) -> bool:
-    """Whether a lambda's body is where the code's instructions come from."""
+    """Return whether a lambda's body is where the code's instructions come from."""
     if not isinstance(node, ast.Lambda):
         return False
     body = node.body
@@ -390,7 +390,7 @@ def _without_docstring(node: ast.AST, body: object) -> object:
 
 
 def _write_code(code: CodeType) -> str:
-    """The byte code with its constants, and without file, lines and docstrings."""
+    """Write the byte code with its constants, and without file, lines and docstrings."""
     constants = list(code.co_consts)
     if constants and isinstance(constants[0], str) and code.co_name != "<lambda>":
         constants[0] = None  # where the compiler puts a docstring

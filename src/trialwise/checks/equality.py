@@ -57,7 +57,7 @@ class Equals(Check, spelling="equals"):
         return f"equals {label(self.expected)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The check as a suite file spells it."""
+        """Return the check as a suite file spells it."""
         if isinstance(self.expected, str):
             return Check.to_dict(self)
         # An object of the user's could look like the arguments, so it is always named.
@@ -85,7 +85,7 @@ equals = Equals
 
 
 def _difference(actual: str, expected: str) -> CheckResult:
-    """Where two unequal texts part."""
+    """Return where two unequal texts part."""
     pairs = enumerate(zip(actual, expected, strict=False))
     ended = min(len(actual), len(expected))
     position = next((index for index, (one, other) in pairs if one != other), ended)
@@ -130,7 +130,7 @@ class AsExpected(Check, spelling="as_expected"):
         return f"{self.how} what is expected"
 
     def to_dict(self) -> dict[str, Any]:
-        """The check as a suite file spells it."""
+        """Return the check as a suite file spells it."""
         flags = {name: True for name in ("ignore_case", "trim") if getattr(self, name)}
         return {self.spelling: {"how": self.how, **flags} if flags else self.how}
 

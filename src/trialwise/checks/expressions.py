@@ -126,13 +126,13 @@ def _check_source(source: object) -> None:
 
 @lru_cache(maxsize=256)
 def _program(source: str) -> tuple[_Program, tuple[str, ...]]:
-    """The compiled expression and the variables it mentions, at least."""
+    """Return the compiled expression and the variables it mentions, at least."""
     used = tuple(name for name in _VARIABLES if re.search(rf"\b{name}\b", source))
     return _environment().compile(source), used
 
 
 def _cel() -> Any:
-    """The library.
+    """Return the library.
 
     Raises:
         InvalidArgument: It is not installed.
@@ -157,7 +157,7 @@ def _environment() -> Any:
 
 
 def _evaluate(program: _Program, variables: dict[str, Any]) -> Any:
-    """The value of an expression; its errors as `Unreadable`."""
+    """Return the value of an expression; its errors as `Unreadable`."""
     cel = _cel()
 
     known = {name: value for name, value in variables.items() if not isinstance(value, Unreadable)}
@@ -175,13 +175,13 @@ def _evaluate(program: _Program, variables: dict[str, Any]) -> Any:
 
 
 def _first_problem(message: str) -> str:
-    """The library's message without its status, its picture and its repetition."""
+    """Return the library's message without its status, its picture and its repetition."""
     line = message.split("\n", 1)[0].removesuffix("]").split(" [")[0]
     return line.removeprefix("INVALID_ARGUMENT: ").removeprefix("ERROR: ").removeprefix("<input>:")
 
 
 def _evidence(used: tuple[str, ...], reply: Reply) -> str:
-    """The first thing looked at."""
+    """Return the first thing looked at."""
     shorter = [name for name in used if name not in ("output", "value", "input", "expected")]
     if shorter:
         return ", ".join(f"{name} = {_read(name, reply)}" for name in shorter)
@@ -197,7 +197,7 @@ def _encodes(text: str) -> bool:
 
 
 def _bindable(name: str, value: Any) -> Any:
-    """A JSON value that the library takes as it is.
+    """Return a JSON value that the library takes as it is.
 
     It would cut text at a NUL in silence, and has neither half surrogate pairs nor large integers.
     """
@@ -215,7 +215,7 @@ def _bindable(name: str, value: Any) -> Any:
 
 
 def _read(name: str, reply: Reply) -> Any:
-    """A variable's value, or why the reply has none: the expression may do without it."""
+    """Read a variable's value, or why the reply has none: the expression may do without it."""
     try:
         return _READERS[name](reply)
     except Unreadable as unreadable:

@@ -146,7 +146,7 @@ class JsonPath(Check, spelling="json_path"):
         return failed(problem, f"{where} = {shown(value)}")
 
     def _number_of_nodes(self, nodes: list[tuple[str, Any]]) -> str:
-        """What is wrong with how many values there are, or nothing."""
+        """Return what is wrong with how many values there are, or nothing."""
         path = label(self.path)[1:-1]
         if self.count is not None and len(nodes) != self.count:
             return f"{path} selects {len(nodes)} values, expected {self.count}"
@@ -157,7 +157,7 @@ class JsonPath(Check, spelling="json_path"):
         return ""
 
     def _compare(self, value: Any) -> str:
-        """What is wrong with one value, or nothing."""
+        """Return what is wrong with one value, or nothing."""
         if self.equals is not UNSET and not same(value, self.equals):
             return f"expected {label(self.equals)}"
         if self.contains is not UNSET and not _holds(value, self.contains):
@@ -187,7 +187,7 @@ def check_path(argument: str, path: object) -> None:
 
 
 def select(path: str, document: Any) -> list[tuple[str, Any]]:
-    """The values a path selects, each with its normalised place."""
+    """Select the values a path selects, each with its normalised place."""
     from jsonpath_rfc9535 import JSONPathError
 
     try:

@@ -59,7 +59,7 @@ class JsonSchema(Check, spelling="json_schema"):
         return f"valid under JSON Schema {label(title)}" if title else "valid under JSON Schema"
 
     def to_dict(self) -> dict[str, Any]:
-        """The check as a suite file spells it."""
+        """Return the check as a suite file spells it."""
         return {self.spelling: {"schema": self.schema} if self._ambiguous else self.schema}
 
     @property
@@ -79,7 +79,7 @@ json_schema = JsonSchema
 
 
 def check_schema(argument: str, schema: Any) -> str:
-    """A schema that holds together, as text, or `InvalidArgument` with the place."""
+    """Return a schema that holds together, as text, or `InvalidArgument` with the place."""
     import json
 
     from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
@@ -108,14 +108,14 @@ def check_schema(argument: str, schema: Any) -> str:
 
 
 def worst_error(source: str, value: Any) -> Any:
-    """The most specific error of a value under the schema written as `source`, or None."""
+    """Return the most specific error of a value under the schema written as `source`, or None."""
     from jsonschema.exceptions import best_match
 
     return best_match(_validator(source).iter_errors(value))
 
 
 def describe(error: Any) -> tuple[str, str]:
-    """An error's place and message, and the value there."""
+    """Describe an error's place and message, and the value there."""
     message = error.message
     if len(message) > _LONG_MESSAGE:
         # It begins with the value, so that nothing else would be left of it.
@@ -160,7 +160,7 @@ def _key(value: Any) -> Any:
 
 
 def _references(schema: Any) -> Iterator[tuple[str, Any]]:
-    """Every reference of a schema with what resolves it; values in `const` are not references."""
+    """Yield every reference of a schema with its resolver, except those within `const`."""
     from jsonschema_specifications import REGISTRY
     from referencing.jsonschema import DRAFT202012
 

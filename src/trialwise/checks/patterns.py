@@ -69,7 +69,7 @@ matches = Matches
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str, ignore_case: bool = False) -> re.Pattern[str]:
-    """A regular expression, compiled once for all the checks that hold it."""
+    """Return a regular expression, compiled once for all the checks that hold it."""
     return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
 
 

@@ -45,7 +45,7 @@ class Predicate(Check, spelling="python"):
         return self.title or _function_name(self.function)
 
     def to_dict(self) -> dict[str, Any]:
-        """Where the function is found; the suite reader decides whether to import it."""
+        """Return where the function is found; the suite reader decides whether to import it."""
         module = getattr(self.function, "__module__", "")
         where = f"{module}:{getattr(self.function, '__qualname__', self.name)}"
         found = {self.spelling: where}
@@ -219,7 +219,7 @@ def _argument(source: str, reply: Reply) -> object:
 
 
 def _assertion(error: AssertionError) -> str:
-    """The assertion's message, or else its line."""
+    """Return the assertion's message, or else its line."""
     import linecache
 
     if message := error_text(error):
@@ -255,7 +255,7 @@ _DEEPEST = 4
 
 
 def may_assert(function: object) -> bool:
-    """Whether a function, or one of the user's that it calls, can fail an assertion.
+    """Return whether a function, or one of the user's that it calls, can fail an assertion.
 
     None from a function that asserts is a pass; None from any other is a forgotten `return`. What
     cannot be looked into, such as a function in C, is taken not to assert.

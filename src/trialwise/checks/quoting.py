@@ -25,7 +25,7 @@ def printable(text: str, limit: int = EVIDENCE_LIMIT) -> str:
 
 
 def preview(text: str) -> str:
-    """The beginning of a text, and how much there is if that is not all of it."""
+    """Return the beginning of a text, and how much there is if that is not all of it."""
     if len(text) <= _PREVIEW:
         return printable(text)
     head = redact_text(text[:LOOKED_AT])[:_PREVIEW]
@@ -33,7 +33,7 @@ def preview(text: str) -> str:
 
 
 def around(text: str, start: int, length: int = 0, *, margin: int = 30) -> str:
-    """The piece of a text that matters, with a little on either side."""
+    """Return the piece of a text that matters, with a little on either side."""
     if len(text) > EVIDENCE_LIMIT and redact_text(text) != text:
         # A secret may stand across the edge of the piece, and its half would be shown.
         return preview(text)
@@ -44,7 +44,7 @@ def around(text: str, start: int, length: int = 0, *, margin: int = 30) -> str:
 
 
 def shown(value: object, limit: int = _PREVIEW) -> str:
-    """A value as JSON where it is JSON, else as Python shows it, bounded."""
+    """Return a value as JSON where it is JSON, else as Python shows it, bounded."""
     import json
 
     try:
@@ -54,7 +54,7 @@ def shown(value: object, limit: int = _PREVIEW) -> str:
 
 
 def label(value: object) -> str:
-    """A value inside a check's name: text in quotes, anything else as JSON."""
+    """Return a value inside a check's name: text in quotes, anything else as JSON."""
     if isinstance(value, str):
         return "'" + printable(value, _LABEL) + "'"
     return shown(value, _LABEL)
@@ -63,7 +63,7 @@ def label(value: object) -> str:
 def failed(
     explanation: str, evidence: str = "", *, reason: FailReason = FailReason.CONDITION
 ) -> CheckResult:
-    """A failure whose explanation and evidence keep the bounds."""
+    """Return a failure whose explanation and evidence keep the bounds."""
     return CheckResult.fail(
         printable(explanation, EXPLANATION_LIMIT), evidence=printable(evidence), reason=reason
     )

@@ -25,7 +25,7 @@ _SHOWN = 8
 
 
 def text_of(reply: Reply) -> str:
-    """The reply's text; a reply of None has none."""
+    """Return the reply's text; a reply of None has none."""
     if reply.value is None:
         raise Unreadable("there is no reply", reason=FailReason.NO_VALUE)
     try:
@@ -37,7 +37,7 @@ def text_of(reply: Reply) -> str:
 
 
 def json_of(reply: Reply) -> Any:
-    """The reply as JSON: text is parsed, another value must be made of JSON's types."""
+    """Return the reply as JSON: text is parsed, another value must be made of JSON's types."""
     if isinstance(reply.value, str):
         try:
             return parse_json(reply.value)
@@ -50,7 +50,7 @@ def json_of(reply: Reply) -> Any:
 
 
 def expected_of(reply: Reply) -> Any:
-    """What the trial's input expects; an input that expects nothing has nothing to compare with."""
+    """Return what the trial's input expects; an input without it cannot be compared."""
     expected = reply.details.get("expected")
     if expected is None:
         raise Unreadable("the input has no expected answer", reason=FailReason.NO_VALUE)
@@ -58,7 +58,7 @@ def expected_of(reply: Reply) -> Any:
 
 
 def number_of(reply: Reply) -> float:
-    """The reply as one finite number."""
+    """Return the reply as one finite number."""
     value = reply.value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if isinstance(value, float) and not math.isfinite(value):
@@ -72,7 +72,7 @@ def number_of(reply: Reply) -> float:
 
 
 def check_json(argument: str, value: object) -> Any:
-    """A copy of an argument made of JSON's types, or `InvalidArgument`."""
+    """Return a copy of an argument made of JSON's types, or `InvalidArgument`."""
     try:
         return _Copy().of(value, MAX_DEPTH)
     except _NotJson as error:
@@ -103,7 +103,7 @@ class _Copy:
         self._nodes = 0
 
     def of(self, value: object, depth: int) -> Any:
-        """The value, its tuples as lists and its mappings as dicts."""
+        """Return the value, its tuples as lists and its mappings as dicts."""
         self._nodes += 1
         if self._nodes > MAX_NODES:
             raise _NotJson(f"more than {MAX_NODES} values")
@@ -149,11 +149,11 @@ class Call:
         return ToolCall.from_dict(self.ending).error or ""
 
     def is_of(self, tool: str, server: str | None) -> bool:
-        """Whether it is a call of that tool, on that server if one is named."""
+        """Return whether it is a call of that tool, on that server if one is named."""
         return self.name == tool and (server is None or self.server == server)
 
     def arguments(self) -> Any:
-        """The arguments as JSON; a call that shows none had none."""
+        """Return the arguments as JSON; a call that shows none had none."""
         if self.given is None:
             return {}
         try:
@@ -167,7 +167,7 @@ class Call:
 
 
 def calls_of(reply: Reply, *, seen: bool = False) -> list[Call]:
-    """The calls in order.
+    """Return the calls in order.
 
     Args:
         reply: What came back.
@@ -194,7 +194,7 @@ def calls_of(reply: Reply, *, seen: bool = False) -> list[Call]:
 
 
 def trace_of(reply: Reply) -> Trace:
-    """The whole trace, turns and answer included."""
+    """Return the whole trace, turns and answer included."""
     trace = Trace.of(reply) if "trace" in reply.details else None
     if trace is None:
         raise Unreadable("the reply has no trace", reason=FailReason.NO_VALUE)
@@ -211,7 +211,7 @@ def _call(index: int, call: object) -> Call:
 
 
 def names(calls: list[Call]) -> str:
-    """The names of the calls as evidence."""
+    """Return the names of the calls as evidence."""
     if not calls:
         return "no tool was called"
     more = f" and {len(calls) - _SHOWN} more" if len(calls) > _SHOWN else ""

@@ -174,7 +174,7 @@ exit_code = ExitCode
 
 
 def _last_error(reply: Reply) -> str:
-    """The last line of standard error, where one was kept."""
+    """Return the last line of standard error, where one was kept."""
     stderr: Any = reply.details.get("stderr")
     lines = stderr[-2000:].split("\n") if isinstance(stderr, str) else []
     return next((preview(line.strip()) for line in reversed(lines) if line.strip()), "")

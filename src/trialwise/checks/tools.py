@@ -272,7 +272,7 @@ class ToolCalledWith(Check, spelling="tool_called_with"):
         return failed(f"no call of {_tool(self.tool, self.server)}: {closest[0]}", closest[1])
 
     def _compare(self, arguments: Any, reply: Reply) -> tuple[str, str]:
-        """What is wrong with one call's arguments, and where, or nothing."""
+        """Return what is wrong with one call's arguments, and where, or nothing."""
         if self.args is not None:
             wrong = _beyond(self.args, arguments, "$")
             return (f"expected {wrong[0]}", wrong[1]) if wrong else ("", "")
@@ -329,7 +329,7 @@ def _expression(source: str) -> Expression:
 
 
 def _evaluate_expression(source: str, arguments: Any, reply: Reply) -> tuple[str, str]:
-    """What an expression says of arguments, as if they were a reply to the same input."""
+    """Return what an expression says of arguments, as if they were a reply to the same input."""
     known = {key: reply.details[key] for key in ("input", "expected") if key in reply.details}
     result = _expression(source).check(Reply(value=arguments, details=known))
     if result.reason in (None, FailReason.CONDITION):
@@ -342,7 +342,7 @@ def _tool(tool: str, server: str | None) -> str:
 
 
 def _beyond(expected: Any, actual: Any, place: str) -> tuple[str, str] | None:
-    """The first place where `actual` lacks what is expected, and what is there."""
+    """Return the first place where `actual` lacks what is expected, and what is there."""
     if not isinstance(expected, dict) or not isinstance(actual, dict):
         return (
             None if same(expected, actual) else (f"{place} to be {shown(expected)}", shown(actual))

@@ -35,7 +35,7 @@ def divert_prints() -> None:
 
 
 def open_closed_streams() -> None:
-    """Put the null device where a shell closed a stream (`>&-`): no file may take its place."""
+    """Open the null device for a stream that the shell closed, so that no file gets its number."""
     while True:
         handle = os.open(os.devnull, os.O_RDWR)
         if handle > 2:

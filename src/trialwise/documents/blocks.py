@@ -317,7 +317,7 @@ def build_table(
     is_headed: bool = True,
     tone: Callable[[Subject], Tone] = lambda _: "plain",
 ) -> Table:
-    """A table with a row for each subject.
+    """Build a table with a row for each subject.
 
     >>> build_table("Squares", [2, 3], ("n", str), ("square", lambda n: f"{n * n}")).rows[1].cells
     ('3', '9')

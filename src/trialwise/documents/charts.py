@@ -170,7 +170,7 @@ class Bars:
 
 
 def spread_hits(places: Sequence[float], say: Callable[[int], str]) -> tuple[Hit, ...]:
-    """A column around each place, up to halfway to the next ones.
+    """Spread a column around each place, up to halfway to the next ones.
 
     Args:
         places: Ascending.
@@ -295,7 +295,7 @@ def chart_lines(
 
 
 def _read_out(label: str, names: Sequence[str], row: tuple[str, ...]) -> str:
-    """A row of values as a sentence; a line without a value there is left out."""
+    """Read a row of values as a sentence; a line without a value there is left out."""
     place, *values = row
     known = zip(names, values, strict=True)
     said = [f"{name} {value}" for name, value in known if value != "–"]
@@ -307,12 +307,12 @@ Unit: TypeAlias = Literal["rate", "count", "seconds", "usd"]
 
 
 def find_share(value: float, low: float, high: float) -> float:
-    """How far a value lies between two ends, 0 to 1; what lies outside is put on the edge."""
+    """Return how far a value lies between two ends, from 0 to 1, clipped at the ends."""
     return min(1.0, max(0.0, (value - low) / (high - low))) if high > low else 0.5
 
 
 def round_up(value: float) -> float:
-    """The next round number: 1, 1.2, 1.6, 2, 2.4, 3.2, 4, 5, 6 or 8 times a power of ten.
+    """Return the next round number: 1, 1.2, 1.6, 2, 2.4, 3.2, 4, 5, 6 or 8 times a power of ten.
 
     >>> round_up(37), round_up(0)
     (40.0, 1.0)
@@ -325,7 +325,7 @@ def round_up(value: float) -> float:
 
 
 def list_round_steps(low: float, high: float, *, most: int = 8) -> list[float]:
-    """A few round values between two ends: at most one more than `most`, which is 2 to 8.
+    """List a few round values between two ends: at most one more than `most`, which is 2 to 8.
 
     >>> list_round_steps(0, 40), list_round_steps(0.75, 1, most=4)
     ([0.0, 10.0, 20.0, 30.0, 40.0], [0.8, 0.9, 1.0])
@@ -361,19 +361,19 @@ class Axis:
     logarithmic: bool = False
 
     def place(self, value: float) -> float:
-        """How far along the axis a value lies, 0 to 1; what lies outside is put on the edge."""
+        """Return how far along the axis a value lies, from 0 to 1, clipped at the ends."""
         if self.logarithmic:
             logarithm = math.log(max(value, self.low))
             return find_share(logarithm, math.log(self.low), math.log(self.high))
         return find_share(value, self.low, self.high)
 
     def list_ticks(self, *, most: int = 5) -> list[tuple[float, str]]:
-        """A few round values, with how they are written."""
+        """List a few round values, with how they are written."""
         values = self._list_decades() if self.logarithmic else self._list_steps(most)
         return [(value, self.format_tick(value)) for value in values]
 
     def format_tick(self, value: float) -> str:
-        """A round value as the axis writes it."""
+        """Format a round value as the axis writes it."""
         match self.unit:
             case "rate":
                 return as_percent(float(f"{value:.4g}"))
@@ -387,7 +387,7 @@ class Axis:
                 return f"{value:,.0f}"
 
     def format_value(self, value: float) -> str:
-        """A computed value on the axis, exact enough to be read out."""
+        """Format a computed value on the axis, exact enough to be read out."""
         if self.unit == "rate":
             return as_probability(value)
         return as_mean_trials(value) if self.unit == "count" else self.format_tick(value)

@@ -12,7 +12,7 @@ _MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
 
 
 def as_percent(rate: float) -> str:
-    """A rate that was given, without digits nobody wrote.
+    """Write a rate that was given, without digits nobody wrote.
 
     >>> as_percent(0.9), as_percent(0.975), as_percent(0.999999999)
     ('90 %', '97.5 %', '99.9999999 %')
@@ -23,7 +23,7 @@ def as_percent(rate: float) -> str:
 
 
 def as_level(value: float) -> str:
-    """A level that was given or shared out, to a hundredth of a percent.
+    """Write a level that was given or shared out, to a hundredth of a percent.
 
     >>> as_level(0.05), as_level(0.05 / 3)
     ('5 %', '1.67 %')
@@ -32,7 +32,7 @@ def as_level(value: float) -> str:
 
 
 def as_points(difference: float) -> str:
-    """A difference between two rates, which is no percentage of either.
+    """Write a difference between two rates, which is no percentage of either.
 
     >>> as_points(0.03), as_points(0.01)
     ('3 points', '1 point')
@@ -42,7 +42,7 @@ def as_points(difference: float) -> str:
 
 
 def as_probability(value: float, *, digits: int = 2) -> str:
-    """A probability that was computed; never a 0 or 100 % that it is not.
+    """Write a probability that was computed; never a 0 or 100 % that it is not.
 
     >>> as_probability(0.0499948), as_probability(1e-9), as_probability(0.0)
     ('5.00 %', '<0.01 %', '0 %')
@@ -58,7 +58,7 @@ def as_probability(value: float, *, digits: int = 2) -> str:
 
 
 def as_mean_trials(value: float) -> str:
-    """A mean number of trials.
+    """Write a mean number of trials.
 
     >>> as_mean_trials(36.838), as_mean_trials(4321.5)
     ('36.8', '4322')
@@ -80,7 +80,7 @@ def as_money(usd: float) -> str:
 
 
 def as_duration(seconds: float) -> str:
-    """A time, in the unit that keeps it short.
+    """Write a time, in the unit that keeps it short.
 
     >>> [as_duration(s) for s in (0.32, 4.25, 43, 440, 12_000, 500_000)]
     ['320 ms', '4.2 s', '43 s', '7.3 min', '3.3 h', '5.8 days']
@@ -90,7 +90,7 @@ def as_duration(seconds: float) -> str:
 
 
 def as_duration_spread(mean: float, p95: float) -> str:
-    """A mean time with its 95th percentile, in one unit.
+    """Write a mean time with its 95th percentile, in one unit.
 
     >>> as_duration_spread(90, 150)
     '1.5 (2.5) min'
@@ -100,7 +100,7 @@ def as_duration_spread(mean: float, p95: float) -> str:
 
 
 def as_observed(rate: float) -> str:
-    """An observed rate to a tenth of a percent; never a 0 or 100 that it is not.
+    """Write an observed rate to a tenth of a percent; never a 0 or 100 that it is not.
 
     >>> as_observed(0.98), as_observed(1.0), as_observed(0.99999)
     ('98.0 %', '100.0 %', '>99.9 %')
@@ -111,7 +111,7 @@ def as_observed(rate: float) -> str:
 
 
 def as_ends(interval: Iterable[float]) -> str:
-    """The two ends of an interval, in percent.
+    """Write the two ends of an interval, in percent.
 
     >>> as_ends((0.943, 0.993))
     '[94.3, 99.3]'
@@ -121,7 +121,7 @@ def as_ends(interval: Iterable[float]) -> str:
 
 
 def as_seconds(value: float) -> str:
-    """A latency, exact enough to be held against its limit.
+    """Write a latency, exact enough to be held against its limit.
 
     >>> as_seconds(0.4123), as_seconds(1.25)
     ('412.3 ms', '1.25 s')
@@ -130,7 +130,7 @@ def as_seconds(value: float) -> str:
 
 
 def as_count(count: int, noun: str, plural: str | None = None) -> str:
-    """A number of things.
+    """Write a number of things.
 
     >>> as_count(1, "trial"), as_count(1200, "trial"), as_count(2, "success", "successes")
     ('1 trial', '1,200 trials', '2 successes')
@@ -151,7 +151,7 @@ def as_all(count: int, noun: str, plural: str | None = None) -> str:
 
 
 def as_computed(value: float) -> str:
-    """A computed number to six decimals, or to three digits where those would show nothing.
+    """Write a computed number to six decimals, or to three digits where those would show nothing.
 
     >>> as_computed(0.0371), as_computed(1.23e-9)
     ('0.037100', '1.23e-09')
@@ -178,7 +178,7 @@ def list_amounts(
 
 
 def is_within(value: float, nominal: float) -> bool:
-    """Whether an error stays within its level, up to rounding in the last digits."""
+    """Return whether an error stays within its level, up to rounding in the last digits."""
     return value <= nominal + 1e-12
 
 

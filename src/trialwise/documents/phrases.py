@@ -72,7 +72,7 @@ STOPS: Mapping[str, StopPhrases] = {
 
 
 def keep_few(notes: Sequence[str], most: int) -> tuple[str, ...]:
-    """The first notes of a list, and how many more there are.
+    """Return the first notes of a list, and how many more there are.
 
     >>> keep_few(["a", "b", "c"], 2)
     ('a', 'b', 'and 1 more')
@@ -82,7 +82,7 @@ def keep_few(notes: Sequence[str], most: int) -> tuple[str, ...]:
 
 
 def join_few(names: Sequence[str]) -> str:
-    """The first names of a list, and how many more there are.
+    """Join the first names of a list, and how many more there are.
 
     >>> join_few(["a", "b"]), join_few(["a", "b", "c", "d", "e"])
     ('a, b', 'a, b, c and 2 more')

@@ -28,7 +28,7 @@ _UNIT_SPACE = "\u00a0"
 
 
 def make_visible(text: str) -> str:
-    r"""The text with whatever cannot be printed spelled out, as one line.
+    r"""Return the text with whatever cannot be printed spelled out, as one line.
 
     >>> print(make_visible("ok\x1b[2J\n"))
     ok\x1b[2J\n
@@ -39,7 +39,7 @@ def make_visible(text: str) -> str:
 
 
 def spell(text: str, *, unicode: bool) -> str:
-    r"""What a stream can show of a text: visible, and in ASCII where that is all there is.
+    r"""Return what a stream can show of a text: visible, and in ASCII where that is all there is.
 
     >>> spell("p̂ ≥ 0.9", unicode=False)
     'p-hat >= 0.9'
@@ -54,7 +54,7 @@ def spell(text: str, *, unicode: bool) -> str:
 
 
 def count_cells(text: str) -> int:
-    """How many columns of a terminal a text takes; too many rather than too few.
+    """Count how many columns of a terminal a text takes; too many rather than too few.
 
     >>> count_cells("p̂"), count_cells("日本")
     (1, 4)
@@ -63,7 +63,7 @@ def count_cells(text: str) -> int:
 
 
 def shorten(text: str, width: int, *, unicode: bool = True) -> str:
-    """The text in at most `width` cells, what is too long left out of its middle.
+    """Shorten the text in at most `width` cells, what is too long left out of its middle.
 
     >>> shorten("answers-in-the-customer's-language", 16)
     'answers-…anguage'
@@ -80,7 +80,7 @@ def shorten(text: str, width: int, *, unicode: bool = True) -> str:
 
 
 def clip(text: str, width: int) -> str:
-    """The beginning of a text that takes at most `width` cells."""
+    """Return the beginning of a text that takes at most `width` cells."""
     used = 0
     for place, one in enumerate(text):
         used += _cell(one)
@@ -90,13 +90,13 @@ def clip(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """The text with spaces up to `width` cells, before it where `right`."""
+    """Return the text with spaces up to `width` cells, before it where `right`."""
     space = " " * (width - count_cells(text))
     return space + text if right else text + space
 
 
 def wrap_text(text: str, width: int) -> list[str]:
-    """The text in lines of at most `width` cells; at least one line.
+    """Wrap the text in lines of at most `width` cells; at least one line.
 
     >>> wrap_text("at least 90 % of the trials", 12)
     ['at least', '90 % of the', 'trials']
@@ -142,7 +142,7 @@ _HIDDEN = 14
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """The beginning and the end of a text that is too long, with what is left out counted.
+    """Cut the beginning and the end of a text that is too long, with what is left out counted.
 
     >>> cut_middle("abcdefghij" * 5, 20)
     'abcdefghijabc … [30 characters left out] … defghij'

@@ -254,9 +254,9 @@ class RunResults:
     location: str = ""
     """Where the record is kept."""
     next_command: str = ""
-    """What shows every failing trial; empty where none failed or nothing is kept."""
+    """The command that shows every failing trial; empty if none failed or nothing is kept."""
     rerun_command: str = ""
-    """What runs a trial again; the number of the trial is to be added."""
+    """The command that runs a trial again, without the number of the trial."""
     started_at: datetime | None = None
     seconds: float = 0.0
 

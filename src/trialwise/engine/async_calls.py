@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def gather(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
-    """What each call returns, in order.
+    """Return what each call returns, in order.
 
     A task group raises what its tasks raise in a group of exceptions, which no caller expects. Here
     the first error lets the other calls go and is raised itself.
@@ -48,7 +48,7 @@ async def gather(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
 
 
 def is_unasked(error: BaseException) -> bool:
-    """Whether an error is a cancellation of the current task that nobody outside asked for.
+    """Return whether an error is a cancellation of the current task that nobody outside asked for.
 
     A cancelled trial and a service that cancelled itself raise the same exception. The first must
     be let through; the second would silently end the run although nobody asked for that.

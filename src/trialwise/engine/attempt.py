@@ -90,7 +90,7 @@ class Caller:
         self._note_raised = note_raised
 
     async def respond(self, index: int, given: Any, seed: int) -> Response:
-        """The response to one trial.
+        """Return the response to one trial.
 
         Raises:
             ServiceError: One that ends the run; any other is a response.
@@ -174,7 +174,7 @@ def own_failure(caught: BaseException) -> BaseException:
 
 
 async def call_in_time(service: Service, context: TrialContext, timeout_s: float | None) -> Reply:
-    """The reply of a service, within a time limit if there is one.
+    """Return the reply of a service, within a time limit if there is one.
 
     Raises:
         ServiceError: There was no reply in time.
@@ -254,7 +254,7 @@ def _require_reply(reply: object) -> Reply:
 
 
 def fresh_copy(given: Any) -> Any:
-    """An input whose lists and dicts are the trial's own."""
+    """Return an input whose lists and dicts are the trial's own."""
     if type(given) is dict:
         return {key: fresh_copy(value) for key, value in given.items()}
     if type(given) is list:

@@ -77,11 +77,11 @@ class Progress:
         return self.is_settled and self.decision is Decision.FAIL
 
     def needs(self, position: int) -> bool:
-        """Whether a trial of an input could still change it."""
+        """Return whether a trial of an input could still change it."""
         return not self.streams[position if self.each_input else 0].is_settled
 
     def wants(self, index: int, position: int) -> bool:
-        """Whether a trial will probably be needed, as far as can be said before it starts."""
+        """Return whether a trial will probably be needed, as far as is known before it starts."""
         if not self.needs(position):
             return False
         return self._horizon is None or self._horizon.allows(self.streams[0], index)
@@ -124,7 +124,7 @@ class Progress:
 
 
 def combine_stops(stops: Collection[StopReason]) -> StopReason:
-    """Why a run ended: what cut it short, else the earliest kind of end among its experiments.
+    """Return why a run ended: what cut it short, or how its first experiment ended.
 
     >>> combine_stops([StopReason.COMPLETE, StopReason.DECIDED])
     <StopReason.DECIDED: 'decided'>
@@ -172,7 +172,7 @@ class Horizon:
         return cls(design, concurrency)
 
     def allows(self, stream: Stream, place: int) -> bool:
-        """Whether the trial at a place of the stream will probably be needed."""
+        """Return whether the trial at a place of the stream will probably be needed."""
         window = self._concurrency
         # One slow trial must not hold up all that were issued after it.
         while window <= place - stream.next_place:

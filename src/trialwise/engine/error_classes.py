@@ -276,7 +276,7 @@ def _find_status(error: BaseException) -> int | None:
 
 
 def _is_throttled(error: BaseException) -> bool:
-    """Whether a service of AWS asks for patience, which some of them do with status 400."""
+    """Return whether a service of AWS asks for patience, which some of them do with status 400."""
     response = getattr(error, "response", None)
     said = response.get("Error") if isinstance(response, Mapping) else None
     code = said.get("Code") if isinstance(said, Mapping) else None

@@ -52,7 +52,7 @@ class Excerpts:
         self._redact = redact
 
     def text(self, text: str, limit: int = _LONGEST_TEXT) -> str:
-        """A text as a record may hold it."""
+        """Return a text as a record may hold it."""
         if self._redact is not None:
             text = self._redact(text)
         if len(text) > limit:
@@ -60,7 +60,7 @@ class Excerpts:
         return text if text.isascii() else _encodable(text)
 
     def reply(self, reply: Reply) -> str | None:
-        """A reply's text."""
+        """Return a reply's text."""
         if not self._reply_limit:
             return None
         return self.text(_write_value(reply.value), self._reply_limit)
@@ -70,7 +70,7 @@ class Excerpts:
         return self.text(_write_value(value))
 
     def tool_calls(self, reply: Reply) -> tuple[Mapping[str, Any], ...]:
-        """The tool calls a reply reports, or none where JSON cannot carry them."""
+        """Return the tool calls a reply reports, or none where JSON cannot carry them."""
         calls = reply.details.get("tool_calls")
         if calls is None and "trace" in reply.details:
             calls = _read_tool_calls(reply)
@@ -96,7 +96,7 @@ class Excerpts:
         )
 
     def result(self, result: CheckResult) -> CheckResult:
-        """A failed postcondition's result."""
+        """Return a failed postcondition's result."""
         explanation, evidence = self.text(str(result.explanation)), self.text(str(result.evidence))
         if (explanation, evidence) == (result.explanation, result.evidence):
             return result
@@ -121,7 +121,7 @@ class _NotPlain(Exception):
 
 
 def error_text(error: BaseException) -> str:
-    """What an exception says, with its kind where that is not ours."""
+    """Return what an exception says, with its kind where that is not ours."""
     from trialwise.errors import TrialwiseError
 
     try:

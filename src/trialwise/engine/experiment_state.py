@@ -177,7 +177,7 @@ class ExperimentState:
         return combine_stops(reasons)
 
     def peek(self) -> int | None:
-        """The index of the trial to start next, or None where none should start now."""
+        """Return the index of the trial to start next, or None where none should start now."""
         # Skipping is final: an input that is settled is never needed again, so the cursor may pass
         # it for good. A trial that is only unlikely to be needed stays under the cursor instead.
         while self._next < len(self.order):
@@ -329,13 +329,13 @@ class ExperimentState:
             self._open_pooled -= not progress.each_input
 
     def _needs(self, position: int) -> bool:
-        """Whether a trial of an input can still change anything."""
+        """Return whether a trial of an input can still change anything."""
         if self._open_pooled or self.runs_all or self._unasked.needs(position):
             return True
         return any(one.needs(position) for one in self._by_input if not one.is_given_up)
 
     def _wants(self, index: int, position: int) -> bool:
-        """Whether a trial will probably be needed; always, where nothing else is under way."""
+        """Return whether a trial will probably be needed; true if no other is under way."""
         # With nothing in flight a refusal would end the run, since no result could change it.
         if self.concurrency == 1 or self.runs_all or self.in_flight == 0:
             return True

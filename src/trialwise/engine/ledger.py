@@ -71,7 +71,7 @@ class Ledger:
         return self._state.completed(trial)
 
     def take_turn(self, now: float) -> bool:
-        """Whether the caller must sync: the last sync is long enough ago, and nobody else will."""
+        """Return whether the caller must sync, because the last sync is too long ago."""
         if not self._is_behind or now - self._synced_s < _SYNC_EVERY_S:
             return False
         # Taken before the sync itself: other workers that come by meanwhile need not queue for it.

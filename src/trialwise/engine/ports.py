@@ -115,7 +115,7 @@ class Clock(Protocol):
         ...
 
     def now(self) -> datetime:
-        """The date and time, with its zone: for records only, since it may jump."""
+        """Return the date and time, with its zone: for records only, since it may jump."""
         ...
 
 
@@ -134,7 +134,7 @@ class Interrupt(Protocol):
     """
 
     def is_set(self) -> bool:
-        """Whether somebody asked; true at once, even while the event loop is kept busy."""
+        """Return whether somebody asked; true at once, even while the event loop is kept busy."""
         ...
 
     async def wait(self) -> None:
@@ -148,7 +148,7 @@ class SystemClock:
     monotonic = staticmethod(time.perf_counter)
 
     def now(self) -> datetime:
-        """The local date and time, with its zone."""
+        """Return the local date and time, with its zone."""
         return datetime.now().astimezone()
 
     async def sleep(self, seconds: float) -> None:

@@ -114,7 +114,7 @@ class ReplyChecker:
         started_s: float,
         examined: Examined | None = None,
     ) -> Trial:
-        """The trial that a response makes.
+        """Return the trial that a response makes.
 
         Args:
             index: Its place in the order of inputs.
@@ -159,7 +159,7 @@ class ReplyChecker:
         )
 
     def _explain_silence(self, response: Response, given: Input) -> Examined:
-        """What is said of a trial without a reply."""
+        """Explain what is said of a trial without a reply."""
         error_class, error, partial = response.error_class, response.error, response.partial
         if error_class is ErrorClass.TIMEOUT and partial is not None:
             error_class, error = self._timed_out(
@@ -169,7 +169,7 @@ class ReplyChecker:
         return Examined(self._all(result, error_class), error_class, error)
 
     def _session(self, reply: Reply) -> _Session:
-        """The session that a reply tells of: its counts before anything is cut or redacted."""
+        """Return the session of a reply, counted before anything is cut or redacted."""
         if "trace" not in reply.details and "tool_calls" not in reply.details:
             return _NO_SESSION
         from trialwise.model.trace import Trace
@@ -188,7 +188,7 @@ class ReplyChecker:
             return _NO_SESSION
 
     def _timed_out(self, partial: Reply, error: str) -> tuple[ErrorClass, str]:
-        """The class of a timeout: one without any sign of work is an empty run.
+        """Return the class of a timeout: one without any sign of work is an empty run.
 
         A tool call is such a sign; without one it is what `activity` says. A service that does not
         tell its calls is not excused for that.
@@ -379,7 +379,7 @@ def _asking(check: object) -> AskingPostcondition | None:
 
 
 def _within(check: object) -> AskingPostcondition | None:
-    """The asking postcondition that another one only renames.
+    """Return the asking postcondition that another one only renames.
 
     A verdict turned round or mixed with others is not the one whose errors were measured.
     """
@@ -467,7 +467,7 @@ def _is_blank(value: object) -> bool:
 
 
 def _is_without_calls(reply: Reply) -> bool:
-    """Whether a session says that it called no tool."""
+    """Return whether a session says that it called no tool."""
     try:
         return _calls_tools(reply) is False
     except Exception:  # what a service hands over as its trace may raise anything
@@ -475,7 +475,7 @@ def _is_without_calls(reply: Reply) -> bool:
 
 
 def _calls_tools(partial: Reply) -> bool | None:
-    """Whether a session called a tool; None where it does not tell."""
+    """Return whether a session called a tool; None where it does not tell."""
     from trialwise.model.trace import Trace
 
     trace = Trace.of(partial)

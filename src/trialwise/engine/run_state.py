@@ -156,7 +156,7 @@ class RunState:
         return self.stop_reason is not None and self.stop_reason not in _BUDGETS
 
     def next(self) -> TrialStart | Pause | None:
-        """The trial to start now; None where none may start before another completes."""
+        """Return the trial to start now; None where none may start before another completes."""
         # `is_over` spelled out: this runs before every trial.
         while self.stop_reason is None and self._place < self._count:
             experiment = self._current
@@ -258,7 +258,7 @@ class RunState:
             self.stop_reason, self.message = reason, message
 
     def outcome(self, trouble: str = "") -> RunOutcome:
-        """What there is to decide on.
+        """Return what there is to decide on.
 
         Args:
             trouble: What went wrong when the service was closed.
@@ -298,7 +298,7 @@ class Pacer:
         self._next_s = clock.monotonic()
 
     def admit(self) -> bool:
-        """Whether a trial may start now; if so, it is taken to start."""
+        """Return whether a trial may start now; if so, it is taken to start."""
         now = self._clock.monotonic()
         if now < self._next_s:
             return False
@@ -306,5 +306,5 @@ class Pacer:
         return True
 
     def seconds_left(self) -> float:
-        """How long it takes until the next start is due."""
+        """Return how long it takes until the next start is due."""
         return max(0.0, self._next_s - self._clock.monotonic())

@@ -25,7 +25,7 @@ def find_used_up(
     tokens: int = 0,
     name: str = "the budget",
 ) -> tuple[StopReason, str] | None:
-    """Which limit of a budget is reached, in words too; None where none is.
+    """Return which limit of a budget is reached, in words too; None where none is.
 
     Args:
         budget: The limits.
@@ -55,7 +55,7 @@ def untold_cost(usd: float) -> str:
 
 
 def _has_room(limit: float | None, spent: float, most: float | None, in_flight: int) -> bool:
-    """Whether trials in flight and one more stay within a limit if each takes the most known."""
+    """Return whether the trials in flight and one more stay within a limit."""
     if limit is None:
         return True
     if most is None:  # the first trial tells
@@ -156,7 +156,7 @@ class Meter:
                 self._lost.add(part.usage, part.cost_usd)
 
     def find_limit(self, in_flight: int) -> tuple[StopReason, str] | None:
-        """Which limit forbids another start, in words too; None where none does.
+        """Return which limit forbids another start, in words too; None where none does.
 
         Args:
             in_flight: Trials started and not completed: they are paid already.
@@ -173,7 +173,7 @@ class Meter:
         return self._find_untold() or self._find_shortage()
 
     def must_wait(self, in_flight: int) -> bool:
-        """Whether another start could exceed a limit, so that a trial in flight must end first.
+        """Return whether another start could exceed a limit, so that it has to wait.
 
         Args:
             in_flight: Trials started and not completed.
@@ -231,7 +231,7 @@ class Meter:
         return None
 
     def spending(self) -> Spending:
-        """What was taken so far."""
+        """Return what was taken so far."""
         return Spending(
             trials=self.trials,
             attempts=self.attempts,
@@ -250,7 +250,7 @@ class Meter:
 
 
 def known_usage(usages: Iterable[Usage | None]) -> Usage | None:
-    """All tokens that were told.
+    """Return all tokens that were told.
 
     >>> known_usage([Usage(input_tokens=3), None, Usage(output_tokens=2)])
     Usage(input_tokens=3, output_tokens=2)
@@ -259,7 +259,7 @@ def known_usage(usages: Iterable[Usage | None]) -> Usage | None:
 
 
 def known_sum(amounts: Iterable[float | None]) -> float | None:
-    """All amounts that were told.
+    """Return all amounts that were told.
 
     >>> known_sum([0.5, None, 1]), known_sum([None]) is None
     (1.5, True)
@@ -269,7 +269,7 @@ def known_sum(amounts: Iterable[float | None]) -> float | None:
 
 
 def sum_expenses(replies: Sequence[Reply]) -> dict[str, Any]:
-    """What a trial took, as the fields of `Trial`: its reply and what other attempts came to."""
+    """Return what a trial took in all of its attempts, as the fields of `Trial`."""
     if len(replies) == 1 and replies[0].setup is None:  # nearly every trial
         return {"usage": replies[0].usage, "cost_usd": known_sum([replies[0].cost_usd])}
     setups = [one.setup for one in replies if one.setup is not None]

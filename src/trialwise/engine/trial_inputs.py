@@ -21,7 +21,7 @@ _AT_MOST_ONCE = frozenset({SamplingMode.WITHOUT_REPLACEMENT, SamplingMode.EXHAUS
 
 
 def issue_places(experiment: ExperimentPlan, *, seed: int, each_input: bool) -> Sequence[int]:
-    """The positions of the inputs, in the order in which their trials start.
+    """Return the positions of the inputs, in the order in which their trials start.
 
     An input with two repetitions stands for two draws: balanced orders hold it twice as often as
     an input with one, independent ones draw it with twice the chance. Where every input is decided
@@ -68,7 +68,7 @@ def _blocks(inputs: int, trials: int, seed: int) -> Sequence[int]:
 
 
 def derive_seed(purpose: str, run_seed: int, name: str) -> int:
-    """A 63-bit seed for one purpose, the same on every machine.
+    """Derive a 63-bit seed for one purpose, the same on every machine.
 
     >>> derive_seed("order", 7, "inputs") == derive_seed("order", 7, "inputs")
     True
@@ -77,7 +77,7 @@ def derive_seed(purpose: str, run_seed: int, name: str) -> int:
 
 
 def trial_seeds(run_seed: int, experiment: str) -> Callable[[int], int]:
-    """The seed of every trial of an experiment, by its index.
+    """Return the seed of every trial of an experiment, by its index.
 
     >>> seed_of = trial_seeds(7, "inputs")
     >>> seed_of(0) != seed_of(1), seed_of(0) < 2**63

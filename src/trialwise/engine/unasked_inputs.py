@@ -33,13 +33,13 @@ class UnaskedInputs:
         return not any(self._open.values())
 
     def needs(self, position: int) -> bool:
-        """Whether a trial of an input is to be started: nobody has asked it, or is asking it."""
+        """Return whether an input still needs a trial: it was not asked and is not being asked."""
         if position in self._in_flight:
             return False
         return any(position in waiting for waiting in self._open.values())
 
     def is_asking(self, position: int) -> bool:
-        """Whether a trial of an input is under way that some criterion waits for."""
+        """Return whether a trial of an input is under way that some criterion waits for."""
         return position in self._in_flight and any(
             position in waiting for waiting in self._open.values()
         )

@@ -56,7 +56,7 @@ def _trim(one: TracebackException) -> None:
 
 @cache
 def _is_own(file: str) -> bool:
-    """Whether a file belongs to neither trialwise, nor Python, nor an installed package."""
+    """Return whether a file belongs to neither trialwise, nor Python, nor an installed package."""
     if file.startswith((_PACKAGE, "<frozen")):
         return False
     installed = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"

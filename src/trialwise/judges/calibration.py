@@ -57,7 +57,7 @@ class GoldFiles:
 
     @classmethod
     def beside(cls, gold: Path) -> GoldFiles:
-        """The usual place: beside the gold set."""
+        """Return the usual place: beside the gold set."""
         return cls(gold, gold.with_name(f"{gold.stem}.calibration.json"))
 
 
@@ -122,7 +122,7 @@ class Calibration:
         return judge_accuracy(self.confusion, confidence=confidence, rule=rule)
 
     def marks(self, *, judge: str) -> tuple[str, ...]:
-        """Why the judge's verdict can only advise; nothing where it may decide.
+        """Return why the judge's verdict can only advise; nothing where it may decide.
 
         Args:
             judge: The identity of the judge that is asked now.
@@ -195,7 +195,7 @@ def write_calibration(path: Path, calibration: Calibration) -> None:
 
 
 def read_calibration(path: Path, *, gold: str | None = None) -> Calibration:
-    """The calibration that a file holds.
+    """Read the calibration that a file holds.
 
     Args:
         path: Where `write_calibration` wrote it.

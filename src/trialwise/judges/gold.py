@@ -106,7 +106,7 @@ def _content(unit: GoldUnit) -> str:
 
 
 def read_gold(path: Path, *, needs_expected: bool = False) -> GoldSet:
-    """The gold set that a file holds: YAML or JSON, or JSON lines by its suffix `.jsonl`.
+    """Read the gold set that a file holds: YAML or JSON, or JSON lines by its suffix `.jsonl`.
 
     Args:
         path: The file.
@@ -240,7 +240,7 @@ def _describe_provenance(provenance: Any) -> str:
 def draw_unlabelled(
     record: RunRecord, sampling: Sampling, *, experiment: str, units: int, seed: int = 0
 ) -> Iterator[dict[str, Any]]:
-    """The lines of a gold set without its labels: where it comes from first, then every output.
+    """Draw the lines of a gold set without labels: its origin first, then every output.
 
     Args:
         record: The run.

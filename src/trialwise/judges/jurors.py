@@ -60,7 +60,7 @@ class Juror:
 
 
 def juror_of(given: Juror | Service) -> Juror:
-    """A juror, or a service that becomes one under its own `repr`."""
+    """Return a juror, or a service that becomes one under its own `repr`."""
     return given if isinstance(given, Juror) else Juror(given)
 
 
@@ -247,7 +247,7 @@ class CacheUnusable(ServiceError):
 
 
 def content_key(question: Mapping[str, Any]) -> str:
-    """The hash of a question: the same for the same content, whatever the order of its parts.
+    """Return the hash of a question, which does not depend on the order of its parts.
 
     >>> content_key({"a": 1, "b": 2}) == content_key({"b": 2, "a": 1})
     True
@@ -267,7 +267,7 @@ class VoteCache:
         self._folder = Path(folder)
 
     def find(self, key: str) -> str | None:
-        """The answer that was kept under a key; a file that is not as it was written is none."""
+        """Find the answer that was kept under a key; a damaged file has none."""
         try:
             kept = json.loads(self._path(key).read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -99,7 +99,7 @@ class Pairwise:
         expected: Any = None,
         seed: int = 0,
     ) -> Comparison:
-        """Whether the candidate is better than the reference, asked with either one first.
+        """Return whether the candidate is better than the reference, asked with either one first.
 
         Args:
             candidate: What may replace the reference.
@@ -140,7 +140,7 @@ class Pairwise:
         )
 
     def _seen(self, text: str | None) -> Any:
-        """What the juror sees of a text, for the cache."""
+        """Return what the juror sees of a text, for the cache."""
         return text and [text[: self.output_limit], len(text)]
 
 
@@ -154,7 +154,7 @@ def pairwise(
     cache: VoteCache | None = None,
     clock: Timer | None = None,
 ) -> Pairwise:
-    """A comparison of two outputs by a rubric.
+    """Return a comparison of two outputs by a rubric.
 
     Args:
         rubric: What makes one output better than another.
@@ -185,7 +185,7 @@ def pairwise(
 
 
 def win_rate(comparisons: Iterable[Comparison], *, confidence: float = 0.95) -> WinRate:
-    """How often the candidate is preferred, with an interval; ties are counted, not dropped.
+    """Return how often the candidate is preferred, with an interval; ties are counted, not dropped.
 
     The rate is one half plus half the paired difference (wins − losses)/comparisons, so that its
     interval is that of `paired_difference_interval` (Tango's). Comparisons without an answer are
@@ -248,7 +248,7 @@ def _comparison(candidate_first: Answer, candidate_second: Answer) -> Comparison
 
 
 def _score(choice: Choice, place: str) -> float:
-    """What an answer is worth to the candidate, which stood at that place."""
+    """Return what an answer is worth to the candidate, which stood at that place."""
     if choice.better == "equal":
         return _EQUAL
     chosen = _MUCH if choice.much else _SLIGHTLY

@@ -61,7 +61,7 @@ def judgement_messages(
     limit: int,
     rubric_first: bool,
 ) -> list[dict[str, str]]:
-    """The conversation that asks for one vote.
+    """Return the conversation that asks for one vote.
 
     Args:
         rubric: What the output has to meet.
@@ -78,13 +78,13 @@ def judgement_messages(
 def comparison_messages(
     rubric: str, first: str, second: str, *, given: Any = None, expected: Any = None, limit: int
 ) -> list[dict[str, str]]:
-    """The conversation that asks which of two outputs is better; parameters as for a judgement."""
+    """Return the conversation that asks which of two outputs is better."""
     material = {**_beside(given, expected), "FIRST": first, "SECOND": second}
     return _messages(_COMPARE, rubric, material, limit=limit, rubric_first=True)
 
 
 def shown_text(value: Any) -> str:
-    """A value as a juror sees it: text as it is, anything else as JSON, or as Python shows it."""
+    """Return a value as a juror sees it: as text, as JSON, or as Python shows it."""
     if isinstance(value, str):
         return value
     try:
@@ -94,7 +94,7 @@ def shown_text(value: Any) -> str:
 
 
 def _beside(given: Any, expected: Any) -> dict[str, str]:
-    """What is shown beside an output, where there is any."""
+    """Return what is shown beside an output, where there is any."""
     shown = {"INPUT": given, EXPECTED: expected}
     return {name: shown_text(value) for name, value in shown.items() if value is not None}
 
@@ -125,7 +125,7 @@ def _section(name: str, text: str, token: str, limit: int | None) -> str:
 
 
 def _token(*texts: str) -> str:
-    """A token that no text holds: a hash of all of them, which none can hold but by chance.
+    """Return a token that no text holds: a hash of all of them, which none can hold but by chance.
 
     Not drawn at random, so that the same question is the same request and a recording of it can be
     played back; and not from the trial's seed, which the service knows.

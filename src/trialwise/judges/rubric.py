@@ -102,7 +102,7 @@ class Judge(Check, spelling="judge"):
         return None if measured is None or self.advisory else measured.confusion
 
     def to_dict(self) -> dict[str, Any]:
-        """The judge as a suite file spells it, its jurors by their names."""
+        """Return the judge as a suite file spells it, its jurors by their names."""
         quorum = MAJORITY if self.quorum is None else str(self.quorum)
         # Left out where it is not so: judges that were measured before it existed are the same.
         shows_expected = {"shows_expected": True} if self.shows_expected else {}
@@ -131,7 +131,7 @@ class Judge(Check, spelling="judge"):
         raise Unreadable("a judge has to be awaited: use `acheck`")
 
     async def acheck(self, reply: Reply, *, seed: int = 0) -> Appraisal:
-        """What the panel says of a reply, and what asking took.
+        """Return what the panel says of a reply, and what asking took.
 
         Args:
             reply: What is judged; its details may hold the trial's `input`, and have to hold what
@@ -235,7 +235,7 @@ def judge(
     name: str = "",
     clock: Timer | None = None,
 ) -> Judge:
-    """A postcondition that asks models whether a reply meets a rubric.
+    """Return a postcondition that asks models whether a reply meets a rubric.
 
     A vote that nobody gives, because a juror is late, unreachable or answers in another form,
     counts neither way; where such votes could decide, the trial fails this criterion with the
@@ -285,7 +285,7 @@ def judge(
 
 
 def _seen(value: Any, limit: int) -> list[Any] | None:
-    """What a juror sees of a value, for the cache."""
+    """Return what a juror sees of a value, for the cache."""
     if value is None:
         return None
     text = shown_text(value)

@@ -67,7 +67,7 @@ similar = Similar
 
 
 def cosine(one: str, other: str) -> float:
-    """The cosine of two texts' mean token vectors, from −1 to 1; 0 where one has no tokens.
+    """Return the cosine of two texts' mean token vectors, from −1 to 1; 0 where one has no tokens.
 
     >>> cosine("cancel my order", "please cancel the order") > cosine("cancel", "banana")
     True
@@ -87,7 +87,7 @@ def _check_installed() -> None:
 
 @cache
 def _model() -> Callable[[str, str], float]:
-    """The model that the package holds; half a second, once a process."""
+    """Return the model that the package holds; half a second, once a process."""
     from pathlib import Path
 
     import wordllama  # type: ignore[import-untyped,unused-ignore]

@@ -58,7 +58,7 @@ class Choice:
 
 
 def read_vote(answer: str) -> Vote:
-    """The vote in a juror's answer: the answer itself, or the object in it.
+    """Read the vote in a juror's answer: the answer itself, or the object in it.
 
     Raises:
         ValueError: There is none, or several that differ; the text ends "the answer …".
@@ -74,7 +74,7 @@ def read_vote(answer: str) -> Vote:
 
 
 def read_choice(answer: str) -> Choice:
-    """The choice in a juror's answer, likewise.
+    """Read the choice in a juror's answer, likewise.
 
     >>> read_choice('{"better": "second", "much": true}')
     Choice(better='second', much=True, reasoning='')
@@ -96,7 +96,7 @@ def _the_one(
 
 
 def _objects(answer: str) -> Iterator[dict[str, Any]]:
-    """The outermost JSON objects of a text, in order; fences and words around them do not count."""
+    """Yield the outermost JSON objects of a text in order, without fences and words around."""
     decoder = json.JSONDecoder(object_pairs_hook=_once)
     place = answer.find("{")
     while place >= 0:
@@ -155,7 +155,7 @@ def _is_share(value: object) -> bool:
 
 
 def quorum_of(given: str | float | Fraction) -> Fraction | None:
-    """The share of passing votes that a quorum asks for; None for a majority.
+    """Return the share of passing votes that a quorum asks for; None for a majority.
 
     A decimal is read as written: 0.67 asks for 67 of 100, which two of three are not. Write "2/3".
     "1/2" lets a tie pass, "majority" does not.
@@ -177,7 +177,7 @@ def quorum_of(given: str | float | Fraction) -> Fraction | None:
 
 
 def votes_needed(votes: int, quorum: Fraction | None = None) -> int:
-    """The fewest passing votes that pass.
+    """Return the fewest passing votes that pass.
 
     >>> votes_needed(3, Fraction(2, 3)), votes_needed(3, Fraction(67, 100)), votes_needed(4)
     (2, 3, 3)
@@ -189,7 +189,7 @@ def votes_needed(votes: int, quorum: Fraction | None = None) -> int:
 
 
 def decide_panel(votes: Sequence[bool | None], quorum: Fraction | None = None) -> bool | None:
-    """Whether the panel passes; None where the missing votes, given as None, could decide it.
+    """Return whether the panel passes; None if the missing votes could decide it.
 
     >>> decide_panel([True, True, None]), decide_panel([True, False, None])
     (True, None)

@@ -79,7 +79,7 @@ class JointErrors:
     wrong_fail: float | None = None
     """FAIL in any of the runs although the rate is as required."""
     is_exact: bool = False
-    """Whether both are computed from the designs; else they are bounds."""
+    """Whether both numbers are exact. Otherwise they are bounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -167,7 +167,7 @@ class Finding:
     counts: TrialCounts | None = None
     diagnostics: Diagnostics | None = None
     single_decision: Decision | None = None
-    """What it would be on its own, where several are corrected together."""
+    """The decision without the correction for several criteria; None if there is none."""
     input_id: str | None = None
     """The input that this finding is about, where every input is decided on its own."""
     by_input: tuple[Finding, ...] = ()

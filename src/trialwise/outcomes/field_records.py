@@ -176,7 +176,7 @@ class _Fields:
         return ", ".join(f"`{name}`" for name in names[:12]) + (", …" if len(names) > 12 else "")
 
     def rows(self, where: str, record: Mapping[str, Any]) -> Iterable[OutcomeRow | None]:
-        """The outcomes of one record; None for one that was skipped."""
+        """Return the outcomes of one record; None for one that was skipped."""
         try:
             shared = self._read_shared_fields(record)
         except Unread as error:

@@ -117,6 +117,6 @@ FORMAT = ResultFormat(name="jsonl", read=read_jsonl)
 
 
 def _is_run_record(document: dict[str, Any]) -> bool:
-    """Whether a document holds studies or contracts with verdicts of their own."""
+    """Return whether a document holds studies or contracts with verdicts of their own."""
     parts = document.get("studies", document.get("contracts"))
     return isinstance(parts, list) and any(isinstance(one, dict) for one in parts)

@@ -70,12 +70,12 @@ class TrialRows:
         )
 
     def _find(self, field: str) -> Any:
-        """What the first row that says something of the call says of it."""
+        """Return what the first row that says something of the call says of it."""
         values = (getattr(row, field) for row in self.rows)
         return next((value for value in values if value is not None), None)
 
     def _error_class(self) -> ErrorClass:
-        """The error that broke the trial; none if a criterion has a result."""
+        """Return the error that broke the trial; none if a criterion has a result."""
         if any(row.reason is not FailReason.NO_VALUE for row in self.rows):
             return ErrorClass.NONE
         classes = (row.error_class for row in self.rows)
@@ -94,7 +94,7 @@ class Experiment:
     """Trials without a row of this criterion, while other criteria have one."""
 
     def indexes(self, *, each_input: bool) -> Iterator[int]:
-        """The place of each trial in the order of inputs.
+        """Yield the place of each trial in the order of inputs.
 
         Where each input is decided on its own, trials are started in blocks that hold every input
         once; an input with fewer trials than another leaves its places empty.
@@ -256,7 +256,7 @@ def in_order(experiment: Experiment, order: Order, seed: int) -> Experiment:
 
 
 def is_sorted_by_input(trials: Sequence[TrialRows]) -> bool:
-    """Whether all trials of an input stand together, and chance would hardly put them so.
+    """Return whether all trials of an input stand together, and chance would hardly put them so.
 
     J inputs of n₁ … n_J trials stand together in J! ∏ nᵢ! of the n! orders.
     """

@@ -30,7 +30,7 @@ _CONDITIONS = {
 
 
 def build_analysis(verdict: Verdict, *, title: str) -> Document:
-    """The full statistical analysis of a verdict.
+    """Build the full statistical analysis of a verdict.
 
     Args:
         verdict: What was decided.
@@ -44,7 +44,7 @@ def build_analysis(verdict: Verdict, *, title: str) -> Document:
 
 
 def render_analysis(verdict: Verdict, *, title: str, unicode: bool = True) -> str:
-    """The full statistical analysis of a verdict, as text of at most 80 columns.
+    """Render the full statistical analysis of a verdict, as text of at most 80 columns.
 
     Args:
         verdict: What was decided.
@@ -93,7 +93,7 @@ _ANALYSES = {
 
 
 def list_opening_sections(verdict: Verdict) -> Iterator[Section]:
-    """The composite verdict, and what it was reached under."""
+    """List the composite verdict, and what it was reached under."""
     yield make_section("COMPOSITE VERDICT", _list_composite(verdict))
     for experiment in verdict.experiments:
         yield make_section(f"SAMPLING: {experiment.name}", _list_sampling(experiment))
@@ -106,7 +106,7 @@ def list_opening_sections(verdict: Verdict) -> Iterator[Section]:
 
 
 def list_caveat_sections(verdict: Verdict) -> Iterator[Section]:
-    """What qualifies the verdict without changing it."""
+    """List what qualifies the verdict without changing it."""
     if verdict.guards:
         yield make_section("GUARDRAILS", _list_guards(verdict))
     caveats = [("Caveat", caveat) for caveat in list_plain_caveats(verdict)]
@@ -115,7 +115,7 @@ def list_caveat_sections(verdict: Verdict) -> Iterator[Section]:
 
 
 def list_closing_sections(verdict: Verdict) -> Iterator[Section]:
-    """What bounds a series of such runs, and what reproduces the numbers of this one."""
+    """List what bounds a series of such runs, and what reproduces the numbers of this one."""
     if verdict.horizon is not None:
         yield make_section("MONITORING HORIZON (§8.5)", _list_horizon(verdict))
     yield make_section("REPRODUCIBILITY", _list_reproducibility(verdict))
@@ -161,7 +161,7 @@ def _list_dimensions(verdict: Verdict) -> Rows:
 
 
 def _list_envelopes(verdict: Verdict) -> Rows:
-    """How often all criteria together are wrong, by the decision that is wrong (§1.4.6)."""
+    """List how often all criteria together are wrong, by the decision that is wrong (§1.4.6)."""
     rows = []
     for wrong, how in ((Decision.PASS, "the largest of"), (Decision.FAIL, "the sum over")):
         bound = bound_verdicts([verdict], wrong)
@@ -178,7 +178,7 @@ def _list_envelopes(verdict: Verdict) -> Rows:
 
 
 def _join_names(verdict: Verdict, family: str | None) -> str:
-    """The criteria whose rules can make the errors of a family."""
+    """Join the criteria whose rules can make the errors of a family."""
     return ", ".join(
         f"{one.criterion} × {len(one.by_input)} inputs" if one.by_input else one.criterion
         for one in verdict.findings
@@ -265,7 +265,7 @@ def _list_guards(verdict: Verdict) -> Rows:
 
 
 def _list_horizon(verdict: Verdict) -> Rows:
-    """What many runs together are worth: H times the error of one, whatever their dependence."""
+    """List what many runs together are worth: at most H times the error of one run."""
     assert verdict.horizon is not None
     rows = [("Horizon", f"H = {as_count(verdict.horizon, 'run')} against one reference state")]
     per_run = bound_verdicts([verdict], Decision.FAIL)
@@ -308,7 +308,7 @@ def _list_reproducibility(verdict: Verdict) -> Rows:
 
 
 def _list_conformance(verdict: Verdict) -> Rows:
-    """The two statuses of §10.6, which are not interchangeable."""
+    """List the two statuses of §10.6, which are not interchangeable."""
     version = verdict.reproducibility.reference_data_version
     consumed = version != type(verdict.reproducibility)().reference_data_version
     checked = f"see {version}" if consumed else "not checked in this run"

@@ -32,7 +32,7 @@ _NO_CLAIM = (
 
 
 def list_criterion_sections(finding: Finding, verdict: Verdict) -> Iterator[Section]:
-    """The sections of one criterion.
+    """List the sections of one criterion.
 
     What only its procedure can say comes from the procedure's `explain`: the question first, then
     what the criterion is held against and the numbers of its rule.
@@ -57,7 +57,7 @@ def list_criterion_sections(finding: Finding, verdict: Verdict) -> Iterator[Sect
 
 
 def _describe_sampling(finding: Finding, verdict: Verdict) -> Iterator[tuple[str, str]]:
-    """Whose trials were counted, and which class of failure they may show."""
+    """Describe whose trials were counted, and which class of failure they may show."""
     for one in verdict.experiments:
         if one.name == finding.experiment:
             named = f"{one.identifier} {one.version}".strip()
@@ -119,7 +119,7 @@ def _list_reasons(breakdown: Breakdown) -> Rows:
 
 
 def _list_other_counts(finding: Finding) -> Rows:
-    """The counts that did not decide, where they differ from those that did."""
+    """List the counts that did not decide, where they differ from those that did."""
     other = (
         ("Intent-to-treat", finding.intent_to_treat),
         ("Per protocol", finding.per_protocol),
@@ -183,7 +183,7 @@ def _list_assertion(finding: Finding) -> Rows:
 
 
 def _compare_rate(finding: Finding) -> str:
-    """The point estimate beside the decision: where they disagree is the point (§10.2)."""
+    """Show the point estimate beside the decision: where they disagree is the point (§10.2)."""
     words = finding.observed_rate.replace("_", " ")
     above = finding.observed_rate in ("ABOVE_THRESHOLD", "AT_THRESHOLD")
     below = finding.observed_rate == "BELOW_THRESHOLD"
@@ -263,7 +263,7 @@ def _list_strata(found: StratifiedEstimate, claim: Claim) -> Rows:
 
 
 def _list_guardrail_sections(finding: Finding, verdict: Verdict) -> Iterator[Section]:
-    """The guardrail's bound with its strata and residual, where the claim reaches that far."""
+    """List the guardrail's bound with its strata and residual, where the claim reaches that far."""
     if finding.evidence.containment is None:
         return
     rows = _list_bound(finding.evidence.containment)
@@ -306,7 +306,7 @@ def _list_residual(found: ResidualHarm) -> Rows:
 
 
 def _list_prevalence(verdict: Verdict) -> Rows:
-    """Where the prevalence comes from: it is as good as its evidence."""
+    """List where the prevalence comes from: it is as good as its evidence."""
     given = None if verdict.plan is None else verdict.plan.prevalence
     if given is None:
         return []

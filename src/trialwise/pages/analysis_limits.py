@@ -19,7 +19,7 @@ _COVERAGE = "of the baseline's own percentile (§12.4.3)"
 
 
 def explain_latency(verdict: Verdict) -> Section:
-    """Every constraint with the ranks and counts it was decided on."""
+    """Explain every constraint with the ranks and counts it was decided on."""
     rows: Rows = []
     for finding in verdict.latency:
         rows += _list_constraint(finding, verdict)

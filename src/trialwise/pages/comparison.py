@@ -51,7 +51,7 @@ _UNITS: dict[str, Callable[[float], str]] = {
 
 
 def build_comparison_page(verdict: ComparisonVerdict, *, runs: Sequence[str] = ()) -> Document:
-    """A comparison as a page.
+    """Build a comparison as a page.
 
     Args:
         verdict: What was decided.
@@ -97,14 +97,14 @@ def _fold(title: str, notes: Sequence[str]) -> Iterator[Block]:
 
 
 def _name_both(verdict: ComparisonVerdict) -> str:
-    """Who against whom, and of which contract where both have one."""
+    """Name who against whom, and of which contract where both have one."""
     name = f"{verdict.candidate.label} against {verdict.reference.label}"
     contract = verdict.reference.contract
     return f"{contract}: {name}" if contract == verdict.candidate.contract else name
 
 
 def _describe_pairing(verdict: ComparisonVerdict) -> str:
-    """How the trials were put together, in a line."""
+    """Describe how the trials were put together, in a line."""
     pairs = sum(one.pairs for one in verdict.pairings)
     if not pairs:
         return "two separate runs, nothing paired"
@@ -116,14 +116,14 @@ def _describe_pairing(verdict: ComparisonVerdict) -> str:
 
 
 def _count_won(finding: ComparisonFinding) -> str:
-    """How many of the pairs, or inputs, that differ the candidate won."""
+    """Count how many of the pairs, or inputs, that differ the candidate won."""
     if finding.inputs_won is not None and finding.inputs_lost is not None:
         return f"{finding.inputs_won}/{finding.inputs_won + finding.inputs_lost} inputs"
     return "" if finding.pairs is None else f"{finding.pairs.only_b}/{finding.pairs.discordant}"
 
 
 def _describe_difference(finding: ComparisonFinding) -> str:
-    """The difference in points and its interval; nothing where there is none."""
+    """Describe the difference in points and its interval; nothing where there is none."""
     if finding.difference is None:
         return ""
     text = _sign_points(100 * finding.difference)
@@ -134,7 +134,7 @@ def _describe_difference(finding: ComparisonFinding) -> str:
 
 
 def as_p_value(value: float | None) -> str:
-    """A p-value to three digits.
+    """Write a p-value to three digits.
 
     >>> as_p_value(0.015625), as_p_value(1e-9), as_p_value(1.0)
     ('0.0156', '<0.0001', '1')
@@ -145,7 +145,7 @@ def as_p_value(value: float | None) -> str:
 
 
 def _describe_amount(amount: AmountDifference) -> str:
-    """What trials took on both sides, and the median difference within pairs."""
+    """Describe what trials took on both sides, and the median difference within pairs."""
     shown = _UNITS[amount.name]
     text = (
         f"{_AMOUNTS[amount.name]}: mean {shown(amount.reference_mean)} -> "
@@ -159,7 +159,7 @@ def _describe_amount(amount: AmountDifference) -> str:
 
 
 def _describe_setup(verdict: ComparisonVerdict) -> Iterator[str]:
-    """What preparing the trials took, which is no part of the amounts above."""
+    """Describe what preparing the trials took, which is no part of the amounts above."""
     for side in (verdict.reference, verdict.candidate):
         spent = side.spending
         if took := write_amounts(spent.setup_s, spent.setup_tokens, spent.setup_usd or None):
@@ -167,7 +167,7 @@ def _describe_setup(verdict: ComparisonVerdict) -> Iterator[str]:
 
 
 def _list_notes(verdict: ComparisonVerdict) -> tuple[str, ...]:
-    """What each criterion came to and why, and what qualifies it."""
+    """List what each criterion came to and why, and what qualifies it."""
     several = len(verdict.findings) > 1
     notes = [
         f"{finding.criterion}: {note}" if several else note
@@ -219,14 +219,14 @@ def _tabulate_contrasts(verdict: ComparisonVerdict) -> Table:
 
 
 def _find_reach(verdict: ComparisonVerdict) -> float:
-    """How far the pictures of the differences extend to either side of 0."""
+    """Return how far the pictures of the differences extend to either side of 0."""
     far = [abs(end) for one in verdict.findings if one.interval is not None for end in one.interval]
     far += [] if verdict.question.margin is None else [verdict.question.margin]
     return min(1.0, 1.1 * max(far, default=1.0)) or 1.0
 
 
 def _sign_points(value: float) -> str:
-    """A difference in points, with its sign; 0 has none."""
+    """Return a difference in points, with its sign; 0 has none."""
     text = f"{value:+.1f}"
     return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
 

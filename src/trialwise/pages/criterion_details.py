@@ -44,7 +44,7 @@ from trialwise.procedures.registry import procedure_of
 
 
 def build_criteria_section(record: RunRecord) -> Section | None:
-    """Everything that was decided, in one table; None where nothing was.
+    """Build everything that was decided, in one table; None where nothing was.
 
     Args:
         record: The run.
@@ -62,7 +62,7 @@ def build_criteria_section(record: RunRecord) -> Section | None:
 
 
 def build_details_section(record: RunRecord, charted: int) -> Section | None:
-    """All rates on one scale, then each criterion in detail; None where there is none.
+    """Build all rates on one scale, then each criterion in detail; None where there is none.
 
     Args:
         record: The run.
@@ -153,7 +153,7 @@ def _describe_latency(verdict: Verdict, finding: LatencyFinding) -> _Decided:
 
 
 def _describe_gate(gate: GateFinding) -> _Decided:
-    """Its number and its limit; of several, those that do not hold."""
+    """Describe its number and its limit; of several, those that do not hold."""
     checks = [one for one in gate.checks if not one.holds] or gate.checks
     names = [one.target.partition(".")[2] for one in checks]
     return _Decided(
@@ -168,7 +168,7 @@ def _describe_gate(gate: GateFinding) -> _Decided:
 
 
 def _write_need(finding: Finding) -> str:
-    """What is asked of the rate and, where that is a baseline, how far it is from it."""
+    """Write what is asked of the rate and, where that is a baseline, how far it is from it."""
     parts = filter(None, [write_need(finding), write_difference(finding)])
     return ": ".join(parts) or "–"
 
@@ -178,7 +178,7 @@ def _name_section(finding: Finding) -> str:
 
 
 def _list_badges(record: RunRecord, finding: Finding) -> tuple[Badge, ...]:
-    """The decision, and whether it only advises."""
+    """List the decision, and whether it only advises."""
     badge = make_finding_badge(record, finding)
     return (badge, Badge(word="advisory", tone="quiet")) if finding.advisory else (badge,)
 
@@ -237,7 +237,7 @@ class _SectionBuilder:
             yield chart_trials(finding, curve)
 
     def _point_elsewhere(self, finding: Finding) -> Cell:
-        """A sentence on charts that are not here."""
+        """Return a sentence on charts that are not here."""
         if finding.criterion not in self.charted:
             return f"Charts are drawn for {len(self.charted)} criteria, what did not pass first."
         first = self.drawn.get(_find_design_key(finding.plan))
@@ -248,7 +248,7 @@ class _SectionBuilder:
 
 
 def _find_design_key(plan: CriterionPlan) -> tuple[object, ...]:
-    """What the curves of a criterion depend on."""
+    """Return what the curves of a criterion depend on."""
     threshold, baseline = plan.threshold, plan.threshold.baseline
     counts = None if baseline is None else (baseline.passed, baseline.trials)
     return plan.limits, threshold.required_rate, threshold.alternative_rate, counts

@@ -68,7 +68,7 @@ def list_decay_steps(
 
 
 def describe_decay(evidence: ReliabilityEvidence) -> str:
-    """The first values of the curve, and how it is made."""
+    """Describe the first values of the curve, and how it is made."""
     values = ", ".join(f"{value:.4g}" for value in evidence.decay_curve[:_LISTED])
     return (
         f"Decay curve: {values} (plug-in, in percent). It takes the runs in the order they were "
@@ -77,7 +77,7 @@ def describe_decay(evidence: ReliabilityEvidence) -> str:
 
 
 def chart_decay(verdict: Verdict, gate: GateFinding, evidence: ReliabilityEvidence) -> Chart:
-    """The curve over k, with the interval of every point where it has one."""
+    """Chart the curve over k, with the interval of every point where it has one."""
     steps = list_decay_steps(evidence, verdict.claim.population, gate.confidence)
     band = [(float(one.k), one.interval) for one in steps if isinstance(one.interval, Interval)]
     level = as_percent(gate.confidence)
@@ -144,6 +144,6 @@ def _mark_end(step: Step) -> Mark:
 
 
 def _is_whole(verdict: Verdict, gate: GateFinding) -> bool:
-    """Whether all planned trials were run; intervals of fewer are descriptive."""
+    """Return whether all planned trials were run; intervals of fewer are descriptive."""
     runs = next(one for one in verdict.experiments if one.name == gate.experiment)
     return runs.trials >= runs.planned

@@ -39,7 +39,7 @@ class Behaviour:
 
 
 def find_behaviour(limits: Limits, rate: float) -> Behaviour | None:
-    """What limits lead to at a true rate, for independent trials; None without a rule in counts.
+    """Return the chances of each end at a true rate; None without a rule in counts.
 
     A fixed design of N trials with cutoff c ends with its c-th success or its (N − c + 1)-th
     failure, whichever is first. With c successes first it takes n trials with probability
@@ -74,7 +74,7 @@ def _find_mean_part(count: int, cap: int, rate: float) -> float:
 
 
 def list_behaviours(record: RunRecord, finding: Finding) -> list[Behaviour]:
-    """The design that ran, over the rates that matter; empty where no binomial rule decides.
+    """List the design that ran, over the rates that matter; empty where no binomial rule decides.
 
     No such rule decides where a judge's errors are known: its labels have a part in every verdict.
     """
@@ -101,13 +101,13 @@ def _count_points(limits: Limits) -> int:
 
 
 def _list_stated(finding: Finding) -> list[float]:
-    """The rates that the claim is about, the good one first."""
+    """List the rates that the claim is about, the good one first."""
     given = (find_required(finding), find_alternative(finding))
     return [rate for rate in given if rate is not None]
 
 
 def _list_references(finding: Finding) -> list[float]:
-    """The rates that the curves are read at."""
+    """List the rates that the curves are read at."""
     observed = [] if finding.tally.rate is None else [finding.tally.rate]
     return sorted({*_list_stated(finding), *observed})
 
@@ -121,7 +121,7 @@ def _spread_rates(references: Sequence[float], points: int) -> list[float]:
 
 
 def chart_verdicts(finding: Finding, curve: Sequence[Behaviour]) -> Chart:
-    """The operating characteristic: how often each verdict falls, by true rate."""
+    """Chart the operating characteristic: how often each verdict falls, by true rate."""
     bands: list[tuple[str, Ink, list[float]]] = [("PASS", "pass", [one.passes for one in curve])]
     if any(one.inconclusive for one in curve):
         bands.append(("INCONCLUSIVE", "open", [one.inconclusive for one in curve]))
@@ -139,7 +139,7 @@ def chart_verdicts(finding: Finding, curve: Sequence[Behaviour]) -> Chart:
 
 
 def chart_trials(finding: Finding, curve: Sequence[Behaviour]) -> Chart:
-    """The average sample number: how many trials the design takes, by true rate."""
+    """Chart the average sample number: how many trials the design takes, by true rate."""
     taken = finding.tally.trials
     at = {one.rate: one for one in curve}
     said = [
@@ -196,7 +196,7 @@ def _write_verdicts_summary(finding: Finding, curve: Sequence[Behaviour]) -> str
 
 
 def _keep_few_rows(chart: Chart, finding: Finding, curve: Sequence[Behaviour]) -> Chart:
-    """The chart with every fourth rate in its table, and those that are referred to."""
+    """Return the chart with every fourth rate in its table, and those that are referred to."""
     kept = set(_list_references(finding))
     rows = zip(curve, chart.rows, strict=True)
     few = [row for k, (one, row) in enumerate(rows) if k % 4 == 0 or one.rate in kept]

@@ -32,13 +32,13 @@ class TrialIndex:
                 self._trials.setdefault((trial.experiment, input_id), []).append(trial)
 
     def count_inputs(self, finding: Finding) -> int:
-        """How many inputs a criterion was tried on."""
+        """Count how many inputs a criterion was tried on."""
         name = self._experiment(finding)
         plans = self.record.plan.experiments
         return next((len(one.input_ids) for one in plans if one.name == name), 0)
 
     def list_counted(self, finding: Finding) -> Iterator[Trial]:
-        """Every trial that ran for a finding, also those after its decision."""
+        """List every trial that ran for a finding, also those after its decision."""
         yield from self._trials.get((self._experiment(finding), finding.input_id), [])
 
     def _experiment(self, finding: Finding) -> str:
@@ -49,7 +49,7 @@ class TrialIndex:
 
 
 def count_checks(criterion: str, trials: Iterable[Trial]) -> tuple[CheckCount, ...]:
-    """How often each postcondition of a criterion held that did not always hold.
+    """Count how often each postcondition of a criterion held that did not always hold.
 
     Nothing where only one ever failed: it is then the criterion's own rate.
 
@@ -85,7 +85,7 @@ _LONGEST = 1200
 def group_failures(
     criterion: str, trials: Iterable[Trial], texts: RunTexts
 ) -> tuple[FailureGroup, ...]:
-    """The failures of a criterion in groups, the most frequent first.
+    """Group the failures of a criterion, the most frequent first.
 
     Args:
         criterion: Its name.

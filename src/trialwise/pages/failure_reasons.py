@@ -16,7 +16,7 @@ _EXPLANATION = 160
 
 
 def build_failure_bars(record: RunRecord) -> tuple[Bars, ...]:
-    """A bar for each group of failures, by criterion; nothing where no trial failed."""
+    """Build a bar for each group of failures, by criterion; nothing where no trial failed."""
     failing = [
         one
         for one in describe_lines(record.verdict, record)
@@ -34,7 +34,7 @@ NOTE = (
 
 
 def _name_group(group: FailureGroup) -> str:
-    """What failed, in words: the check, or else what went wrong before one was asked."""
+    """Name what failed, in words: the check, or else what went wrong before one was asked."""
     error = "" if group.error_class == "none" else group.error_class
     parts = (group.postcondition, REASONS[group.reason], error)
     return " · ".join(part for part in parts if part)

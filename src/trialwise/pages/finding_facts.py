@@ -26,7 +26,7 @@ _NAMED_UNASKED = 5
 
 
 def claims_rate(finding: Finding) -> bool:
-    """Whether the criterion makes a claim about a rate, and not only about the observed trials."""
+    """Return whether the criterion claims anything beyond the observed trials."""
     return procedure_of(finding).claims_rate
 
 
@@ -38,7 +38,7 @@ def name_mode(finding: Finding) -> str:
 
 
 def pick_badge(finding: Finding | LatencyFinding | Verdict) -> str:
-    """The word a reader looks for: the label where there is one, else the decision."""
+    """Pick the word a reader looks for: the label where there is one, else the decision."""
     if isinstance(finding, Finding) and finding.label:
         return finding.label
     if finding.decision is not None:
@@ -47,14 +47,14 @@ def pick_badge(finding: Finding | LatencyFinding | Verdict) -> str:
 
 
 def pick_rate(finding: Finding) -> float | None:
-    """The rate over all trials that ran, or the matched estimator's where there is one."""
+    """Pick the rate over all trials that ran, or the matched estimator's where there is one."""
     if finding.estimator is not None and finding.estimate is not None:
         return finding.estimate
     return finding.all_trials.rate
 
 
 def pick_interval(finding: Finding) -> Interval | None:
-    """The finding's interval, or Wilson's to describe the counts; none where inputs decide."""
+    """Pick the finding's interval, or Wilson's to describe the counts; none where inputs decide."""
     if finding.interval is not None:
         return finding.interval
     tally, plain = finding.tally, not procedure_of(finding).may_stop_early
@@ -64,7 +64,7 @@ def pick_interval(finding: Finding) -> Interval | None:
 
 
 def list_latency_marks(finding: LatencyFinding, verdict: Verdict) -> Sequence[str]:
-    """What qualifies a latency result: that it does not bind, that it rests on too few trials."""
+    """List what qualifies a latency result: it may only advise, or rest on too few trials."""
     # Few runs judge latencies, and every report comes by here.
     from trialwise.stats.latency_limits import LatencyLimitDecision
     from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
@@ -81,7 +81,7 @@ def list_latency_marks(finding: LatencyFinding, verdict: Verdict) -> Sequence[st
 
 
 def find_required(finding: Finding) -> float | None:
-    """The rate a criterion is held against: the required one, or its baseline's."""
+    """Find the rate a criterion is held against: the required one, or its baseline's."""
     threshold = finding.threshold
     if threshold.required_rate is None and threshold.baseline is not None:
         return threshold.baseline.passed / threshold.baseline.trials
@@ -89,14 +89,14 @@ def find_required(finding: Finding) -> float | None:
 
 
 def find_alternative(finding: Finding) -> float | None:
-    """The rate that the required one must be told from, where it is another one."""
+    """Find the rate that the required one must be told from, where it is another one."""
     threshold = finding.threshold
     other = threshold.alternative_rate
     return None if other == threshold.required_rate else other
 
 
 def write_need(finding: Finding) -> str:
-    """What is asked of the rate, in the fewest words."""
+    """Write what is asked of the rate, in the fewest words."""
     if not procedure_of(finding).claims_rate:
         return "no failure"
     required = find_required(finding)
@@ -110,7 +110,7 @@ def write_need(finding: Finding) -> str:
 
 
 def write_rate(finding: Finding) -> str:
-    """The rate that a finding is shown with."""
+    """Write the rate that a finding is shown with."""
     rate = pick_rate(finding)
     return "–" if rate is None else as_observed(rate)
 
@@ -138,7 +138,7 @@ def write_interval(finding: Finding, nothing: str = "–") -> str:
 
 
 def pick_difference(finding: Finding) -> Interval | None:
-    """The bounds on how far the rate is from its baseline's, if they are those of the verdict.
+    """Pick the bounds on how far the rate is from its baseline's, if they are those of the verdict.
 
     A correction for several verdicts may have changed the decision; the bounds then go with the
     single one, which is shown beside it.
@@ -149,7 +149,7 @@ def pick_difference(finding: Finding) -> Interval | None:
 
 
 def write_difference(finding: Finding) -> str:
-    """How far the rate is from its baseline's at least, or at most, with the bound's level."""
+    """Write how far the rate is from its baseline's, with the level of the bound."""
     found = pick_difference(finding)
     if found is None:
         return ""
@@ -179,7 +179,7 @@ def _floor_points(difference: float) -> float:
 
 
 def write_stop(finding: Finding) -> str:
-    """Why no further trial was counted."""
+    """Write why no further trial was counted."""
     trials, planned = finding.tally.trials, finding.planned_trials
     most = f" of at most {planned:,}" if planned is not None else ""
     match finding.stop:
@@ -199,7 +199,7 @@ def write_stop(finding: Finding) -> str:
 
 
 def write_coverage(finding: Finding) -> str:
-    """How many of the inputs were asked; nothing where there is only one."""
+    """Write how many of the inputs were asked; nothing where there is only one."""
     coverage = finding.coverage
     if coverage is None or coverage.inputs == 1:
         return ""
@@ -210,7 +210,7 @@ def write_coverage(finding: Finding) -> str:
 
 
 def list_unasked(finding: Finding) -> str:
-    """Which inputs were not asked, in a sentence; nothing where all were."""
+    """List which inputs were not asked, in a sentence; nothing where all were."""
     coverage = finding.coverage
     left = 0 if coverage is None else coverage.inputs - coverage.asked
     if coverage is None or not left or not finding.all_trials.trials:

@@ -74,7 +74,7 @@ _NOTE = (
 
 
 def build_gates_section(record: RunRecord) -> Section | None:
-    """Every gate of a run, or None where it has none."""
+    """Build every gate of a run, or None where it has none."""
     gates = record.verdict.gates
     if not gates:
         return None
@@ -83,7 +83,7 @@ def build_gates_section(record: RunRecord) -> Section | None:
 
 
 def build_gate(gate: GateFinding, verdict: Verdict, record: RunRecord | None = None) -> Section:
-    """A gate: what was asked, what was measured, and the runs behind it.
+    """Build a gate: what was asked, what was measured, and the runs behind it.
 
     Args:
         gate: What was decided.
@@ -106,7 +106,7 @@ def build_gate(gate: GateFinding, verdict: Verdict, record: RunRecord | None = N
 
 
 def _list_numbers(gate: GateFinding) -> Iterator[Table]:
-    """What was asked and whether it holds, and then what else was measured."""
+    """List what was asked and whether it holds, and then what else was measured."""
     numbers: list[GateCheck | GateNumber] = [*gate.checks, *list_unlimited(gate)]
     columns: list[Column[GateCheck | GateNumber]] = [
         ("number", lambda one: _name_target(one.target)),
@@ -129,7 +129,7 @@ def _list_numbers(gate: GateFinding) -> Iterator[Table]:
 
 
 def _name_target(target: str) -> str:
-    """A target within its gate, whose name is the heading."""
+    """Name a target within its gate, whose name is the heading."""
     return target.partition(".")[2]
 
 
@@ -161,7 +161,7 @@ def _write_limit(one: GateNumber) -> tuple[str, str]:
 
 
 def _is_percent(target: str) -> bool:
-    """Whether a target's number is of a hundred and not of 1."""
+    """Return whether a target's number is of a hundred and not of 1."""
     block, _, figure = target.partition(".")
     return (block == "reliability" and figure != "runs") or target == "metrics.flakiness"
 
@@ -192,7 +192,7 @@ def _list_evidence(
 
 
 def _count_rest(count: int) -> tuple[str, ...]:
-    """How many inputs a table leaves out."""
+    """Count how many inputs a table leaves out."""
     left = as_count(count - MOST, "further input")
     return (f"{left} not listed.",) if count > MOST else ()
 
@@ -299,7 +299,7 @@ FIRST_RUNS, MOST_RUNS = 10, 200
 def _list_stability_blocks(
     record: RunRecord | None, gate: GateFinding, evidence: StabilityEvidence
 ) -> Iterator[Block]:
-    """A row for each run, the least steady first; scores below their floor carry a mark."""
+    """List a row for each run, the least steady first; scores below their floor carry a mark."""
     if not evidence.runs:
         return
     worst = sorted(evidence.runs, key=lambda run: (run.weakest_score, _sum_scores(run, evidence)))

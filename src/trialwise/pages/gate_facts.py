@@ -19,7 +19,7 @@ HELD = {True: "holds", False: "does not hold", None: "undecided"}
 
 
 def list_gate_notes(gate: GateFinding) -> tuple[str, ...]:
-    """What a reader must know of a gate's decision: that it has no error rate, and on what."""
+    """List what a reader must know of a gate's decision: that it has no error rate, and on what."""
     if not gate.checks:
         return ()
     named = ", ".join(gate.heuristics)
@@ -28,7 +28,7 @@ def list_gate_notes(gate: GateFinding) -> tuple[str, ...]:
 
 
 def explain_gate(gate: GateFinding) -> str:
-    """What became of a gate; of a stability gate that did not hold, the session to look at."""
+    """Explain what became of a gate, and name the session that made it fail."""
     from trialwise.model.metrics import StabilityEvidence
     from trialwise.model.verdict import Decision
     from trialwise.stats.trace_stability import SUB_SCORES
@@ -51,7 +51,7 @@ def explain_gate(gate: GateFinding) -> str:
 
 
 def collect_gate_facts(gate: GateFinding) -> dict[str, str | int | float | None]:
-    """Every number under the name of its target, with the ends of its interval."""
+    """Collect every number under the name of its target, with the ends of its interval."""
     values: dict[str, float | None] = {}
     for one in gate.checks:
         values[one.target] = None if isinstance(one.value, Undefined) else one.value
@@ -67,7 +67,7 @@ def collect_gate_facts(gate: GateFinding) -> dict[str, str | int | float | None]
 
 
 def collect_number_facts(gate: GateFinding) -> dict[str, str | int | float | None]:
-    """Every number of a block without limits, under the name of its target."""
+    """Collect every number of a block without limits, under the name of its target."""
     return {
         one.target: None if isinstance(one.value, Undefined) else one.value for one in gate.numbers
     }
@@ -103,7 +103,7 @@ def write_decay(gate: GateFinding) -> str:
 
 
 def as_outward(interval: Interval, *, in_percent: bool = False) -> str:
-    """Return both ends, rounded outwards: 0.9999998 to 1 must not look certain.
+    """Write both ends, rounded outwards, so that 0.9999998 does not look like 1.
 
     Args:
         interval: Of a number from 0 to 1, or to 100 where it is in percent.
@@ -122,24 +122,24 @@ def as_outward(interval: Interval, *, in_percent: bool = False) -> str:
 
 
 def name_gate_section(gate: GateFinding) -> str:
-    """Where links to a gate lead."""
+    """Name where links to a gate lead."""
     return f"gate {gate.gate} {gate.experiment}"
 
 
 def count_runs(gate: GateFinding) -> str:
-    """How many runs a gate is about."""
+    """Count how many runs a gate is about."""
     runs = as_count(gate.runs, "run")
     return runs if gate.inputs == 1 else f"{runs} of each of {as_count(gate.inputs, 'input')}"
 
 
 def list_unlimited(gate: GateFinding) -> list[GateNumber]:
-    """The numbers of a block that nothing was asked of."""
+    """List the numbers of a block that nothing was asked of."""
     asked = {one.target for one in gate.checks}
     return [one for one in gate.numbers if one.target not in asked]
 
 
 def _sum_up_reliability(k: int, evidence: ReliabilityEvidence) -> str:
-    """The chance that any of k runs passes, and that all of them do, over the inputs.
+    """Sum up the chance that any of k runs passes, and that all of them do, over the inputs.
 
     Args:
         k: The fewest runs of an input.
@@ -154,7 +154,7 @@ def _sum_up_reliability(k: int, evidence: ReliabilityEvidence) -> str:
 
 
 def sum_up_gate(gate: GateFinding) -> str:
-    """The numbers of a block that nothing was asked of, in a line."""
+    """Sum up the numbers of a block that nothing was asked of, in a line."""
     from trialwise.model.metrics import MetricsEvidence, ReliabilityEvidence
 
     evidence = gate.evidence

@@ -52,12 +52,12 @@ class InputCounts:
             self.usd = (self.usd or 0.0) + trial.cost_usd
 
     def rate(self, criterion: str) -> float:
-        """The share of its trials that passed a criterion."""
+        """Return the share of its trials that passed a criterion."""
         return self.passed.get(criterion, 0) / self.trials
 
 
 def build_inputs_section(record: RunRecord, cells: int) -> Section | None:
-    """A heat map for every experiment, or None without trials.
+    """Build a heat map for every experiment, or None without trials.
 
     Args:
         record: The run.

@@ -29,7 +29,7 @@ _ORDER = (Decision.FAIL, None, Decision.INCONCLUSIVE, Decision.PASS)
 
 
 def build_strips(record: RunRecord) -> Strips | None:
-    """The chart, or None where no trial gave a rate."""
+    """Build the chart, or None where no trial gave a rate."""
     findings = record.verdict.findings
     rows = [row for finding in findings for row in _list_rows(record, finding)]
     if not rows:
@@ -51,7 +51,7 @@ def build_strips(record: RunRecord) -> Strips | None:
 
 
 def find_scale_start(strips: Iterable[Strip]) -> float:
-    """Where the scale of several rates begins: at 0, or where nothing below it is lost."""
+    """Return where the scale of several rates begins: at 0, or where nothing below it is lost."""
     known = [
         value
         for strip in strips
@@ -63,7 +63,7 @@ def find_scale_start(strips: Iterable[Strip]) -> float:
 
 
 def make_strip(record: RunRecord, finding: Finding, name: str) -> Strip | None:
-    """The interval of a finding on a scale from 0 to 1; None where no trial gave a rate.
+    """Place the interval of a finding on a scale from 0 to 1; None where no trial gave a rate.
 
     Both are of the decision: an interval beside a rate of other trials would say nothing.
     """
@@ -124,7 +124,7 @@ def _make_row(record: RunRecord, finding: Finding, name: str) -> StripRow | None
 def _list_corrected(
     finding: Finding, row: StripRow, corrections: Sequence[JudgedDecision]
 ) -> Iterator[StripRow]:
-    """What is left of a rate that a judge gave."""
+    """List what is left of a rate that a judge gave."""
     for one in corrections:
         found = one.corrected
         if isinstance(found, Undefined):

@@ -35,7 +35,7 @@ def describe_report(
     exit_code: int | None = None,
     locations: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The runs of a suite as plain values.
+    """Describe the runs of a suite as plain values.
 
     Args:
         records: One run for each contract.
@@ -59,7 +59,7 @@ def describe_report(
 
 
 def read_report_schema() -> dict[str, Any]:
-    """The JSON Schema of the report."""
+    """Read the JSON Schema of the report."""
     import json
     from importlib.resources import files
 
@@ -108,7 +108,7 @@ def _result(line: ResultLine) -> dict[str, Any]:
 
 
 def _inputs(record: RunRecord) -> list[dict[str, Any]]:
-    """Every input: its trials, and those that each criterion counts and passed."""
+    """Return every input: its trials, and those that each criterion counts and passed."""
     index = TrialIndex(record)
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for experiment in record.plan.experiments:

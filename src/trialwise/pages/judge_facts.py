@@ -24,13 +24,13 @@ CORRECTION_NAMES = {"rectifier": "rectifier", "rogan-gladen": "Rogan–Gladen"}
 
 
 def list_corrections(finding: Finding) -> Iterator[JudgedDecision]:
-    """What was decided by each correction that was made, the rectifier's first."""
+    """List what was decided by each correction that was made, the rectifier's first."""
     made = [one for one in (finding.judged, finding.evidence.judged_otherwise) if one is not None]
     return iter(sorted(made, key=lambda one: one.correction != "rectifier"))
 
 
 def find_labels(finding: Finding) -> Confusion | None:
-    """The judge's verdicts beside the labels of people, where its errors were measured."""
+    """Find the judge's verdicts beside the labels of people, where its errors were measured."""
     for one in list_corrections(finding):
         if not isinstance(one.corrected, Undefined):
             return one.corrected.confusion
@@ -38,7 +38,7 @@ def find_labels(finding: Finding) -> Confusion | None:
 
 
 def describe_labels(labels: Confusion) -> str:
-    """How many labels there are, and how often the judge differs from them."""
+    """Describe how many labels there are, and how often the judge differs from them."""
     return (
         f"{labels.labels:,}: of {labels.good:,} that people pass the judge fails "
         f"{labels.false_fail:,}, of {labels.bad:,} that people fail it passes {labels.false_pass:,}"
@@ -46,7 +46,7 @@ def describe_labels(labels: Confusion) -> str:
 
 
 def _as_corrected(judged: JudgedDecision, *, is_exact: bool = False) -> str:
-    """A corrected rate with its interval, in percent or to six digits, or why there is none."""
+    """Write a corrected rate with its interval, or why there is none."""
     found = judged.corrected
     if isinstance(found, Undefined):
         return found.reason
@@ -57,7 +57,7 @@ def _as_corrected(judged: JudgedDecision, *, is_exact: bool = False) -> str:
 
 
 def describe_corrections(finding: Finding) -> Iterator[str]:
-    """What a judge's errors leave of the rate, and what is missing to say more."""
+    """Describe what a judge's errors leave of the rate, and what is missing to say more."""
     labels = find_labels(finding)
     if labels is None:
         return
@@ -71,7 +71,7 @@ def describe_corrections(finding: Finding) -> Iterator[str]:
 
 
 def name_missing(finding: Finding) -> str:
-    """What would close a decision that the judge's errors leave open: labels or trials."""
+    """Name what would close a decision that the judge's errors leave open: labels or trials."""
     judged = finding.judged
     if judged is None or judged.decision is not Decision.INCONCLUSIVE:
         return ""
@@ -91,7 +91,7 @@ def name_missing(finding: Finding) -> str:
 
 
 def explain_advisory_run(verdict: Verdict) -> str:
-    """Why a run shows nothing, where all that was asked of it only advises."""
+    """Explain why a run shows nothing, where all that was asked of it only advises."""
     gates = [one for one in verdict.gates if one.decision is not None]
     advising = [one for one in verdict.findings if one.advisory]
     if not advising or len(advising) < len(verdict.findings) or verdict.latency or gates:
@@ -100,12 +100,12 @@ def explain_advisory_run(verdict: Verdict) -> str:
 
 
 def only_advises(criteria: int) -> str:
-    """The rest of a sentence about criteria that have no part in the verdict."""
+    """Return the rest of a sentence about criteria that have no part in the verdict."""
     return "criterion only advises" if criteria == 1 else "criteria only advise"
 
 
 def collect_judge_facts(finding: Finding) -> dict[str, str | int | float | bool | None]:
-    """The numbers of the correction that decides, under the names of machine-readable reports."""
+    """Collect the numbers of the correction that decides, by their names in JSON."""
     judged, labels = finding.judged, find_labels(finding)
     found = None if judged is None else judged.corrected
     corrected = None if isinstance(found, Undefined) else found
@@ -134,7 +134,7 @@ _NOTE = (
 
 
 def build_correction(finding: Finding) -> Section | None:
-    """The judge's rate beside the corrected ones; None where no judge was measured."""
+    """Build the judge's rate beside the corrected ones; None where no judge was measured."""
     if find_labels(finding) is None:
         return None
     facts = Facts(pairs=tuple(list_judge_rows(finding)))
@@ -142,7 +142,7 @@ def build_correction(finding: Finding) -> Section | None:
 
 
 def list_judge_rows(finding: Finding, *, is_exact: bool = False) -> Iterator[tuple[str, str]]:
-    """The labels, what the judge said, what each correction leaves of it, and what is missing.
+    """List the labels, what the judge said, what each correction leaves of it, and what is missing.
 
     Args:
         finding: Of a criterion whose judge was measured.

@@ -65,7 +65,7 @@ def build_latency_section(record: RunRecord) -> Section | None:
 
 
 def _list_findings(record: RunRecord) -> Iterator[Block]:
-    """The findings as a table, with the ranks and counts that decided them."""
+    """List the findings as a table, with the ranks and counts that decided them."""
     if not record.verdict.latency:
         return
 
@@ -161,7 +161,7 @@ def _make_axis(timing: Timing) -> Axis:
 
 
 def trace_steps(ordered: Sequence[float], end: float) -> tuple[Place, ...]:
-    """The empirical distribution as a line of steps, thinned where no eye could tell.
+    """Return the empirical distribution as a line of steps, thinned where no eye could tell.
 
     Args:
         ordered: Latencies, ascending.

@@ -65,7 +65,7 @@ def summarize_run(record: RunRecord) -> Document:
 
 
 def summarize_suite(records: Sequence[RunRecord]) -> Document:
-    """Several runs: a row for each contract."""
+    """Summarize several runs: a row for each contract."""
     several = require_runs(records)
     verdicts = [one.verdict for one in several]
     table = build_table(
@@ -96,7 +96,7 @@ def summarize_suite(records: Sequence[RunRecord]) -> Document:
 
 
 def _tabulate_findings(record: RunRecord) -> Table:
-    """A row for each criterion, and for each input that did not pass on its own."""
+    """Tabulate a row for each criterion, and for each input that did not pass on its own."""
     parts = [
         part
         for one in record.verdict.findings
@@ -144,7 +144,7 @@ def _list_spent(records: Sequence[RunRecord]) -> Iterator[tuple[str, str | None]
 
 
 def _list_failures(record: RunRecord) -> Iterator[str]:
-    """The most frequent reasons of what did not pass, each with one example."""
+    """List the most frequent reasons of what did not pass, each with one example."""
     for entry in describe_lines(record.verdict, record):
         for group in entry.failures[:3] if entry.is_red else ():
             example = f": {group.explanation}" if group.explanation else ""

@@ -49,7 +49,7 @@ AHEAD = 1.6
 
 
 def chart_path(finding: Finding, bounds: Bounds, outcomes: Sequence[bool]) -> Chart:
-    """The path of one stream.
+    """Chart the path of one stream.
 
     Args:
         finding: What it led to.
@@ -92,12 +92,12 @@ def chart_path(finding: Finding, bounds: Bounds, outcomes: Sequence[bool]) -> Ch
 
 
 def _find_reach(bounds: Bounds, last: int) -> int:
-    """The fewest failures that FAIL at the end of the chart, if any number does."""
+    """Find the fewest failures that FAIL at the end of the chart, if any number does."""
     return bounds.reject[last] if bounds.reject[last] <= last else bounds.accept[last] + 2
 
 
 def _find_corners(places: Sequence[int], values: Sequence[float]) -> tuple[Place, ...]:
-    """A line of steps: every value holds for half a trial on either side."""
+    """Find a line of steps: every value holds for half a trial on either side."""
     if len(places) > CORNERS // 2:
         return tuple(zip(map(float, places), values, strict=True))
     corners: list[Place] = [(places[0], values[0])]
@@ -109,7 +109,7 @@ def _find_corners(places: Sequence[int], values: Sequence[float]) -> tuple[Place
 
 
 def _trace_path(failures: Sequence[int]) -> tuple[Place, ...]:
-    """The corners of the path: the two ends and both sides of every failure."""
+    """Return the corners of the path: the two ends and both sides of every failure."""
     last = len(failures) - 1
     corners = {0, last}
     for n in range(1, last + 1):
@@ -166,7 +166,7 @@ class Bounds:
 
 
 def find_bounds(limits: Limits) -> Bounds | None:
-    """The bounds of a sequential or a fixed design; None where only the last trial decides.
+    """Find the bounds of a sequential or a fixed design; None where only the last trial decides.
 
     A fixed design that is not stopped early has them too: beyond them its verdict is certain.
 
@@ -187,7 +187,7 @@ def find_bounds(limits: Limits) -> Bounds | None:
 
 
 def list_outcomes(record: RunRecord, finding: Finding) -> Sequence[bool]:
-    """Whether each trial passed that the analysis counts, in their order up to the decision."""
+    """List whether each counted trial passed, in order up to the decision."""
     analysis = record.plan.analysis_of(finding.plan)
     skips_unjudged = not analysis.counts_silence or procedure_of(finding).may_stop_early
     counted = [*TrialIndex(record).list_counted(finding)][: finding.decided_at]

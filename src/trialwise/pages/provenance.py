@@ -23,7 +23,7 @@ def build_caveats(record: RunRecord) -> Section | None:
 
 
 def build_provenance(record: RunRecord) -> Section:
-    """What was run, on which inputs, under which conditions and settings."""
+    """Return what was run, on which inputs, under which conditions and settings."""
     settings = Facts(heading="Settings", pairs=tuple(_list_settings(record)))
     return Section(
         heading="Provenance",
@@ -54,7 +54,7 @@ def _list_settings(record: RunRecord) -> Iterator[tuple[str, str | None]]:
 
 
 def build_reproducibility(record: RunRecord) -> Section:
-    """What bounds a series of such runs, and the numerical ingredients of this one."""
+    """Return what bounds a series of such runs, and the numerical ingredients of this one."""
     return Section(
         heading="Reproducibility",
         blocks=tuple(list_closing_sections(record.verdict)),

@@ -12,7 +12,7 @@ _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 def compare_texts(expected: str, reply: str) -> Compared:
-    """The two texts in pieces, each common to both or found in one of them only.
+    """Compare the two texts in pieces, each common to both or found in one of them only.
 
     >>> found = compare_texts("Paris, France", "Lyon, France")
     >>> [piece.text for piece in found.right if piece.differs]

@@ -60,7 +60,7 @@ _NAMED_INPUTS = 3
 
 
 def describe_lines(verdict: Verdict, record: RunRecord | None = None) -> tuple[ResultLine, ...]:
-    """The lines of a run: criteria, their inputs where each is decided, latency limits, gates.
+    """Describe the lines of a run: criteria, their inputs, latency limits and gates.
 
     A run that does not PASS has a red line: its own, where the others have none.
 
@@ -153,7 +153,7 @@ def _figures(finding: Finding, verdict: Verdict) -> Figures:
 
 
 def _word_inputs(finding: Finding, verdict: Verdict) -> str:
-    """How many inputs were asked, unless all were and the heading says so."""
+    """Say how many inputs were asked, unless all were and the heading says so."""
     coverage = finding.coverage
     is_whole = coverage is not None and coverage.asked == coverage.inputs
     return "" if is_whole and len(verdict.experiments) == 1 else write_coverage(finding)
@@ -192,7 +192,7 @@ def _word_requirement(finding: Finding) -> str:
 
 
 def _cost(finding: Finding, verdict: Verdict) -> str:
-    """What its trials cost: criteria share them, so a part of them is priced at the mean."""
+    """Return what its trials cost: criteria share them, so a part of them is priced at the mean."""
     spent, trials = verdict.spending, finding.all_trials.trials
     if spent.usd is None or not spent.trials:
         return ""
@@ -201,7 +201,7 @@ def _cost(finding: Finding, verdict: Verdict) -> str:
 
 
 def _sentence(finding: Finding) -> str:
-    """What stands in for the figures where they do not make up a claim about one rate."""
+    """Return what stands in for the figures where they do not make up a claim about one rate."""
     tally = finding.all_trials
     if finding.by_input:
         return _inputs(finding)
@@ -220,7 +220,7 @@ def _sentence(finding: Finding) -> str:
 
 
 def _inputs(finding: Finding) -> str:
-    """How many inputs pass, and which do not, worst first."""
+    """Return how many inputs pass, and which do not, worst first."""
     parts = finding.by_input
     passing = sum(part.decision is Decision.PASS for part in parts)
     text = f"{passing:,} of {as_count(len(parts), 'input')} PASS"
@@ -239,7 +239,7 @@ def _inputs(finding: Finding) -> str:
 
 
 def _reason(finding: Finding) -> str:
-    """How the run ended, what was refused, and what the rate was held against."""
+    """Return how the run ended, what was refused, and what the rate was held against."""
     threshold = finding.threshold
     parts = [] if finding.stop is None else [_word_stop(finding, finding.stop)]
     parts += filter(None, [write_coverage(finding)])
@@ -356,7 +356,7 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
 
 
 def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
-    """Its numbers and their limits; of numbers without limits, the means."""
+    """Return its numbers and their limits; of numbers without limits, the means."""
     if gate.decision is None:
         return ResultLine(
             kind=LineKind.REPORTED,

@@ -42,7 +42,7 @@ def describe_suite(
     name: str = "trialwise",
     locations: Mapping[str, str] | None = None,
 ) -> SuiteResults:
-    """The results of the runs of a suite.
+    """Describe the results of the runs of a suite.
 
     Args:
         records: One run for each contract.
@@ -56,13 +56,13 @@ def describe_suite(
 
 
 def describe_verdicts(verdicts: Sequence[Verdict], *, name: str = "trialwise") -> SuiteResults:
-    """The results of verdicts whose trials are not at hand: without failures and claims."""
+    """Describe the results of verdicts without their trials, so without failures and claims."""
     runs = [_describe_verdict(verdict) for verdict in require_runs(verdicts)]
     return _describe(runs, verdicts, name=name)
 
 
 def describe_run(record: RunRecord, *, location: str = "") -> RunResults:
-    """The results of one run.
+    """Describe the results of one run.
 
     Args:
         record: The run.
@@ -72,7 +72,7 @@ def describe_run(record: RunRecord, *, location: str = "") -> RunResults:
 
 
 def list_run_notes(verdict: Verdict) -> tuple[str, ...]:
-    """What a reader should know of a run beside its findings: its end, its guardrails."""
+    """List what a reader should know of a run beside its findings: its end, its guardrails."""
     guards = [
         f"{guard.message} ({guard.severity}{', overridden' if guard.overridden else ''})"
         for guard in verdict.guards
@@ -105,7 +105,7 @@ def _describe_verdict(
 
 
 def _find_command(record: RunRecord, name: str, option: str) -> str:
-    """A command about the failing trials of a run that is kept."""
+    """Find a command about the failing trials of a run that is kept."""
     if not record.run_id or all(trial.passed for trial in record.trials):
         return ""
     from shlex import quote
@@ -114,7 +114,7 @@ def _find_command(record: RunRecord, name: str, option: str) -> str:
 
 
 def _find_headline(verdict: Verdict) -> str:
-    """What stands above the results: that nothing, or not enough, could be measured."""
+    """Return what stands above the results: that nothing, or not enough, could be measured."""
     unmeasured = verdict.stop in (StopReason.ERROR_RATE, StopReason.SERVICE)
     return verdict.aborted if unmeasured else ""
 
@@ -358,7 +358,7 @@ def _list_gate_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
 
 
 def _list_errors(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    """What the service said instead of a reply, where that may be why something did not pass."""
+    """List what the service said instead of a reply, if that may be why it did not pass."""
     for finding in verdict.findings:
         error = finding.breakdown.commonest_error if finding.breakdown is not None else ""
         if error and error[1:] in verdict.aborted:

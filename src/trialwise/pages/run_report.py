@@ -38,7 +38,7 @@ from trialwise.pages.verdict_meaning import (
 
 
 def render_html(record: RunRecord | Sequence[RunRecord], *, title: str | None = None) -> str:
-    """The report of a run or of a suite as a complete HTML document.
+    """Render the report of a run or of a suite as a complete HTML document.
 
     Args:
         record: What was run, one contract or several.
@@ -53,7 +53,7 @@ def render_html(record: RunRecord | Sequence[RunRecord], *, title: str | None = 
 
 
 def build_report(record: RunRecord | Sequence[RunRecord], *, title: str | None = None) -> Document:
-    """The report of a run or of a suite.
+    """Build the report of a run or of a suite.
 
     Args:
         record: What was run, one contract or several.
@@ -82,7 +82,7 @@ class Room:
     """Of the heat maps."""
 
     def share(self, runs: int) -> Room:
-        """The room of each of several runs."""
+        """Return the room of each of several runs."""
         return Room(
             size=self.size // runs,
             trials=max(5, self.trials // runs),
@@ -92,7 +92,7 @@ class Room:
 
 
 def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> Document:
-    """Everything about one run, the most important first."""
+    """Build everything about one run, the most important first."""
     # What an engineer needs comes first: what failed and why, then what explains the decisions.
     first = build_criteria_section(record)
     after = (

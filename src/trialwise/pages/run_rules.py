@@ -63,7 +63,7 @@ def render_rules(plan: Plan, *, expense: Expense | None = None, width: int = _WI
 
 
 def render_size(plan: Plan, *, expense: Expense | None = None, width: int = _WIDTH) -> str:
-    """The size of a plan and what it can cost, as text.
+    """Render the size of a plan and what it can cost, as text.
 
     Args:
         plan: What will be run.
@@ -77,7 +77,7 @@ def render_size(plan: Plan, *, expense: Expense | None = None, width: int = _WID
 
 
 def render_choices(plan: Plan, expected: float, *, expense: Expense | None = None) -> str:
-    """The ways to ask for each required rate of a plan, compared at the rate that is expected.
+    """Render the ways to ask for each required rate of a plan, at the rate that is expected.
 
     Args:
         plan: What will be run.

@@ -31,7 +31,7 @@ _SHORT: dict[str, Callable[[Any], Document]] = {"rate": build_short_sequential_p
 
 
 def build_sizing_page(plan: SizingPlan, *, short: bool = False) -> Document:
-    """The answer to a sizing question as a page of words, tables and charts.
+    """Build the answer to a sizing question as a page of words, tables and charts.
 
     Args:
         plan: The answer.

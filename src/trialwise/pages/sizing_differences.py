@@ -25,7 +25,7 @@ from trialwise.stats.result_types import Refusal, Undefined
 
 
 def build_regression_page(plan: RegressionPlan) -> Document:
-    """The regression plan as a page."""
+    """Build the regression plan as a page."""
     question = plan.question
     k, nb = question.baseline_successes, question.baseline_trials
     alternative = as_percent(round(max(0.0, question.alternative_rate), 6))
@@ -132,7 +132,7 @@ def _regression_sizes(plan: RegressionPlan) -> Iterator[str]:
 
 
 def _is_alarming(plan: RegressionPlan, row: RegressionRow) -> bool:
-    """Whether the wilson rule raises far more false alarms than its level allows."""
+    """Return whether the wilson rule raises far more false alarms than its level allows."""
     alarm = row.wilson.design_false_alarm
     return alarm is not None and alarm > FALSE_ALARM_EXCESS * plan.question.alpha
 
@@ -184,7 +184,7 @@ _SWEEP = "even if all of them favour A"
 
 
 def build_comparison_page(plan: ComparePlan) -> Document:
-    """The A/B plan as a page."""
+    """Build the A/B plan as a page."""
     question = plan.question
     a, b = as_percent(question.rate), as_percent(question.worse_rate)
     called = "they are called different" if question.two_sided else "B is called worse"

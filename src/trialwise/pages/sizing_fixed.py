@@ -21,7 +21,7 @@ from trialwise.stats.result_types import Undefined
 
 
 def build_compliance_page(plan: CompliancePlan) -> Document:
-    """The compliance plan as a page."""
+    """Build the compliance plan as a page."""
     question = plan.question
     required, better = as_percent(question.required_rate), as_percent(question.better_rate)
     facts = [
@@ -178,7 +178,7 @@ _INTERVAL_NAMES = {"wald": "textbook", "wilson": "wilson", "clopper-pearson": "e
 
 
 def build_precision_page(plan: PrecisionPlan) -> Document:
-    """The precision plan as a page."""
+    """Build the precision plan as a page."""
     question = plan.question
     level, margin = as_percent(question.confidence), as_percent(question.margin)
     chosen = plan.wilson

@@ -18,7 +18,7 @@ _SHOW_NOTE = (
 
 
 def build_latency_page(plan: LatencyPlan) -> Document:
-    """The latency plan as a page."""
+    """Build the latency plan as a page."""
     question = plan.question
     names = ", ".join(_level(row.percentile) for row in plan.rows)
     return Document(

@@ -49,7 +49,7 @@ _INKS: dict[Method, Ink] = {Method.OPTIMAL: "one", Method.WALD: "two", Method.FI
 
 
 def build_sequential_page(plan: SequentialPlan) -> Document:
-    """The plan as a page of words, tables and charts."""
+    """Build the plan as a page of words, tables and charts."""
     question = plan.question
     return Document(
         kind="Plan",
@@ -61,7 +61,7 @@ def build_sequential_page(plan: SequentialPlan) -> Document:
 
 
 def build_short_sequential_page(plan: SequentialPlan) -> Document:
-    """The ways to ask side by side; the design only where somebody asks for one of their own."""
+    """Build the ways to ask side by side; the design is shown only if it was asked for."""
     question = plan.question
     level = as_level(question.alpha)
     about = (
@@ -80,7 +80,7 @@ def build_short_sequential_page(plan: SequentialPlan) -> Document:
 
 
 def _is_usual(question: SequentialQuestion) -> bool:
-    """Whether nothing is said about the design: the choices do not show what it would change."""
+    """Return whether the user left the design open, so that choices are worth showing."""
     usual = SequentialQuestion(
         required_rate=question.required_rate,
         alternative_rate=SequentialQuestion.usual_alternative(question.required_rate),
@@ -169,14 +169,14 @@ def _recommendation(plan: SequentialPlan) -> str:
 
 
 def share_open_runs(plan: SequentialPlan, rate: float) -> float:
-    """The share of runs that end INCONCLUSIVE: no criterion FAILs, and one at least is open."""
+    """Return the share of runs that end INCONCLUSIVE: nothing FAILs and something is open."""
     found = plan.recommendation.design.operating_characteristic(rate)
     count = plan.question.criteria
     return (1 - found.fails) ** count - found.passes**count
 
 
 def _mean_costs(high: Expectation, low: Expectation) -> str:
-    """What the two means cost, in brackets, where that is known."""
+    """Return what the two means cost, in brackets, where that is known."""
     parts = []
     if high.cost_usd and low.cost_usd:
         parts.append(f"{as_money(high.cost_usd.mean)} and {as_money(low.cost_usd.mean)}")
@@ -197,7 +197,7 @@ def _blocks(plan: SequentialPlan) -> Iterator[Block]:
 
 
 def _rule(design: SequentialDesign) -> Section:
-    """The rule in counts; a browser shows the whole of a long one."""
+    """Return the rule in counts; a browser shows the whole of a long one."""
     passing, failing = list(list_passing_steps(design)), list(list_failing_steps(design))
     whole = (
         f"PASS: {join_steps(passing, 'after')}.",
@@ -309,7 +309,7 @@ _SHARED = (
 
 
 def _list_method_tables(plan: SequentialPlan) -> Iterator[Table]:
-    """Every table of the plan, in the order in which they are read."""
+    """List every table of the plan, in the order in which they are read."""
     yield _errors(plan)
     yield _trials(plan)
     yield from _run(plan)
@@ -452,7 +452,7 @@ def _tabulate(
     *,
     limit: tuple[str, ...] = (),
 ) -> Table:
-    """A row for each method and a column for each rate, with the least or the most below them."""
+    """Tabulate the methods against the rates, with the least or the most below them."""
     rows = [
         Row(cells=(_name(method), *map(write, method.expectations)), tone=_tone(plan, method))
         for method in plan.methods

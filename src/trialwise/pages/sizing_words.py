@@ -28,7 +28,7 @@ def make_prose(
     details: tuple[str, ...] = (),
     details_heading: str = "",
 ) -> Section:
-    """A few sentences under a heading, with what is too long for a terminal below them."""
+    """Make a few sentences under a heading, with what is too long for a terminal below them."""
     blocks: tuple[Block, ...] = (Prose(paragraphs=paragraphs),)
     if details:
         more = Prose(paragraphs=details)
@@ -70,7 +70,7 @@ def guide_rates(*rates: float, axis: Literal["x", "y"] = "x") -> tuple[Guide, ..
 
 
 def format_cost(prices: Prices, trials: int) -> str:
-    """What some trials cost, as the rest of a sentence; nothing where that is not known."""
+    """Format what some trials cost, as the rest of a sentence; nothing where that is not known."""
     parts = [as_money(trials * prices.trial_usd)] if prices.trial_usd is not None else []
     parts += [as_duration(trials * prices.trial_s)] if prices.trial_s is not None else []
     return f" ({', '.join(parts)})" if parts else ""

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def require_runs(runs: Sequence[T]) -> tuple[T, ...]:
-    """The runs of a suite: at least one, since what was not run is never PASS."""
+    """Return the runs of a suite: at least one, since what was not run is never PASS."""
     if not runs:
         raise InvalidArgument("records", [], "hold a run: what was not run is never PASS")
     return tuple(runs)
@@ -39,13 +39,13 @@ def pick_suite_status(verdicts: Iterable[Verdict]) -> Status:
 
 
 def decide_suite(verdicts: Iterable[Verdict]) -> Decision | None:
-    """The suite's decision, or None where a contract was refused and none FAILs."""
+    """Return the suite's decision, or None where a contract was refused and none FAILs."""
     status = pick_suite_status(verdicts)
     return None if status is Status.REFUSED else Decision(status)
 
 
 def pick_exit_code(verdicts: Sequence[Verdict]) -> int:
-    """The code a process ends with after these runs: one code, one meaning."""
+    """Pick the code a process ends with after these runs: one code, one meaning."""
     if any(one.stop is StopReason.INTERRUPTED for one in verdicts):
         return 130
     codes = {Status.PASS: 0, Status.FAIL: 1, Status.REFUSED: 2, Status.INCONCLUSIVE: 3}
@@ -53,7 +53,7 @@ def pick_exit_code(verdicts: Sequence[Verdict]) -> int:
 
 
 def pick_status(decision: Decision | None) -> Status:
-    """What is shown for a decision."""
+    """Return what is shown for a decision."""
     return Status.REFUSED if decision is None else Status(decision.value)
 
 
@@ -102,7 +102,7 @@ _MEANINGS = {
 
 
 def bound_suite_errors(verdicts: Iterable[Verdict]) -> tuple[SuiteEnvelope, ...]:
-    """How often all contracts together are wrong, by the decision that is wrong.
+    """Return how often all contracts together are wrong, by the decision that is wrong.
 
     A suite PASSes only if everything does, so a bad one passes with at most the largest single
     error. A refused contract decided nothing and adds nothing; neither does what only advises. A
@@ -125,7 +125,7 @@ def bound_suite_errors(verdicts: Iterable[Verdict]) -> tuple[SuiteEnvelope, ...]
 
 
 def sum_spending(verdicts: Sequence[Verdict]) -> Spending:
-    """What all runs took together; money is known only where some run knows it."""
+    """Sum up what all runs took together; money is known only where some run knows it."""
     spent = [verdict.spending for verdict in verdicts]
     sums: dict[str, Any] = {}
     for one in fields(Spending):
@@ -137,7 +137,7 @@ def sum_spending(verdicts: Sequence[Verdict]) -> Spending:
 
 
 def list_plain_caveats(verdict: Verdict) -> list[str]:
-    """The caveats of a run that no guardrail says already."""
+    """List the caveats of a run that no guardrail says already."""
     known = {guard.message for guard in verdict.guards}
     return [caveat for caveat in verdict.caveats if caveat not in known]
 
@@ -159,6 +159,6 @@ def write_amounts(
 
 
 def write_abandoned(spent: Spending) -> str:
-    """What trials cost that were given up, as the rest of a sentence."""
+    """Write what trials cost that were given up, as the rest of a sentence."""
     took = write_amounts(tokens=spent.abandoned_tokens, usd=spent.abandoned_usd)
     return f", at least {took}" if took else ", at an unknown cost"

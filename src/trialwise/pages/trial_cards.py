@@ -35,7 +35,7 @@ _ATTEMPTS = 5
 def build_trial_card(
     trial: Trial, order: Mapping[str, int], texts: RunTexts, *, several: bool = False
 ) -> Card:
-    """A trial, folded; a failing one with what a filter asks for.
+    """Build a trial, folded; a failing one with what a filter asks for.
 
     Args:
         trial: Passing or failing.
@@ -49,7 +49,7 @@ def build_trial_card(
 def build_worst_card(
     worst: Worst, order: Mapping[str, int], texts: RunTexts, size: int, *, several: bool = False
 ) -> Card | None:
-    """The worst trace, unfolded and as whole as there is room; None where there is none.
+    """Build the worst trace, unfolded and as whole as there is room; None where there is none.
 
     Args:
         worst: What is to be read first.

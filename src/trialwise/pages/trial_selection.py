@@ -32,7 +32,7 @@ Drawn: TypeAlias = tuple[Trial, Card]
 def build_trials_section(
     record: RunRecord, most: int, size: int, reasons: Sequence[Block] = ()
 ) -> Section | None:
-    """Why trials failed, the failing ones with a filter, and a sample of the passing ones.
+    """Return why trials failed, the failing ones with a filter, and a sample of the passing ones.
 
     Args:
         record: The run.
@@ -74,7 +74,7 @@ def _list_failures(
     *,
     criteria: Sequence[str],
 ) -> Iterator[Block]:
-    """The worst trace and then, as far as there is room, the failing trials in their order."""
+    """List the worst trace and then, as far as there is room, the failing trials in their order."""
     if not failing:
         yield Prose(paragraphs=("No trial failed.",))
     lead = [] if first is None or first[0].passed else [first]

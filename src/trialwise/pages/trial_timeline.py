@@ -124,14 +124,14 @@ def _measure_busy(calls: Sequence[ToolCall]) -> float:
 
 
 def _find_end(calls: Sequence[ToolCall], latency_s: float | None) -> float | None:
-    """Where the time axis ends; None where no call says when it began, or nothing can be seen."""
+    """Return where the time axis ends; None if no call says when it began."""
     ends_s = [one.started_s + (one.duration_s or 0.0) for one in calls if one.started_s is not None]
     end_s = max([*ends_s, latency_s or 0.0]) if ends_s else 0.0
     return end_s if _SHORTEST_S <= end_s <= _LONGEST_S else None
 
 
 def _list_ticks(end_s: float | None) -> tuple[tuple[float, str], ...]:
-    """The scale above the bars; the rows say their times themselves."""
+    """List the scale above the bars; the rows say their times themselves."""
     if end_s is None:
         return ()
     axis = Axis(low=0, high=end_s, label="", unit="seconds")
@@ -193,7 +193,7 @@ class _StepBuilder:
         )
 
     def _place_bar(self, call: ToolCall) -> tuple[float | None, float]:
-        """Where the bar begins and how long it is; a call without an end has an open bar."""
+        """Return where the bar begins and how long it is; a call without an end has an open bar."""
         if self._end_s is None or call.started_s is None:
             return None, 0.0
         start = call.started_s / self._end_s
@@ -208,7 +208,7 @@ class _StepBuilder:
             yield Excerpt(label="how it ended is not known", text="")
 
     def _quote(self, label: str, text: str, *, tone: Tone = "plain") -> Excerpt:
-        """A text at a glance, and the rest of it on demand as far as there is room."""
+        """Quote a text at a glance, and the rest of it on demand as far as there is room."""
         glance = " ".join(text.split())
         room, rest = min(_UNFOLDED, self._left), None
         if len(glance) > _GLANCE and room > _GLANCE:
@@ -234,7 +234,7 @@ def _find_repeats(calls: Sequence[ToolCall]) -> list[int]:
 
 
 def _write_about(call: ToolCall) -> str:
-    """The server of the tool, and the turn it was called in where the trace has one."""
+    """Write the server of the tool, and the turn it was called in where the trace has one."""
     server = "" if call.server is None else f" on {cut_middle(call.server, _NAME)}"
     return server + ("" if call.turn is None else f" · turn {call.turn}")
 
@@ -248,7 +248,7 @@ def _write_when(call: ToolCall) -> str:
 
 
 def _write_plain(value: object) -> str:
-    """A value as JSON where it is, else as Python shows it."""
+    """Write a value as JSON where it is, else as Python shows it."""
     if isinstance(value, str):
         return value
     try:

@@ -56,17 +56,17 @@ _ANALYSES = {
 
 
 def is_measured(record: RunRecord) -> bool:
-    """Whether the run measured a baseline and decided nothing."""
+    """Return whether the run measured a baseline and decided nothing."""
     return record.plan.purpose == "measure"
 
 
 def _is_soft(record: RunRecord) -> bool:
-    """Whether a PASS of the run is that of a smoke run and no evidence."""
+    """Return whether a PASS of the run is that of a smoke run and no evidence."""
     return record.verdict.intent is Intent.SMOKE
 
 
 def make_badge(decision: Decision | None, label: str = "", *, soft: bool = False) -> Badge:
-    """A decision as a badge.
+    """Make a badge of a decision.
 
     Args:
         decision: None where nothing was decided.
@@ -81,7 +81,7 @@ def make_badge(decision: Decision | None, label: str = "", *, soft: bool = False
 
 
 def make_finding_badge(record: RunRecord, finding: Finding) -> Badge:
-    """The decision that a criterion is shown with; one that only advises is soft."""
+    """Make the badge of a criterion; one that only advises is soft."""
     if is_measured(record):
         return make_badge(None, MEASURED)
     soft = bool(finding.advisory) or _is_soft(record)
@@ -89,19 +89,19 @@ def make_finding_badge(record: RunRecord, finding: Finding) -> Badge:
 
 
 def make_run_badge(record: RunRecord) -> Badge:
-    """The badge of the whole run, which criteria that only advise have no part in."""
+    """Make the badge of the whole run, which criteria that only advise have no part in."""
     badge = make_summary_badge(_drop_advisory(record))
     return replace(badge, note="smoke run") if _is_soft(record) else badge
 
 
 def make_summary_badge(record: RunRecord) -> Badge:
-    """The badge of one run among several."""
+    """Make the badge of one run among several."""
     decision = None if is_measured(record) else record.verdict.decision
     return make_badge(decision, _pick_headline(record), soft=_is_soft(record))
 
 
 def _pick_headline(record: RunRecord) -> str:
-    """The word a reader looks for."""
+    """Pick the word a reader looks for."""
     if is_measured(record):
         return MEASURED
     decision = record.verdict.decision
@@ -115,7 +115,7 @@ def _pick_headline(record: RunRecord) -> str:
 
 
 def explain_verdict(record: RunRecord) -> str:
-    """What the verdict means, and how many criteria have no part in it."""
+    """Explain what the verdict means, and how many criteria have no part in it."""
     from trialwise.pages.judge_facts import explain_advisory_run, only_advises
 
     if is_measured(record):
@@ -134,7 +134,7 @@ def explain_verdict(record: RunRecord) -> str:
 
 
 def explain_meaning(record: RunRecord) -> str:
-    """What the word means, in a sentence or two."""
+    """Explain what the word means, in a sentence or two."""
     verdict = record.verdict
     if is_measured(record):
         trials = as_count(len(record.trials), "trial")
@@ -217,13 +217,13 @@ def _name_triggers(verdict: Verdict) -> str:
 
 
 def _name_inputs(parts: Sequence[Finding], decision: Decision | None) -> str:
-    """Which inputs decided, where each is decided on its own."""
+    """Name which inputs decided, where each is decided on its own."""
     worst = [part.input_id or "" for part in parts if part.decision is decision]
     return f" on {join_few(worst)}" if worst else ""
 
 
 def _drop_advisory(record: RunRecord) -> RunRecord:
-    """The run without the criteria that only advise: they take no part in its verdict."""
+    """Return the run without the criteria that only advise: they take no part in its verdict."""
     verdict = record.verdict
     counting = tuple(one for one in verdict.findings if not one.advisory)
     if len(counting) == len(verdict.findings):
@@ -232,7 +232,7 @@ def _drop_advisory(record: RunRecord) -> RunRecord:
 
 
 def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
-    """The run in a few numbers."""
+    """List the run in a few numbers."""
     verdict = record.verdict
     decides = not is_measured(record)
     advising = [one.decision for one in verdict.findings if one.advisory]
@@ -252,13 +252,13 @@ def list_figures(record: RunRecord) -> Iterator[tuple[str, Cell | None]]:
 
 
 def list_decided(verdict: Verdict) -> Sequence[Finding | LatencyFinding | GateFinding]:
-    """Everything that has a verdict of its own: criteria, latency limits and gates."""
+    """List everything that has a verdict of its own: criteria, latency limits and gates."""
     gates = [gate for gate in verdict.gates if gate.decision is not None]
     return (*verdict.findings, *verdict.latency, *gates)
 
 
 def build_opening(record: RunRecord) -> Iterator[Block]:
-    """What needs attention, before everything else."""
+    """Yield what needs attention, before everything else."""
     from trialwise.pages.results import list_attention
 
     notes = [] if is_measured(record) else list_attention(record.verdict)
@@ -272,7 +272,7 @@ def build_opening(record: RunRecord) -> Iterator[Block]:
 
 
 def build_meaning_section(record: RunRecord) -> Section:
-    """What the verdict claims and what not, and how often its rules err."""
+    """Return what the verdict claims and what not, and how often its rules err."""
     claims = Columns(
         blocks=(
             Items(heading="What it says", items=tuple(_list_claims(record))),
@@ -284,7 +284,7 @@ def build_meaning_section(record: RunRecord) -> Section:
 
 
 def _list_claims(record: RunRecord) -> Iterator[str]:
-    """Whom the verdict speaks of, what counted, and what it was run for."""
+    """List whom the verdict speaks of, what counted, and what it was run for."""
     verdict = record.verdict
     if verdict.decision is None:
         yield "Nothing was run, so nothing is claimed."
@@ -306,7 +306,7 @@ def _list_claims(record: RunRecord) -> Iterator[str]:
 
 
 def _list_disclaimers(record: RunRecord) -> Iterator[str]:
-    """What a reader might take the verdict for, and should not."""
+    """List what a reader might take the verdict for, and should not."""
     verdict = record.verdict
     findings = verdict.findings
     passed = [procedure_of(one) for one in findings if one.decision is Decision.PASS]
@@ -344,7 +344,7 @@ def _list_disclaimers(record: RunRecord) -> Iterator[str]:
 
 
 def _list_error_rates(record: RunRecord) -> Iterator[tuple[Finding, RuleError]]:
-    """The error rates of every criterion's rule, nominal and exact."""
+    """List the error rates of every criterion's rule, nominal and exact."""
     for finding in record.verdict.findings:
         if finding.alpha is not None and finding.decision is not None:
             first = finding.by_input[0] if finding.by_input else finding
@@ -353,7 +353,7 @@ def _list_error_rates(record: RunRecord) -> Iterator[tuple[Finding, RuleError]]:
 
 
 def _list_error_blocks(record: RunRecord) -> Iterator[Block]:
-    """The error rates as a table, and over all criteria together; nothing where no rule has one."""
+    """List the error rates in a table, with those over all criteria; nothing if there are none."""
     rates = list(_list_error_rates(record))
     if not rates:
         return
@@ -374,7 +374,7 @@ def _list_error_blocks(record: RunRecord) -> Iterator[Block]:
 
 
 def _write_exact(finding: Finding, error: RuleError) -> Cell:
-    """How often a rule errs: exactly, or what is known of it where the corrected rate decides."""
+    """Write how often a rule errs, or what is known of it after a correction."""
     if any(part.judged is not None for part in (finding, *finding.by_input)):
         return "no more, by the corrected rate"
     if error.actual is None:
@@ -386,7 +386,7 @@ def _write_exact(finding: Finding, error: RuleError) -> Cell:
 
 
 def _write_envelopes(record: RunRecord) -> str:
-    """The same over all criteria together, where there are several of a kind."""
+    """Write the same over all criteria together, where there are several of a kind."""
     findings = [one for one in record.verdict.findings if one.alpha is not None]
     streams = sum(max(1, len(one.by_input)) for one in findings)
     bounds = bound_suite_errors([record.verdict])

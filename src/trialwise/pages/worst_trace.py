@@ -42,7 +42,7 @@ class Worst:
 
 
 def _count_failed_calls(calls: Iterable[Mapping[str, Any]]) -> int:
-    """How many calls are known to have ended in an error.
+    """Count how many calls are known to have ended in an error.
 
     By that key alone: of all trials of a run, reading whole calls would take long.
 
@@ -53,7 +53,7 @@ def _count_failed_calls(calls: Iterable[Mapping[str, Any]]) -> int:
 
 
 def find_worst_trace(record: RunRecord) -> Worst | None:
-    """The worst of the trials that have a trace; None where none has one.
+    """Find the worst of the trials that have a trace; None where none has one.
 
     Args:
         record: The run.
@@ -78,7 +78,7 @@ def find_worst_trace(record: RunRecord) -> Worst | None:
 
 
 def _map_stability(record: RunRecord) -> Mapping[tuple[str, int], RunStability]:
-    """The sub-scores of every trial whose session was measured, by experiment and index."""
+    """Return the sub-scores of every trial whose session was measured, by experiment and index."""
     return {
         (gate.experiment, run.trial): run
         for gate in record.verdict.gates

@@ -54,7 +54,7 @@ CASE = pytest.StashKey[Case]()
 
 
 def is_marked(item: pytest.Item) -> bool:
-    """Whether a test is marked `trials`, with arguments of ours."""
+    """Return whether a test is marked `trials`, with arguments of ours."""
     marker = item.get_closest_marker("trials")
     return marker is not None and is_ours(marker.kwargs)
 
@@ -129,7 +129,7 @@ def _plan(
 
 
 def _marker(item: pytest.Function) -> pytest.Mark:
-    """The marker that counts: a parameter's own, else the nearest; a test may have only one."""
+    """Return the marker that counts: a parameter's own one, or the nearest."""
     # `pytest.param(..., marks=...)` is more specific than a decorator, whatever pytest's order.
     callspec = getattr(item, "callspec", None)
     marks: list[pytest.Mark] = [*getattr(callspec, "marks", ())]
@@ -145,7 +145,7 @@ def _marker(item: pytest.Function) -> pytest.Mark:
 
 
 def _list_unused(item: pytest.Function, asked: Asked) -> Iterator[str]:
-    """What a marker gives and the test never takes."""
+    """List what a marker gives and the test never takes."""
     # A test that takes `request` may ask for the trial later.
     takes = "trial" in item.fixturenames or "request" in item._fixtureinfo.argnames
     if asked.has_inputs and not takes:
@@ -183,7 +183,7 @@ def _conflicts(item: pytest.Function, options: RunOptions) -> Iterator[str]:
 
 
 def find_earlier(case: Case, settings: Settings, runs: EarlierRuns | None) -> EarlierRun:
-    """What the newest run of a test contributes, where earlier sessions are resumed.
+    """Return what the newest run of a test contributes, where earlier sessions are resumed.
 
     A test that has changed gets a new run, with a note: a session cannot refuse one of its tests
     for what an earlier session did.
@@ -208,7 +208,7 @@ def find_earlier(case: Case, settings: Settings, runs: EarlierRuns | None) -> Ea
 
 
 def _with_joint_errors(plan: Plan, settings: Settings, until: datetime | None = None) -> Plan:
-    """The plan with what it is worth together with the INCONCLUSIVE runs before it."""
+    """Return the plan with what it is worth together with the INCONCLUSIVE runs before it."""
     if settings.measure:
         return plan
     from trialwise.runtime.earlier_runs import state_joint_errors
@@ -217,7 +217,7 @@ def _with_joint_errors(plan: Plan, settings: Settings, until: datetime | None = 
 
 
 def body_of(function: object) -> Check:
-    """A test's function as the postcondition that its criteria are known by."""
+    """Return a test's function as the postcondition that its criteria are known by."""
     plain = inspect.unwrap(function) if callable(function) else function
     return partial(body, getattr(plain, "__qualname__", ""), _contents(plain))
 
@@ -245,7 +245,7 @@ def _unmarked_source(function: FunctionType) -> str:
 
 
 def _is_mark(decorator: ast.expr) -> bool:
-    """Whether a decorator is `pytest.mark.…`, called or not, however pytest was imported."""
+    """Return whether a decorator is `pytest.mark.…`, called or not, however pytest was imported."""
     node: ast.expr = decorator.func if isinstance(decorator, ast.Call) else decorator
     parts = []
     while isinstance(node, ast.Attribute):

@@ -50,7 +50,7 @@ class Bodies(Protocol):
 
 
 def bodies_for(host: pytest.Function) -> Bodies:
-    """What the bodies of a test run in."""
+    """Return what the bodies of a test run in."""
     function = host.obj
     asyncio_plugin = sys.modules.get("pytest_asyncio.plugin")
     if asyncio_plugin is not None and isinstance(host, asyncio_plugin.PytestAsyncioFunction):
@@ -67,7 +67,7 @@ def bodies_for(host: pytest.Function) -> Bodies:
 
 
 def _loop_scope(host: pytest.Function) -> str:
-    """How far the loop of a test of pytest-asyncio's is shared."""
+    """Return how far the loop of a test of pytest-asyncio's is shared."""
     marker = host.get_closest_marker("asyncio")
     given = {} if marker is None else marker.kwargs
     usual = host.config.getini("asyncio_default_test_loop_scope")
@@ -75,7 +75,7 @@ def _loop_scope(host: pytest.Function) -> str:
 
 
 def _is_testcase(host: pytest.Function) -> bool:
-    """Whether unittest runs the body: it has its own way with coroutines."""
+    """Return whether unittest runs the body: it has its own way with coroutines."""
     return bool(getattr(host, "nofuncargs", False))
 
 
@@ -113,7 +113,7 @@ class ThreadBodies:
         threading.Thread(target=work, name=f"trial {item.trial.index}", daemon=True).start()
 
     def wait(self, timeout_s: float | None) -> Sequence[Done]:
-        """The next that ends, and whatever ended with it."""
+        """Return the next that ends, and whatever ended with it."""
         try:
             done = [self._ended.get(timeout=timeout_s)]
             while True:

@@ -164,7 +164,7 @@ class TrialwisePlugin:
             write_summary(terminalreporter, self.results, self.settings, self.config)
 
     def workbench(self, item: pytest.Item) -> Workbench:
-        """The `trialwise` fixture of a test."""
+        """Return the `trialwise` fixture of a test."""
         from trialwise.plugin.workbench import Workbench
 
         return Workbench(item, self.settings, self.budget)

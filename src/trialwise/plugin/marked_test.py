@@ -133,7 +133,7 @@ class MarkedTest:
         raise error
 
     def _case(self) -> Case:
-        """The test's plan; made now where the test was not seen before, as after a late change."""
+        """Return the test's plan, which is made now if the test was not collected before."""
         for error in admit([self._item], self._settings):
             raise pytest.UsageError(error)
         return self._item.stash[CASE]
@@ -271,6 +271,6 @@ def raise_verdict(
 
 
 def shown_path(path: Path, item: pytest.Item) -> str:
-    """A path as the rest of the report shows paths."""
+    """Return a path as the rest of the report shows paths."""
     root = item.config.invocation_params.dir
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)

@@ -50,7 +50,7 @@ _MISSPELT = 0.75
 
 
 def is_ours(kwargs: Mapping[str, Any]) -> bool:
-    """Whether a marker named `trials` is meant for trialwise, by its keywords.
+    """Return whether a marker named `trials` is meant for trialwise, by its keywords.
 
     Another plugin may use the name, too: a marker with none of our keywords is its own.
 
@@ -86,7 +86,7 @@ class Asked:
 def read_marker(
     args: Sequence[Any], kwargs: Mapping[str, Any], *, settings: Settings, body: Check
 ) -> Asked:
-    """What a marker means under a session's settings.
+    """Read what a marker means under a session's settings.
 
     Args:
         args: Its positional arguments: at most the number of trials.
@@ -239,7 +239,7 @@ def _parts(
 
 
 def _sampling(inputs: Any) -> Sampling:
-    """The inputs; a test without any is itself the one thing that is tried."""
+    """Return the inputs; a test without any is itself the one thing that is tried."""
     if inputs is None:
         return Sampling(inputs=(Input(id="body", value=None),), identifier="body")
     return inputs if isinstance(inputs, Sampling) else Sampling.of(inputs)

@@ -55,7 +55,7 @@ class OneByOne:
         self._done.append(item)
 
     def wait(self) -> Sequence[TrialItem]:
-        """The trial that was run."""
+        """Return the trial that was run."""
         done, self._done = self._done, []
         return done
 
@@ -96,7 +96,7 @@ def call_trial(item: TrialItem, reasons: Reasons) -> None:
 
 
 def info_of(item: TrialItem, function: Callable[[], object], when: When) -> pytest.CallInfo[None]:
-    """What came of one phase; an interrupt is raised as it is."""
+    """Return what came of one phase; an interrupt is raised as it is."""
     found: pytest.CallInfo[None] = pytest.CallInfo.from_call(
         function,  # type: ignore[arg-type]
         when=when,

@@ -15,7 +15,7 @@ import pytest
 
 
 def reseeding_of(config: pytest.Config) -> Callable[[int], None] | None:
-    """How to seed the random numbers of a trial, where pytest-randomly seeds those of a test.
+    """Return how to seed a trial where pytest-randomly seeds tests.
 
     It sets the same seed before every phase of a test. Trials of one test would all draw the same
     numbers, and their outcomes would be one outcome, many times.
@@ -40,7 +40,7 @@ def stop_timer(item: pytest.Item) -> None:
 
 
 def timeout_of(item: pytest.Item) -> float | None:
-    """The seconds that pytest-timeout allows a test, where it does."""
+    """Return the seconds that pytest-timeout allows a test, where it does."""
     plugin = sys.modules.get("pytest_timeout")
     if plugin is None or not item.config.pluginmanager.has_plugin("timeout"):
         return None
@@ -59,7 +59,7 @@ _RERUNS = {
 
 
 def reruns_failures(config: pytest.Config) -> bool:
-    """Whether another plugin was asked to run every failed test again."""
+    """Return whether another plugin was asked to run every failed test again."""
     for plugin, names in _RERUNS.items():
         if not config.pluginmanager.has_plugin(plugin):
             continue
@@ -109,7 +109,7 @@ class Reporters:
         self._callers: dict[tuple[str, frozenset[object]], Any] = {}
 
     def leave_out(self, name: str, hooks: Any) -> Any:
-        """A hook without the reporters.
+        """Return a hook without the reporters.
 
         Args:
             name: Of the hook.
@@ -136,7 +136,7 @@ class Reporters:
 
 
 def interrupts_of(config: pytest.Config) -> tuple[type[BaseException], ...]:
-    """What ends a session instead of failing a test; a debugger wants to see Ctrl-C itself."""
+    """Return the exceptions that end a session instead of failing a test."""
     ends: type[BaseException] = pytest.exit.Exception
     return (ends,) if config.getoption("usepdb", False) else (ends, KeyboardInterrupt)
 

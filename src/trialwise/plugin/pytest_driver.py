@@ -52,7 +52,7 @@ class _RunLog:
         return self.stored.trials()
 
     def open(self) -> StoredRun:
-        """The folder, with its journal open."""
+        """Return the folder, with its journal open."""
         if self.stored is None:
             self.stored = self._runs.create(self._plan, self.started_at)
         return self.stored

@@ -76,7 +76,7 @@ class Reasons:
             self.sections[trial] = sections
 
     def rank(self, failures: Iterable[tuple[Trial, Sequence[Outcome]]]) -> list[Reason]:
-        """The kinds of failure, the most frequent first; a trial counts once for each kind.
+        """Return the kinds of failure, the most frequent first; a trial counts once for each kind.
 
         Args:
             failures: Trials with those of their outcomes that count.
@@ -103,7 +103,7 @@ class Reasons:
 
 
 def _key(result: CheckResult, error_class: ErrorClass, where: str | None) -> _Key:
-    """What makes two failures alike: one place and one kind.
+    """Return what makes two failures alike: one place and one kind.
 
     What an assertion says changes from trial to trial, and its place tells all; what another
     exception says tells two kinds apart, but for the numbers in it.
@@ -149,7 +149,7 @@ PASSED = Ending()
 def ending_of(
     excinfo: pytest.ExceptionInfo[BaseException], *, when: str, root: Path, file: Path
 ) -> Ending:
-    """The ending that an exception means.
+    """Return the ending that an exception means.
 
     Args:
         excinfo: What was raised.
@@ -197,7 +197,7 @@ def _is_from_timeout_plugin(error: BaseException) -> bool:
 
 
 def _entries(error: BaseException) -> list[Any]:
-    """The entries of an exception's traceback, outermost first."""
+    """Return the entries of an exception's traceback, outermost first."""
     entries, entry = [], error.__traceback__
     while entry is not None:
         entries.append(entry)
@@ -206,7 +206,7 @@ def _entries(error: BaseException) -> list[Any]:
 
 
 def _place(entries: Iterable[Any], root: Path, file: Path) -> str | None:
-    """The innermost place in the user's own code; in a library's where there is none."""
+    """Return the innermost place in the user's own code; in a library's where there is none."""
     own = last = None
     for entry in entries:
         path = Path(entry.tb_frame.f_code.co_filename)
@@ -220,13 +220,13 @@ def _place(entries: Iterable[Any], root: Path, file: Path) -> str | None:
 
 
 def show_place(path: Path, line: int, root: Path) -> str:
-    """A place in a file, as `file:line` below a folder."""
+    """Show a place in a file, as `file:line` below a folder."""
     shown = path.relative_to(root) if path.is_relative_to(root) else Path(path.name)
     return f"{shown.as_posix()}:{line}"
 
 
 def _describe_error(error: BaseException) -> str:
-    """What an exception says; a plain assertion without saying that it is one."""
+    """Describe what an exception says; a plain assertion without saying that it is one."""
     try:
         said = str(error)
     except Exception:  # its own __str__ may raise anything

@@ -60,7 +60,7 @@ class Judged(Failed):
 
 
 def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: str) -> Any:
-    """The failure of a decided test.
+    """Return the failure of a decided test.
 
     Args:
         record: What was run.
@@ -116,7 +116,7 @@ def _list_failures(record: RunRecord, *, measured: bool) -> Iterator[tuple[Trial
 
 
 def headline(verdict: Verdict) -> str:
-    """A verdict in a line: the decision, and what the deciding criteria came to."""
+    """Return a verdict in a line: the decision, and what the deciding criteria came to."""
     word = verdict.decision.value if verdict.decision else "REFUSED"
     deciding = [one for one in verdict.findings if one.decision is verdict.decision]
     several = len(verdict.findings) > 1
@@ -137,7 +137,7 @@ def headline(verdict: Verdict) -> str:
 
 
 def outcome_text(finding: Finding) -> str:
-    """What a criterion came to: counts, rate, interval, and what they are held against."""
+    """Return what a criterion came to: counts, rate, interval, and what they are held against."""
     tally = finding.all_trials
     if not tally.trials:
         return f"no trial was run; asked: {_word_requirement(finding)}"
@@ -165,7 +165,7 @@ def _word_requirement(finding: Finding) -> str:
 
 
 def _list_facts(record: RunRecord, path: str) -> Iterator[str]:
-    """What a reader needs beside the headline."""
+    """List what a reader needs beside the headline."""
     verdict, several = record.verdict, len(record.verdict.findings) > 1
     rules = {one.criterion: one.rule for one in forecast(record.plan)}
     for finding in verdict.findings:
@@ -185,7 +185,7 @@ def _list_facts(record: RunRecord, path: str) -> Iterator[str]:
 
 
 def _word_reason(reason: Reason, among: str, record: RunRecord) -> str:
-    """The line above a traceback."""
+    """Say the line above a traceback."""
     how_many = f"{reason.count} of {among}"
     error = "" if reason.error_class == "none" else f" ({reason.error_class})"
     said = f"{how_many}{error}, here trial {reason.trial}: {make_visible(reason.explanation)}"
@@ -212,7 +212,7 @@ def _shorten(text: str) -> str:
 
 
 def _make_parts(reason: Reason) -> list[tuple[Any, Any, str | None]]:
-    """A traceback as parts of a chain."""
+    """Make a traceback as parts of a chain."""
     known = reason.traceback
     if known is None:  # no body of this session's: its title says what there is to say
         return [(ReprTraceback([], None, "native"), None, None)]
@@ -243,7 +243,7 @@ def _wrap(text: str) -> list[str]:
 
 
 def properties_of(record: RunRecord, path: str, *, prefix: str = "") -> list[tuple[str, object]]:
-    """A verdict as properties of a test, which pytest writes into its JUnit file.
+    """Return a verdict as properties of a test, which pytest writes into its JUnit file.
 
     Args:
         record: What was run.
@@ -266,7 +266,7 @@ def properties_of(record: RunRecord, path: str, *, prefix: str = "") -> list[tup
 
 
 def _plain(value: object) -> object:
-    """A value that workers of pytest-xdist can send."""
+    """Return a value that workers of pytest-xdist can send."""
     if isinstance(value, Enum):
         return value.value
     return round(value, 6) if isinstance(value, float) else value

@@ -78,7 +78,7 @@ class SessionBudget:
                 spent.usd += spending.paid_usd or 0.0
 
     def remaining(self) -> Budget | None:
-        """What a run made in one piece may take; None where nothing is left.
+        """Return what a run made in one piece may take; None where nothing is left.
 
         A run without limits of its own is given these.
         """

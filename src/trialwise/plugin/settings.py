@@ -46,7 +46,7 @@ class Settings:
     resume: bool
 
     def merge(self, given: Mapping[str, Any], names: Iterable[str] | None = None) -> dict[str, Any]:
-        """The command line over what a test says over the ini file; one size replaces the other.
+        """Merge the settings: the command line wins over the test, and the test over the ini file.
 
         Args:
             given: What the test says.
@@ -65,7 +65,7 @@ class Settings:
 
 
 def settings_of(config: pytest.Config) -> Settings:
-    """What a session is told.
+    """Return what a session is told.
 
     Raises:
         pytest.UsageError: A value is not what its setting takes.
@@ -117,7 +117,7 @@ class _Known:
         return self.forced.get(name, self.usual.get(name))
 
     def path(self, name: str) -> Path | None:
-        """A file: from the command line below the current folder, from the ini file below it."""
+        """Return a file, below the current folder or below the folder of the ini file."""
         if name in self.forced:
             return self._config.invocation_params.dir / str(self.forced[name])
         return self._config.rootpath / str(self.usual[name]) if name in self.usual else None

@@ -180,7 +180,7 @@ class _OwnDefinitions(dict[str, Any]):
         return self
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The definitions of a name; looked up where the body asks for a fixture by itself."""
+        """Return the definitions of a fixture, also of one that the body asks for itself."""
         if name not in self:
             found = self._item.session._fixturemanager.getfixturedefs(name, self._item)
             if found is None:
@@ -224,7 +224,7 @@ class OpenTrials(SetupState):
         item.setup()
 
     def is_node_active(self, node: Any) -> bool:
-        """Whether a trial or something shared is set up."""
+        """Return whether a trial or something shared is set up."""
         return node in self._trials or node in self.stack
 
     def addfinalizer(self, finalizer: Callable[[], object], node: Any) -> None:

@@ -76,7 +76,7 @@ def _read_capabilities(terminal: TerminalReporter) -> Capabilities:
 
 
 def _draw_lines(runs: Sequence[RunResults], able: Capabilities) -> Iterator[str]:
-    """A line a criterion: verdict and figures first, since a test's name may be long."""
+    """Draw a line a criterion: verdict and figures first, since a test's name may be long."""
     everything = [line for run in runs for line in run.lines]
     lines = [line for line in everything if line.kind in _SHOWN]
     gates = [line for line in everything if line.kind in _GATES]
@@ -111,7 +111,7 @@ def _name_line(line: ResultLine) -> str:
 
 
 def _pick_columns(line: ResultLine) -> tuple[str, ...]:
-    """The columns of a line; a single one is a sentence."""
+    """Pick the columns of a line; a single one is a sentence."""
     figures = line.figures
     if figures is None or line.sentence:
         return (line.sentence,)
@@ -119,7 +119,7 @@ def _pick_columns(line: ResultLine) -> tuple[str, ...]:
 
 
 def _list_totals(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[str]:
-    """How many, what they took, and what may be wrong about all of them together."""
+    """List how many, what they took, and what may be wrong about all of them together."""
     if not verdicts:
         return
     decisions = [verdict.decision for verdict in verdicts]
@@ -138,7 +138,7 @@ def _list_totals(verdicts: Sequence[Verdict], able: Capabilities) -> Iterator[st
 def _list_notes(
     results: Sequence[dict[str, Any]], verdicts: Sequence[Verdict], config: pytest.Config
 ) -> Iterator[str]:
-    """What a reader would otherwise miss; what failed has said so above."""
+    """List what a reader would otherwise miss; what failed has said so above."""
     unfinished = [one for one in verdicts if one.stop.is_premature]
     if any(one.decision is Decision.INCONCLUSIVE for one in unfinished):
         yield "`pytest --trialwise-resume` continues unfinished tests; their trials are kept"
@@ -154,7 +154,7 @@ def _list_notes(
 
 
 def _write_reports(decided: Sequence[dict[str, Any]], settings: Settings) -> Iterator[str]:
-    """The reports that were asked for, and where they are."""
+    """Write the reports that were asked for, and where they are."""
     if not decided or (settings.html is None and settings.summary is None):
         return
     from trialwise.reports.report_files import render_report, write_report

@@ -66,7 +66,7 @@ class TrialHandle:
         return f"<trial {self.index}{given}, seed {self.seed}>"
 
     def check(self, name: str, condition: object, explanation: str = "") -> bool:
-        """Whether a condition holds, counted for the criterion of that name.
+        """Return whether a condition holds, counted for the criterion of that name.
 
         Nothing is raised: the body goes on, and its other criteria with it. Checked twice, both
         must hold.
@@ -125,11 +125,11 @@ class TrialHandle:
             self.reply = str(reply)
 
     def so_far(self) -> Reply:
-        """What the trial took until now, for one whose end nobody waits for."""
+        """Return what the trial took until now, for one whose end nobody waits for."""
         return Reply(value="", usage=self.usage, cost_usd=self.cost_usd)
 
     def outcomes(self, ending: Ending) -> tuple[Outcome, ...]:
-        """What each criterion says of the trial, once its body has ended.
+        """Return what each criterion says of the trial, once its body has ended.
 
         An exception fails what was not checked before it. Where the body has no criterion of its
         own it fails every criterion: no assertion is lost because a check held before it.

@@ -108,7 +108,7 @@ class _TrialHooks:
 
 @lru_cache(maxsize=64)
 def _trial_class(kind: type[pytest.Function]) -> type[TrialItem]:
-    """The class of a trial of tests of some class."""
+    """Return the class of a trial of tests of some class."""
     meta: Any = type(kind)
     made: type[TrialItem] = meta(kind.__name__, (TrialItem, kind), {"__module__": kind.__module__})
     return made
@@ -120,7 +120,7 @@ def copy_item(
     *,
     reseed: Callable[[int], None] | None = None,
 ) -> TrialItem:
-    """A trial's own item.
+    """Return a trial's own item.
 
     Args:
         host: The test.
@@ -151,7 +151,7 @@ def copy_item(
 
 
 def _copy_of_stash(stash: pytest.Stash) -> pytest.Stash:
-    """What plugins noted of the test; what they note of the trial stays with the trial."""
+    """Return what plugins noted of the test; what they note of the trial stays with the trial."""
     own = pytest.Stash()
     own._storage = {
         key: dict(value) if type(value) is dict else value for key, value in stash._storage.items()
@@ -199,7 +199,7 @@ def forget_item(item: TrialItem) -> None:
 
 
 def _is_done(finalizer: object) -> bool:
-    """Whether a finalizer is the end of a fixture that has ended already."""
+    """Return whether a finalizer is the end of a fixture that has ended already."""
     if not isinstance(finalizer, partial):
         return False
     owner = getattr(finalizer.func, "__self__", None)
@@ -215,13 +215,13 @@ def _forget_subtests(item: pytest.Function) -> None:
 
 
 def scope_of(item: pytest.Function, name: str) -> str:
-    """The scope that a fixture has for a test; "function" where it is set up for each trial."""
+    """Return the scope of a fixture for a test; "function" if each trial sets it up."""
     definitions = item._fixtureinfo.name2fixturedefs.get(name)
     return scope_in(item, definitions[-1]) if definitions else "function"
 
 
 def scope_in(item: pytest.Function, definition: Any) -> str:
-    """The scope of one definition of a fixture for a test."""
+    """Return the scope of one definition of a fixture for a test."""
     callspec = getattr(item, "callspec", None)
     scopes = {} if callspec is None else callspec._arg2scope
     scope: str = (
@@ -232,5 +232,5 @@ def scope_in(item: pytest.Function, definition: Any) -> str:
 
 
 def shared_fixtures(item: pytest.Function) -> list[str]:
-    """The fixtures that all trials of a test share, in the order they are set up."""
+    """Return the fixtures that all trials of a test share, in the order they are set up."""
     return [name for name in item._fixtureinfo.names_closure if scope_of(item, name) != "function"]

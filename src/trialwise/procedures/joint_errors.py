@@ -60,7 +60,7 @@ def join_errors(plan: CriterionPlan, before: Sequence[OpenRun]) -> JointErrors |
 
 
 def _join(wrong: Decision, plan: CriterionPlan, before: Sequence[OpenRun]) -> tuple[float, bool]:
-    """The chance of a wrong decision in any of the runs, and whether it is exact."""
+    """Return the probability of a wrong decision in any of the runs, and whether it is exact."""
     in_order = [*(one.plan for one in reversed(before)), plan]
     errors = [_find_error(one, wrong) for one in in_order]
     chances = [_find_chance(one, wrong) for one in in_order]

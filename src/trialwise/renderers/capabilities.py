@@ -43,7 +43,7 @@ _TONES: dict[Tone, Style | None] = {
 
 
 def pick_style(tone: Tone) -> Style | None:
-    """How a tone stands out on a terminal."""
+    """Return how a tone stands out on a terminal."""
     return _TONES[tone]
 
 
@@ -64,12 +64,12 @@ class Capabilities:
         return " · " if self.unicode else " | "
 
     def show(self, text: str, width: int | None = None) -> str:
-        """What the stream can show of a text, shortened in the middle to a width."""
+        """Show what the stream can show of a text, shortened in the middle to a width."""
         shown = spell(text, unicode=self.unicode)
         return shown if width is None else shorten(shown, width, unicode=self.unicode)
 
     def paint(self, text: str, style: Style | None) -> str:
-        r"""The text in a style, where there is colour.
+        r"""Return the text in a style, where there is colour.
 
         >>> Capabilities(colour=True).paint("PASS", Style.GOOD)
         '\x1b[32mPASS\x1b[0m'
@@ -78,7 +78,7 @@ class Capabilities:
 
 
 def read_capabilities(stream: TextIO, environ: Mapping[str, str] | None = None) -> Capabilities:
-    """What a stream can do, by the stream itself and by what the environment says.
+    """Read what a stream can do, by the stream itself and by what the environment says.
 
     `NO_COLOR` beats `FORCE_COLOR`, which beats whether it is a terminal; `TERM=dumb` draws
     nothing over and `CI` keeps every line, since its log is read afterwards.
@@ -116,7 +116,7 @@ def _is_terminal(stream: TextIO) -> bool:
 
 
 def _obeys(variables: Mapping[str, str]) -> bool:
-    """Whether a terminal takes escape sequences: on Windows only those that say so."""
+    """Return whether a terminal takes escape sequences: on Windows only those that say so."""
     return os.name != "nt" or bool(variables.get("WT_SESSION") or variables.get("TERM"))
 
 

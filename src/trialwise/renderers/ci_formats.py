@@ -38,7 +38,7 @@ _SEVERITIES = {Level.ERROR: "critical", Level.WARNING: "major", Level.NOTICE: "i
 
 
 def render_github(suite: SuiteResults, *, file: str = "") -> str:
-    """The results of a suite as GitHub workflow commands, one a line.
+    """Render the results of a suite as GitHub workflow commands, one a line.
 
     A FAIL and a refused design are errors, INCONCLUSIVE and whatever qualifies a verdict are
     warnings, a breach of something advisory is a warning, and the suite's line is a notice. Where
@@ -61,7 +61,7 @@ def render_github(suite: SuiteResults, *, file: str = "") -> str:
 
 
 def render_gitlab(suite: SuiteResults, *, file: str = "trialwise.yaml") -> str:
-    """The results of a suite as a GitLab code quality report.
+    """Render the results of a suite as a GitLab code quality report.
 
     An line keeps its fingerprint from run to run as long as the same thing is wrong with the
     same line, so that a merge request shows what it brought about and what was there before.
@@ -98,7 +98,7 @@ def render_gitlab(suite: SuiteResults, *, file: str = "trialwise.yaml") -> str:
 
 
 def _list_lines(suite: SuiteResults) -> Iterator[ResultLine]:
-    """Every line; inputs after everything else, since their criterion speaks for them."""
+    """List every line; inputs after everything else, since their criterion speaks for them."""
     yield from (line for line in suite.results if line.kind is not LineKind.INPUT)
     yield from (line for line in suite.results if line.kind is LineKind.INPUT)
 
@@ -118,7 +118,7 @@ def _list_annotations(suite: SuiteResults) -> Iterator[tuple[Level, str, str]]:
 
 
 def _pick_level(line: ResultLine) -> Level | None:
-    """How urgent a line is, or None where there is nothing to say."""
+    """Return how urgent a line is, or None where there is nothing to say."""
     if line.status is Status.PASS:
         return None
     if line.advisory:
@@ -159,7 +159,7 @@ _DIRECTIVE = re.compile(r"#(?=\s*(?:skip|todo))", re.IGNORECASE)
 
 
 def render_tap(suite: SuiteResults) -> str:
-    """The results of a suite as TAP."""
+    """Render the results of a suite as TAP."""
     lines = ["TAP version 14", f"1..{len(suite.results)}"]
     number = 0
     for run in suite.runs:
@@ -210,13 +210,13 @@ def _group(group: FailureGroup) -> str:
 
 
 def _description(text: str) -> str:
-    """A description without anything that a reader would take for a directive."""
+    """Return a description without anything that a reader would take for a directive."""
     shown = _DIRECTIVE.sub(r"\\x23", make_visible(text))
     return shown.replace("\\", "\\\\").replace("#", "\\#")
 
 
 def _scalar(value: object) -> str:
-    """A value that YAML 1.1 and 1.2 read alike: text in quotes, floats with a point."""
+    """Return a value that YAML 1.1 and 1.2 read alike: text in quotes, floats with a point."""
     if isinstance(value, bool | int):
         return json.dumps(value)
     if isinstance(value, float):

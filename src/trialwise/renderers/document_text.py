@@ -44,7 +44,7 @@ _NARROWEST = 40
 
 
 def render_document_text(document: Document, able: Capabilities | None = None) -> str:
-    """A document as text.
+    """Render a document as text.
 
     Args:
         document: What to show.
@@ -98,7 +98,7 @@ class _Writer:
                 yield from self.write_leaf(block)
 
     def write_leaf(self, block: Block) -> Iterator[str]:
-        """A block that holds no other."""
+        """Write a block that holds no other."""
         match block:
             case Facts():
                 yield from self.put_heading(block.heading, self.write_facts(block))
@@ -178,7 +178,7 @@ class _Writer:
         badge: Badge | None = None,
         style: Style | None = None,
     ) -> Iterator[str]:
-        """A text in lines; the first begins with the lead or badge, the others below its end."""
+        """Fill a text into lines; the first one begins with the lead or the badge."""
         word = "" if badge is None else flatten_cell(badge, self.able)
         mark = "" if badge is None else self.able.paint(word, pick_style(badge.tone)) + _GAP
         column = count_cells(indent + lead) + (count_cells(word) + len(_GAP) if word else 0)
@@ -200,7 +200,7 @@ _COLOURED: tuple[Tone, ...] = ("pass", "fail", "open", "quiet")
 
 
 def flatten_cell(cell: Cell, able: Capabilities, *, lines: bool = False) -> str:
-    """A cell as the stream can show it, on one line unless its line breaks count."""
+    """Return a cell as the stream can show it, on one line unless its line breaks count."""
     match cell:
         case str():
             parts = cell.split("\n") if lines else [cell]
@@ -218,7 +218,7 @@ def flatten_cell(cell: Cell, able: Capabilities, *, lines: bool = False) -> str:
 
 
 def write_table(table: Table, able: Capabilities, width: int) -> Iterator[str]:
-    """The rows under their column headings; a table without any begins at the left edge.
+    """Write the rows under their column headings; a table without any begins at the left edge.
 
     A last column of words is wrapped where it is too wide. Otherwise the table comes in as many
     strips as the width asks for, each with the names of the rows.
@@ -264,7 +264,7 @@ def _pick_style(cell: Cell, tone: Tone) -> Style | None:
 
 
 def _wrap_last(grid: list[list[list[str]]], width: int) -> list[list[list[str]]]:
-    """The grid with its last column in lines that fit beside the others."""
+    """Wrap the grid with its last column in lines that fit beside the others."""
     others = _measure([row[:-1] for row in grid])
     room = max(_NARROWEST_COLUMN, width - sum(others) - len(_GAP) * len(others))
     return [
@@ -273,7 +273,7 @@ def _wrap_last(grid: list[list[list[str]]], width: int) -> list[list[list[str]]]
 
 
 def _measure(grid: list[list[list[str]]]) -> list[int]:
-    """The widest line of each column."""
+    """Measure the widest line of each column."""
     columns = zip(*grid, strict=True)
     return [max(count_cells(line) for cell in column for line in cell) for column in columns]
 
@@ -284,7 +284,7 @@ def _break(line: str, room: int) -> list[str]:
 
 
 def _cut_strips(widths: Sequence[int], width: int) -> Iterator[list[int]]:
-    """The first column with as many of the others as fit beside it, again and again."""
+    """Cut the first column with as many of the others as fit beside it, again and again."""
     room = width - widths[0]
     cuts, used = [1], 0
     for place in range(1, len(widths)):
@@ -317,7 +317,7 @@ _MARKS: dict[Ink, str] = {
 
 
 def render_chart_characters(chart: Chart, *, unicode: bool = True) -> list[str]:
-    """The chart as lines of at most 80 columns, heading and key included."""
+    """Render the chart as lines of at most 80 columns, heading and key included."""
     grid = [[" "] * COLUMNS for _ in range(ROWS)]
     _draw_areas(chart, grid, unicode)
     _draw_lines(chart, grid, unicode)
@@ -346,7 +346,7 @@ def _draw_areas(chart: Chart, grid: list[list[str]], unicode: bool) -> None:
 
 
 def _interpolate(points: Sequence[Place], at: float) -> float:
-    """The height of a line of points at a place."""
+    """Return the height of a line of points at a place."""
     after = bisect_left(points, at, key=lambda point: point[0])
     if after in (0, len(points)):
         return points[min(after, len(points) - 1)][1]
@@ -365,7 +365,7 @@ def _draw_lines(chart: Chart, grid: list[list[str]], unicode: bool) -> None:
 
 
 def _write_key(chart: Chart, unicode: bool) -> list[str]:
-    """What each mark means, in as many lines as it takes."""
+    """Write what each mark means, in as many lines as it takes."""
     parts = [(_pick_area_mark(area.ink, unicode), area.name) for area in chart.areas]
     parts += [(_pick_mark(line.ink, unicode), line.name) for line in chart.lines]
     parts += [(_pick_mark(mark.ink, unicode), mark.name) for mark in chart.marks]
@@ -389,7 +389,7 @@ def _pick_area_mark(ink: Ink, unicode: bool) -> str:
 
 
 def _write_tick(value: float, axis: Axis) -> str:
-    """A value at a fixed place of an axis, which need not be round."""
+    """Write a value at a fixed place of an axis, which need not be round."""
     is_round = axis.unit != "count" or value == round(value)
     return axis.format_tick(value) if is_round else axis.format_value(value)
 

@@ -16,7 +16,7 @@ from trialwise.documents.results import LineKind, ResultLine, RunResults, Status
 
 
 def render_junit(suite: SuiteResults) -> str:
-    """The results of a suite as JUnit XML.
+    """Render the results of a suite as JUnit XML.
 
     One suite for each contract, one test case for each criterion, for each of its inputs where
     each is decided, and for each latency limit. Whatever a service said, the document is

@@ -37,7 +37,7 @@ class Pen:
             self._stream = None
 
     def size(self) -> tuple[int, int] | None:
-        """The width and the height of the stream, if it has any."""
+        """Return the width and the height of the stream, if it has any."""
         return None if self._stream is None else read_size(self._stream)
 
 

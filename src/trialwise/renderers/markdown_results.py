@@ -42,7 +42,7 @@ _BACKTICKS = re.compile("`+")
 
 
 def render_markdown(suite: SuiteResults) -> str:
-    """The results of a suite as GitHub-flavoured Markdown of at most 60 kB.
+    """Render the results of a suite as GitHub-flavoured Markdown of at most 60 kB.
 
     What needs attention is kept before tables, and tables before details; what does not fit is
     counted. The first line is a hidden marker by which a comment can be found and replaced.
@@ -57,7 +57,7 @@ def render_markdown(suite: SuiteResults) -> str:
 
 
 def marker(name: str = "trialwise") -> str:
-    """The hidden comment that a report of a suite begins with.
+    """Return the hidden comment that a report of a suite begins with.
 
     >>> marker("Nightly suite")
     '<!-- trialwise-report: nightly-suite -->'
@@ -145,7 +145,7 @@ def _write_row(line: ResultLine) -> str:
 
 
 def _pick_sign(line: ResultLine) -> str:
-    """A cross is kept for what breaks the verdict."""
+    """Pick a cross is kept for what breaks the verdict."""
     if line.kind is LineKind.REPORTED:
         return "ℹ️"
     breach = line.advisory and line.status is Status.FAIL
@@ -182,7 +182,7 @@ def _write_details(line: ResultLine) -> str:
 
 
 def _write_basis(suite: SuiteResults) -> str:
-    """What is needed to find the runs again, and how often the suite as a whole errs."""
+    """Write what is needed to find the runs again, and how often the suite as a whole errs."""
     items = []
     for run in suite.runs:
         where = f", kept in {_write_code(run.location)}" if run.location else ""
@@ -193,7 +193,7 @@ def _write_basis(suite: SuiteResults) -> str:
 
 
 def _fold(summary: str, lines: Iterable[str]) -> str:
-    """A block that a reader opens; its summary is HTML, in which Markdown's escapes are none."""
+    """Return a block that a reader opens; its summary is HTML and not Markdown."""
     shown = escape_html(shorten(make_visible(summary), 2 * _NAME), quote=False)
     quiet = _PING.sub(lambda ping: ping.group() + _ZERO_WIDTH, shown)
     return "\n".join([f"<details><summary>{quiet}</summary>", "", *lines, "", "</details>"])
@@ -213,7 +213,7 @@ def _limit_lines(lines: Iterable[str], rest: str) -> Iterator[str]:
 
 
 def _fit(head: str, parts: Sequence[Sequence[str]]) -> str:
-    """Everything that fits: of tables, attention and details the attention first."""
+    """Return everything that fits: of tables, attention and details the attention first."""
     tables, notes, details = parts
     room = MOST_BYTES - len(head.encode()) - 200
     kept: list[list[str]] = []

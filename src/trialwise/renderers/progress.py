@@ -59,7 +59,7 @@ def open_progress(
     capabilities: Capabilities | None = None,
     clock: Clock | None = None,
 ) -> Progress | None:
-    """The progress that suits a stream, or None where nobody wants any.
+    """Return the progress that suits a stream, or None where nobody wants any.
 
     Args:
         stream: Where it goes; standard error, so that standard output stays clean.
@@ -139,7 +139,7 @@ class SharedProgress:
         self._display = _LineOfEach(stream, self._able, self._clock) if self._able.live else None
 
     def follow(self) -> Progress:
-        """A listener for one of the runs."""
+        """Return a listener for one of the runs."""
         if self._display is not None:
             return _OneOfSeveral(self._display)
         return LineProgress(self._stream, self._able, self._clock)
@@ -295,7 +295,7 @@ def _opening(event: RunStarted) -> Iterator[str]:
 
 
 def _rule(criterion: CriterionPlan, plan: Plan) -> str:
-    """What is asked and by which rule, in a line."""
+    """Return what is asked and by which rule, in a line."""
     if plan.purpose == "measure":
         return "measured"
     each = ", each input on its own" if criterion.each_input else ""
@@ -323,7 +323,7 @@ def _word_decision(event: CriterionDecided) -> str:
 
 
 def _standings(snapshot: Snapshot) -> Iterator[str]:
-    """The rates of what is open, and how much is not."""
+    """Yield the rates of what is open, and how much is not."""
     still_open = [one for one in snapshot.standings if one.decision is None]
     for one in still_open[:_NAMED]:
         rate = as_observed(one.passed / one.trials) if one.trials else "waiting"

@@ -73,7 +73,7 @@ class Snapshot:
 
     @classmethod
     def at_start(cls, event: RunStarted) -> Snapshot:
-        """A run before its first trial."""
+        """Return a run before its first trial."""
         plan = event.plan
         inputs = {one.name: len(one.input_ids) for one in plan.experiments}
         standings = tuple(
@@ -89,7 +89,7 @@ class Snapshot:
         return cls(plan=plan, standings=standings, spending=spending, resumed=event.resumed)
 
     def after(self, event: Event, *, elapsed_s: float) -> Snapshot:
-        """The run after one more event."""
+        """Return the run after one more event."""
         known = replace(self, elapsed_s=elapsed_s)
         if isinstance(event, TrialDone):
             return replace(
@@ -154,7 +154,7 @@ def headline(snapshot: Snapshot) -> Iterator[str]:
 
 
 def open_end(plan: CriterionPlan, standing: CriterionStanding) -> str:
-    """How soon a criterion may be decided: if all trials pass from here, or if all fail.
+    """Return how soon a criterion may be decided: if all trials pass from here, or if all fail.
 
     Where every input has a verdict of its own there is no such number; what only observes the
     trials of the others is told by its failures.
@@ -176,7 +176,7 @@ def open_end(plan: CriterionPlan, standing: CriterionStanding) -> str:
 
 
 def status_block(snapshot: Snapshot, able: Capabilities) -> list[tuple[str, str]]:
-    """The lines of the live display, each as it is measured and as it is written."""
+    """Return the lines of the live display, each as it is measured and as it is written."""
     width = max(1, able.width - 1)  # a full line would leave the cursor on the next one
     plans = {one.criterion: one for one in snapshot.plan.criteria}
     shown, notes = _select(snapshot.standings, able.height - 3)
@@ -190,7 +190,7 @@ def status_block(snapshot: Snapshot, able: Capabilities) -> list[tuple[str, str]
 
 
 def status_line(snapshot: Snapshot, able: Capabilities) -> tuple[str, str]:
-    """The first of these lines alone, for a run that is shown beside others."""
+    """Return the first of these lines alone, for a run that is shown beside others."""
     width = max(1, able.width - 1)
     return _draw_line(_head(snapshot, able, width), able, width)
 
@@ -231,7 +231,7 @@ def _bar(snapshot: Snapshot, able: Capabilities) -> str:
 def _select(
     standings: Sequence[CriterionStanding], room: int
 ) -> tuple[Sequence[CriterionStanding], list[str]]:
-    """The criteria worth a line, and counts of the others."""
+    """Select the criteria worth a line, and counts of the others."""
     most = max(1, min(_FEW, room))
     if len(standings) <= most:
         return standings, []
@@ -290,7 +290,7 @@ def _table(rows: Sequence[_Row], able: Capabilities, width: int) -> Iterator[_Li
 def _columns(
     rows: Sequence[_Row], name: int, verdict: int, width: int
 ) -> tuple[list[tuple[str, int]], int]:
-    """The columns that fit, with their widths, and the room they leave for a name."""
+    """Return the columns that fit, with their widths, and the room they leave for a name."""
     fixed = len(_INDENT) + len(_GAP) + verdict
     for choice in _CHOICES if width >= _WIDE else _NARROW_CHOICES:
         sizes = {one: max((len(getattr(row, one)) for row in rows), default=0) for one in choice}

@@ -54,7 +54,7 @@ def render_results(
     reports: Sequence[str] = (),
     folders: Sequence[str] = (),
 ) -> str:
-    """The results of a suite as text.
+    """Render the results of a suite as text.
 
     Args:
         suite: What to show.
@@ -75,7 +75,7 @@ def render_results(
 
 
 def _summary_lines(run: RunResults) -> list[ResultLine]:
-    """The lines worth showing: a criterion speaks for its inputs, the last line for the run."""
+    """Return the lines worth showing: neither inputs nor the run itself have one."""
     return [line for line in run.lines if line.kind not in (LineKind.INPUT, LineKind.RUN)]
 
 
@@ -89,11 +89,11 @@ class _Page:
     # --- Criteria -----------------------------------------------------------------------------
 
     def draw_headlines(self, runs: Sequence[RunResults]) -> list[str]:
-        """What could not be measured, above everything else."""
+        """Draw what could not be measured, above everything else."""
         return [line for run in runs if run.headline for line in self._wrap(run.headline, "")]
 
     def draw_lines(self, runs: Sequence[RunResults]) -> list[str]:
-        """Every contract's heading and lines, in one alignment."""
+        """Draw every contract's heading and lines, in one alignment."""
         blocks = [
             (self._draw_heading(run), [*map(self._show, _summary_lines(run))]) for run in runs
         ]
@@ -177,7 +177,7 @@ class _Page:
     def draw_outcome(
         self, suite: SuiteResults, reports: Sequence[str], folders: Sequence[str]
     ) -> list[str]:
-        """The one line that says how it went, and where to read more."""
+        """Draw the one line that says how it went, and where to read more."""
         word = suite.status.value
         mark = self.able.paint(word, pick_style(suite.status.tone))
         first, *rest = self._join(suite.outcome, len(word) + len(_GAP))
@@ -202,7 +202,7 @@ class _Page:
     # --- Failures -----------------------------------------------------------------------------
 
     def draw_failures(self, suite: SuiteResults) -> list[str]:
-        """Why each red criterion is red: its reasons, one example, and where to see more."""
+        """Draw why each red criterion is red: its reasons, one example, and where to see more."""
         lines: list[str] = []
         for run in suite.runs:
             red = [line for line in _summary_lines(run) if line.is_red and line.failures]
@@ -252,7 +252,7 @@ class _Page:
     # --- Notes --------------------------------------------------------------------------------
 
     def draw_notes(self, suite: SuiteResults) -> list[str]:
-        """What needs attention, and nothing where nothing does."""
+        """Draw what needs attention, and nothing where nothing does."""
         several = len(suite.runs) > 1
         notes = [
             f"{run.contract}: {note}" if several and run.contract else note

@@ -56,7 +56,7 @@ class ReportFormat:
     is_json: bool = False
 
     def matches(self, file_name: str) -> bool:
-        """Whether a file name, in lower case, asks for this format."""
+        """Return whether a file name, in lower case, asks for this format."""
         return any(
             file_name.endswith(one) and file_name != one
             if one.startswith(".")
@@ -156,13 +156,13 @@ BUILT_IN: Mapping[str, ReportFormat] = {
 
 
 def list_endings(formats: Sequence[ReportFormat] = tuple(BUILT_IN.values())) -> list[str]:
-    """The usual ending of each format that has one; a whole name comes last."""
+    """List the usual ending of each format that has one; a whole name comes last."""
     usual = [one.endings[0] for one in formats if one.endings]
     return sorted(usual, key=lambda ending: not ending.startswith("."))
 
 
 def find_format(name: str) -> ReportFormat:
-    """The format of a name, or of the key that a suite file calls it by.
+    """Find the format of a name, or of the key that a suite file calls it by.
 
     Raises:
         InvalidArgument: There is none, neither here nor in another distribution.
@@ -180,14 +180,14 @@ def find_format(name: str) -> ReportFormat:
 
 
 def find_other_format(name: str) -> ReportFormat | None:
-    """The format that another distribution declares under a name, or None."""
+    """Find the format that another distribution declares under a name, or None."""
     from trialwise.extensions import REPORTERS, find_extension
 
     return find_extension(REPORTERS, name, _accept)
 
 
 def match_format(path: str | PurePath) -> ReportFormat:
-    """The format that a file name asks for by its ending.
+    """Return the format that a file name asks for by its ending.
 
     >>> match_format("out/report.junit.xml").name, match_format("REPORT.MD").name
     ('junit', 'markdown')

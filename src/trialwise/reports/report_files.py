@@ -37,7 +37,7 @@ def render_report(
     exit_code: int | None = None,
     locations: Mapping[str, str] | None = None,
 ) -> str:
-    """The runs of a suite in a format, as text.
+    """Render the runs of a suite in a format, as text.
 
     Args:
         records: One run for each contract.

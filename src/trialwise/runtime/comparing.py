@@ -84,7 +84,7 @@ class Comparison:
         out.write(render_document_text(page, read_capabilities(out)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The conclusion as plain values, fit for JSON."""
+        """Return the conclusion as plain values, fit for JSON."""
         from trialwise.model.codec import to_plain
 
         plain: dict[str, Any] = to_plain(self.verdict)
@@ -94,7 +94,7 @@ class Comparison:
         return f"<Comparison {self.decision.value}: {self.verdict.statement.removesuffix('.')}>"
 
     def to_frame(self, kind: ComparisonFrame = "pairs", *, library: Library | None = None) -> Any:
-        """A table for analysis in pandas or polars.
+        """Return a table for analysis in pandas or polars.
 
         Args:
             kind: "pairs", one row for each pair and criterion, or "findings".
@@ -258,7 +258,7 @@ def _open_run(run: Run, store: Path) -> tuple[RunRecord, Path | None]:
 
 
 def _alike(contract_a: Contract, contract_b: Contract, inputs: Any) -> tuple[Contract, Contract]:
-    """Both contracts with the same inputs, and without sizes of their own."""
+    """Return both contracts with the same inputs, and without sizes of their own."""
     given = inputs
     if given is None:
         given = contract_a.sampling if contract_a.samplings else contract_b.sampling
@@ -284,7 +284,7 @@ def _check_inputs(contract_a: Contract, contract_b: Contract) -> None:
 
 
 def _neutral(contract: Contract) -> Contract:
-    """The contract with every criterion on every pair, and nothing that ends a run early."""
+    """Return the contract with every criterion on every pair, and nothing that ends a run early."""
     criteria = tuple(replace(one, trials=None, max_trials=None) for one in contract.criteria)
     return replace(contract, criteria=criteria, latency=None)
 

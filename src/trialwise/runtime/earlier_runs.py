@@ -61,7 +61,7 @@ class EarlierRuns:
         self._kept: list[RunSummary] | None = None
 
     def find(self, contract: str, make_plan: MakePlan, *, purpose: str = "test") -> EarlierRun:
-        """What the runs of a contract contribute.
+        """Return what the runs of a contract contribute.
 
         Args:
             contract: Its name.
@@ -98,7 +98,7 @@ class EarlierRuns:
         return [one for one in self._list() if one.contract == contract]
 
     def _was_stopped(self, session: str) -> bool:
-        """Whether a session left a run unfinished, or is the newest one."""
+        """Return whether a session left a run unfinished, or is the newest one."""
         kept = self._list()
         stopped = {one.session for one in kept if one.is_unfinished or one is kept[0]}
         return session in stopped - {""}
@@ -153,7 +153,7 @@ def note_old_margin(plan: Plan, store: Path) -> str:
 
 
 def state_joint_errors(plan: Plan, store: Path, *, until: datetime | None = None) -> Plan:
-    """The plan with what each criterion is worth together with the runs that left it open.
+    """Return the plan with what each criterion is worth together with the runs that left it open.
 
     The runs of the contract are followed back, newest first, up to the one that decided the
     criterion or asked another question of it. A run without a measured trial has spent nothing.
@@ -201,7 +201,7 @@ def _with_joint_errors(plan: CriterionPlan, before: list[OpenRun] | None) -> Cri
 
 
 def _question(plan: Plan, name: str) -> tuple[object, ...] | None:
-    """What a criterion asks, and of what; how many trials it may take is not part of it."""
+    """Return what a criterion asks, and of what; how many trials it may take is not part of it."""
     for one in plan.criteria:
         if one.criterion == name:
             threshold = one.threshold
@@ -227,7 +227,7 @@ def _has_old_margin(threshold: Threshold) -> bool:
 
 
 def expense_of(plan: Plan, store: Path) -> Expense | None:
-    """What a trial took in the newest decided run of a contract; None if there is none.
+    """Return what a trial took in the newest decided run of a contract; None if there is none.
 
     Args:
         plan: The contract's.

@@ -52,7 +52,7 @@ def run_frame(
 def comparison_frame(
     comparison: Comparison, kind: ComparisonFrame = "pairs", *, library: Library | None = None
 ) -> Any:
-    """A comparison as a table.
+    """Return a comparison as a table.
 
     Args:
         comparison: Of two runs.
@@ -83,7 +83,7 @@ _TYPE_OF = {name: kind for kind, names in _TYPES.items() for name in names.split
 
 
 def _columns(names: str, *, passed: type = bool) -> dict[str, type]:
-    """The columns of a table; `passed` is a truth value of one trial, or a count of several."""
+    """Return the columns of a table; `passed` is a truth value or a count."""
     types = {**_TYPE_OF, "passed": passed}
     return {name: types.get(name, str) for name in names.split()}
 
@@ -119,13 +119,13 @@ def _head(record: RunRecord) -> dict[str, str]:
 
 
 def _criterion_columns(records: Sequence[RunRecord]) -> dict[str, type]:
-    """A truth value for each criterion; prefixed, since a criterion may be called anything."""
+    """Return a truth value for each criterion, under a name with a prefix."""
     names = [one.criterion for record in records for one in record.plan.criteria]
     return dict.fromkeys((f"passed.{name}" for name in names), bool)
 
 
 def _row(columns: Iterable[str], *sources: object, **special: Any) -> dict[str, Any]:
-    """The values of a row: those that are given, and the attributes of the sources of that name."""
+    """Return the values of a row: the given ones, then attributes of the sources."""
     row = dict(special)
     for name in columns:
         if name not in special:
@@ -165,7 +165,7 @@ def _outcomes(record: RunRecord) -> Iterator[dict[str, Any]]:
 
 
 def _count_repetitions(trials: Sequence[Trial]) -> Iterator[tuple[Trial, int]]:
-    """Every trial with how often its input came before."""
+    """Count every trial with how often its input came before."""
     seen: Counter[tuple[str, str]] = Counter()
     for trial in trials:
         key = trial.experiment, trial.input_id
@@ -285,7 +285,7 @@ class FrameLibraryMissing(TrialwiseError, ImportError):
 def _make_frame(
     columns: Mapping[str, type], rows: Sequence[Mapping[str, Any]], library: Library | None
 ) -> Any:
-    """A data frame; what a row does not hold is missing.
+    """Make a data frame; what a row does not hold is missing.
 
     Both libraries must give the same one: an empty column has its type too, and whole numbers do
     not become fractions where some are missing.

@@ -26,7 +26,7 @@ def guardrail_contract(
     claim: Claim | None = None,
     prevalence: Prevalence | None = None,
 ) -> Contract:
-    """The contract of a guardrail on candidate outputs shown to it directly.
+    """Return the contract of a guardrail on candidate outputs shown to it directly.
 
     Harmful and harmless candidates are two samplings with one criterion each, because a guardrail
     that blocks everything is perfectly sensitive. Adversarial prompts to the whole application are
@@ -92,7 +92,7 @@ def guardrail_contract(
 
 
 def _as(given: Any, identifier: str, role: SamplingRole) -> Sampling:
-    """The sampling in its role; one that says it is something else is refused."""
+    """Return the sampling in its role; one that says it is something else is refused."""
     from dataclasses import fields
 
     if not isinstance(given, Sampling):

@@ -50,7 +50,7 @@ def drive_in_turn(sides: tuple[SidePlan, SidePlan]) -> tuple[RunOutcome, RunOutc
 async def adrive_in_turn(
     sides: tuple[SidePlan, SidePlan], interrupted: Interrupt | None = None
 ) -> tuple[RunOutcome, RunOutcome]:
-    """The same in the running event loop.
+    """Return the same in the running event loop.
 
     Args:
         sides: The reference and the candidate.
@@ -137,7 +137,7 @@ class _Gate:
         self._tell()
 
     def is_over(self, side: int) -> bool:
-        """Whether a run is."""
+        """Return whether a run is."""
         return side in self._over
 
     async def _wait(self) -> None:
@@ -154,7 +154,7 @@ class _Gate:
 
 
 def _turns(plan: Plan) -> Iterator[tuple[tuple[int, int], int]]:
-    """Whose turn comes when: (side, seed) and its place, partners next to each other.
+    """Yield whose turn comes when: (side, seed) and its place, partners next to each other.
 
     A pair is known by its seed, which both runs derive from the same run seed and index; its last
     bit says who goes first.

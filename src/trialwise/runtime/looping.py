@@ -61,7 +61,7 @@ class _Interrupt:
         self._loop.call_soon_threadsafe(self._event.set)
 
     def is_set(self) -> bool:
-        """Whether somebody asked."""
+        """Return whether somebody asked."""
         return self._is_set
 
     async def wait(self) -> None:
@@ -118,7 +118,7 @@ def run_to_end(work: Callable[[Interrupt], Awaitable[T]]) -> T:
 
 
 def _contain_exits(end_run: Callable[[str], None]) -> asyncio.AbstractEventLoop:
-    """An event loop that goes on when a task or a callback of the service exits.
+    """Return an event loop that goes on when a task or a callback of the service exits.
 
     Args:
         end_run: Told of an exit that belongs to no trial under way.
@@ -204,7 +204,7 @@ def _gentle_interrupts(interrupt: Callable[[], None]) -> Iterator[None]:
 
 
 def is_inside_event_loop() -> bool:
-    """Whether an event loop of asyncio runs in this thread."""
+    """Return whether an event loop of asyncio runs in this thread."""
     import asyncio
 
     try:

@@ -265,7 +265,7 @@ def write_baseline(
 
 
 def _name_baseline(files: BaselineStore, contract: str, created_at: datetime) -> str:
-    """The contract and the moment; with a number where one second saw several."""
+    """Name the contract and the moment; with a number where one second saw several."""
     stem = f"{contract}@{created_at:%Y-%m-%dT%H-%M-%S}"
     known = {baseline.identifier for _, baseline in files.all(contract)}
     further = (f"{stem}-{number}" for number in count(2))

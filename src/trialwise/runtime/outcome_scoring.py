@@ -297,7 +297,7 @@ def _outcomes_of(source: Source) -> Outcomes:
 def _reference(
     asked: Asked, no_worse_than: str | Baseline | None, folder: Path, now: datetime
 ) -> Baselines:
-    """The baseline that the outcomes are compared with, admitted or refused."""
+    """Return the baseline that the outcomes are compared with, admitted or refused."""
     if not needs_baseline(asked.criteria, asked.latency):
         return Baselines()
     from trialwise.stores.baselines import BaselineStore

@@ -147,7 +147,7 @@ def _check_costs(contract: Contract, options: RunOptions) -> None:
 
 
 def with_service_factors(contract: Contract) -> Contract:
-    """The contract with what its service says of itself; what the contract declares wins.
+    """Return the contract with what its service says of itself; what the contract declares wins.
 
     A service may have a property `factors`, a mapping of text to text.
     """
@@ -239,7 +239,7 @@ def _prepare_run(
 
 
 def _with_earlier_runs(plan: Plan, space: Workspace, until: datetime | None = None) -> Plan:
-    """The plan with what it is worth together with the INCONCLUSIVE runs before it."""
+    """Return the plan with what it is worth together with the INCONCLUSIVE runs before it."""
     if space.store is None or plan.purpose != "test":
         return plan
     from trialwise.runtime.earlier_runs import state_joint_errors
@@ -256,7 +256,7 @@ def _check_resumed(prepared: Sequence[PreparedRun], space: Workspace) -> None:
 
 
 def give_own_seed(options: RunOptions, contract: Contract) -> RunOptions:
-    """The options of one contract of several that are run with one given seed.
+    """Return the options of one contract of several that are run with one given seed.
 
     With the same seed contracts would have the same trials, and would pass or fail together. A run
     of the contract alone repeats its trials with the seed that its report names.
@@ -283,14 +283,14 @@ def _seed(options: RunOptions) -> int:
 
 
 def design_cache() -> DesignCache:
-    """Where sequential designs are kept between runs."""
+    """Return where sequential designs are kept between runs."""
     from trialwise.stores.designs import FileDesignCache
 
     return FileDesignCache.default()
 
 
 def options_of(options: RunOptions | None, settings: RunSettings) -> RunOptions:
-    """The options given whole, changed by those given one by one.
+    """Return the options given whole, changed by those given one by one.
 
     Raises:
         TypeError: There is no such option.
@@ -328,7 +328,7 @@ class Baselines(NamedTuple):
     guards: tuple[Guard, ...] = ()
 
     def references(self, profile: Mapping[str, str]) -> dict[str, BaselineReference]:
-        """What each criterion of the baseline contributes, under the conditions of this run."""
+        """Return what each criterion of the baseline contributes under these conditions."""
         if self.baseline is None:
             return {}
         from trialwise.procedures.selection import reference_of
@@ -340,7 +340,7 @@ class Baselines(NamedTuple):
 
 
 def needs_baseline(criteria: Sequence[Criterion], latency: Latency | None) -> bool:
-    """Whether a criterion or a percentile is compared with a baseline."""
+    """Return whether a criterion or a percentile is compared with a baseline."""
     timed = latency is not None and any(one.limit_s is None for one in latency.constraints)
     return timed or any(one.no_worse_than is not None for one in criteria)
 
@@ -404,7 +404,7 @@ def choose_baseline(
 
 
 def _named_baseline(criteria: Sequence[Criterion]) -> str | None:
-    """The one baseline that criteria name, if they name any: a run has one reference."""
+    """Return the one baseline that criteria name, if they name any: a run has one reference."""
     named = sorted({str(one.no_worse_than) for one in criteria} - {"baseline"})
     if len(named) > 1:
         allowed = "name one baseline for all criteria of a contract"

@@ -25,7 +25,7 @@ class TrialNotFound(TrialwiseError):
 
 
 def find_trial(stored: StoredRun, index: int, experiment: str | None = None) -> Trial:
-    """The trial of a run with a number.
+    """Find the trial of a run with a number.
 
     Args:
         stored: The run.
@@ -48,7 +48,7 @@ def find_trial(stored: StoredRun, index: int, experiment: str | None = None) -> 
 
 
 def find_input(contract: Contract, experiment: str, input_id: str) -> Input:
-    """An input of a contract as it is today.
+    """Find an input of a contract as it is today.
 
     Raises:
         TrialNotFound: The contract no longer has it.

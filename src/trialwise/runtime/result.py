@@ -94,13 +94,13 @@ class Result:
             out.write(render_summary([self.record], able, folders=folders))
 
     def transparent(self, *, unicode: bool = True) -> str:
-        """The full statistical analysis as text."""
+        """Return the full statistical analysis as text."""
         from trialwise.pages.analysis import render_analysis
 
         return render_analysis(self.verdict, title=self.verdict.contract, unicode=unicode)
 
     def to_dict(self) -> dict[str, Any]:
-        """The verdict as plain values, fit for JSON."""
+        """Return the verdict as plain values, fit for JSON."""
         from trialwise.model.codec import to_plain
 
         plain: dict[str, Any] = to_plain(self.verdict)
@@ -113,7 +113,7 @@ class Result:
         return f"<Result {decision}: {verdict.contract!r}, {failed:,} of {trials:,} trials failed>"
 
     def to_frame(self, kind: RunFrame = "trials", *, library: Library | None = None) -> Any:
-        """A table for analysis in pandas or polars.
+        """Return a table for analysis in pandas or polars.
 
         Args:
             kind: "trials", a row for each; "outcomes", a row for each trial and criterion;
@@ -175,11 +175,11 @@ class SuiteResult:
         out.write(render_summary(records, read_capabilities(out)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Every contract's verdict as plain values, fit for JSON."""
+        """Return every contract's verdict as plain values, fit for JSON."""
         return {name: one.to_dict() for name, one in self.results.items()}
 
     def to_frame(self, kind: RunFrame = "trials", *, library: Library | None = None) -> Any:
-        """All contracts in one table; see `Result.to_frame`."""
+        """Return all contracts in one table; see `Result.to_frame`."""
         from trialwise.runtime.frames import run_frame
 
         records = [one.record for one in self.results.values()]

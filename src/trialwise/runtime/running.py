@@ -88,7 +88,7 @@ def run_prepared(prepared: PreparedRun, space: Workspace) -> Result:
 
 
 def hand_back(record: RunRecord, space: Workspace) -> Result:
-    """The result of a run that was finished before."""
+    """Return the result of a run that was finished before."""
     assert space.store is not None
     return Result(record, space.store / "runs" / record.run_id)
 
@@ -216,7 +216,7 @@ class RecordingRefused(TrialwiseError):
 
 
 def replay_replies(prepared: Sequence[PreparedRun], file: Path) -> list[PreparedRun]:
-    """The runs with a recording in place of their services.
+    """Return the runs with a recording in place of their services.
 
     Raises:
         RecordingRefused: The recording holds no reply of a contract.
@@ -233,7 +233,7 @@ def replay_replies(prepared: Sequence[PreparedRun], file: Path) -> list[Prepared
 
 
 def record_replies(prepared: Sequence[PreparedRun], file: Path) -> list[PreparedRun]:
-    """The runs with every reply written to a file.
+    """Return the runs with every reply written to a file.
 
     Raises:
         RecordingRefused: The file holds replies of an earlier run of a contract.

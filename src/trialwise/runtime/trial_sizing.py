@@ -77,11 +77,11 @@ class SizingAnswer:
         out.write(self.render("text", unicode=able, short=not verbose))
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as plain values, fit for JSON."""
+        """Return the answer as plain values, fit for JSON."""
         return self.plan.to_dict()
 
     def render(self, format_: Format, *, unicode: bool = True, short: bool = False) -> str:
-        """The answer as text, as JSON, as an HTML page, or its charts as SVG.
+        """Render the answer as text, as JSON, as an HTML page, or its charts as SVG.
 
         Args:
             format_: Which of them.
@@ -301,7 +301,7 @@ def plan_compare(
 
 
 def _read_settings(settings: EstimateSettings | TestSettings) -> dict[str, Any]:
-    """The settings as the fields of a question, which holds the prices together."""
+    """Read the settings as the fields of a question, which holds the prices together."""
     from trialwise.procedures.sizing.trial_costs import Prices
 
     given: dict[str, Any] = {**settings}

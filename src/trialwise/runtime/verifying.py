@@ -135,7 +135,7 @@ def _hash_differences(record: RunRecord, known_hash: str | None) -> Iterator[Dif
 
 
 def _rule_differences(plan: Plan) -> Iterator[Difference]:
-    """Whether each criterion's rule is the one that its threshold and its levels lead to."""
+    """Yield whether each criterion's rule is the one that its threshold and its levels lead to."""
     for criterion in plan.criteria:
         path = f"plan.criteria[{criterion.criterion}]"
         if criterion.stops_early:
@@ -151,7 +151,7 @@ def _rule_differences(plan: Plan) -> Iterator[Difference]:
 
 
 def _boundary_differences(path: str, criterion: CriterionPlan) -> Iterator[Difference]:
-    """Whether the boundaries belong to the criterion and keep both errors, counted exactly."""
+    """Yield a difference if boundaries do not belong to the criterion or exceed its errors."""
     design = criterion.limits.design
     assert design is not None
     promised = {
@@ -181,7 +181,7 @@ def _boundary_differences(path: str, criterion: CriterionPlan) -> Iterator[Diffe
 
 
 def _trial_differences(record: RunRecord) -> Iterator[Difference]:
-    """Whether each trial is one that the plan issues, with its input and seed, and only once."""
+    """Yield a difference for each trial that the plan does not issue just so."""
     by_experiment: dict[str, list[Trial]] = {one.name: [] for one in record.plan.experiments}
     for place, trial in enumerate(record.trials):
         if trial.experiment in by_experiment:
@@ -294,7 +294,7 @@ def _replay(record: RunRecord) -> RunOutcome:
 
 
 def _spending(stored: Spending, derived: Spending) -> Spending:
-    """What the trials took, added up again, with what no trial tells as it was recorded."""
+    """Return what the trials took, added up again, with what no trial tells as it was recorded."""
     untold = ("seconds", "abandoned", "abandoned_tokens", "abandoned_usd")
     same = [
         name

@@ -61,7 +61,7 @@ class Workspace:
         listener: Listener | None = None,
         redact: Callable[[str], str] | None = None,
     ) -> Workspace:
-        """The workspace that a caller describes."""
+        """Return the workspace that a caller describes."""
         if resume and store is None:
             raise InvalidArgument("resume", resume, "go with a store: nothing is kept without one")
         listeners = [] if listener is None else [listener]
@@ -81,11 +81,11 @@ class Workspace:
         )
 
     def listen(self, listener: Listener) -> Workspace:
-        """The same folders with one more listener."""
+        """Return the same folders with one more listener."""
         return replace(self, listeners=(*self.listeners, listener))
 
     def earlier_runs(self) -> EarlierRuns | None:
-        """The runs that may be resumed; None where nothing is to be."""
+        """Return the runs that may be resumed; None where nothing is to be."""
         if not self.resume or self.store is None:
             return None
         from trialwise.runtime.earlier_runs import EarlierRuns
@@ -135,7 +135,7 @@ class Workspace:
             self.close_listeners()
 
     def driver_arguments(self, stored: StoredRun | None) -> dict[str, Any]:
-        """What the engine's driver is given of this workspace.
+        """Return what the engine's driver is given of this workspace.
 
         Args:
             stored: What the run is kept in, if it is.
@@ -187,12 +187,12 @@ class OpenRun(NamedTuple):
         )
 
     def finish(self, outcome: RunOutcome) -> Execution:
-        """What came of it."""
+        """Return what came of it."""
         return Execution(outcome, self.started_at, self.stored)
 
 
 def open_service(contract: Contract, options: RunOptions, *, in_thread: bool = False) -> Service:
-    """The contract's service; a function becomes one.
+    """Return the contract's service; a function becomes one.
 
     A sync function is called in place where nothing else has to happen meanwhile, since a thread
     would take three times as long as the engine does. It runs in threads where several trials run

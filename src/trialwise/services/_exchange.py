@@ -85,7 +85,7 @@ class Exchange:
         self._client: httpx2.AsyncClient | None = None
 
     async def send(self, request: Request, *, where: str, scrub: Callable[[str], str]) -> Answer:
-        """The answer, whatever its status.
+        """Return the answer, whatever its status.
 
         Args:
             request: What to send.
@@ -153,7 +153,7 @@ class Exchange:
 
 
 def describe_answer(answer: Answer, scrub: Callable[[str], str], said: str | None = None) -> str:
-    """What came back instead of a reply, for a message.
+    """Describe what came back instead of a reply, for a message.
 
     Args:
         answer: What came back.
@@ -174,7 +174,7 @@ def _begin(body: bytes, encoding: str, scrub: Callable[[str], str]) -> str:
 
 
 def check_url(argument: str, url: str) -> str:
-    """An http(s) URL without a password in it; the refusal does not repeat one."""
+    """Return an http(s) URL without a password in it; the refusal does not repeat one."""
     from urllib.parse import urlsplit
 
     allowed = "be an http:// or https:// URL"
@@ -239,7 +239,7 @@ def _translate(error: Exception, where: str, scrub: Callable[[str], str]) -> Tri
 
 
 def _connection_trouble(error: BaseException, said: str) -> str:
-    """Why there is no connection: what the system says, where the client repeats only itself."""
+    """Return why there is no connection, in the system's words if it has any."""
     refused = [error]
     while refused:
         one = refused.pop()

@@ -127,7 +127,7 @@ class _Server:
         self._piped: PipedServer | None = None
 
     def transport(self) -> Any:
-        """What the SDK's client speaks through."""
+        """Return what the SDK's client speaks through."""
         if self.server.url is not None:
             return self._http(self.server.url)
         self._piped = PipedServer(self.server.command, env=self._variables(), cwd=self.server.cwd)
@@ -168,7 +168,7 @@ class _Server:
         return {**variables, **self.server.env, **numbers}
 
     def is_lost(self, code: int) -> bool:
-        """Whether an error means that there is nobody to talk to, and not that a tool failed."""
+        """Return whether an error means that the server is gone, and not that a tool failed."""
         from mcp_types import CONNECTION_CLOSED
 
         if self._piped is not None:
@@ -204,7 +204,7 @@ class _Connection:
         self._session = session
 
     async def call(self, tool: str, args: Any, timeout_s: float) -> Returned:
-        """What a tool returns."""
+        """Return what a tool returns."""
         from anyio import move_on_after
         from mcp import MCPError
 
@@ -272,7 +272,7 @@ async def _greet(session: ClientSession) -> None:
 
 
 async def _translate_failure(server: _Server, error: BaseException) -> BaseException:
-    """What the SDK and the system say, as one error of ours."""
+    """Return what the SDK and the system say, as one error of ours."""
     import httpx2
     from anyio import BrokenResourceError, ClosedResourceError
     from mcp import MCPError
@@ -300,7 +300,7 @@ async def _translate_failure(server: _Server, error: BaseException) -> BaseExcep
 
 
 def _first_words(error: BaseException) -> str:
-    """An error in a line: of a message in the wrong form, the first place where it is wrong."""
+    """Return an error in one line; of an invalid message, the first invalid place."""
     from pydantic import ValidationError
 
     if isinstance(error, ValidationError):
@@ -320,7 +320,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 async def _list_tools(server: _Server, session: ClientSession) -> list[Tool]:
-    """The tools that a server offers, or those of them that are asked for."""
+    """List the tools that a server offers, or those of them that are asked for."""
     from mcp_types import PaginatedRequestParams
 
     tools: list[Tool] = []
@@ -346,7 +346,7 @@ async def _list_tools(server: _Server, session: ClientSession) -> list[Tool]:
 
 
 def _text(result: Any) -> str:
-    """What a result says, in the form in which a model reads it."""
+    """Return what a result says, in the form in which a model reads it."""
     parts = [_block(block) for block in result.content]
     if not parts and result.structured_content is not None:
         return to_json(result.structured_content)

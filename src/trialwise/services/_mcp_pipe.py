@@ -84,7 +84,7 @@ class PipedServer:
                 await _end(process, linger_s)
 
     async def last_words(self) -> str:
-        """How it came to its end and what it said, to end a message with; may be nothing."""
+        """Return how it came to its end and what it said, to end a message with; may be nothing."""
         from anyio import move_on_after
 
         if self._problem:
@@ -147,7 +147,7 @@ class PipedServer:
             del self._stderr[:-_STDERR_BYTES]
 
     def _message(self, line: bytes) -> Any:
-        """A message of the protocol; of what else a server prints there the first is noted."""
+        """Return a message of the protocol; the first other output of a server is noted."""
         from mcp.shared.message import SessionMessage
         from mcp_types import jsonrpc_message_adapter
 
@@ -162,7 +162,7 @@ class PipedServer:
 
 
 def _pair(streams: tuple[Any, Any]) -> tuple[Any, Any]:
-    """The receiving end first."""
+    """Return the receiving end first."""
     send, receive = streams
     return receive, send
 

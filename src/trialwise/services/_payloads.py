@@ -18,7 +18,7 @@ _PLACEHOLDER = re.compile(r"\{(input|index|seed|scenario_file)\}")
 
 
 def input_text(value: Any) -> str:
-    """An input as text: text as it is, anything else as JSON.
+    """Return an input as text: text as it is, anything else as JSON.
 
     >>> input_text({"city": "Zürich"})
     '{"city":"Zürich"}'
@@ -59,7 +59,7 @@ def quote_url(text: str) -> str:
 
 
 def placeholders(texts: Sequence[str]) -> set[str]:
-    """The names of the placeholders that occur."""
+    """Return the names of the placeholders that occur."""
     return {name for text in texts for name in _PLACEHOLDER.findall(text)}
 
 
@@ -70,7 +70,7 @@ def fill_text(
     quote: Callable[[str], str] = str,
     more: Mapping[str, str] | None = None,
 ) -> str:
-    """A text with its placeholders replaced.
+    """Fill a text with its placeholders replaced.
 
     >>> trial = TrialContext(index=3, input="15 {seed} 37", seed=11)
     >>> fill_text('{"n": {index}, "q": "{input}"}', trial)
@@ -93,7 +93,7 @@ def fill_text(
 
 
 def fill_json(template: Any, trial: TrialContext) -> Any:
-    """A JSON structure with the placeholders in its texts replaced.
+    """Fill a JSON structure with the placeholders in its texts replaced.
 
     A text that is one placeholder and nothing else becomes the value itself, whatever its type.
 
@@ -114,7 +114,7 @@ def fill_json(template: Any, trial: TrialContext) -> Any:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text; `ValueError` for whatever is not one.
+    """Parse the value of a JSON text; `ValueError` for whatever is not one.
 
     >>> parse_json('{"a": [1, null]}')
     {'a': [1, None]}
@@ -128,7 +128,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def check_pointer(argument: str, pointer: object) -> tuple[str, ...]:
-    """The steps of a pointer.
+    """Return the steps of a pointer.
 
     >>> check_pointer("extract", "/choices/0/a~1b")
     ('choices', '0', 'a/b')
@@ -139,7 +139,7 @@ def check_pointer(argument: str, pointer: object) -> tuple[str, ...]:
 
 
 def find(document: Any, steps: tuple[str, ...]) -> Any:
-    """What stands at the end of the steps; `LookupError` says which step is missing.
+    """Return what stands at the end of the steps; `LookupError` says which step is missing.
 
     >>> find({"a": [10, 20]}, ("a", "1"))
     20

@@ -52,7 +52,7 @@ class Finished:
 async def start_process(
     argv: Sequence[str], *, has_stdin: bool, env: Mapping[str, str], cwd: str | None
 ) -> Process:
-    """A process in a session of its own.
+    """Return a process in a session of its own.
 
     Raises:
         OSError: It cannot be started.
@@ -211,7 +211,7 @@ def _signal(leader: int, number: signal.Signals) -> None:
 
 
 def _group_exists(leader: int) -> bool:
-    """Whether anything but zombies is left in a process's group; cheap when nothing is."""
+    """Return whether anything but zombies is left in a process's group; cheap when nothing is."""
     if not hasattr(os, "killpg"):
         return False
     try:
@@ -227,7 +227,7 @@ def _is_alive(leader: int) -> bool:
 
 
 def _session(leader: int) -> list[int] | None:
-    """The living processes of a session, or None where the system does not tell.
+    """Return the living processes of a session, or None where the system does not tell.
 
     A session holds what a shell's job control puts into groups of their own. A zombie that
     nobody collects, as in a container without an init, is not alive.

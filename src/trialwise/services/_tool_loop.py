@@ -43,7 +43,7 @@ class Model(ChatService):
     """The endpoint, asked turn by turn with the conversation as it stands."""
 
     def with_tools(self, tools: list[dict[str, Any]]) -> Model:
-        """The same endpoint, over the same connections, with tools to offer."""
+        """Return the same endpoint, over the same connections, with tools to offer."""
         other = copy(self)
         if tools:
             other._fields = {**self._fields, "tools": tools}
@@ -55,7 +55,7 @@ class Model(ChatService):
         return f"{self._base_url!r}, {self._model!r}"
 
     def opening(self, given: Any) -> list[Any]:
-        """The messages that a conversation begins with."""
+        """Return the messages that a conversation begins with."""
         return super()._messages(given)
 
     def _messages(self, given: Any) -> list[Any]:
@@ -93,7 +93,7 @@ class Session:
         self._called: tuple[_Call, float] | None = None
 
     async def run(self, trial: TrialContext, toolbox: Toolbox) -> Reply:
-        """What the agent answers with tools, and how it came to it."""
+        """Return what the agent answers with tools, and how it came to it."""
         self._toolbox = toolbox
         self._began = self._clock()
         model = self._model.with_tools(toolbox.definitions)
@@ -117,7 +117,7 @@ class Session:
         return self._reply(ended, self._calls, self._usages)
 
     def so_far(self) -> Reply:
-        """What was said and done until something cut it short: a call under way has no end."""
+        """Return what was said and done until the session was cut short."""
         calls, usages = list(self._calls), list(self._usages)
         if self._called is not None:
             call, began = self._called
@@ -138,7 +138,7 @@ class Session:
             self._turns.append(Turn(role=str(message["role"]), content=input_text(said or "")))
 
     def _take(self, reply: Reply) -> list[_Call]:
-        """What the model said, and the calls that it asks for."""
+        """Return what the model said, and the calls that it asks for."""
         from trialwise.model.trace import Turn
 
         self._last = reply
@@ -149,7 +149,7 @@ class Session:
         return [_Call.of(place, raw, call) for place, (raw, call) in enumerate(wanted)]
 
     async def _work(self, calls: list[_Call], *, is_last: bool) -> list[Any] | None:
-        """The messages that answer some calls; None where one of them may not be made any more."""
+        """Return the messages that answer some calls; None if one of them was not made."""
         answers: list[Any] = []
         for call in calls:
             if is_last or len(self._calls) >= self._bounds.max_tool_calls:
@@ -177,7 +177,7 @@ class Session:
         began: float | None = None,
         ended: float | None = None,
     ) -> ToolCall:
-        """A call as the trace holds it: one without a time was not made."""
+        """Describe a call as the trace holds it: one without a time was not made."""
         from trialwise.model.trace import ToolCall
 
         tool, server = self._toolbox.whose(call.name)
@@ -240,7 +240,7 @@ class _Call:
 
 
 def _echo(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A message of the model's as it is sent back: what it left empty is left out."""
+    """Return a message of the model's as it is sent back: what it left empty is left out."""
     told = {name: value for name, value in message.items() if value not in (None, [], "")}
     calls = [
         call if isinstance(call.get("id"), str) else {**call, "id": str(place)}
@@ -250,7 +250,7 @@ def _echo(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ending(reply: Reply) -> str:
-    """How a session ends whose model calls nothing any more."""
+    """Return how a session ends whose model calls nothing any more."""
     if reply.details.get("refusal"):
         return "refusal"
     return "answer" if reply.value.strip() else "no-answer"
@@ -279,7 +279,7 @@ class Connection(Protocol):
         """Those that are offered."""
 
     async def call(self, tool: str, args: Any, timeout_s: float) -> Returned:
-        """What a tool returns."""
+        """Return what a tool returns."""
         ...
 
 
@@ -311,7 +311,7 @@ class Toolbox:
         return [_definition(offer) for offer in self._offers.values()]
 
     def whose(self, name: str) -> tuple[str, str | None]:
-        """A tool as its server calls it, and the server; None for one that nobody offers.
+        """Return a tool as its server calls it, and the server; None for one that nobody offers.
 
         Args:
             name: As the model knows it.
@@ -320,7 +320,7 @@ class Toolbox:
         return (name, None) if offer is None else (offer.tool.name, offer.connection.name)
 
     async def call(self, name: str, args: Any, *, timeout_s: float) -> Returned:
-        """What a tool returns, or why it does not.
+        """Return what a tool returns, or why it does not.
 
         Args:
             name: As the model knows it.
@@ -340,7 +340,7 @@ class Toolbox:
 
 
 def _offers(connections: Sequence[Connection]) -> Iterator[_Offer]:
-    """Every tool under a name that an endpoint takes and that no other has."""
+    """Yield every tool under a name that an endpoint takes and that no other has."""
     # A tool that a server lists twice is one tool: a call names nothing else.
     found = {(one.name, tool.name): (one, tool) for one in connections for tool in one.tools}
     names = Counter(name for _, name in found)
@@ -366,7 +366,7 @@ def _definition(offer: _Offer) -> dict[str, Any]:
 
 
 def _unusable(args: Any) -> str:
-    """Why arguments cannot be passed on, or nothing."""
+    """Return why arguments cannot be passed on, or nothing."""
     if not isinstance(args, dict):
         return "the arguments are no JSON object"
     try:

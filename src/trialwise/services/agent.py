@@ -148,7 +148,7 @@ class AgentService:
         _check_installed()
 
     async def call(self, trial: TrialContext) -> Reply:
-        """The agent's answer to one trial, with its trace."""
+        """Return the agent's answer to one trial, with its trace."""
         session = Session(self._model, bounds=self._bounds, clock=self._clock)
         # Whatever becomes of it, what it took is paid for, and what it did was done.
         trial.keep(session.so_far)

@@ -122,7 +122,7 @@ class HttpService:
         )
 
     async def call(self, trial: TrialContext) -> Reply:
-        """The endpoint's reply to one trial."""
+        """Return the endpoint's reply to one trial."""
         where = f"{self._method} {self._url}"
         answer = await self._exchange.send(self._request(trial), where=where, scrub=self._scrub)
         if not 200 <= answer.status < 300 and answer.status not in self._accepted:

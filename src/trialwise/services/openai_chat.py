@@ -54,7 +54,7 @@ class Prices:
                 raise InvalidArgument(name, getattr(self, name), "be at least 0")
 
     def cost(self, usage: Usage) -> float:
-        """What a reply cost."""
+        """Return what a reply cost."""
         dollars = usage.input_tokens * self.input_usd + usage.output_tokens * self.output_usd
         return dollars / 1_000_000
 
@@ -168,7 +168,7 @@ class ChatService:
         )
 
     async def call(self, trial: TrialContext) -> Reply:
-        """The model's answer to one trial."""
+        """Return the model's answer to one trial."""
         request = self._request(trial)
         answer = await self._exchange.send(request, where=self._where, scrub=self._scrub)
         document = _document(answer)
@@ -235,7 +235,7 @@ class ChatService:
         return replace(self._read_reply(answer, document), value=value, details=details)
 
     def _read_reply(self, answer: Answer, document: Mapping[str, Any]) -> Reply:
-        """A reply without what it says: what it took."""
+        """Read a reply without what it says: what it took."""
         usage = _usage(document.get("usage"))
         return Reply(
             value="", latency_s=answer.latency_s, usage=usage, cost_usd=self.find_cost(usage)
@@ -247,7 +247,7 @@ class ChatService:
         return self._prices is not None
 
     def find_cost(self, usage: Usage | None) -> float | None:
-        """What some tokens cost; None where they or their prices are not known."""
+        """Return what some tokens cost; None where they or their prices are not known."""
         return self._prices.cost(usage) if usage and self._prices else None
 
     def _failure(self, answer: Answer, document: Mapping[str, Any]) -> Exception:
@@ -279,7 +279,7 @@ def _no_key(variable: str) -> str:
 
 
 def _fields(extra: Mapping[str, Any], **own: Any) -> dict[str, Any]:
-    """The part of a request that is the same in every trial."""
+    """Return the part of a request that is the same in every trial."""
     given = {name: value for name, value in own.items() if value is not None}
     for name in extra:
         if name in given or name in _OWN_FIELDS:
@@ -288,7 +288,7 @@ def _fields(extra: Mapping[str, Any], **own: Any) -> dict[str, Any]:
 
 
 def _document(answer: Answer) -> Mapping[str, Any]:
-    """The response's object; an error page of a proxy has none, and its status says enough."""
+    """Return the response's JSON object; a proxy's error page has none."""
     try:
         document = parse_json(answer.body)
     except ValueError:
@@ -305,7 +305,7 @@ def _is_conversation(given: Any) -> bool:
 
 
 def _content(content: Any) -> str:
-    """The text of a message; none, as beside tool calls, is the empty text."""
+    """Return the text of a message; none, as beside tool calls, is the empty text."""
     if isinstance(content, list):
         return "".join(part.get("text") or "" for part in content)
     if content is None or isinstance(content, str):

@@ -129,7 +129,7 @@ class CommandService:
         return [path for path in named if os.path.isfile(path)]
 
     async def call(self, trial: TrialContext) -> Reply:
-        """What the command wrote in reply to one trial."""
+        """Return what the command wrote in reply to one trial."""
         stdin = encode(input_text(trial.input)) if self._input_via == "stdin" else b""
         with self._scenario(trial) as more:
             argv = [fill_text(argument, trial, more=more) for argument in self._argv]

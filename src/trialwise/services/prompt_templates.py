@@ -51,7 +51,7 @@ class PromptTemplate:
         self.messages = [dict(one) for one in given]
 
     def fill(self, given: Any) -> list[dict[str, Any]]:
-        """The messages about one input.
+        """Fill the messages about one input.
 
         Raises:
             PromptUnfilled: The input lacks a field.

@@ -115,7 +115,7 @@ class CallableService:
         self._context = copy_context()
 
     async def call(self, trial: TrialContext) -> Reply:
-        """The function's reply to one trial; the wait for a thread is not part of its latency."""
+        """Return the function's reply to one trial; waiting for a thread is not latency."""
         process = os.getpid()
         try:
             if self._is_async:
@@ -144,7 +144,7 @@ class CallableService:
         return _reply(value, max(0.0, ended - started))
 
     def placed(self, *, in_thread: bool) -> CallableService:
-        """The service as a run wants it; one that says where it runs is returned as it is.
+        """Return the service as a run wants it; one that says where it runs is returned as it is.
 
         Args:
             in_thread: Whether a sync function gets a thread.
@@ -216,7 +216,7 @@ def _ending_copies(process: int) -> Iterator[None]:
 
 @cache
 def _loops() -> tuple[Callable[[], Any], Callable[[Any], None]]:
-    """What tells and sets the running event loop, looked up once."""
+    """Return what tells and sets the running event loop, looked up once."""
     import asyncio
 
     return asyncio._get_running_loop, asyncio._set_running_loop
@@ -235,7 +235,7 @@ def _reply(value: Any, latency_s: float) -> Reply:
 
 
 def _arguments(function: Callable[..., Any]) -> tuple[list[str], list[tuple[str, str]]]:
-    """Which part of a trial goes to which parameter: by position, and by name."""
+    """Return which part of a trial goes to which parameter: by position, and by name."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -287,7 +287,7 @@ class OtherLoop(ServiceError):
 
 
 def _is_of_other_loop(error: BaseException | None) -> bool:
-    """Whether asyncio refused something of another loop, whoever wrapped its error since."""
+    """Return whether asyncio refused something of another loop, whoever wrapped its error since."""
     seen: list[BaseException] = []
     while error is not None and error not in seen:
         text = str(error) if type(error) is RuntimeError else ""
@@ -319,7 +319,7 @@ class DaemonThreads:
         self._idle: list[_Thread] = []
 
     async def run(self, function: Callable[[], T], *, abandon_on_cancel: bool) -> T:
-        """What a function returns or raises in another thread.
+        """Return what a function returns or raises in another thread.
 
         Args:
             function: What to call.

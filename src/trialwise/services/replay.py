@@ -72,7 +72,7 @@ class RecordingService:
         self._clock = clock
 
     async def call(self, trial: TrialContext) -> Reply:
-        """The service's reply, once it is written down."""
+        """Return the service's reply, once it is written down."""
         from anyio import get_cancelled_exc_class
 
         asked = self._told | {
@@ -144,7 +144,7 @@ class ReplayService:
         self._left = RecordedReplies(self._records)
 
     async def call(self, trial: TrialContext) -> Reply:
-        """The recorded reply to one trial; what was raised then is raised again."""
+        """Return the recorded reply to one trial; what was raised then is raised again."""
         from anyio.lowlevel import checkpoint
 
         await checkpoint()
@@ -191,7 +191,7 @@ class RecordedReplies:
 
     @classmethod
     def read(cls, file: Path) -> RecordedReplies:
-        """What a file holds; nothing where there is none."""
+        """Read what a file holds; nothing where there is none."""
         lines = _read(file) if file.exists() else []
         return cls(decode_line(line, str(file)) for line in lines)
 
@@ -217,7 +217,7 @@ def _show_value(value: Any, longest: int = 80) -> str:
 
 
 def _read(path: Path) -> list[bytes]:
-    """The complete lines of a file; a last one that was cut off never counted."""
+    """Read the complete lines of a file; a last one that was cut off never counted."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -263,7 +263,7 @@ def _drop_cut_line(path: Path) -> None:
 
 
 def input_hash(value: Any) -> str:
-    """A name for an input that depends on its content alone.
+    """Return a name for an input that depends on its content alone.
 
     >>> input_hash({"a": 1, "b": 2}) == input_hash({"b": 2, "a": 1})
     True
@@ -288,7 +288,7 @@ def check_plain(place: str, value: Any, error_class: ErrorClass) -> None:
 
 
 def encode_reply(reply: Reply) -> dict[str, Any]:
-    """A reply as plain values."""
+    """Encode a reply as plain values."""
     details = dict(reply.details)
     check_plain("the reply's value", reply.value, ErrorClass.INFRASTRUCTURE)
     check_plain("the reply's details", details, ErrorClass.INFRASTRUCTURE)
@@ -322,7 +322,7 @@ def _decode_usage(fields: Mapping[str, int] | None) -> Usage | None:
 
 
 def decode_reply(fields: Mapping[str, Any]) -> Reply:
-    """The reply a line holds."""
+    """Decode the reply a line holds."""
     usage, setup = _decode_usage(fields["usage"]), fields["setup"]
     if setup is not None:
         setup = Setup(**{**setup, "usage": _decode_usage(setup["usage"])})
@@ -330,7 +330,7 @@ def decode_reply(fields: Mapping[str, Any]) -> Reply:
 
 
 def encode_error(error: Exception) -> dict[str, Any]:
-    """A failure as plain values: its kind and what it said, nothing it held."""
+    """Encode a failure as plain values: its kind and what it said, nothing it held."""
     kind = type(error)
     fields: dict[str, Any] = {
         "type": f"{kind.__module__}.{kind.__qualname__}",
@@ -343,7 +343,7 @@ def encode_error(error: Exception) -> dict[str, Any]:
 
 
 def decode_error(fields: Mapping[str, Any]) -> Exception:
-    """The failure a line holds, classed as it was."""
+    """Decode the failure a line holds, classed as it was."""
     if fields["class"] is None:
         return RecordedFailure(fields["message"], fields["type"])
     error_class = ErrorClass(fields["class"])
@@ -364,7 +364,7 @@ def encode_line(fields: Mapping[str, Any]) -> bytes:
 
 
 def decode_line(line: bytes, place: str) -> dict[str, Any]:
-    """What a line holds; a line that is not as it was written is refused.
+    """Decode what a line holds; a line that is not as it was written is refused.
 
     Args:
         line: Without its end.

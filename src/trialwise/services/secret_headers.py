@@ -61,7 +61,7 @@ def check_set(argument: str, templates: Iterable[str], environment: Mapping[str,
 def resolve(
     template: str, environment: Mapping[str, str], literal: Callable[[str], str] = str
 ) -> str:
-    """A template with its references replaced.
+    """Resolve a template with its references replaced.
 
     >>> resolve("Bearer ${KEY}", {"KEY": "abc"})
     'Bearer abc'
@@ -83,7 +83,7 @@ def resolve(
 
 
 def scrub(text: str, templates: Iterable[str], environment: Mapping[str, str]) -> str:
-    """A message with the value of every secret referred to replaced by its name.
+    """Return a message with the value of every secret referred to replaced by its name.
 
     >>> scrub("bad key abc123", ["Bearer ${KEY}"], {"KEY": "abc123"})
     'bad key ${KEY}'

@@ -25,7 +25,7 @@ _LARGEST = 2**24
 
 
 def name_endpoint(url: str) -> str:
-    """Where a service is reached; the port of this machine is a matter of chance.
+    """Name the address of a service; a port on this machine is left out, since it is random.
 
     >>> name_endpoint("https://api.example.com/v1"), name_endpoint("http://127.0.0.1:8931/v1")
     ('https://api.example.com/v1', 'http://localhost/v1')
@@ -36,7 +36,7 @@ def name_endpoint(url: str) -> str:
 
 
 def describe_value(value: Any) -> str:
-    """A value as short text, or else its fingerprint."""
+    """Describe a value as short text, or else its fingerprint."""
     text = value if isinstance(value, str) else canonical(value)
     return text if len(text) <= _LONGEST and text.isprintable() else fingerprint(value)
 
@@ -49,7 +49,7 @@ def describe_model(
     *,
     messages: Iterable[Mapping[str, Any]] | None = None,
 ) -> dict[str, str]:
-    """The factors of a chat model: the fields of its request, with the model among them."""
+    """Describe the factors of a chat model: its model and the fields of its request."""
     prompt = system if messages is None else [system, *messages]
     offered = fields.get("tools") if tools is None else list(tools)
     given = {name: one for name, one in fields.items() if name not in ("model", "tools")}
@@ -63,13 +63,13 @@ def describe_model(
 
 
 def describe_server(name: str, server: McpServer) -> list[object]:
-    """A server of tools: its command or its address, and the tools it offers."""
+    """Describe a server of tools: its command or its address, and the tools it offers."""
     where = list(server.command) if server.url is None else name_endpoint(server.url)
     return [name, where, list(server.tools)]
 
 
 def describe_code(arguments: Iterable[str], folder: str | None) -> str | None:
-    """A fingerprint of the files that a command names; None where it names none."""
+    """Describe a fingerprint of the files that a command names; None where it names none."""
     found = []
     for one in arguments:
         path = Path(folder or ".") / one

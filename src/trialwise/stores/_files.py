@@ -116,7 +116,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def read_json(path: Path, form: str, *earlier: str) -> dict[str, Any]:
-    """The content of a file that `write_json` wrote.
+    """Read the content of a file that `write_json` wrote.
 
     Args:
         path: The file.
@@ -180,7 +180,7 @@ _DEVICES = frozenset(
 
 
 def safe_name(text: str) -> str:
-    """A file name for any text: itself where it can be, else cleaned and with a hash.
+    """Return a file name for any text: itself where it can be, else cleaned and with a hash.
 
     The hash follows a `~`, which no name that is kept as it is contains, so that two texts never
     share a name, whatever was cleaned away.

@@ -44,7 +44,7 @@ class BaselineStore:
         self._folder = folder
 
     def path_of(self, baseline: Baseline) -> Path:
-        """Where a baseline is kept, or would be."""
+        """Return where a baseline is kept, or would be."""
         return self._contract(baseline.contract) / f"{safe_name(baseline.identifier)}.json"
 
     def save(self, baseline: Baseline) -> Path:
@@ -91,7 +91,7 @@ class BaselineStore:
         return _read(path, data)
 
     def all(self, contract: str | None = None) -> list[tuple[Path, Baseline]]:
-        """Every baseline, or every one of a contract, the oldest first.
+        """Return every baseline, or every one of a contract, the oldest first.
 
         Raises:
             BaselineError: A file is not as it was written, or lies in the wrong folder.
@@ -109,7 +109,7 @@ class BaselineStore:
         return sorted(found, key=lambda one: (one[1].created_at, one[1].epoch, one[1].identifier))
 
     def next_epoch(self, contract: str, profile: Mapping[str, str]) -> int:
-        """The epoch that a new measurement under this index begins, from 1."""
+        """Return the epoch that a new measurement under this index begins, from 1."""
         index = dict(profile)
         known = [one.epoch for _, one in self.all(contract) if dict(one.covariates) == index]
         return max(known, default=0) + 1
@@ -125,7 +125,7 @@ class BaselineStore:
         return self.save(replace(baseline, epoch=next_epoch if known is None else known.epoch))
 
     def list_old(self, keep: int, *, contract: str | None = None) -> list[Path]:
-        """All but the newest few of each index.
+        """List all but the newest few of each index.
 
         Args:
             keep: How many to keep of each index, at least 1.
@@ -164,7 +164,7 @@ class BaselineStore:
 
 
 def _entries(folder: Path) -> list[Path]:
-    """What lies in a folder, if there is one; hidden files, such as half-written ones, left out."""
+    """Return what lies in a folder without hidden files; nothing if there is no folder."""
     with _accessing(folder, "the baselines cannot be listed"):
         try:
             return sorted(path for path in folder.iterdir() if not path.name.startswith("."))

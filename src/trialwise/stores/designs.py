@@ -31,7 +31,7 @@ class FileDesignCache:
 
     @classmethod
     def default(cls, environment: Mapping[str, str] | None = None) -> FileDesignCache:
-        """The user's cache folder: `$TRIALWISE_CACHE`, else `$XDG_CACHE_HOME/trialwise`.
+        """Return the user's cache folder: `$TRIALWISE_CACHE`, else `$XDG_CACHE_HOME/trialwise`.
 
         Args:
             environment: Read instead of the process's own.
@@ -43,7 +43,7 @@ class FileDesignCache:
         return cls(root / "trialwise" / "designs")
 
     def load(self, key: str) -> Mapping[str, Any] | None:
-        """The values saved under a key, or None."""
+        """Load the values saved under a key, or None."""
         try:
             values = json.loads(self._file(key).read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -109,7 +109,7 @@ os.register_at_fork(after_in_child=_abandon_all)
 
 
 def read_journal(path: Path) -> list[dict[str, Any]]:
-    """Every whole record in order; a torn last line is passed over.
+    """Read every whole record in order; a torn last line is passed over.
 
     Raises:
         JournalDamaged: A line that is not the last is not what was written.
@@ -118,12 +118,12 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
 
 
 def count_journal(path: Path) -> int:
-    """How many whole records there are, without reading what they say."""
+    """Count how many whole records there are, without reading what they say."""
     return len(_scan_journal(path).lines)
 
 
 def _open_journal(path: Path) -> int:
-    """The file, held against every other process."""
+    """Return the file, held against every other process."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:

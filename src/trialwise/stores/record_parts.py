@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def _name_procedures(data: Any) -> Iterator[str]:
-    """The procedures of a plan, or of a verdict's; nothing of what is neither."""
+    """Name the procedures of a plan, or of a verdict's; nothing of what is neither."""
     plan = data.get("plan", data) if isinstance(data, dict) else None
     criteria = plan.get("criteria") if isinstance(plan, dict) else None
     for one in criteria if isinstance(criteria, list) else ():
@@ -24,7 +24,7 @@ def _name_procedures(data: Any) -> Iterator[str]:
 
 
 def read_part(path: Path, cls: type[T], data: Any) -> T:
-    """A part of a file, with the procedures loaded that its plan names.
+    """Read a part of a file, with the procedures loaded that its plan names.
 
     Args:
         path: The file, for the message.

@@ -13,7 +13,7 @@ _JOINED: list[str] = []
 
 
 def name_session() -> str:
-    """The session of this process."""
+    """Name the session of this process."""
     if not _JOINED:
         _JOINED.append(secrets.token_hex(6))
     return _JOINED[-1]

@@ -46,7 +46,7 @@ class TextLog:
 
 
 def read_texts(path: Path) -> RunTexts:
-    """The texts of a file; none where there is no file, as in runs of 0.1.0.
+    """Read the texts of a file; none where there is no file, as in runs of 0.1.0.
 
     Raises:
         JournalDamaged: A line is not as written.

@@ -162,7 +162,7 @@ class StoredRun:
         return self._text_log
 
     def texts(self) -> RunTexts:
-        """The inputs and tracebacks that the trials name; none where none are kept.
+        """Return the inputs and tracebacks that the trials name; none where none are kept.
 
         Raises:
             JournalDamaged: A line is not as written.
@@ -170,7 +170,7 @@ class StoredRun:
         return read_texts(self.path / TEXTS)
 
     def trials(self) -> tuple[Trial, ...]:
-        """Every trial in the journal, in the order of inputs, experiment by experiment.
+        """Return every trial in the journal, in the order of inputs, experiment by experiment.
 
         Raises:
             JournalDamaged: A line is not as written, is no trial of the plan, or contradicts an
@@ -205,7 +205,7 @@ class StoredRun:
         return path
 
     def record(self) -> RunRecord:
-        """The run as it was decided.
+        """Return the run as it was decided.
 
         Raises:
             RunNotFound: It was not decided.
@@ -234,7 +234,7 @@ class StoredRun:
         )
 
     def verdict(self) -> Verdict:
-        """What was decided, without the trials."""
+        """Return what was decided, without the trials."""
         path = self.path / "record.json"
         return read_part(path, Verdict, _read_kept(path)["verdict"])
 
@@ -286,7 +286,7 @@ class RunStore:
         self._suffix = suffix
 
     def create(self, plan: Plan, started_at: datetime) -> StoredRun:
-        """A new run with its journal open and its plan on disk.
+        """Create a new run with its journal open and its plan on disk.
 
         Args:
             plan: What will be run.
@@ -313,7 +313,7 @@ class RunStore:
             raise
 
     def open(self, run: str | PathLike[str]) -> StoredRun:
-        """A run, for reading.
+        """Return a run, for reading.
 
         Args:
             run: Its name, its folder, or a file in its folder.
@@ -328,15 +328,15 @@ class RunStore:
         return StoredRun(path)
 
     def load(self, run: str | PathLike[str]) -> RunRecord:
-        """A decided run with its trials; see `StoredRun.record`."""
+        """Load a decided run with its trials; see `StoredRun.record`."""
         return self.open(run).record()
 
     def list(self) -> tuple[RunSummary, ...]:
-        """Every run, newest first, without reading a journal."""
+        """List every run, newest first, without reading a journal."""
         return tuple(self._newest())
 
     def holds_pass(self, run: str) -> bool:
-        """Whether the record of a run is on disk and says PASS.
+        """Return whether the record of a run is on disk and says PASS.
 
         Args:
             run: Its name.
@@ -344,7 +344,7 @@ class RunStore:
         return _summary(self._runs / run).decision is Decision.PASS
 
     def latest(self, contract: str | None = None) -> StoredRun:
-        """The newest run with a verdict, for reading.
+        """Return the newest run with a verdict, for reading.
 
         Args:
             contract: Only runs of this one.
@@ -359,7 +359,7 @@ class RunStore:
         raise RunNotFound(f"{self._runs}: no run with a verdict{whose} is kept here")
 
     def decided(self, contract: str) -> Iterator[StoredRun]:
-        """The runs of a contract that have a verdict, newest first, read as they are asked for.
+        """Yield the decided runs of a contract, newest first, each read when it is asked for.
 
         Args:
             contract: Its name.
@@ -370,7 +370,7 @@ class RunStore:
                 yield self.open(one.run_id)
 
     def resume(self, run: str | PathLike[str], plan: Plan) -> StoredRun:
-        """A run to resume, with its journal open.
+        """Return a run to resume, with its journal open.
 
         Args:
             run: Its name, its folder, or a file in its folder.
@@ -455,7 +455,7 @@ def _summary(path: Path) -> RunSummary:
 
 
 def _read_kept(path: Path) -> dict[str, Any]:
-    """What a file of a run holds, brought to today's format."""
+    """Read what a file of a run holds, brought to today's format."""
     form, first = _FORMATS[path.name]
     kept = read_json(path, form, first)
     if kept["format"] == form:
@@ -474,7 +474,7 @@ def _start_time(run: RunSummary) -> float:
 
 
 def _trial(line: dict[str, Any], criteria: dict[str, tuple[str, ...]]) -> Trial | None:
-    """The trial of one line, or None where it is none of the plan's."""
+    """Return the trial of one line, or None where it is none of the plan's."""
     try:
         names = criteria[line["x"]]
         trial = Trial.from_dict(line, experiment=line["x"], criteria=names)

@@ -63,7 +63,7 @@ class DeclaredCheck(DeclaredKind[CheckDeclaration]):
         return first is not None and first.kind.takes_null
 
     def read(self, node: Written, label: str, reader: Reader) -> CheckSpec | Invalid:
-        """The spec, if its arguments are sound."""
+        """Read the spec, if its arguments are sound."""
         fields: Fields | Invalid
         first = self.declared.first
         if first is not None and node.is_mapping and self._is_value(node):
@@ -100,7 +100,7 @@ class DeclaredCheck(DeclaredKind[CheckDeclaration]):
         return record if self.declared.first is None else Short(record)
 
     def _is_value(self, node: Written) -> bool:
-        """Whether a mapping is the first argument itself, where that may be one."""
+        """Return whether a mapping is the first argument itself, where that may be one."""
         names = {key.name for key in self.keys}
         holds = self.declared.holds_mapping
         return holds and not (self.keys[0].name in node.entries and set(node.entries) <= names)
@@ -133,7 +133,7 @@ class _Combined(Kind):
         self.spelled = self.expected
 
     def read(self, node: Written, label: str, reader: Reader) -> CheckSpec | Invalid:
-        """The spec of all of them."""
+        """Read the spec of all of them."""
         kind = POSTCONDITIONS if self._several else POSTCONDITION
         read = kind.read(node, label, reader)
         if isinstance(read, Invalid):
@@ -148,7 +148,7 @@ class _Combined(Kind):
         return CheckSpec(self.name, node, lambda context: self._build(parts, context), parts)
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
-        """The same."""
+        """Return the same."""
         return (POSTCONDITIONS if self._several else POSTCONDITION).schema(defs)
 
     def _build(self, parts: tuple[CheckSpec, ...], context: Context) -> Any:
@@ -173,7 +173,7 @@ class _Named(Kind):
     expected = spelled = "a mapping of `name` and `check`"
 
     def read(self, node: Written, label: str, reader: Reader) -> CheckSpec | Invalid:
-        """The spec with its name."""
+        """Read the spec with its name."""
         fields = self._record().read(node, label, reader)
         if isinstance(fields, Invalid) or not fields.sound:
             return INVALID
@@ -181,7 +181,7 @@ class _Named(Kind):
         return CheckSpec(self.name, node, lambda context: self._build(name, part, context), (part,))
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
-        """The object."""
+        """Return the object."""
         return self._record().definition(defs)
 
     def _record(self) -> Record:
@@ -204,7 +204,7 @@ class _Judge(Record):
     spelled = "[judge](#judge)"
 
     def read(self, node: Written, label: str, reader: Reader) -> Any:
-        """The spec with its jurors."""
+        """Read the spec with its jurors."""
         fields = super().read(node, label, reader)
         if isinstance(fields, Invalid) or not fields.sound:
             return INVALID
@@ -218,7 +218,7 @@ class _Python(PythonPath):
     doc = "A function of yours, imported from the suite's folder: returns a bool, or asserts."
 
     def read(self, node: Written, label: str, reader: Reader) -> Any:
-        """The spec of the function."""
+        """Read the spec of the function."""
         text = super().read(node, label, reader)
         if isinstance(text, Invalid):
             return text
@@ -243,7 +243,7 @@ class _Postcondition(Kind):
     expected = "a postcondition such as `contains: text`"
 
     def read(self, node: Written, label: str, reader: Reader) -> CheckSpec | Invalid:
-        """Its spec."""
+        """Read its spec."""
         if not node.is_mapping:
             return self.refuse(node, label, reader)
         entries = reader.entries(node)
@@ -263,7 +263,7 @@ class _Postcondition(Kind):
         return spec
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
-        """An object of one key."""
+        """Return an object of one key."""
         if "postcondition" not in defs:
             defs["postcondition"] = {}  # it refers to itself
             keys = (*check_keys(), *MORE_CHECKS.list_keys(defs))
@@ -302,7 +302,7 @@ CHECK_KINDS: dict[str, Any] = {
 
 
 def check_keys() -> Iterator[Key]:
-    """The checks as keys, such as a criterion may hold directly."""
+    """Yield the checks as keys, such as a criterion may hold directly."""
     for name, kind in CHECK_KINDS.items():
         yield Key(name, kind)
 

@@ -62,7 +62,7 @@ class Top:
         self._services: dict[tuple[int, str | None], Any] = {}
 
     def service(self, fields: Fields, model: str | None, node: Node) -> Any:
-        """A service, built once for each model however many contracts share it.
+        """Return a service, built once for each model however many contracts share it.
 
         Args:
             fields: The service's.
@@ -76,7 +76,7 @@ class Top:
         return self._services[key]
 
     def named_service(self, name: str, node: Node) -> Fields | Invalid:
-        """The service of a name."""
+        """Return the service of a name."""
         services = self.fields.get("services")
         if isinstance(services, Fields) and name in services.nodes:
             found: Fields | Invalid = services.get(name, INVALID)
@@ -89,7 +89,7 @@ class Top:
 
 
 def build_contract(own: Fields | None, top: Top, context: Context) -> list[Built]:
-    """A contract, or one for each of its models; none once its problems are reported.
+    """Build a contract, or one for each of its models; none once its problems are reported.
 
     Args:
         own: Its own keys; None where the suite itself is the contract.
@@ -165,7 +165,7 @@ def _inherit_keys(own: Fields, top: Fields) -> list[str]:
 
 
 def _services(fields: Fields, top: Top, context: Context) -> list[_Service] | None:
-    """The service for each model, or None once something is wrong with one."""
+    """Return the service for each model, or None once something is wrong with one."""
     if "service" not in fields.nodes:
         context.refuse(fields.node, "there is no `service`: say what is under test")
     found: list[_Service] = []
@@ -178,7 +178,7 @@ def _services(fields: Fields, top: Top, context: Context) -> list[_Service] | No
 
 
 def _service(fields: Fields, model: str | None, top: Top) -> _Service | None:
-    """The service, or None once something is wrong with it."""
+    """Return the service, or None once something is wrong with it."""
     given, found = fields.get("service"), fields.get("service")
     if isinstance(given, str):
         found = top.named_service(given, fields.at("service"))
@@ -197,7 +197,7 @@ def _activity(fields: Fields, context: Context) -> Any:
 
 
 def models_of(fields: Fields, context: Context) -> Sequence[str | None]:
-    """The models of a contract; None alone where it names none, nothing once they are refused."""
+    """Return the models of a contract: None if it names none, nothing if they are refused."""
     names: list[str] = fields.get("models", [])
     if not names:
         return () if "models" in fields.nodes else (None,)
@@ -217,7 +217,7 @@ def models_of(fields: Fields, context: Context) -> Sequence[str | None]:
 
 
 def name_cell(name: str, model: str | None) -> str:
-    """What the contract of one model is called.
+    """Name what the contract of one model is called.
 
     >>> name_cell("weather", "small-1"), name_cell("weather with {model}", "small-1")
     ('weather [small-1]', 'weather with small-1')
@@ -228,7 +228,7 @@ def name_cell(name: str, model: str | None) -> str:
 
 
 def with_model(fields: Fields, model: str, node: Node, context: Context) -> Fields | None:
-    """A service as it is for one model; None once it is reported that it takes none.
+    """Return a service as it is for one model; None once it is reported that it takes none.
 
     Args:
         fields: The service's.

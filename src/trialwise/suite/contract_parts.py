@@ -79,7 +79,7 @@ def read_parts(
 
 
 def _is_written(value: object) -> bool:
-    """Whether a value is written as a suite would, and is no object of the model."""
+    """Return whether a value is written as a suite would, and is no object of the model."""
     items = value if isinstance(value, list | tuple) else [value]
     return all(isinstance(item, Mapping | str) for item in items)
 
@@ -87,7 +87,7 @@ def _is_written(value: object) -> bool:
 def build_options(
     fields: Fields, samplings: list[str] | None, context: Reader
 ) -> RunOptions | Invalid:
-    """The options of a run.
+    """Build the options of a run.
 
     Args:
         fields: The contract's.
@@ -109,7 +109,7 @@ def names_of(fields: Fields, key: str) -> tuple[str, ...]:
 
 
 def build_claim(given: Fields) -> Claim:
-    """What the verdict is about."""
+    """Return what the verdict is about."""
     names = {"name": "population_name"}
     return Claim(**{names.get(name, name): value for name, value in given.values.items()})
 
@@ -127,7 +127,7 @@ def build_latency(given: Fields) -> Latency:
 
 
 def build_covariates(fields: Fields, context: Reader) -> tuple[Covariate, ...]:
-    """The covariates that are sound."""
+    """Build the covariates that are sound."""
     built: dict[str, Covariate] = {}
     for one in fields.get("covariates", ()):
         if isinstance(one, str):
@@ -158,7 +158,7 @@ def _covariate(given: Fields) -> Covariate:
 
 
 def build_factors(fields: Fields, context: Reader) -> dict[str, str]:
-    """What was under test; a factor that is read from the environment is recorded as it is."""
+    """Return the factors of a contract; one from the environment is recorded by its value."""
     given = fields.get("factors")
     factors: dict[str, str] = {}
     for name, value in (given.values if isinstance(given, Fields) else {}).items():
@@ -178,7 +178,7 @@ def build_factors(fields: Fields, context: Reader) -> dict[str, str]:
 
 
 def list_critical(fields: Fields) -> tuple[str, ...]:
-    """The factors whose change refuses a comparison."""
+    """List the factors whose change refuses a comparison."""
     given = fields.get("factors")
     named = given.values if isinstance(given, Fields) else {}
     return tuple(

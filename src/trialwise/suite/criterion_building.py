@@ -18,7 +18,7 @@ _QUESTIONS = ("at_least", "no_worse_than", "never_fails")
 
 
 def build_samplings(fields: Fields, context: Context) -> dict[str, Sampling] | Invalid:
-    """The samplings of a contract by name."""
+    """Build the samplings of a contract by name."""
     if "inputs" in fields.nodes and "samplings" in fields.nodes:
         message = "`inputs` and `samplings` exclude one another: keep one"
         return context.refuse(fields.keys["samplings"], message)
@@ -36,7 +36,7 @@ def build_samplings(fields: Fields, context: Context) -> dict[str, Sampling] | I
 
 
 def _sampling(name: str, given: Any, context: Context) -> Sampling | Invalid:
-    """A sampling from its inputs, or from the mapping that holds them."""
+    """Return a sampling from its inputs, or from the mapping that holds them."""
     is_record = isinstance(given, Fields) and "inputs" in given.nodes
     inputs = given.get("inputs", INVALID) if is_record else given
     found = build_inputs(inputs, context)
@@ -49,7 +49,7 @@ def _sampling(name: str, given: Any, context: Context) -> Sampling | Invalid:
 def build_criteria(
     fields: Fields, samplings: list[str] | None, context: Context
 ) -> tuple[Criterion, ...]:
-    """The criteria that are sound.
+    """Build the criteria that are sound.
 
     Args:
         fields: The contract's.

@@ -52,7 +52,7 @@ def _load(node: Node, context: Context) -> None:
 
 
 def parse_env(text: str) -> dict[str, str]:
-    """The variables of a file: `NAME=value` lines; `#` begins a comment, quotes are taken off.
+    """Parse the variables of a file with `NAME=value` lines, comments and quotes.
 
     Raises:
         FileUnreadable: A line is none of these.

@@ -61,7 +61,7 @@ class Environment:
         self._problems = problems
 
     def filled(self, node: Node, text: str, *, note: bool = True) -> str | None:
-        """A text with its references replaced, or None where one of them is wrong.
+        """Return a text with its references replaced, or None where one of them is wrong.
 
         Args:
             node: Where it stands.
@@ -71,7 +71,7 @@ class Environment:
         return self._read(node, text, keep=False, note=note)
 
     def template(self, node: Node, text: str) -> str | None:
-        """A text whose references are checked and kept, for services that resolve them per call.
+        """Return a text whose references are checked here and resolved at each call.
 
         Defaults are filled in, so that what is left are names of variables that are set.
         """
@@ -167,7 +167,7 @@ class Redaction:
         return text
 
     def without_secrets(self, text: str) -> str:
-        """The text with the values of variables replaced by their names."""
+        """Return the text with the values of variables replaced by their names."""
         for name, value in self.secrets.items():
             if len(value) >= _SHORTEST:
                 text = text.replace(value, f"${{{name}}}")

@@ -35,7 +35,7 @@ _LIMITS = {
 def build_gates(
     fields: Fields, criteria: Sequence[Criterion], samplings: list[str] | None, context: Reader
 ) -> dict[str, Gate]:
-    """The gates that are sound, by name.
+    """Build the gates that are sound, by name.
 
     Args:
         fields: The contract's.
@@ -61,7 +61,7 @@ def build_gates(
 
 
 def check_runs(contract: Contract, options: RunOptions, fields: Fields, context: Reader) -> bool:
-    """Whether the suite gives every gate the runs it is about; what does not is reported."""
+    """Return whether the suite gives every gate the runs it is about; what does not is reported."""
     if not contract.gates:
         return True
     from trialwise.procedures.gates.run_groups import missing_runs
@@ -116,7 +116,7 @@ def _list_words(names: Sequence[str]) -> str:
 
 
 def _weights_are_sound(given: Fields, context: Reader) -> bool:
-    """Each above 0: what counts nothing is left to `criterion`."""
+    """Each is above 0: what counts nothing is left to `criterion`."""
     weights = given.get("weights")
     wrong = [name for name, weight in weights.values.items() if weight <= 0] if weights else []
     for name in wrong:
@@ -126,7 +126,7 @@ def _weights_are_sound(given: Fields, context: Reader) -> bool:
 
 
 def _expectations(gate: str, given: Fields, context: Reader) -> tuple[Expectation, ...] | None:
-    """The expectations; None once something is wrong with one of them."""
+    """Return the expectations; None once something is wrong with one of them."""
     from trialwise.model.gate import Expectation, basis_of
 
     found: list[Expectation] = []

@@ -90,11 +90,11 @@ class _Matcher(Kind):
     spelled = "[matcher](#matcher)"
 
     def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
-        """Its one key."""
+        """Read its one key."""
         return MATCHER.read(node, label, reader)
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
-        """The same."""
+        """Return the same."""
         return MATCHER.schema(defs)
 
 

@@ -59,7 +59,7 @@ class _Found:
 def build_inputs(
     given: list[Fields] | Fields | Invalid, context: Context
 ) -> tuple[Input, ...] | Invalid:
-    """The inputs that a suite lists or names.
+    """Build the inputs that a suite lists or names.
 
     Args:
         given: The items of a list, as `INPUTS` reads them, or where to find them.
@@ -172,7 +172,7 @@ class _Table:
         return names
 
     def _has_value(self, header: list[str]) -> bool:
-        """Whether there is a column to ask; the suite is what has to change if not."""
+        """Return whether there is a column to ask; the suite is what has to change if not."""
         chosen = self._fields.get("value", "value")
         if len(header) == 1 and "value" not in self._fields:
             return True
@@ -255,7 +255,7 @@ class _Table:
             self._found.add(values, lambda _, message: self._refuse(number, message), place)
 
     def _make_input(self, number: int, record: dict[str, Any], chosen: str) -> Any:
-        """The input: a field, or a text with fields in it."""
+        """Make the input: a field, or a text with fields in it."""
         if chosen in record:
             return record[chosen]
         names = re.findall(_PLACEHOLDER, chosen)
@@ -291,7 +291,7 @@ _CONVERTED = {
 
 
 def _convert_field(name: str, value: Any) -> Any:
-    """A field of a table in the type of the input's, or None; an empty cell is the empty text."""
+    """Convert a field of a table to the type of the input's field, or to None."""
     if isinstance(value, bool) or value is None or isinstance(value, list | dict):
         return None
     if name in ("id", "stratum"):
@@ -335,7 +335,7 @@ def _texts(fields: Fields, found: _Found, context: Context) -> None:
 
 
 def _matching(pattern: str, folder: Path) -> list[str]:
-    """The files a pattern finds, in the order of their names."""
+    """Return the files a pattern finds, in the order of their names."""
     from glob import glob
 
     try:
@@ -346,7 +346,7 @@ def _matching(pattern: str, folder: Path) -> list[str]:
 
 
 def read_json_file(node: Node, path: Path, context: Context) -> Any:
-    """The one value of a JSON file, or `INVALID` once its problem is reported."""
+    """Read the one value of a JSON file, or `INVALID` once its problem is reported."""
     try:
         text = read_text(path, limit=_MAX_BYTES)
     except FileUnreadable as error:

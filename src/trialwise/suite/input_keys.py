@@ -44,7 +44,7 @@ class _Value(Kind):
     form: Mapping[str, Any] = {"type": ["string", "number", "boolean", "array"]}
 
     def read(self, node: Written, label: str, reader: Reader) -> Fields:
-        """The same as if it were written with its key."""
+        """Read the same as if it were written with its key."""
         fields = Fields(node)
         fields.put("value", node, node, Data().read(node, label, reader))
         return fields
@@ -58,7 +58,7 @@ class _FilePath(Kind):
     form: Mapping[str, Any] = {"type": "string", "pattern": r"\.(csv|jsonl)$"}
 
     def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
-        """The same as if it were written with its key."""
+        """Read the same as if it were written with its key."""
         path = _PATH.read(node, label, reader) if isinstance(node.value, str) else INVALID
         kind = path.lower().rpartition(".")[2] if isinstance(path, str) else ""
         if kind not in ("csv", "jsonl"):
@@ -75,7 +75,7 @@ class _Delimiter(Kind):
     form: Mapping[str, Any] = {"type": "string", "minLength": 1, "maxLength": 1}
 
     def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
-        """The character."""
+        """Read the character."""
         text = node.value
         if not isinstance(text, str) or len(text) != 1 or text in '\r\n"':
             return self.refuse(node, label, reader)

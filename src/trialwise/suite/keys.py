@@ -185,7 +185,7 @@ def _report_key(report: ReportFormat) -> Key:
 
 
 def _find_report_key(name: str) -> Key | None:
-    """The key of a format that another distribution declares."""
+    """Find the key of a format that another distribution declares."""
     found = find_other_format(name)
     return None if found is None else _report_key(found)
 
@@ -244,7 +244,7 @@ SUITE = Record(
 
 
 def records() -> list[Record]:
-    """Every record of the description, the suite first, each once."""
+    """Return every record of the description, the suite first, each once."""
     found: dict[str, Record] = {}
 
     def walk(kind: Kind) -> Iterator[Kind]:
@@ -269,7 +269,7 @@ def records() -> list[Record]:
 
 
 def homes(key: str) -> list[str]:
-    """The records that have a key of this name, or one that others call so."""
+    """Return the records that have a key of this name, or one that others call so."""
     return [
         record.name
         for record in records()

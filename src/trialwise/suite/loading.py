@@ -18,7 +18,7 @@ from trialwise.suite.yaml_reading import Source
 def load_suite(
     path: Path, *, environment: Mapping[str, str], without_services: bool = False
 ) -> Suite:
-    """The suite that a file describes.
+    """Load the suite that a file describes.
 
     The functions it names are imported, the recordings and inputs it names are read, and nothing is
     called.

@@ -90,26 +90,26 @@ class Context:
         return len(self.problems)
 
     def homes(self, key: str) -> list[str]:
-        """The records in which a key belongs that was written elsewhere."""
+        """Return the records in which a key belongs that was written elsewhere."""
         return self._homes(key)
 
     def fill(self, node: Node, text: str) -> str | Invalid:
-        """A text with its references to the environment replaced."""
+        """Fill a text with its references to the environment replaced."""
         filled = self.environment.filled(node, text)
         return INVALID if filled is None else filled
 
     def fill_template(self, node: Node, text: str) -> str | Invalid:
-        """A text with references that a service resolves at each call."""
+        """Fill a text with references that a service resolves at each call."""
         filled = self.environment.template(node, text)
         return INVALID if filled is None else filled
 
     def fill_scalar(self, node: Node, text: str) -> Any:
-        """What a text with references is once they are replaced; a number is no secret."""
+        """Fill what a text with references is once they are replaced; a number is no secret."""
         filled = self.environment.filled(node, text, note=False)
         return INVALID if filled is None else scalar_of(str(filled).strip())
 
     def mark_filled(self, text: str, written: str) -> str:
-        """A text that holds a value of the environment."""
+        """Return a text that holds a value of the environment."""
         return EnvironmentText(text, written)
 
     @property
@@ -118,23 +118,23 @@ class Context:
         return self.environment.variables
 
     def import_function(self, node: Node, path: str) -> Any:
-        """A function of the user's own modules, or of any that are installed."""
+        """Return a function of the user's own modules, or of any that are installed."""
 
         return import_function(node, path, self)
 
     def read_json_file(self, node: Node, path: Path) -> Any:
-        """A JSON document that the suite names."""
+        """Read a JSON document that the suite names."""
         from trialwise.suite.input_building import read_json_file
 
         return read_json_file(node, path, self)
 
     def root(self) -> Node | None:
-        """The suite's own root."""
+        """Return the suite's own root."""
         nowhere = Node(None, Source(self.path, ""), (0, 0), (0, 0))
         return self._load(self.path, nowhere)
 
     def entries(self, node: Node) -> Entries:
-        """The keys and values of a mapping, with those of the files it includes.
+        """Return the keys and values of a mapping, with those of the files it includes.
 
         What is written in place goes before what is included, and a file before those it includes.
         """
@@ -152,7 +152,7 @@ class Context:
         return entries
 
     def items(self, node: Node) -> Iterator[Node]:
-        """The items of a list, with those of the lists that `- include: file` brings in."""
+        """Yield the items of a list, with those of the lists that `- include: file` brings in."""
         for item in node.items():
             if not (item.is_mapping and list(item.entries) == ["include"]):
                 yield item
@@ -164,7 +164,7 @@ class Context:
                     yield root
 
     def file(self, text: str) -> Path:
-        """A path as the suite means it: from the suite's own folder."""
+        """Return a path as the suite means it: from the suite's own folder."""
         return self.folder / text
 
     def _read_included(self, node: Node) -> Iterator[Node]:
@@ -198,7 +198,7 @@ class Context:
         return path
 
     def _load(self, path: Path, node: Node) -> Node | None:
-        """The root of a file that a node includes; nothing includes the suite itself."""
+        """Load the root of a file that a node includes; nothing includes the suite itself."""
         chain = node.source.chain
         self._reads += 1
         if self._reads > _MAX_FILES or len(chain) >= MAX_DEPTH:
@@ -226,7 +226,7 @@ class Context:
 
 
 def import_function(node: Node, where: str, context: Context) -> Callable[..., Any] | Invalid:
-    """The function at `module:name`, from the suite's folder or anything installed.
+    """Return the function at `module:name`, from the suite's folder or anything installed.
 
     The folder stays on the path, since a module may import others of its folder when it is called.
 
@@ -258,7 +258,7 @@ def import_function(node: Node, where: str, context: Context) -> Callable[..., A
 
 
 def _import_module(name: str, folder: Path) -> tuple[Any, str]:
-    """The module, or why there is none."""
+    """Return the module, or why there is none."""
     from importlib import import_module
 
     try:
@@ -272,7 +272,7 @@ def _import_module(name: str, folder: Path) -> tuple[Any, str]:
 
 
 def _loaded_elsewhere(name: str, folder: Path) -> str | None:
-    """Where a module of this name comes from, if not from the folder that has one, too."""
+    """Return where a module of this name comes from, if not from the folder that has one, too."""
     top = name.partition(".")[0]
     module = sys.modules.get(top)
     own = [folder / f"{top}.py", folder / top / "__init__.py"]
@@ -291,7 +291,7 @@ def _missing(module: str, attributes: str, attribute: str, holder: object) -> st
 
 
 def _describe_error(error: BaseException) -> str:
-    """An exception in one line, with the line of the user's code that raised it."""
+    """Describe an exception in one line, with the line of the user's code that raised it."""
     try:
         text = " ".join(str(error).split())
     except Exception:  # its own __str__ may raise anything
@@ -307,7 +307,7 @@ def _describe_error(error: BaseException) -> str:
 
 
 def make_model(build: Callable[[], T], fields: Fields, context: Reader) -> T | Invalid:
-    """What the model makes of some fields, or `INVALID` once its refusal is reported."""
+    """Return what the model makes of some fields, or `INVALID` once its refusal is reported."""
     try:
         return build()
     except InvalidArgument as error:
@@ -324,7 +324,7 @@ def make_model(build: Callable[[], T], fields: Fields, context: Reader) -> T | I
 def make_part(
     fields: Fields, name: str, build: Callable[[Fields], T], default: T, context: Reader
 ) -> T | Invalid:
-    """What the model makes of a mapping within others; the default where there is none.
+    """Return what the model makes of a mapping within others; the default where there is none.
 
     One that is not sound was reported when it was read; the default stands in for it.
     """

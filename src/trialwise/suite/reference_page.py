@@ -82,7 +82,7 @@ prints it:
 
 
 def suite_reference(*, installed: bool = False) -> str:
-    """The page, as Markdown.
+    """Return the page, as Markdown.
 
     Args:
         installed: Whether to describe what other distributions declare, too.
@@ -157,7 +157,7 @@ def _postconditions(installed: bool) -> str:
 
 
 def _value(kind: Kind) -> str:
-    """What a key may hold, with a link where that has a section of its own."""
+    """Return what a key may hold, with a link where that has a section of its own."""
     if isinstance(kind, DeclaredService):
         kind = kind.kind
     if isinstance(kind, Record):

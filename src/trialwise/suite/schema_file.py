@@ -18,7 +18,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def suite_schema(*, installed: bool = False) -> Schema:
-    """The schema of a suite file.
+    """Return the schema of a suite file.
 
     Args:
         installed: Whether to describe what other distributions declare, too.
@@ -51,7 +51,7 @@ def suite_schema(*, installed: bool = False) -> Schema:
 
 
 def written_schema(*, installed: bool = False) -> str:
-    """The schema as a file; the one that is shipped knows no other distributions."""
+    """Return the schema as a file; the one that is shipped knows no other distributions."""
     return json.dumps(suite_schema(installed=installed), indent=1, ensure_ascii=False) + "\n"
 
 

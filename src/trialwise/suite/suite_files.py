@@ -16,7 +16,7 @@ SUITE_NAMES = ("trialwise.yaml", "trialwise.yml")
 
 
 def find_suite(start: Path) -> Path:
-    """The suite file that a folder belongs to.
+    """Find the suite file that a folder belongs to.
 
     Args:
         start: Where to begin looking: a folder.
@@ -68,7 +68,7 @@ class FileUnreadable(Exception):
 
 
 def read_text(path: Path, *, limit: int) -> str:
-    """A file's text; a byte order mark is dropped.
+    """Read a file's text; a byte order mark is dropped.
 
     Args:
         path: Which file.
@@ -81,7 +81,7 @@ def read_text(path: Path, *, limit: int) -> str:
 
 
 def read_bytes(path: Path, *, limit: int) -> bytes:
-    """A file's bytes, if it is a regular file and no larger than a limit."""
+    """Read a file's bytes, if it is a regular file and no larger than a limit."""
     # `run --watch` also waits for files that are not there yet.
     sys.audit("trialwise.read", os.fspath(path))
     try:

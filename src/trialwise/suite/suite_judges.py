@@ -40,7 +40,7 @@ class _Quorum(Scalar):
         return text
 
     def spellings(self) -> list[Schema]:
-        """A word, a fraction, a percentage or a number."""
+        """Return a word, a fraction, a percentage or a number."""
         return [
             {"type": "string", "pattern": rf"^\s*(?:{_SHARE})\s*$", "examples": ["2/3"]},
             {"type": "number", "minimum": 0, "maximum": 1},
@@ -101,7 +101,7 @@ JUDGE_KEYS = (
 
 
 def build_judge(fields: Fields, context: Context) -> Any:
-    """The judge, or `INVALID` once its problems are reported."""
+    """Build the judge, or `INVALID` once its problems are reported."""
     from trialwise.judges.jurors import VoteCache
     from trialwise.judges.rubric import judge
 
@@ -122,7 +122,7 @@ def build_judge(fields: Fields, context: Context) -> Any:
 
 
 def _juror(fields: Fields, context: Context) -> Any:
-    """A service as a juror, called by what is written: another temperature is another juror."""
+    """Return a service as a juror, named by what is written about it."""
     from trialwise.judges.jurors import Juror
     from trialwise.model.fingerprint import fingerprint
 
@@ -133,7 +133,7 @@ def _juror(fields: Fields, context: Context) -> Any:
 
 
 def _read_measured(fields: Fields, context: Context) -> dict[str, Any] | Invalid:
-    """The files of a judge's calibration, and the calibration where there is one."""
+    """Read the files of a judge's calibration, and the calibration where there is one."""
     if "gold" not in fields:
         if "calibration" in fields:
             message = "`calibration` goes with `gold`, the gold set it was measured by"

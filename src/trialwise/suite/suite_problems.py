@@ -130,7 +130,7 @@ class Problems:
 
 
 def lines_of(text: str) -> list[str]:
-    """A text's lines, broken where YAML breaks them."""
+    """Return a text's lines, broken where YAML breaks them."""
     return re.split(_BREAK, text)
 
 
@@ -166,12 +166,12 @@ def _excerpt(text: str, line: int, column: int, length: int) -> str:
 
 
 def _printable(text: str) -> str:
-    """A text on one line, without what a terminal would obey."""
+    """Return a text on one line, without what a terminal would obey."""
     return "".join(one if one.isprintable() else " " if one == "\t" else "·" for one in text)
 
 
 def _columns(text: str) -> int:
-    """How wide a text stands in a terminal."""
+    """Return how wide a text stands in a terminal."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width

@@ -40,11 +40,11 @@ class DeclaredService(DeclaredKind[ServiceDeclaration]):
         return Short(record) if self.declared.is_short else record
 
     def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
-        """What is said of it."""
+        """Read what is said of it."""
         return self.kind.read(node, label, reader)
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
-        """The same."""
+        """Return the same."""
         return self.kind.schema(defs)
 
 
@@ -63,7 +63,7 @@ SERVICE = Record(
 
 
 def build_service(fields: Fields, context: Context, *, needed: bool = False) -> Any:
-    """The service, or `INVALID` once its problems are reported.
+    """Build the service, or `INVALID` once its problems are reported.
 
     Args:
         fields: The service's.
@@ -96,7 +96,7 @@ def build_service(fields: Fields, context: Context, *, needed: bool = False) -> 
 
 
 def service_label(fields: Fields) -> str:
-    """What a service is called where nobody named it.
+    """Return what a service is called where nobody named it.
 
     It is what was written, the same on every machine and with every environment, since baselines
     are found by it.
@@ -108,7 +108,7 @@ def service_label(fields: Fields) -> str:
 
 
 def hash_service(fields: Fields, model: str | None) -> str:
-    """The kind of a service and a hash of what is written about it.
+    """Return the kind of a service and a hash of what is written about it.
 
     Args:
         fields: The service's.
@@ -136,12 +136,12 @@ def _declaration(fields: Fields) -> ServiceDeclaration:
 
 
 def _show_written(node: Node) -> str:
-    """A text as it stands in the file, with the names of variables for their values."""
+    """Show a text as it stands in the file, with the names of variables for their values."""
     return re.sub(r"\$\{(\w+)[^}]*\}", r"\1", str(node.value))
 
 
 def _for_model(declared: ServiceDeclaration, given: Fields) -> Callable[..., Any]:
-    """The constructor, where a function is given the model of its contract first."""
+    """Return the constructor, where a function is given the model of its contract first."""
     function = next((key for key in declared.keys if isinstance(key.kind, PythonFunction)), None)
     if function is None or "model" not in given:
         return declared.constructor

@@ -44,7 +44,7 @@ _ADVICE = (
 
 
 def scalar_of(text: str) -> Any:
-    """The value of a plain scalar by YAML 1.2's core schema: `no` is a text, `.5` a number.
+    """Return the value of a plain scalar by YAML 1.2's core schema: `no` is a text, `.5` a number.
 
     Raises:
         ValueError: A number that is not finite, or too long.
@@ -71,7 +71,7 @@ def scalar_of(text: str) -> Any:
 
 
 def parse_yaml(source: Source, problems: Problems, *, room: int) -> tuple[Node | None, int]:
-    """The root of a file's one document, None where a problem prevents it, and its size.
+    """Parse the root of a file's one document, None where a problem prevents it, and its size.
 
     Args:
         source: The file.
@@ -285,7 +285,7 @@ class Source:
         self._lines: list[str] | None = None
 
     def line(self, number: int) -> str:
-        """A line, counted from 0; empty where there is none."""
+        """Return a line, counted from 0; empty where there is none."""
         if self._lines is None:
             self._lines = lines_of(self.text)
         return self._lines[number] if 0 <= number < len(self._lines) else ""
@@ -327,7 +327,7 @@ class Node:
         return entries
 
     def items(self) -> Iterator[Node]:
-        """The items of a list."""
+        """Yield the items of a list."""
         yield from self.value
 
     def __repr__(self) -> str:
@@ -339,7 +339,7 @@ Entries: TypeAlias = dict[str, tuple[Node, Node]]
 
 
 def plain(node: Node) -> Any:
-    """What a node says as JSON would, without its places."""
+    """Return what a node says as JSON would, without its places."""
     if node.is_mapping:
         return {key: plain(value) for key, (_, value) in node.entries.items()}
     if node.is_list:
@@ -348,7 +348,7 @@ def plain(node: Node) -> Any:
 
 
 def shown_path(path: Path) -> str:
-    """A path as somebody in the folder at hand would write it."""
+    """Return a path as somebody in the folder at hand would write it."""
     try:
         return str(path.relative_to(Path.cwd()))
     except (OSError, ValueError):

@@ -127,7 +127,7 @@ class Building:
         self._answer = said or None
 
     def knows(self, key: str | None) -> bool:
-        """Whether a call of that key awaits its result."""
+        """Return whether a call of that key awaits its result."""
         return key in self._open
 
     def finish(
@@ -140,7 +140,7 @@ class Building:
         answer: str | None = None,
         ended: str | None = None,
     ) -> Trace:
-        """The trace; what the document says of the whole goes before what its parts add up to."""
+        """Return the trace; totals of the document win over the sums of its parts."""
         seen = self._first <= self._last
         if duration_s is None and seen and self._first < self._last:
             duration_s = self._last - self._first

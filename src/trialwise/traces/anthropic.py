@@ -27,13 +27,13 @@ _PLAIN = ("container_upload", "search_result")
 
 
 def is_anthropic(message: TraceFields) -> bool:
-    """Whether a message holds blocks that only this format has."""
+    """Return whether a message holds blocks that only this format has."""
     blocks = message.objects("content")
     return message.get("type") == "message" or any(_is_block(one.get("type")) for one in blocks)
 
 
 def read(document: Any) -> list[Trace]:
-    """The traces of a document: one conversation, or a list of several."""
+    """Read the traces of a document: one conversation, or a list of several."""
     return [_conversation(*one) for one in enumerate(list_conversations(document))]
 
 

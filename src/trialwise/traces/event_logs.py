@@ -37,7 +37,7 @@ KINDS = (
 
 
 def read(document: Any) -> list[Trace]:
-    """The one trace of a list of events, or those of documents that hold one each."""
+    """Read the one trace of a list of events, or those of documents that hold one each."""
     members = list_members(document)
     if isinstance(document, Mapping):
         return [_read_whole(members[0])]

@@ -23,14 +23,14 @@ _DEEPEST = 60
 
 
 def is_inspect(document: TraceFields) -> bool:
-    """Whether a document is a log or a sample of Inspect AI."""
+    """Return whether a document is a log or a sample of Inspect AI."""
     if isinstance(document.get("eval"), Mapping):
         return True
     return "messages" in document and ("epoch" in document or "model_usage" in document)
 
 
 def read(document: Any) -> list[Trace]:
-    """The traces of all samples."""
+    """Read the traces of all samples."""
     if isinstance(document, Mapping) and "eval" in document:
         if not isinstance(document.get("samples"), list):
             raise TraceError("the log holds no samples; it may be a header only")
@@ -110,7 +110,7 @@ def _read_message(building: Building, message: TraceFields, executed: set[str | 
 
 
 def _insert_attachments(value: Any, attached: Mapping[str, Any], room: int) -> Any:
-    """A value with its references replaced by what they refer to."""
+    """Return a value with its references replaced by what they refer to."""
     if isinstance(value, str) and value.startswith(_ATTACHMENT):
         return attached.get(value.removeprefix(_ATTACHMENT), value)
     if not attached or not room:

@@ -29,7 +29,7 @@ _CALLING = ("tool_calls", "function_call")
 
 
 def read(document: Any) -> list[Trace]:
-    """The traces of a document: one conversation, or a list of several."""
+    """Read the traces of a document: one conversation, or a list of several."""
     return [_conversation(*one) for one in enumerate(list_conversations(document))]
 
 

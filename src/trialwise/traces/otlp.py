@@ -63,7 +63,7 @@ class _Span:
         return self.attributes.text("gen_ai.tool.call.id")
 
     def is_inner_half_of(self, outer: _Span | None) -> bool:
-        """Whether it shows a call again: as the MCP client within it saw it, or the server."""
+        """Return whether it repeats a call: the MCP client's or the server's view of it."""
         if outer is None or not outer.is_call or outer.tool != self.tool:
             return False
         return len({self.key, outer.key} - {None}) < 2 and (
@@ -77,7 +77,7 @@ class _Span:
 
 
 def read(document: Any) -> list[Trace]:
-    """The traces of an export, in the order in which they began."""
+    """Read the traces of an export, in the order in which they began."""
     by_trace: dict[str, list[_Span]] = {}
     for part in list_members(document):
         for trace, span in _spans(part):
@@ -171,7 +171,7 @@ class _Calls:
         return bool(self._made)
 
     def take(self, name: str | None, key: str | None, args: Any) -> bool:
-        """Whether a span stands for a call that a message names; each stands for one only."""
+        """Return whether a span stands for a call that a message names."""
         if key in self._keys:
             self._asked.setdefault(("key", key), []).append(args)
             return True
@@ -182,7 +182,7 @@ class _Calls:
         return True
 
     def describe(self, span: _Span) -> TraceFields:
-        """What is known of a call, also from its inner half and from the message that asked."""
+        """Describe a call by its span, the span within it and the message that asked for it."""
         asked = self._asked.get(("name", span.tool) if span.key is None else ("key", span.key))
         known = {_ARGUMENTS: asked.pop(0)} if asked else {}
         inner = self._inner.get(span.identity, {})
@@ -254,7 +254,7 @@ def _read_call(building: Building, span: _Span, told: TraceFields) -> None:
 
 
 def _whole(spans: list[_Span], *, spoken: bool) -> dict[str, Any]:
-    """What the span around everything tells, where no reply of the model has one of its own."""
+    """Return what the outermost span tells, if no reply of the model says it."""
     began = [span.began for span in spans if span.began is not None]
     ended = [span.ended for span in spans if span.ended is not None]
     told: dict[str, Any] = {}
@@ -288,7 +288,7 @@ def _attributes(given: TraceFields) -> dict[str, Any]:
 
 
 def _value(given: TraceFields, room: int) -> Any:
-    """The plain value of an `AnyValue`."""
+    """Return the plain value of an `AnyValue`."""
     if not given or not room:
         return None
     kind = next(iter(given.values))

@@ -29,7 +29,7 @@ class TraceError(TrialwiseError):
 
 
 def parse(data: str | bytes | bytearray) -> Any:
-    """The value of a JSON text, or the list of values of a text of JSON lines."""
+    """Parse the value of a JSON text, or the list of values of a text of JSON lines."""
     if len(data) > MAX_BYTES:
         raise TraceError(f"the trace has more than {MAX_BYTES:,} bytes; read its parts one by one")
     if not isinstance(data, str) and data.startswith(_ARCHIVE):
@@ -67,11 +67,11 @@ class TraceFields(Fields):
     __slots__ = ()
 
     def content(self, *names: str) -> str:
-        """The text of a message; see `read_content`."""
+        """Return the text of a message; see `read_content`."""
         return read_content(self.get(*names))
 
     def result(self, *names: str) -> str | None:
-        """What a tool returned, as text: its texts, or else JSON.
+        """Return what a tool returned, as text: its texts, or else JSON.
 
         >>> fields = TraceFields({"a": [{"type": "text", "text": "sunny"}], "b": {"high": 75}})
         >>> fields.result("a"), fields.result("b"), fields.result("c")
@@ -88,7 +88,7 @@ class TraceFields(Fields):
             return str(type(value).__name__)
 
     def arguments(self, *names: str) -> Any:
-        """A value that may be written as JSON text; text that is no JSON stays as it was sent.
+        """Return a value that may be JSON text; other text stays as it was sent.
 
         >>> fields = TraceFields({"whole": '{"q": 1}', "cut": '{"q": ', "empty": ""})
         >>> [fields.arguments(name) for name in ("whole", "cut", "empty")]
@@ -105,7 +105,7 @@ class TraceFields(Fields):
             return value
 
     def calls(self, name: str) -> list[Self]:
-        """The calls that a message asks for; something else among them may be any call.
+        """Return the calls that a message asks for; something else among them may be any call.
 
         >>> [call.values for call in TraceFields({"calls": [{"name": "find"}, 5]}).calls("calls")]
         [{'name': 'find'}, {}]
@@ -116,7 +116,7 @@ class TraceFields(Fields):
         return [type(self)(one) for one in (value if isinstance(value, list) else [{}])]
 
     def moment(self, *names: str) -> float | None:
-        """A point in time, in seconds: a number, or a date as ISO 8601 writes it.
+        """Return a point in time, in seconds: a number, or a date as ISO 8601 writes it.
 
         >>> fields = TraceFields({"at": "1970-01-01T00:01:00Z", "at_s": 2.5, "when": "soon"})
         >>> fields.moment("at"), fields.moment("at_s"), fields.moment("when")
@@ -135,7 +135,7 @@ class TraceFields(Fields):
 
 
 def read_content(value: object) -> str:
-    """The text of a message: a text, or the texts among its parts.
+    """Read the text of a message: a text, or the texts among its parts.
 
     >>> read_content([{"type": "text", "text": "a"}, {"type": "image"}, {"text": "b"}])
     'ab'
@@ -148,12 +148,12 @@ def read_content(value: object) -> str:
 
 
 def list_members(document: Any) -> list[TraceFields]:
-    """The objects of a document that is one, or a list of several."""
+    """List the objects of a document that is one, or a list of several."""
     return [TraceFields(one) for one in (document if isinstance(document, list) else [document])]
 
 
 def list_conversations(document: Any) -> list[TraceFields]:
-    """The conversations of a document: a list of messages is one of them."""
+    """List the conversations of a document: a list of messages is one of them."""
     members = list_members(document)
     if isinstance(document, list) and document and all("role" in one for one in members):
         return [TraceFields({"messages": document})]
@@ -187,7 +187,7 @@ _MODULES = {
 
 
 def read_trace(data: Any, format: str | None = None) -> Trace:  # noqa: A002
-    """The one trace of a document.
+    """Read the one trace of a document.
 
     Args:
         data: JSON or JSON lines as text or bytes, a `Path` to them, or the values that they hold.
@@ -213,7 +213,7 @@ def read_trace(data: Any, format: str | None = None) -> Trace:  # noqa: A002
 
 
 def read_traces(data: Any, format: str | None = None) -> tuple[Trace, ...]:  # noqa: A002
-    """The traces of a document that may hold several, in order.
+    """Read the traces of a document that may hold several, in order.
 
     Args:
         data: As for `read_trace`.
@@ -246,7 +246,7 @@ def _content(path: Path) -> bytes:
 
 
 def _detect_format(document: Any) -> TraceFormat:
-    """The format that a document's shape tells."""
+    """Return the format that a document's shape tells."""
     from trialwise.traces.anthropic import is_anthropic
     from trialwise.traces.event_logs import KINDS
     from trialwise.traces.inspect_logs import is_inspect

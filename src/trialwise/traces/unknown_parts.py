@@ -116,7 +116,7 @@ def _structured(part: Mapping[str, Any]) -> bool:
 
 
 def _holds_something(value: object) -> bool:
-    """Whether a field has a structure with anything in it, which a call would need."""
+    """Return whether a field has a structure with anything in it, which a call would need."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if not isinstance(value, list | tuple):

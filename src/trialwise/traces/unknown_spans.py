@@ -52,7 +52,7 @@ _GOOGLE = ("gcp", "gemini", "google", "vertex")
 
 
 def calls_tool(reason: object) -> bool:
-    """Whether a reason to end a reply is that it calls a tool."""
+    """Return whether a reason to end a reply is that it calls a tool."""
     return str(reason).lower().startswith(("tool_", "function_call"))
 
 

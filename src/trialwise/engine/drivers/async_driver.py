@@ -395,7 +395,7 @@ class _AsyncRun:
             emit(CriterionDecided(standing=one.standing(), stop=one.stop))
 
     def end(self, trouble: str) -> RunOutcome:
-        """The outcome, which listeners hear as well.
+        """Return the outcome, which listeners hear as well.
 
         Args:
             trouble: What went wrong when the service was closed.

@@ -48,12 +48,12 @@ def render_blocks(blocks: Iterable[Block], outline: Outline) -> Markup:
 
 
 def render_block(block: Block, outline: Outline) -> Markup:
-    """A block below a heading of the outline's level."""
+    """Render a block below a heading of the outline's level."""
     return _BLOCKS[type(block)](block, outline)
 
 
 def render_under(heading: str, block: Block, outline: Outline) -> Markup:
-    """A block below a heading, which it does not repeat where its own is the same."""
+    """Render a block below a heading, which it does not repeat where its own is the same."""
     if getattr(block, "heading", "") != heading:
         return render_block(block, outline)
     match block:
@@ -78,7 +78,7 @@ def _render_values(chart: Chart, outline: Outline) -> Markup:
 
 
 def render_cell(cell: Cell, outline: Outline) -> Markup:
-    """What a table, a list or a paragraph holds."""
+    """Render what a table, a list or a paragraph holds."""
     return make_safe(cell) if isinstance(cell, str) else _CELLS[type(cell)](cell, outline)
 
 
@@ -169,7 +169,7 @@ def _render_details(block: Details, outline: Outline) -> Markup:
 
 
 def _render_part(block: Section, outline: Outline) -> Markup:
-    """A section inside another: one of several under a heading of its own."""
+    """Render a section inside another: one of several under a heading of its own."""
     identity = outline.find(block.name) if block.name else None
     badges = [part for badge in block.badges for part in (" ", render_badge(badge))]
     aside = (" ", element("small", block.aside)) if block.aside else ()
@@ -248,7 +248,7 @@ def _render_table_cell(cell: Cell, kind: str | None, outline: Outline) -> Markup
 
 
 def _pick_step(shade: float) -> int:
-    """How dark a cell is.
+    """Return how dark a cell is.
 
     >>> [_pick_step(share) for share in (0.0, 0.01, 0.1, 1.0)]
     [0, 1, 2, 5]

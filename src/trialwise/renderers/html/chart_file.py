@@ -46,7 +46,7 @@ def render_chart_file(charts: Sequence[Chart]) -> str:
 
 
 def _render_framed(chart: Chart, identity: str, top: int) -> Markup:
-    """A chart with its words, as an image with a name and a description."""
+    """Render a chart with its words, as an image with a name and a description."""
     size = {"width": WIDTH - LEFT - RIGHT, "height": HEIGHT - TOP - BOTTOM}
     return element(
         "svg",
@@ -77,7 +77,7 @@ def _list_ticks(chart: Chart) -> Iterator[Markup]:
 
 
 def _list_guides(chart: Chart) -> Iterator[Markup]:
-    """The words of guides: of upright ones above the chart, in lines that do not touch."""
+    """List the words of guides: of upright ones above the chart, in lines that do not touch."""
     upright = sorted((one for one in chart.guides if one.axis == "x"), key=lambda one: one.value)
     lines = stagger_labels([(chart.x.place(one.value), len(one.label) // 2) for one in upright])
     for guide, (row, side) in zip(upright, lines, strict=True):

@@ -13,7 +13,7 @@ HEIGHT, _MIDDLE = 30, 15
 
 
 def render_strips(strips: Strips, outline: Outline) -> Markup:
-    """A line for each interval, over the ticks of their scale."""
+    """Render a line for each interval, over the ticks of their scale."""
     ticks = [(strips.axis.place(value), text) for value, text in strips.axis.list_ticks(most=6)]
     rows = [_render_strip_row(row, [share for share, _ in ticks]) for row in strips.rows]
     rows.append(_render_ticks(ticks))
@@ -61,7 +61,7 @@ def _render_strip_row(row: StripRow, grid: list[float]) -> Markup:
 
 
 def draw_strip(strip: Strip, grid: list[float] | None = None) -> Markup:
-    """An interval with its estimate; words beside it say the same.
+    """Draw an interval with its estimate; words beside it say the same.
 
     Args:
         strip: What to draw.
@@ -102,7 +102,7 @@ def _write_share(strip: Strip, value: float) -> str:
 
 
 def render_bars(bars: Bars, outline: Outline) -> Markup:
-    """A bar for each amount, with its number and its words."""
+    """Render a bar for each amount, with its number and its words."""
     rows = [_render_bar(bar) for bar in bars.bars]
     if bars.rest:
         rows.append(element("li", element("span", bars.rest, class_="what"), class_="rest"))
@@ -168,7 +168,7 @@ def _render_call(call: Call, render_details: Callable[[Details], Markup]) -> Mar
 
 
 def _draw_lane(call: Call) -> Markup:
-    """Where the call stood in the session: decoration, the words beside it say the same."""
+    """Draw where the call stood in the session: decoration, the words beside it say the same."""
     if call.start is None:
         return Markup("")
     place = f"left:{100 * call.start:.2f}%;width:{100 * call.width:.2f}%"

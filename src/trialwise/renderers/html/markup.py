@@ -35,7 +35,7 @@ class Markup(str):
 
 
 def make_visible(text: str) -> str:
-    """The text with every character shown that would hide or reorder others.
+    """Return the text with every character shown that would hide or reorder others.
 
     >>> make_visible("\\x1b[31mred\\u202egnp.exe")
     '⟨ESC⟩[31mred⟨U+202E⟩gnp.exe'
@@ -78,7 +78,7 @@ def join_markup(parts: Iterable[object], between: str = "") -> Markup:
 
 
 def element(name: str, /, *content: object, **attributes: object) -> Markup:
-    """An element with its content; a trailing underscore of an attribute is dropped.
+    """Return an element with its content; a trailing underscore of an attribute is dropped.
 
     Attributes that are None or False are left out, True is an empty value.
 
@@ -100,7 +100,7 @@ def _write_attribute(value: object) -> str:
 
 
 def read_asset(name: str) -> str:
-    """The text of a file, such as "page.css"."""
+    """Read the text of a file, such as "page.css"."""
     return files("trialwise.renderers.html").joinpath(name).read_text("utf-8")
 
 
@@ -129,21 +129,21 @@ class Outline:
         return replace(self, level=self.level + 1)
 
     def nest(self, prefix: str) -> Outline:
-        """The outline of a document inside this one, whose names are its own."""
+        """Return the outline of a document inside this one, whose names are its own."""
         return replace(self, level=self.level + 1, prefix=prefix, names={}, is_alone=False)
 
     def render_heading(self, *content: object, **attributes: object) -> Markup:
-        """A heading of this level."""
+        """Render a heading of this level."""
         return element(f"h{min(self.level, _DEEPEST)}", *content, **attributes)
 
     def find(self, name: str) -> str:
-        """The identity of what has a name, whether a link or the part itself asks first."""
+        """Find the identity of what has a name, whether a link or the part itself asks first."""
         if name not in self.names:
             self.names[name] = self.claim(name)
         return self.names[name]
 
     def claim(self, name: str) -> str:
-        """An identity that no other element of the page has.
+        """Return an identity that no other element of the page has.
 
         >>> outline = Outline(prefix="a-")
         >>> outline.claim("Wrong & <b>"), outline.claim("wrong b")

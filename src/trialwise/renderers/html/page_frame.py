@@ -33,7 +33,7 @@ _FOOTER = (
 
 
 def render_document(document: Document) -> str:
-    """The document as a complete HTML file.
+    """Render the document as a complete HTML file.
 
     Args:
         document: What to show.
@@ -47,7 +47,7 @@ def render_document(document: Document) -> str:
 
 
 def _render_body(document: Document, outline: Outline, *, lists: bool = True) -> Markup:
-    """The verdict, then the list of what else there is, then all of it."""
+    """Render the verdict, then the list of what else there is, then all of it."""
     sections = [(one, outline.find(one.name or one.heading)) for one in _list_sections(document)]
     several = [one for one in document.blocks if isinstance(one, Document)]
     return join_markup(
@@ -61,7 +61,7 @@ def _render_body(document: Document, outline: Outline, *, lists: bool = True) ->
 
 
 def _list_sections(document: Document) -> Iterator[Section]:
-    """The sections of a document; a block outside of any is one of its own."""
+    """List the sections of a document; a block outside of any is one of its own."""
     for block in document.blocks:
         if isinstance(block, Section):
             yield block
@@ -118,7 +118,7 @@ def _render_verdict(document: Document, outline: Outline) -> Markup:
 
 
 def _render_section(section: Section, identity: str, outline: Outline) -> Markup:
-    """A section of the page under its heading, with a word on how to read it."""
+    """Render a section of the page under its heading, with a word on how to read it."""
     note = element("p", section.note, class_="note") if section.note else None
     heading = outline.render_heading(section.heading, id=f"{identity}-h")
     blocks = (render_under(section.heading, one, outline.below) for one in section.blocks)
@@ -205,7 +205,7 @@ _THEMES = (
 
 
 def render_fragment(document: Document) -> str:
-    """The document as one element.
+    """Render the document as one element.
 
     Args:
         document: What to show: its verdict, and blocks without sections.

@@ -64,7 +64,7 @@ PAPER: Mapping[str, str] = {
 
 
 def declare_colours(colours: Mapping[str, str]) -> str:
-    """The colours as custom properties.
+    """Return the colours as custom properties.
 
     >>> declare_colours({"ink": "#000000"})
     '--ink:#000000'
@@ -73,7 +73,7 @@ def declare_colours(colours: Mapping[str, str]) -> str:
 
 
 def palette_css(selector: str = ":root") -> str:
-    """The palette for a selector: as the reader's system is, or as `data-theme` on the root says.
+    """Return the palette for a selector, in the theme of the system or of `data-theme`.
 
     Args:
         selector: The element that carries the colours, the root or something inside it.

@@ -59,7 +59,7 @@ def draw_shapes(chart: Chart, **attributes: object) -> Markup:
 
 
 def list_key(chart: Chart) -> Iterator[tuple[str, str]]:
-    """The name and the class of everything that is named and not only by its axis, each once."""
+    """List the name and the class of everything in the key, each once."""
     entries = [(area.name, f"fill-{area.ink}") for area in chart.areas]
     entries += [(line.name, _style_line(line)) for line in chart.lines]
     entries += [(mark.name, f"point-{mark.ink}") for mark in chart.marks]
@@ -67,7 +67,7 @@ def list_key(chart: Chart) -> Iterator[tuple[str, str]]:
 
 
 def stagger_labels(labels: Sequence[tuple[float, int]]) -> list[tuple[int, str]]:
-    """The line of each label above a chart, from the bottom, and its side.
+    """Return the line of each label above a chart, from the bottom, and its side.
 
     Labels stand before their guides where there is room, a later one above those it would touch:
     then no guide runs through a label of another. Otherwise everything is mirrored.
@@ -142,7 +142,7 @@ GAP = 0.5
 
 
 def render_chart(chart: Chart, outline: Outline | None, values: Markup) -> Markup:
-    """The chart as a figure with its key, its values on demand and a table of them.
+    """Render the chart as a figure with its key, its values on demand and a table of them.
 
     Args:
         chart: What to draw.
@@ -260,19 +260,19 @@ _SHAPES: dict[Shade, tuple[str, str]] = {
 
 
 def pick_shade(tone: str) -> Shade:
-    """The class of a tone or an ink."""
+    """Pick the class of a tone or an ink."""
     return _SHADES.get(tone, "none")
 
 
 def draw_shape(shade: Shade) -> Markup:
-    """A shape in a square of 16 by 16."""
+    """Draw a shape in a square of 16 by 16."""
     ground, sign = _SHAPES[shade]
     drawn = element("path", d=ground, class_="ground")
     return join_markup([drawn, element("path", d=sign, class_="sign") if sign else None])
 
 
 def draw_glyph(tone: Tone) -> Markup:
-    """The shape of a tone beside words that say the same."""
+    """Draw the shape of a tone beside words that say the same."""
     return element(
         "svg",
         draw_shape(pick_shade(tone)),
@@ -284,13 +284,13 @@ def draw_glyph(tone: Tone) -> Markup:
 
 
 def write_badge_class(badge: Badge) -> str:
-    """The classes of a badge: what softens a PASS leaves its shape hollow."""
+    """Write the classes of a badge: what softens a PASS leaves its shape hollow."""
     hollow = " hollow" if badge.soft and badge.tone == "pass" else ""
     return f"{pick_shade(badge.tone)}{hollow}"
 
 
 def render_badge(badge: Badge) -> Markup:
-    """A word with its shape; a quiet one has a border instead."""
+    """Render a word with its shape; a quiet one has a border instead."""
     if badge.tone == "quiet":
         return element("span", badge.word, class_="pill")
     glyph = draw_glyph(badge.tone)
