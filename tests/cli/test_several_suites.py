@@ -239,6 +239,29 @@ def test_limits_are_shared_by_contracts_side_by_side(folder: Path) -> None:
         assert (options["concurrency"], options["rate_per_s"]) == (2, 500.0)
 
 
+def test_gitlab_shows_each_entry_at_its_own_suite_with_the_failing_input(folder: Path) -> None:
+    """A suite in another folder is named by its path from here."""
+    (folder / "deep").mkdir()
+    (folder / "deep" / "agent.py").write_text(AGENT)
+    write_suite(folder, "deep/bad").write_text(SUITE.format(name="bad"))
+
+    trialwise(
+        folder,
+        *("run", "-q", "-s", "good.yaml", "-s", "bad.yaml"),
+        *("-o", "gl-code-quality-report.json"),
+    )
+    first = json.loads((folder / "gl-code-quality-report.json").read_text())
+    trialwise(folder, "run", "-q", "-s", "deep/bad.yaml", "-o", "out/gl-code-quality-report.json")
+    second = json.loads((folder / "out" / "gl-code-quality-report.json").read_text())
+
+    failed = [one for one in first if "bad: right is FAIL" in one["description"]]
+    assert [one["location"]["path"] for one in failed] == ["bad.yaml"]
+    assert {one["location"]["path"] for one in second} == {"deep/bad.yaml"}
+    described = failed[0]["description"]
+    assert "reply: bad" in described
+    assert "input: one" in described or "input: two" in described
+
+
 def test_an_expression_chooses_contracts(folder: Path) -> None:
     files = ("-s", "good.yaml", "-s", "bad.yaml")
 

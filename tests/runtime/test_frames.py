@@ -78,6 +78,8 @@ def test_every_trial_is_a_row_with_what_it_took(result: tw.Result, library: Libr
     assert [one.cost_usd for one in trials] == [row["cost_usd"] for row in found]
     assert {7, None} == {row["input_tokens"] for row in found}
     assert {None} == {row["exit_code"] for row in found}
+    asked = {one.id: str(one.value) for one in QUESTIONS}
+    assert [asked[one.input_id] for one in trials] == [row["asked"] for row in found]
     assert set(range(20)) == {row["repetition"] for row in found if row["input_id"] == "sum"}
 
 

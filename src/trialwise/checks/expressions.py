@@ -39,8 +39,16 @@ _VARIABLES = {
     "cost_usd": "DYN",
     "tokens": "INT",
     "exit_code": "INT",
+    "stderr": "STRING",
 }
-_PROBE = {"output": "", "latency_s": 1.5, "cost_usd": 1.5, "tokens": 1, "exit_code": 0}
+_PROBE = {
+    "output": "",
+    "latency_s": 1.5,
+    "cost_usd": 1.5,
+    "tokens": 1,
+    "exit_code": 0,
+    "stderr": "",
+}
 #: What an evaluation can say that no other reply would change.
 _HOPELESS = ("No matching overloads", "invalid regular expression")
 
@@ -59,7 +67,8 @@ class Expression(Check, spelling="expression"):
 
     Variables: `output` (the text), `value` (the reply read as JSON, or the object a callable
     returned), `input` (the trial's, where known), `expected` (what that input expects, where it
-    says), `latency_s`, `tokens`, `cost_usd` and `exit_code`. It is parsed and type-checked at once.
+    says), `latency_s`, `tokens`, `cost_usd`, `exit_code` and `stderr` (what a command wrote to
+    standard error). It is parsed and type-checked at once.
     A reply that lacks a variable used, and an evaluation that ends in an error, is a failure with
     reason `transform` or `no-value`. It needs the extra `trialwise[cel]`.
 
@@ -223,11 +232,21 @@ def _read(name: str, reply: Reply) -> Any:
 
 
 def _output(reply: Reply) -> Any:
-    text = text_of(reply)
+    return _require_short("output", text_of(reply))
+
+
+def _read_stderr(reply: Reply) -> Any:
+    text = reply.details.get("stderr")
+    if not isinstance(text, str):
+        return Unreadable("stderr is not known for this reply", reason=FailReason.NO_VALUE)
+    return _require_short("stderr", text)
+
+
+def _require_short(name: str, text: str) -> Any:
     if len(text) > MAX_TEXT:
         limit = f"an expression reads at most {MAX_TEXT}"
-        return Unreadable(f"output has {len(text)} characters, {limit}", preview(text))
-    return _bindable("output", text)
+        return Unreadable(f"{name} has {len(text)} characters, {limit}", preview(text))
+    return _bindable(name, text)
 
 
 def _value(reply: Reply) -> Any:
@@ -268,4 +287,5 @@ _READERS: dict[str, Callable[[Reply], Any]] = {
         "tokens", None if reply.usage is None else reply.usage.total_tokens
     ),
     "exit_code": lambda reply: _require_known("exit_code", reply.exit_code),
+    "stderr": _read_stderr,
 }

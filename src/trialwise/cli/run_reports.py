@@ -66,7 +66,10 @@ def report_runs(
     }
     known: dict[str, Any] = {
         "name": name_suites(suites),
-        "file": suites[0].path.name,
+        "file": near(suites[0].path),
+        "files": {
+            record.run_id: near(suite.path) for suite in suites for record in ended.of(suite)
+        },
         "exit_code": code,
         "locations": locations,
     }
@@ -91,8 +94,10 @@ def _list_wanted(
     suites: Sequence[Suite], ended: EndedRuns, given: dict[str, Any], known: dict[str, Any]
 ) -> Iterator[_Wanted]:
     """A suite's own reports are about its runs; those of the command line are about all."""
+    from trialwise.cli.printing import near
+
     for suite in suites:
-        about = {**known, "name": name_suites([suite]), "file": suite.path.name}
+        about = {**known, "name": name_suites([suite]), "file": near(suite.path)}
         for report in suite.reports if ended.of(suite) else ():
             yield _Wanted(report.path, report.format, ended.of(suite), about)
     for path in given["outputs"]:
@@ -130,13 +135,13 @@ def _append_markdown(path: Path, text: str) -> list[str]:
 
 
 def _annotate(suites: Sequence[Suite], ended: EndedRuns) -> None:
-    from trialwise.cli.printing import say
+    from trialwise.cli.printing import near, say
     from trialwise.pages.results import describe_suite
     from trialwise.renderers.ci_formats import render_github
 
     for suite in suites:
         if own := ended.of(suite):
-            text = render_github(describe_suite(own), file=suite.path.name)
+            text = render_github(describe_suite(own), file=near(suite.path))
             if text:
                 say(text)
 

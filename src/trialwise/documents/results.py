@@ -115,7 +115,8 @@ class FailureGroup:
         return ", ".join(part for part in (self.reason, error, self.postcondition) if part)
 
 
-def _shorten(text: str) -> str:
+def shorten_text(text: str) -> str:
+    """An input or a reply as reports of lines show it."""
     return cut_middle(" ".join(text.split()), _LONGEST_TEXT)
 
 
@@ -220,7 +221,7 @@ class ResultLine:
         for group in self.failures[:MOST_GROUPS]:
             lines.append(f"{group.count} x {group.title}: {group.explanation}")
             lines.append(f"    for example {group.where}")
-            lines += [f"        {label}: {_shorten(text)}" for label, text in group.exchange]
+            lines += [f"        {label}: {shorten_text(text)}" for label, text in group.exchange]
             lines += [f"        {line}" for line in group.traceback.splitlines()]
         if self.other_failures:
             lines.append(f"{self.other_failures} x other reasons")

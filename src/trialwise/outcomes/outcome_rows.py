@@ -47,6 +47,10 @@ class OutcomeRow:
     attempts: int = 1
     where: str = ""
     """Its place in the file, such as "line 7"."""
+    asked: str = ""
+    """What the input is, where the file says more than its name."""
+    expected: str | None = None
+    """What a right reply says or is."""
 
     def __post_init__(self) -> None:
         if self.passed:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 from trialwise.documents.printable import make_visible
 from trialwise.documents.results import (
@@ -19,6 +20,7 @@ from trialwise.documents.results import (
     ResultLine,
     Status,
     SuiteResults,
+    shorten_text,
 )
 
 #: GitHub shows so many annotations of a level in a step and drops the others without a word.
@@ -60,22 +62,29 @@ def render_github(suite: SuiteResults, *, file: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-def render_gitlab(suite: SuiteResults, *, file: str = "trialwise.yaml") -> str:
+def render_gitlab(
+    suite: SuiteResults,
+    *,
+    file: str = "trialwise.yaml",
+    files: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Render the results of a suite as a GitLab code quality report.
 
-    An line keeps its fingerprint from run to run as long as the same thing is wrong with the
+    A line keeps its fingerprint from run to run as long as the same thing is wrong with the
     same line, so that a merge request shows what it brought about and what was there before.
 
     Args:
         suite: The results.
         file: The suite file, where GitLab shows the entries.
+        files: The suite file of each run, by run id, where there are several.
     """
-    import json
     from hashlib import sha256
 
     seen: dict[str, int] = {}
     entries = []
-    for line in _list_lines(suite):
+    # Inputs after everything else, since their criterion speaks for them.
+    placed = [(line, files.get(run.run_id, file)) for run in suite.runs for line in run.results]
+    for line, path in sorted(placed, key=lambda one: one[0].kind is LineKind.INPUT):
         level = _pick_level(line)
         if level is None:
             continue
@@ -87,14 +96,23 @@ def render_gitlab(suite: SuiteResults, *, file: str = "trialwise.yaml") -> str:
             {
                 "type": "issue",
                 "check_name": f"trialwise/{line.kind}",
-                "description": make_visible(f"{line.title} is {line.word}: {line.statement}"),
+                "description": make_visible(_describe_line(line)),
                 "categories": ["Bug Risk"],
                 "severity": _SEVERITIES[level],
                 "fingerprint": fingerprint,
-                "location": {"path": make_visible(file), "lines": {"begin": 1}},
+                "location": {"path": make_visible(path), "lines": {"begin": 1}},
             }
         )
     return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
+
+
+def _describe_line(line: ResultLine) -> str:
+    """Describe a line with the first failing trial: its input, expected answer and reply."""
+    parts = [f"{line.title} is {line.word}: {line.statement}"]
+    for group in line.failures[:1]:
+        shown = [f"{label}: {shorten_text(text)}" for label, text in group.exchange]
+        parts.append(f"For example {'; '.join([group.where, *shown])}")
+    return " ".join(parts)
 
 
 def _list_lines(suite: SuiteResults) -> Iterator[ResultLine]:

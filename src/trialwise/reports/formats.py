@@ -28,6 +28,8 @@ class ReportSource:
     """The suite's."""
     file: str = "trialwise.yaml"
     """The suite file, which annotations point at."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The suite file of each run, by run id, where there are several."""
     exit_code: int | None = None
     """What the process ends with; what the verdicts alone say where not given."""
     locations: Mapping[str, str] = field(default_factory=dict)
@@ -99,7 +101,7 @@ def _html(source: ReportSource) -> str:
 def _gitlab(source: ReportSource) -> str:
     from trialwise.renderers.ci_formats import render_gitlab
 
-    return render_gitlab(source.results, file=source.file)
+    return render_gitlab(source.results, file=source.file, files=source.files)
 
 
 @report_format("json", ".json", summary="all results as JSON, for programs", is_json=True)

@@ -34,6 +34,7 @@ def render_report(
     *,
     name: str = "trialwise",
     file: str = "trialwise.yaml",
+    files: Mapping[str, str] | None = None,
     exit_code: int | None = None,
     locations: Mapping[str, str] | None = None,
 ) -> str:
@@ -44,11 +45,17 @@ def render_report(
         format_: The name of the format.
         name: The suite's.
         file: The suite file, which annotations point at.
+        files: The suite file of each run, by run id, where there are several.
         exit_code: What the process ends with, for the JSON report.
         locations: Where each run's record is kept, by run id.
     """
     source = ReportSource(
-        records=records, name=name, file=file, exit_code=exit_code, locations=locations or {}
+        records=records,
+        name=name,
+        file=file,
+        files=files or {},
+        exit_code=exit_code,
+        locations=locations or {},
     )
     return find_format(format_).render(source)
 
@@ -60,6 +67,7 @@ def write_report(
     format_: str = "",
     name: str = "trialwise",
     file: str = "trialwise.yaml",
+    files: Mapping[str, str] | None = None,
     exit_code: int | None = None,
     locations: Mapping[str, str] | None = None,
 ) -> Path:
@@ -74,6 +82,7 @@ def write_report(
         format_: The name of the format, where the file's ending does not say it.
         name: The suite's.
         file: The suite file, which annotations point at.
+        files: The suite file of each run, by run id, where there are several.
         exit_code: What the process ends with, for the JSON report.
         locations: Where each run's record is kept, by run id.
 
@@ -84,7 +93,12 @@ def write_report(
     place = Path(path)
     chosen = find_format(format_) if format_ else match_format(place)
     source = ReportSource(
-        records=records, name=name, file=file, exit_code=exit_code, locations=locations or {}
+        records=records,
+        name=name,
+        file=file,
+        files=files or {},
+        exit_code=exit_code,
+        locations=locations or {},
     )
     text = chosen.render(source)
     try:

@@ -91,7 +91,8 @@ def _columns(names: str, *, passed: type = bool) -> dict[str, type]:
 _HEAD = _columns("run_id contract")
 _TRIAL = _columns(
     "experiment index input_id repetition seed passed error_class error latency_s input_tokens "
-    "output_tokens cost_usd setup_s setup_tokens setup_cost_usd attempts started_s exit_code reply"
+    "output_tokens cost_usd setup_s setup_tokens setup_cost_usd attempts started_s exit_code "
+    "asked expected reply"
 )
 _OUTCOME = _columns(
     "experiment index input_id repetition criterion passed reason postcondition explanation "
@@ -102,7 +103,9 @@ _FINDING = _columns(
     "interval_method required_rate cutoff p_value alpha planned_trials stop statement",
     passed=int,
 )
-_INPUT = _columns("experiment input_id stratum criterion trials passed rate", passed=int)
+_INPUT = _columns(
+    "experiment input_id stratum asked expected criterion trials passed rate", passed=int
+)
 _PAIR = _columns(
     "criterion experiment input_id reference_index candidate_index reference_passed "
     "candidate_passed reference_latency_s candidate_latency_s reference_cost_usd candidate_cost_usd"
@@ -146,6 +149,7 @@ def _trials(record: RunRecord) -> Iterator[dict[str, Any]]:
             input_tokens=None if used is None else used.input_tokens,
             output_tokens=None if used is None else used.output_tokens,
             setup_tokens=None if setup is None else setup.total_tokens,
+            **_describe_input(record, trial.experiment, trial.input_id),
         )
         yield row | {f"passed.{one.criterion}": one.passed for one in trial.outcomes}
 
@@ -162,6 +166,14 @@ def _outcomes(record: RunRecord) -> Iterator[dict[str, Any]]:
                 explanation=one.result.explanation or None,
                 evidence=one.result.evidence or None,
             )
+
+
+def _describe_input(record: RunRecord, experiment: str, input_id: str) -> dict[str, str | None]:
+    """What was asked and expected, where the run keeps its inputs."""
+    asked = record.texts.inputs.get((experiment, input_id))
+    if asked is None:
+        return {"asked": None, "expected": None}
+    return {"asked": asked.value, "expected": asked.expected}
 
 
 def _count_repetitions(trials: Sequence[Trial]) -> Iterator[tuple[Trial, int]]:
@@ -212,6 +224,7 @@ def _inputs(record: RunRecord) -> Iterator[dict[str, Any]]:
                     "experiment": experiment.name,
                     "input_id": input_id,
                     "stratum": stratum,
+                    **_describe_input(record, experiment.name, input_id),
                     "criterion": criterion.criterion,
                     "trials": counts[key],
                     "passed": passes[key],

@@ -20,6 +20,7 @@ from trialwise.model.baseline import Baseline
 from trialwise.model.claim import Claim
 from trialwise.model.contract import Latency
 from trialwise.model.criterion import Criterion
+from trialwise.model.kept_texts import AskedInput, RunTexts
 from trialwise.model.options import RunOptions
 from trialwise.model.trial import Analysis, Trial
 from trialwise.model.verdict import Decision, Intent
@@ -207,6 +208,7 @@ def score(
     )
     made = _trials(asked, redact)
     plan, outcome = use_trials(plan, made)
+    outcome = outcome._replace(texts=_keep_inputs(found, outcome.trials, redact))
     return Scored(
         Result(decide_and_keep(plan, outcome)),
         metrics_of(asked.experiments, ks=ks, confidence=confidence, rule=rule, order=asked.order),
@@ -322,6 +324,27 @@ def _reference(
 
 
 # --- What comes of it -----------------------------------------------------------------------------
+
+
+def _keep_inputs(
+    outcomes: Outcomes, trials: Sequence[Trial], redact: Callable[[str], str] | None
+) -> RunTexts:
+    """What the inputs are, as far as the file says more than their names."""
+    text = Excerpts(reply_limit=0, redact=redact).text
+    known = {
+        row.input_id: AskedInput(
+            value=text(row.asked), expected=None if row.expected is None else text(row.expected)
+        )
+        for row in reversed(outcomes.rows)
+        if row.asked
+    }
+    return RunTexts(
+        inputs={
+            (trial.experiment, trial.input_id): known[trial.input_id]
+            for trial in trials
+            if trial.input_id in known
+        }
+    )
 
 
 def _trials(asked: Asked, redact: Callable[[str], str] | None) -> tuple[Trial, ...]:

@@ -152,6 +152,31 @@ def test_what_is_missing_null_or_no_json_counts_as_it_does_there(
     assert dict.fromkeys(failing, False) == {raw: holds(assertion, raw) for raw in failing}
 
 
+@pytest.mark.parametrize(
+    ("assertion", "passing", "failing"),
+    [
+        ("output.meta.stderr === ''", [""], ["warning"]),
+        ("!output.meta.stderr", [""], ["warning"]),
+        ("output.meta.stderr", ["warning"], [""]),
+        ("output.meta.stderr !== 'a \"b\"'", ["", 'a "c"'], ['a "b"']),
+        ("output.meta.stderr.includes('warn')", ["a warning\n"], ["", "Warn"]),
+        ("!output.meta.stderr.startsWith('Trace')", ["", "a Trace"], ["Traceback"]),
+        ("output.meta.stderr.endsWith('é\\n')", ["café\n"], ["cafe\n", "é"]),
+    ],
+)
+def test_standard_error_is_asked_by_an_expression(
+    assertion: str, passing: list[str], failing: list[str]
+) -> None:
+    """As a command of a suite keeps it in `details["stderr"]`."""
+    (spec,) = read_assertion(assertion, SCENARIO).postconditions
+    check = from_spec(spec)
+
+    for text in (*passing, *failing):
+        reply = Reply(value="", details={"stderr": text})
+        assert check.check(reply).passed is (text in passing), text
+    assert not check.check(Reply(value="")).passed
+
+
 @pytest.mark.parametrize("raw", ['{"n": "9"}', '{"n": true}', '{"n": [9]}', '{"n": null}'])
 def test_where_javascript_would_convert_the_trial_fails(raw: str) -> None:
     """Never more lenient than the original."""
@@ -162,7 +187,7 @@ def test_where_javascript_would_convert_the_trial_fails(raw: str) -> None:
 @pytest.mark.parametrize(
     ("assertion", "at", "reason"),
     [
-        ("output.meta.stderr === ''", 11, "standard error"),
+        ("output.meta.stderr.trim() === ''", 18, "`trim` is not carried over"),
         ("output.parsed.x == 5", 16, "write `===`"),
         ("JSON.stringify(output.parsed) === '{}'", 0, "`JSON` is not carried over"),
         ("output.parsed.a + 1 > 2", 16, "'+' is not carried over"),

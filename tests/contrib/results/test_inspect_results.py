@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import trialwise as tw
 from trialwise.contrib.results.zip_archives import Archive
 from trialwise.model.reply import Usage
 from trialwise.model.trial import ErrorClass, FailReason
@@ -331,3 +332,26 @@ def test_a_damaged_archive_is_read_or_refused(
     except OutcomesUnreadable:
         return
     assert outcomes.rows
+
+
+def test_a_failing_sample_is_shown_with_its_input_and_its_target(tmp_path: Path) -> None:
+    """As a text, or as messages; what is kept elsewhere in the log is left out."""
+    texts = ["15 * 37?", [{"role": "user", "content": "15 * 37?"}], "attachment://abc"]
+    samples = [
+        {"id": place, "epoch": 1, "input": text, "target": "555", "scores": {"m": {"value": "I"}}}
+        for place, text in enumerate(texts, 1)
+    ]
+    document = {"version": 2, "status": "success", "eval": {"task": "t"}, "samples": samples}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(document))
+
+    scored = tw.score(path, at_least=0.5, intent="smoke")
+
+    asked = scored.result.record.texts.inputs
+    found = {name: (one.value, one.expected) for (_, name), one in asked.items()}
+    assert found == {"1": ("15 * 37?", "555"), "2": ("user: 15 * 37?", "555")}
+    stream = io.StringIO()
+    scored.show(stream=stream)
+    shown = " ".join(stream.getvalue().split())
+    assert "15 * 37?" in shown
+    assert "expected 555" in shown

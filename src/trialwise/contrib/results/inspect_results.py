@@ -300,7 +300,21 @@ def _read_shared_fields(sample: Mapping[str, Any]) -> dict[str, Any]:
         "usage": usage,
         "cost_usd": cost,
         "attempts": 1 + retries,
+        "asked": _join_texts(sample.get("input")),
+        "expected": _join_texts(sample.get("target")) or None,
     }
+
+
+def _join_texts(given: Any) -> str:
+    """A text, or the texts of messages or of several right answers; others are left out."""
+    if isinstance(given, str):
+        # The text itself is elsewhere in the log.
+        return "" if given.startswith("attachment://") else given
+    if isinstance(given, Mapping):
+        said = _join_texts(given.get("content") or given.get("text"))
+        return f"{given['role']}: {said}" if said and "role" in given else said
+    parts = map(_join_texts, given) if isinstance(given, list) else ()
+    return "\n".join(part for part in parts if part)
 
 
 def _usage(given: Any) -> tuple[Usage | None, float | None]:

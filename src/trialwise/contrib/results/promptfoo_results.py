@@ -170,6 +170,10 @@ def _rows(
 ) -> Iterator[OutcomeRow]:
     column = " · ".join(_column(result)) if several else ""
     shared = _read_shared_fields(result) | {"where": where, "group": column}
+    prompt = result.get("prompt")
+    if not several and isinstance(prompt, Mapping):
+        # With several prompts, one input is asked in different words.
+        shared["asked"] = text_of(prompt.get("raw"))
     for name in criteria:
         fields = _overall(result) if name == _OVERALL else _by_metric(result, name)
         if _is_broken(result):

@@ -9,6 +9,7 @@ An assertion is a row of comparisons, joined by `&&`. These are converted:
 | `output.meta.raw` with `===`, `includes`, `startsWith`, …       | `equals`, `contains`, …     |
 | `output.meta.raw.trim()`, `.toLowerCase()`, `/…/.test(…)`       | `matches`                   |
 | `output.meta.raw.length`, `output.meta.durationMs`              | `expression`                |
+| `output.meta.stderr` with `===`, `includes`, `startsWith`, …    | `expression`                |
 | `output.parsed.a.b` with `===`, `<`, alone, `!`, `typeof`, …    | `json_path`, `json_schema`  |
 | `output.parsed.list` with `.length`, `includes`, `isArray`      | `json_schema`               |
 
@@ -28,6 +29,7 @@ from typing import Any, TypeAlias
 
 from trialwise.contrib.importers.cerberus.assertion_parts import (
     NOT_JSON,
+    ErrorText,
     JsonPart,
     Length,
     Measure,
@@ -186,7 +188,7 @@ class _Reader:
         found: _Subject | None = None
         if link.key in ("trim", "toLowerCase") and of == RawText() and not arguments:
             found = RawText(str(link.key))
-        elif isinstance(of, RawText | JsonPart) and len(arguments) == 1:
+        elif isinstance(of, RawText | ErrorText | JsonPart) and len(arguments) == 1:
             (argument,) = arguments
             if isinstance(argument, Literal) and not link.is_optional:
                 found = of.search(link.key, argument.value)
@@ -209,8 +211,8 @@ def _find_part(chain: Chain) -> _Subject:
             return _IS_OBJECT
         case ["meta", ("exitCode" | "durationMs") as name]:
             return Measure(str(name))
-        case ["meta", "stderr", *_]:
-            raise NotCarried("standard error is not known to a check", chain.links[1].at)
+        case ["meta", "stderr"]:
+            return ErrorText()
     raise NotCarried("this part of the output is not carried over", chain.at)
 
 

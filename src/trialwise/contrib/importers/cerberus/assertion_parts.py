@@ -11,7 +11,17 @@ from typing import Any, TypeAlias
 from trialwise.contrib.importers.cerberus.assertion_patterns import WHITE_SPACE
 from trialwise.contrib.importers.cerberus.assertion_syntax import UNDEFINED, Link, NotCarried
 
-__all__ = ["JsonPart", "Length", "Measure", "Part", "Question", "RawText", "Spec", "TypeName"]
+__all__ = [
+    "ErrorText",
+    "JsonPart",
+    "Length",
+    "Measure",
+    "Part",
+    "Question",
+    "RawText",
+    "Spec",
+    "TypeName",
+]
 
 Spec: TypeAlias = dict[str, Any]
 """A check, as a suite writes it."""
@@ -134,6 +144,35 @@ class RawText(Part):
             return None
         spec: Spec = {names[str(method)]: text}
         return Question(spec, {"not_contains": text} if method == "includes" else {"not": spec})
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorText(Part):
+    """What the command wrote to standard error."""
+
+    def ask(self, *, is_negated: bool) -> Spec | None:
+        """Ask whether there is any."""
+        return {"expression": f'stderr {"==" if is_negated else "!="} ""'}
+
+    def compare(self, operator: str, value: Any, at: int) -> Spec | None:  # noqa: ARG002
+        """Compare the text for equality."""
+        if not isinstance(value, str) or operator in _ORDER:
+            return None
+        sign = "==" if operator in _EQUAL else "!="
+        return {"expression": f"stderr {sign} {_quote(value)}"}
+
+    def search(self, method: str | int, text: Any) -> Question | None:
+        """Whether it includes, starts or ends with a text."""
+        names = {"includes": "contains", "startsWith": "startsWith", "endsWith": "endsWith"}
+        if not isinstance(text, str) or method not in names:
+            return None
+        source = f"stderr.{names[str(method)]}({_quote(text)})"
+        return Question({"expression": source}, {"expression": f"!{source}"})
+
+
+def _quote(text: str) -> str:
+    """A text as an expression writes it."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
