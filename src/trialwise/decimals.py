@@ -19,7 +19,7 @@ RELATIVE_BAND = 1e-9
 
 
 def as_written(value: float) -> Fraction:
-    """The rational a user means by a decimal: 0.05 is 1/20.
+    """Return the rational a user means by a decimal: 0.05 is 1/20.
 
     >>> as_written(0.05)
     Fraction(1, 20)

@@ -40,13 +40,13 @@ def redact_with(redact: Redact | None) -> Iterator[None]:
 
 
 def redact_text(text: str) -> str:
-    """The text without secrets."""
+    """Return the text without secrets."""
     redact = _CURRENT.get()
     return text if redact is None else redact(text)
 
 
 def cut_text(text: str, limit: int, *, scrub: Redact | None = None) -> str:
-    """The beginning of a text; one that is short enough is left as it is.
+    """Cut the beginning of a text; one that is short enough is left as it is.
 
     Args:
         text: The whole.

@@ -26,7 +26,7 @@ _LARGEST_COUNT = 10**150
 
 
 def require_count(argument: str, value: SupportsIndex, *, minimum: int = 0) -> int:
-    """A whole number of at least `minimum`; a bool or a float is not a count."""
+    """Return a whole number of at least `minimum`; a bool or a float is not a count."""
     allowed = f"be a whole number of at least {minimum}"
     if isinstance(value, bool):
         raise InvalidArgument(argument, value, allowed)
@@ -42,14 +42,14 @@ def require_count(argument: str, value: SupportsIndex, *, minimum: int = 0) -> i
 
 
 def require_trials(argument: str, value: SupportsIndex) -> int:
-    """A number of trials: at least one, and few enough to keep their order in memory."""
+    """Return a number of trials: at least one, and few enough to keep their order in memory."""
     if require_count(argument, value, minimum=1) > _MOST_TRIALS:
         raise InvalidArgument(argument, value, f"be at most {_MOST_TRIALS:,}")
     return index(value)
 
 
 def require_integer(argument: str, value: SupportsIndex) -> int:
-    """A whole number of either sign."""
+    """Return a whole number of either sign."""
     if isinstance(value, bool):
         raise InvalidArgument(argument, value, "be a whole number")
     try:
@@ -73,7 +73,7 @@ def require_successes(
 
 
 def require_real(argument: str, value: float) -> float:
-    """A finite number."""
+    """Return a finite number."""
     # float() would read the text "0.5" and count True as 1.
     if not isinstance(value, (bool, str, bytes)):
         try:
@@ -86,7 +86,7 @@ def require_real(argument: str, value: float) -> float:
 
 
 def require_rate(argument: str, value: float) -> float:
-    """A probability, 0 and 1 included."""
+    """Return a probability, 0 and 1 included."""
     allowed = "lie between 0 and 1"
     number = _number(argument, value, allowed)
     if not 0 <= number <= 1:
@@ -104,7 +104,7 @@ def require_open_rate(argument: str, value: float) -> float:
 
 
 def require_positive(argument: str, value: float) -> float:
-    """A finite number above zero."""
+    """Return a finite number above zero."""
     allowed = "be a finite number above 0"
     number = _number(argument, value, allowed)
     if number <= 0:
@@ -153,7 +153,7 @@ def _number(argument: str, value: float, allowed: str) -> float:
 
 
 def require_text(argument: str, value: object, allowed: str) -> str:
-    """A text with something in it."""
+    """Return a text with something in it."""
     if not isinstance(value, str) or not value.strip():
         raise InvalidArgument(argument, value, allowed)
     return value

@@ -37,7 +37,7 @@ class Entry:
         return "in force" if self.in_force else "superseded"
 
     def data(self) -> dict[str, Any]:
-        """The baseline as plain values."""
+        """Return the baseline as plain values."""
         from trialwise.cli.printing import near
 
         one = self.baseline
@@ -69,7 +69,7 @@ class Shelf:
 
     @classmethod
     def read(cls, store: BaselineStore, contract: str | None, *, now: datetime) -> Shelf:
-        """What a store holds.
+        """Read what a store holds.
 
         Raises:
             BaselineError: A file is not as it was written.
@@ -90,7 +90,7 @@ class Shelf:
         )
 
     def find(self, name: str) -> tuple[Path, Baseline]:
-        """The baseline of an identifier, or the newest of a contract.
+        """Find the baseline of an identifier, or the newest of a contract.
 
         Raises:
             BaselineError: There is none, or there are several of that identifier.
@@ -107,7 +107,7 @@ class Shelf:
         raise BaselineError(f"no baseline {name!r}. {there}.")
 
     def data(self) -> dict[str, Any]:
-        """Everything as plain values."""
+        """Return everything as plain values."""
         return {"schema": SCHEMA, "baselines": [one.data() for one in self.entries]}
 
 
@@ -142,7 +142,7 @@ def validity_of(baseline: Baseline, now: datetime) -> str:
 
 
 def render_shelf(shelf: Shelf, able: Capabilities) -> str:
-    """A table: a block a contract, a line a baseline, a line for each of its criteria."""
+    """Render a table: a block a contract, a line a baseline, a line for each of its criteria."""
     from trialwise.renderers.capabilities import Style
 
     lines: list[str] = []
@@ -200,7 +200,7 @@ def render_baseline(path: Path, baseline: Baseline, able: Capabilities, *, now: 
 
 
 def _is_in_force(baseline: Baseline, every: Sequence[Baseline]) -> bool:
-    """Whether a run under its own conditions would be held against it."""
+    """Return whether a run under its own conditions would be held against it."""
     from trialwise.procedures.selection import select_baseline
 
     chosen = select_baseline(every, contract=baseline.contract, profile=baseline.covariates)
@@ -234,7 +234,7 @@ def _reasons(baseline: Baseline) -> Iterator[tuple[str, ...]]:
 
 
 def _span(span: timedelta) -> str:
-    """A time between two dates, as coarse as somebody asks for it."""
+    """Return a time between two dates, as coarse as somebody asks for it."""
     hours = span / timedelta(hours=1)
     if abs(hours) < 1:
         return f"{span / timedelta(minutes=1):.0f} min"

@@ -80,7 +80,7 @@ class Check:
 
 
 def examine(file: Path | None) -> list[Check]:
-    """Everything that can be said without a trial.
+    """Return everything that can be said without a trial.
 
     Args:
         file: The suite; looked for in this folder and above where None.
@@ -94,7 +94,7 @@ def examine(file: Path | None) -> list[Check]:
 
 
 def build_doctor_page(checks: Sequence[Check]) -> Document:
-    """A row for each check, with what to do below it, and a line for all of them."""
+    """Build a row for each check, with what to do below it, and a line for all of them."""
     from trialwise.documents.blocks import Badge, Document, Row, Table
     from trialwise.documents.numbers import as_count
 
@@ -129,7 +129,7 @@ def _python() -> Check:
 
 
 def _libraries() -> Iterator[Check]:
-    """What the package's own metadata asks for."""
+    """Yield what the package's own metadata asks for."""
     from importlib.metadata import PackageNotFoundError, requires, version
 
     try:
@@ -163,7 +163,7 @@ def _libraries() -> Iterator[Check]:
 
 
 def _project_of(requirement: str) -> str:
-    """The name in a requirement such as `click>=8.2`."""
+    """Return the name in a requirement such as `click>=8.2`."""
     import re
 
     found = re.match(r"[A-Za-z0-9._-]+", requirement)
@@ -243,7 +243,7 @@ def _check_folder(name: str, folder: Path, shown: str, status: Status, advice: s
 
 
 def _services(suite: Suite) -> Iterator[Check]:
-    """Each service once, however many contracts share it."""
+    """Yield each service once, however many contracts share it."""
     names: dict[int, list[str]] = {}
     services: dict[int, Any] = {}
     for one in suite.contracts:

@@ -72,7 +72,7 @@ def command(folder: Path, kind: str, force: bool) -> int:
 
 
 def _files(kind: str, python: str) -> dict[str, str]:
-    """What is written, by name within the folder."""
+    """Return what is written, by name within the folder."""
     from importlib.resources import files
 
     from trialwise.suite.schema_file import written_schema
@@ -124,7 +124,7 @@ def _ignore(path: Path) -> str:
 
 
 def _interpreter() -> str:
-    """What starts Python here; the suite is for other machines, too, so it is no path."""
+    """Return what starts Python here; the suite is for other machines, too, so it is no path."""
     from shutil import which
 
     return "python" if which("python") or not which("python3") else "python3"

@@ -145,7 +145,7 @@ def draw(
 
 
 def _experiment(contract: SuiteContract, criterion: str | None) -> str:
-    """The sampling that a judge's criterion runs over."""
+    """Return the sampling that a judge's criterion runs over."""
     judged = {name.removeprefix(f"{contract.name}: ") for name, _ in _judges([contract], ())}
     several = [
         one

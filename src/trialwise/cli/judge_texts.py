@@ -16,7 +16,7 @@ _UNLIKE = 0.01
 
 
 def calibration_facts(name: str, judge: Judge, found: Calibration) -> dict[str, Any]:
-    """What a calibration came to."""
+    """Return what a calibration came to."""
     from trialwise.cli.printing import near
     from trialwise.stats import rectifier
 
@@ -48,7 +48,7 @@ def calibration_facts(name: str, judge: Judge, found: Calibration) -> dict[str, 
 
 
 def calibration_lines(facts: dict[str, Any]) -> Iterator[str]:
-    """The facts of a calibration, for people."""
+    """Yield the facts of a calibration, for people."""
     from trialwise.documents.printable import make_visible
 
     wrong, counts = facts["wrong"], facts["confusion"]
@@ -94,7 +94,7 @@ def correction_facts(
     correction: str,
     advisory: tuple[str, ...],
 ) -> dict[str, Any]:
-    """What is left of a judged rate."""
+    """Return what is left of a judged rate."""
     from trialwise.stats.result_types import Undefined
 
     facts: dict[str, Any] = {
@@ -121,7 +121,7 @@ def correction_facts(
 
 
 def correction_lines(facts: dict[str, Any]) -> Iterator[str]:
-    """The facts of a correction, for people."""
+    """Yield the facts of a correction, for people."""
     judged = facts["judged"]
     yield f"judged         {judged['value']:.3f} of {judged['trials']} trials"
     yield f"rectified      {_word_estimate(facts['rectified'])}"
@@ -134,7 +134,7 @@ def correction_lines(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _warn_unlike(rectified: CorrectedRate, correction: str) -> Iterator[str]:
-    """A word of warning where the labels cannot have been drawn as the judged trials were."""
+    """Yield a word of warning where the labels cannot have been drawn as the judged trials were."""
     from trialwise.documents.numbers import as_observed
     from trialwise.stats import fisher_one_sided
 

@@ -31,7 +31,7 @@ def show_measured(stored: Sequence[StoredRun], *, as_json: bool) -> list[StoredR
 
 
 def count_measured(stored: StoredRun) -> dict[str, Any]:
-    """What a measurement counted, as plain values."""
+    """Return what a measurement counted, as plain values."""
     trials, plan = stored.trials(), stored.plan
     counts = {}
     for one in plan.criteria:

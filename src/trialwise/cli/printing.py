@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def output_of(*, ascii_only: bool = False) -> Capabilities:
-    """What standard output can do, or less where somebody asks for less."""
+    """Return what standard output can do, or less where somebody asks for less."""
     from trialwise.renderers.capabilities import read_capabilities
 
     able = read_capabilities(own_output())
@@ -77,7 +77,7 @@ def write_file(path: Path, text: str) -> None:
 
 
 def near(path: Path) -> str:
-    """A path as somebody here would write it: from this folder, where it lies in it."""
+    """Return a path as somebody here would write it: from this folder, where it lies in it."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except (ValueError, OSError):

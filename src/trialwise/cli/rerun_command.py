@@ -77,7 +77,7 @@ def command(
 def _list_data(
     done: SingleTrial, run_id: str, contract: str, *, passed_before: bool
 ) -> dict[str, Any]:
-    """The trial as plain values, as `show --trials --json` has it, with each of its checks."""
+    """List the trial as plain values, as `show --trials --json` has it, with each of its checks."""
     from trialwise.cli.trial_listing import SCHEMA, describe_trial
 
     names = dict(done.checks)
@@ -108,7 +108,7 @@ def _list_lines(done: SingleTrial, able: Capabilities, *, was: str) -> Iterator[
 
 
 def _list_checks(outcome: Outcome, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Every check of a criterion, and whether it held."""
+    """List every check of a criterion, and whether it held."""
     failed = {name for name, _ in outcome.failed_checks}
     unasked = {one.postcondition for one in outcome.others if one.result is None}
     is_silent = not outcome.passed and outcome.postcondition is None

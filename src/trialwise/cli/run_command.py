@@ -250,7 +250,7 @@ def _run(groups: Sequence[_Group], *, fail_fast: bool) -> EndedRuns:
 
 
 def _share_limits(chosen: list[Chosen], jobs: int) -> list[Chosen]:
-    """The contracts with their part of the limits that hold for all that run at once."""
+    """Return the contracts with their part of the limits that hold for all that run at once."""
     share = min(jobs, len(chosen))
     if share == 1:
         return chosen

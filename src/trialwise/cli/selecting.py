@@ -68,7 +68,7 @@ output_option = click.option(
 
 
 def selection(function: F) -> F:
-    """The arguments that choose suites and contracts of them."""
+    """Return the arguments that choose suites and contracts of them."""
     for decorate in (
         click.option("--tag", "tags", multiple=True, help="Only contracts with this tag."),
         click.option(
@@ -159,7 +159,7 @@ def _type_of(kind: str) -> click.ParamType[Any]:
 
 
 def load(file: Path | None, *, without_services: bool = False) -> Suite:
-    """The suite of a file, or the one that this folder belongs to.
+    """Load the suite of a file, or the one that this folder belongs to.
 
     Args:
         file: The suite's, if one was named.
@@ -174,7 +174,7 @@ def load(file: Path | None, *, without_services: bool = False) -> Suite:
 
 
 def load_all(files: Sequence[Path], *, without_services: bool = False) -> list[Suite]:
-    """The suites of several files, each once; the one of this folder where none is named.
+    """Load the suites of several files, each once; the one of this folder where none is named.
 
     Args:
         files: Those that were named.
@@ -185,7 +185,7 @@ def load_all(files: Sequence[Path], *, without_services: bool = False) -> list[S
 
 
 def name_suites(suites: Sequence[Suite]) -> str:
-    """What reports call the suites: by the names of their folders."""
+    """Name what reports call the suites: by the names of their folders."""
     return ", ".join(dict.fromkeys(one.folder.resolve().name for one in suites))
 
 
@@ -195,7 +195,7 @@ def choose(
     tags: Iterable[str],
     expression: Matcher | None = None,
 ) -> list[tuple[Suite, SuiteContract]]:
-    """The contracts of these names and tags; none is an error, since nothing run is no PASS.
+    """Choose the contracts of these names and tags; none is an error, since nothing run is no PASS.
 
     The name that a suite gives to a contract with `models` stands for all of its cells.
 
@@ -239,7 +239,7 @@ def choose(
 
 
 def _by_name(suite: Suite) -> dict[str, set[str]]:
-    """The contracts that each name stands for; one of their own goes before one of cells."""
+    """Return the contracts that each name stands for; one of their own goes before one of cells."""
     own = {one.name: {one.name} for one in suite.contracts}
     shared: dict[str, set[str]] = {}
     for one in suite.contracts:
@@ -298,7 +298,7 @@ def prepare_chosen(suite: Suite, chosen: Sequence[Chosen], space: Workspace) -> 
 
 
 def _place(reason: str, places: Mapping[str, str]) -> str:
-    """A reason with the place that it is about, where it names one."""
+    """Return a reason with the place that it is about, where it names one."""
     from trialwise.cli.printing import near
 
     for start, place in places.items():
@@ -309,7 +309,7 @@ def _place(reason: str, places: Mapping[str, str]) -> str:
 
 
 def _keep_criteria(chosen: list[Chosen], names: Sequence[str]) -> list[Chosen]:
-    """The contracts with these criteria alone; those that have none of them are left out."""
+    """Return the contracts with these criteria alone; those that have none of them are left out."""
     if not names:
         return chosen
     known = list(dict.fromkeys(one.name for _, each, _ in chosen for one in each.criteria))
@@ -325,7 +325,7 @@ def _keep_criteria(chosen: list[Chosen], names: Sequence[str]) -> list[Chosen]:
 
 
 def _keep_inputs(chosen: list[Chosen], inputs: Sequence[str]) -> list[Chosen]:
-    """The contracts that have any of these inputs, tried on nothing else."""
+    """Return the contracts that have any of these inputs, tried on nothing else."""
     if not inputs:
         return chosen
     known = {
@@ -344,7 +344,7 @@ def _keep_inputs(chosen: list[Chosen], inputs: Sequence[str]) -> list[Chosen]:
 
 
 def _change_size(contract: Contract, given: dict[str, Any]) -> Contract:
-    """A contract whose criteria take the size of the command line, not their own."""
+    """Return a contract whose criteria take the size of the command line, not their own."""
     if all(given.get(_parameter(size)) is None for size in ("trials", "max-trials")):
         return contract
     return contract.with_criteria(
@@ -353,7 +353,7 @@ def _change_size(contract: Contract, given: dict[str, Any]) -> Contract:
 
 
 def _change_options(options: RunOptions, given: dict[str, Any]) -> RunOptions:
-    """A contract's options with what the command line says instead."""
+    """Return a contract's options with what the command line says instead."""
     changes: dict[str, Any] = {}
     limits: dict[str, Any] = {}
     for name, target, kind, _ in OPTIONS:

@@ -143,7 +143,7 @@ class Checked:
         return not self.damages and all(one.matches for one in self.verifications)
 
     def data(self) -> dict[str, Any]:
-        """Everything as plain values."""
+        """Return everything as plain values."""
         runs: list[dict[str, Any]] = [
             {**asdict(one), "matches": one.matches, "damage": None} for one in self.verifications
         ]
@@ -173,7 +173,7 @@ def check_runs(stored: Sequence[StoredRun]) -> Checked:
 
 
 def render_checked(checked: Checked, able: Capabilities) -> str:
-    """The outcome as text: a line a run, and what differs."""
+    """Render the outcome as text: a line a run, and what differs."""
     from trialwise.renderers.capabilities import Style
 
     lines: list[str] = []

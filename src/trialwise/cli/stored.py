@@ -40,7 +40,7 @@ class Places:
 
 
 def find_places() -> Places:
-    """The folders that the suite of this folder names; the usual ones where it names none."""
+    """Find the folders that the suite of this folder names; the usual ones where it names none."""
     from trialwise.suite import SuiteNotFound, find_suite
 
     try:
@@ -56,7 +56,7 @@ def find_places() -> Places:
 
 
 def run_choice(function: F) -> F:
-    """The arguments that choose stored runs."""
+    """Return the arguments that choose stored runs."""
     for decorate in (
         click.option(
             "--store",
@@ -71,7 +71,7 @@ def run_choice(function: F) -> F:
 
 
 def chosen_runs(names: Sequence[str], store: Path | None, *, every: bool) -> list[StoredRun]:
-    """The runs that somebody means: by name, folder or contract, or all that were run last.
+    """Return the runs that somebody means: by name, folder or contract, or all that were run last.
 
     Raises:
         RunNotFound: There is no such run; names near to it are given.
@@ -89,7 +89,7 @@ def chosen_runs(names: Sequence[str], store: Path | None, *, every: bool) -> lis
 
 
 def _list_last(runs: RunStore) -> list[StoredRun]:
-    """The latest run and, of each other contract, the latest that was run together with it."""
+    """List the latest run and, of each other contract, the latest that was run together with it."""
     newest = runs.latest()
     if not newest.session:
         return [newest]
@@ -118,7 +118,7 @@ def _find(runs: RunStore, name: str) -> StoredRun:
 
 
 def _named_folders(suite: Path) -> dict[str, str]:
-    """What the suite's `store` says, as far as it can be read."""
+    """Return what the suite's `store` says, as far as it can be read."""
     from trialwise.suite.reading_context import Context
 
     context = Context(suite, os.environ)

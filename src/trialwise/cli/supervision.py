@@ -27,7 +27,7 @@ Report = Callable[[int], None]
 
 
 def calls_service(arguments: Sequence[str]) -> bool:
-    """Whether a command line can call code that is not ours.
+    """Return whether a command line can call code that is not ours.
 
     >>> calls_service(["run", "-q"]), calls_service(["run", "--help"]), calls_service(["show"])
     (True, False, False)

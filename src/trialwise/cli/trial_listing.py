@@ -27,7 +27,7 @@ _CALL_LINES = 3
 
 
 def chosen_trials(record: RunRecord, *, limit: int | None, failing: bool) -> list[Trial]:
-    """The first trials of a run in the order of inputs, or those that failed a criterion."""
+    """Return the first trials of a run in the order of inputs, or those that failed a criterion."""
     trials = [trial for trial in record.trials if not (failing and trial.passed)]
     return trials[:limit]
 
@@ -86,7 +86,7 @@ def render_trials(
 
 
 def list_trial_lines(trial: Trial, able: Capabilities, texts: RunTexts) -> Iterator[str]:
-    """A trial with what its criteria say, what was asked and what came back."""
+    """List a trial with what its criteria say, what was asked and what came back."""
     from trialwise.documents.numbers import as_duration, as_money
     from trialwise.model.trial import ErrorClass
     from trialwise.renderers.capabilities import Style
@@ -185,7 +185,7 @@ def _paragraph(indent: str, label: str, text: str, able: Capabilities) -> Iterat
 
 
 def _block(label: str, text: str, able: Capabilities) -> Iterator[str]:
-    """A text with its line breaks; whatever else could move a cursor is spelled out."""
+    """Yield a text with its line breaks; whatever else could move a cursor is spelled out."""
     lines = text.splitlines() or [""]
     if len(lines) == 1:
         yield f"  {label}: {able.show(lines[0])}"

@@ -119,7 +119,7 @@ class WatchedRun:
                 _write_json(self._folder / f"{name}.json", depends)
 
     def choose_seeds(self, chosen: Sequence[Chosen]) -> list[Chosen]:
-        """The contracts, each with the seed that it has in every run of the watch."""
+        """Choose the contracts, each with the seed that it has in every run of the watch."""
         from dataclasses import replace
 
         from trialwise.engine.trial_inputs import derive_seed
@@ -172,7 +172,7 @@ class WatchedRun:
         return f"{reused} of {total} replies are from earlier runs of this watch" if reused else ""
 
     def _read_valid(self, key: str, service: str) -> dict[str, Any] | None:
-        """What the replies of a contract depend on; None where any of it has changed."""
+        """Read what the replies of a contract depend on; None where any of it has changed."""
         try:
             depends: dict[str, Any] = json.loads((self._folder / f"{key}.json").read_text("utf-8"))
         except (OSError, ValueError):

@@ -34,7 +34,7 @@ _EXPECTED = {
 
 
 def number(text: str) -> float | None:
-    """A number of at least 0, as written in decimals.
+    """Return a number of at least 0, as written in decimals.
 
     >>> number("2.5"), number("1e3"), number("-1"), number("nan")
     (2.5, 1000.0, None, None)
@@ -43,7 +43,7 @@ def number(text: str) -> float | None:
 
 
 def rate(text: str) -> float | None:
-    """A share of one, as a decimal or in per cent.
+    """Return a share of one, as a decimal or in per cent.
 
     >>> rate("90%"), rate("0.9"), rate("99.9 %"), rate("90")
     (0.9, 0.9, 0.999, None)
@@ -74,7 +74,7 @@ def duration(text: str, *, bare: bool = False) -> float | None:
 
 
 def pace(text: str) -> float | None:
-    """How often in a second, above 0, from a number per unit of time.
+    """Return how often in a second, above 0, from a number per unit of time.
 
     >>> pace("5/s"), pace("300/min"), pace("5")
     (5.0, 5.0, None)
@@ -98,7 +98,7 @@ def money(text: str) -> float | None:
 
 
 def _scale_digits(digits: str, factor: int, power: int) -> float | None:
-    """The double nearest to digits × factor × 10^power."""
+    """Return the double nearest to digits × factor × 10^power."""
     if len(digits) > _LONGEST:
         return None
     mantissa, _, exponent = digits.lower().partition("e")

@@ -19,17 +19,17 @@ class _Written(Scalar):
     """The largest number that may be written alone; None where a number needs its unit."""
 
     def parse(self, text: str) -> float | None:
-        """What a text says."""
+        """Parse what a text says."""
         raise NotImplementedError
 
     def convert(self, value: Any) -> float | None:
-        """The amount of a text, or of a number where that needs no unit."""
+        """Convert the amount of a text, or of a number where that needs no unit."""
         if is_number(value) and self.largest is not None:
             return float(value) if 0 <= value <= self.largest else None
         return self.parse(value.strip()) if isinstance(value, str) else None
 
     def convert_python(self, value: Any) -> float | None:
-        """A number of seconds, or for each second, as Python's own functions take it."""
+        """Convert a number of seconds, or for each second, as Python's own functions take it."""
         alone = is_number(value) and self.largest is None and 0 < value < float("inf")
         return float(value) if alone else None
 
@@ -39,7 +39,7 @@ class _Written(Scalar):
         return f"did you mean {value}{self.unit}?" if meant else ""
 
     def spellings(self) -> list[Schema]:
-        """A text, or a number where that needs no unit."""
+        """Return a text, or a number where that needs no unit."""
         pattern = rf"^\s*(?:{self.pattern})\s*$"
         text: Schema = {"type": "string", "pattern": pattern, "examples": [self.example]}
         if self.largest is None:

@@ -22,7 +22,7 @@ class Url(Text):
         super().__init__("a URL", environment="template")
 
     def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
-        """The text; what a variable holds at its very beginning is filled in at once.
+        """Read the text; what a variable holds at its very beginning is filled in at once.
 
         The service takes variables in the host only: a URL is written into logs.
         """
@@ -39,7 +39,7 @@ class Url(Text):
         return reader.mark_filled(head + tail, text)
 
     def label(self, written: str) -> str:
-        """The host."""
+        """Return the host."""
         return (written.partition("://")[2] or written).partition("/")[0]
 
 
@@ -55,7 +55,7 @@ class CommandLine(Either):
         )
 
     def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:
-        """The arguments; a text is split first and filled then."""
+        """Return the arguments; a text is split first and filled then."""
         if isinstance(value, list):
             return value
         import shlex
@@ -71,7 +71,7 @@ class CommandLine(Either):
         return INVALID if INVALID in argv else argv
 
     def label(self, written: str) -> str:
-        """The name of the program."""
+        """Return the name of the program."""
         return Path(written.split(maxsplit=1)[0]).name
 
 
@@ -82,11 +82,11 @@ class File(Text):
         super().__init__("a path", environment="read")
 
     def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:  # noqa: ARG002
-        """The path."""
+        """Return the path."""
         return reader.file(value)
 
     def label(self, written: str) -> str:
-        """The name of the file, without its extension."""
+        """Return the name of the file, without its extension."""
         return Path(written).stem
 
 
@@ -94,14 +94,14 @@ class Folder(File):
     """The path of a folder that exists; the suite's own where none is named."""
 
     def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:
-        """The path as text."""
+        """Return the path as text."""
         folder = reader.file(".").resolve() / value
         if not folder.is_dir():
             return reader.refuse(node, f"{label} must be a folder that exists")
         return str(folder)
 
     def supply(self, reader: Reader) -> Any:
-        """The suite's folder."""
+        """Return the suite's folder."""
         return str(reader.file(".").resolve())
 
 
@@ -109,7 +109,7 @@ class PythonFunction(PythonPath):
     """A function, imported when the service is built."""
 
     def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:  # noqa: ARG002
-        """The function."""
+        """Return the function."""
         return reader.import_function(node, value)
 
 
@@ -121,6 +121,6 @@ class SecretName(Kind):
     form: Mapping[str, Any] = {"type": ["string", "null"], "pattern": r"\S"}
 
     def read(self, node: Written, label: str, reader: Reader) -> Any:
-        """The name."""
+        """Read the name."""
         text = Text(self.expected)
         return None if node.value is None else text.read(node, label, reader)

@@ -56,7 +56,7 @@ class Kind:
         return f"{self.spelled or self.expected}s"
 
     def read(self, node: Written, label: str, reader: Reader) -> Any:
-        """The value of a node, or `INVALID` once its problems are reported.
+        """Read the value of a node, or `INVALID` once its problems are reported.
 
         Args:
             node: The value.
@@ -70,15 +70,15 @@ class Kind:
         return dict(self.form)
 
     def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:  # noqa: ARG002
-        """What a constructor is given for a value that was read, when the whole is built."""
+        """Return what a constructor is given for a value that was read, when the whole is built."""
         return value
 
     def supply(self, reader: Reader) -> Any:  # noqa: ARG002
-        """What a constructor is given where nothing was written."""
+        """Return what a constructor is given where nothing was written."""
         return MISSING
 
     def label(self, written: str) -> str:
-        """What something is called that is known by this value alone."""
+        """Return what something is called that is known by this value alone."""
         return written
 
     def refuse(self, node: Written, label: str, reader: Reader, hint: str = "") -> Invalid:
@@ -99,7 +99,7 @@ class Data(Kind):
         self.environment = environment
 
     def read(self, node: Written, label: str, reader: Reader) -> Any:
-        """The plain value."""
+        """Read the plain value."""
         if node.is_mapping:
             read = {key: self.read(one, label, reader) for key, (_, one) in node.entries.items()}
             return INVALID if INVALID in read.values() else read
@@ -123,7 +123,7 @@ class Object(Kind):
         self._data = Data(environment)
 
     def read(self, node: Written, label: str, reader: Reader) -> Any:
-        """The plain value."""
+        """Read the plain value."""
         if not node.is_mapping:
             return self.refuse(node, label, reader)
         return self._data.read(node, label, reader)
@@ -143,7 +143,7 @@ class Document(Kind):
         self.expected = self.spelled = f"{expected}, or the path of a file that holds one"
 
     def read(self, node: Written, label: str, reader: Reader) -> Any:
-        """The document."""
+        """Read the document."""
         if not isinstance(node.value, str):
             return Data().read(node, label, reader)
         text = Text("a path", environment="read").read(node, label, reader)
@@ -161,7 +161,7 @@ class Text(Kind):
         self._environment = environment
 
     def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
-        """The text."""
+        """Read the text."""
         text = node.value
         if not isinstance(text, str) or not text.strip():
             return self.refuse(node, label, reader, _quotes(node))
@@ -191,7 +191,7 @@ class PythonPath(Text):
         self.spelled = "`module:function`"
 
     def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
-        """The text; whether there is such a function is seen when it is imported."""
+        """Read the text; whether there is such a function is seen when it is imported."""
         text = super().read(node, label, reader)
         if isinstance(text, Invalid):
             return text
@@ -211,7 +211,7 @@ class Label(Text):
         super().__init__(expected)
 
     def read(self, node: Written, label: str, reader: Reader) -> str | Invalid:
-        """The value as text."""
+        """Read the value as text."""
         if isinstance(node.value, bool):
             return str(node.value).lower()
         if isinstance(node.value, int | float):
@@ -223,7 +223,7 @@ class Scalar(Kind):
     """A value that is written as a scalar, or that the environment holds as one."""
 
     def read(self, node: Written, label: str, reader: Reader) -> Any:
-        """The value."""
+        """Read the value."""
         value = node.value
         if isinstance(value, str) and "${" in value:
             try:
@@ -238,7 +238,7 @@ class Scalar(Kind):
         return self.refuse(node, label, reader, self.hint(node.value)) if read is None else read
 
     def convert(self, value: Any) -> Any:
-        """The value of a scalar, or None where it has none of this kind."""
+        """Convert the value of a scalar, or None where it has none of this kind."""
         raise NotImplementedError
 
     def convert_python(self, value: Any) -> Any:  # noqa: ARG002
@@ -246,11 +246,11 @@ class Scalar(Kind):
         return None
 
     def hint(self, value: Any) -> str:  # noqa: ARG002
-        """What was probably meant."""
+        """Return what was probably meant."""
         return ""
 
     def spellings(self) -> list[Schema]:
-        """The ways to write it, as JSON Schema."""
+        """Return the ways to write it, as JSON Schema."""
         return [dict(self.form)]
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
@@ -270,7 +270,7 @@ class Flag(Scalar):
     form: Mapping[str, Any] = {"type": "boolean"}
 
     def convert(self, value: Any) -> bool | None:
-        """The truth value."""
+        """Convert the truth value."""
         return value if isinstance(value, bool) else None
 
     def hint(self, value: Any) -> str:
@@ -288,7 +288,7 @@ class Whole(Scalar):
     form: Mapping[str, Any] = {"type": "integer"}
 
     def convert(self, value: Any) -> int | None:
-        """The number."""
+        """Convert the number."""
         return value if type(value) is int else None
 
     def hint(self, value: Any) -> str:
@@ -309,7 +309,7 @@ class Count(Whole):
         self.form = {"type": "integer", "minimum": minimum, "maximum": self._LARGEST}
 
     def convert(self, value: Any) -> int | None:
-        """The number."""
+        """Convert the number."""
         return value if type(value) is int and self._minimum <= value <= self._LARGEST else None
 
     def hint(self, value: Any) -> str:
@@ -326,7 +326,7 @@ class Number(Scalar):
     form: Mapping[str, Any] = {"type": "number"}
 
     def convert(self, value: Any) -> float | None:
-        """The number."""
+        """Convert the number."""
         return value if is_number(value) else None
 
 
@@ -338,15 +338,15 @@ class Choice(Scalar):
         self.expected = self.spelled = _alternatives(words)
 
     def convert(self, value: Any) -> str | None:
-        """The word."""
+        """Convert the word."""
         return value if isinstance(value, str) and value in self.words else None
 
     def hint(self, value: Any) -> str:
-        """The nearest word."""
+        """Return the nearest word."""
         return suggest_name(value, self.words) if isinstance(value, str) else ""
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
-        """An enumeration, or a reference to the environment."""
+        """Return an enumeration, or a reference to the environment."""
         defs["environment"] = _ENVIRONMENT
         return {"anyOf": [{"enum": list(self.words)}, {"$ref": "#/$defs/environment"}]}
 

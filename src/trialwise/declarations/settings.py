@@ -131,5 +131,5 @@ class Names(Either):
         super().__init__("a name or a list of names", scalar=Text(), listing=listing)
 
     def finish(self, value: Any, node: Any, label: str, reader: Any) -> tuple[str, ...]:  # noqa: ARG002
-        """The names."""
+        """Return the names."""
         return (value,) if isinstance(value, str) else tuple(value)

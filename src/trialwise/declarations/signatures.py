@@ -327,7 +327,7 @@ class Made(Record):
         self.constructor = constructor
 
     def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:  # noqa: ARG002
-        """The object."""
+        """Return the object."""
         try:
             return build_declared(self.constructor, self.keys, value, reader)
         except InvalidArgument as error:

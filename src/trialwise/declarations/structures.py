@@ -63,15 +63,15 @@ class Fields:
         return self.values[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A value, or the default where it is not given."""
+        """Return a value, or the default where it is not given."""
         return self.values.get(name, default)
 
     def at(self, name: str) -> Any:
-        """Where a value stands; the whole mapping where it is not given."""
+        """Return where a value stands; the whole mapping where it is not given."""
         return self.nodes.get(name, self.node)
 
     def given(self, *names: str) -> dict[str, Any]:
-        """The values of some keys, of those that are given."""
+        """Return the values of some keys, of those that are given."""
         return {name: self.values[name] for name in names if name in self.values}
 
     def put(self, name: str, key: Any, node: Any, value: Any) -> None:
@@ -155,7 +155,7 @@ class Listing(Kind):
         self._maximum = maximum
 
     def read(self, node: Written, label: str, reader: Reader) -> list[Any] | Invalid:
-        """The items that are sound."""
+        """Read the items that are sound."""
         if not node.is_list:
             hint = "each begins with `- `" if node.is_mapping else ""
             return self.refuse(node, label, reader, hint)
@@ -165,7 +165,7 @@ class Listing(Kind):
         return [item for item in read if item is not INVALID]
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
-        """An array."""
+        """Return an array."""
         item = self.item.schema(defs)
         # A record has a key of that name already.
         if not isinstance(self.item, Record):
@@ -203,13 +203,13 @@ class Either(Kind):
         return [kind for kind in self._kinds if kind is not None]
 
     def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:
-        """What the kind of its shape makes of a value."""
+        """Return what the kind of its shape makes of a value."""
         place = 2 if isinstance(value, Fields | dict) else 1 if isinstance(value, list) else 0
         kind = self._kinds[place]
         return value if kind is None else kind.finish(value, node, label, reader)
 
     def read(self, node: Written, label: str, reader: Reader) -> Any:
-        """The value by the kind of its shape."""
+        """Read the value by the kind of its shape."""
         kind = self._kinds[1 if node.is_list else 2 if node.is_mapping else 0]
         if kind is None:
             return self.refuse(node, label, reader)
@@ -232,7 +232,7 @@ class MapOf(Kind):
         self.expected = expected
 
     def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
-        """The values by name."""
+        """Read the values by name."""
         if not node.is_mapping:
             return self.refuse(node, label, reader)
         before = reader.problem_count
@@ -247,7 +247,7 @@ class MapOf(Kind):
         return fields
 
     def finish(self, value: Any, node: Written, label: str, reader: Reader) -> Any:  # noqa: ARG002
-        """A plain mapping of the values."""
+        """Return a plain mapping of the values."""
         if not isinstance(value, Fields):
             return value
         made = {
@@ -257,7 +257,7 @@ class MapOf(Kind):
         return INVALID if INVALID in made.values() else made
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
-        """An object without fixed keys."""
+        """Return an object without fixed keys."""
         defs["includes"] = _INCLUDES
         return {
             "type": "object",
@@ -307,7 +307,7 @@ class Record(Kind):
         self._elsewhere = {word: key.name for key in keys for word in key.elsewhere.split()}
 
     def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
-        """Every key that is sound; what is not is reported."""
+        """Read every key that is sound; what is not is reported."""
         if not node.is_mapping:
             names = tuple(key.name for key in self.keys)
             return self.refuse(node, label, reader, f"its keys are {_list_names(names)}")
@@ -337,14 +337,14 @@ class Record(Kind):
         return fields
 
     def schema(self, defs: dict[str, Schema]) -> Schema:
-        """A reference to the definition of its name."""
+        """Return a reference to the definition of its name."""
         if self.name not in defs:
             defs[self.name] = {}  # it may refer to itself
             defs[self.name] = self.definition(defs)
         return {"$ref": f"#/$defs/{self.name}"}
 
     def definition(self, defs: dict[str, Schema]) -> Schema:
-        """The object itself."""
+        """Return the object itself."""
         defs["includes"] = _INCLUDES
         properties: dict[str, Schema] = {}
         keys = (*self.keys, *(self.more.list_keys(defs) if self.more else ()))
@@ -412,7 +412,7 @@ class Short(Kind):
         self.expected = expected or f"{self.first.kind.expected}, or a mapping ({record.name})"
 
     def read(self, node: Written, label: str, reader: Reader) -> Fields | Invalid:
-        """The record, however it is written."""
+        """Read the record, however it is written."""
         if node.is_mapping:
             return self.record.read(node, label, reader)
         value = self.first.kind.read(node, label, reader)

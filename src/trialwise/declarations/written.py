@@ -54,7 +54,7 @@ class Written(Protocol):
         """The keys and values of a mapping."""
 
     def items(self) -> Iterator[Any]:
-        """The items of a list."""
+        """Yield the items of a list."""
 
 
 class Reader(Protocol):
@@ -106,7 +106,7 @@ class Reader(Protocol):
 
 
 def show_value(node: Written) -> str:
-    """A value as a message calls it: what was written, or what kind of thing it is."""
+    """Show a value as a message calls it: what was written, or what kind of thing it is."""
     if node.is_mapping:
         return "a mapping"
     if node.is_list:
@@ -152,7 +152,7 @@ class PythonValue:
         return {str(key): (PythonValue(key), PythonValue(one)) for key, one in self.value.items()}
 
     def items(self) -> Iterator[PythonValue]:
-        """The items of a list."""
+        """Yield the items of a list."""
         return map(PythonValue, self.value)
 
 

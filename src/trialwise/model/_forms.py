@@ -33,7 +33,7 @@ class Misfit(Exception):
         self.steps = [at]
 
     def refusal(self, cls: type) -> InvalidArgument:
-        """The error for whoever asked for a value of this class."""
+        """Return the error for whoever asked for a value of this class."""
         root = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         place = root + "".join(reversed(self.steps))
         return InvalidArgument(place, excerpt(self.value), self.allowed)
@@ -53,7 +53,7 @@ _SHORT.maxstring = _SHORT.maxother = 60
 
 
 def excerpt(value: object) -> str:
-    """A value's `repr`, cut: a message does not hold a whole record."""
+    """Return a value's `repr`, cut: a message does not hold a whole record."""
     return _Excerpt(_SHORT.repr(value))
 
 
@@ -170,7 +170,7 @@ SINGLE: dict[Any, Form] = {
 
 
 def choice(choices: Mapping[Any, Any]) -> Form:
-    """A closed set; `choices` gives the plain value of each member."""
+    """Return a closed set; `choices` gives the plain value of each member."""
     allowed = f"be one of {', '.join(map(repr, choices.values()))}"
     meant = {plain: value for value, plain in choices.items()}
 

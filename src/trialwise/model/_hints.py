@@ -24,7 +24,7 @@ LATER = {
 
 
 def read_hints(cls: type) -> dict[str, Any]:
-    """The types of a class's fields."""
+    """Read the types of a class's fields."""
     hints: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         # A text is read in the module that declares the field, which may be another's.

@@ -120,7 +120,7 @@ class Claim:
         return self.estimand.is_weighted
 
     def about(self, inputs: int) -> str:
-        """Whom the verdict speaks of, as the rest of a sentence starting "This is".
+        """Return whom the verdict speaks of, as the rest of a sentence starting "This is".
 
         >>> Claim().about(12)
         'about these 12 inputs, not about others'

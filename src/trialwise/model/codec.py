@@ -39,7 +39,7 @@ TAG = "type"
 
 
 def to_plain(value: object) -> Any:
-    """A value of the model as JSON holds it: numbers, text, lists and dicts.
+    """Return a value of the model as JSON holds it: numbers, text, lists and dicts.
 
     >>> from trialwise.model.tally import Tally
     >>> to_plain(Tally(trials=50, passed=48))
@@ -57,7 +57,7 @@ def to_plain(value: object) -> Any:
 
 
 def from_plain(cls: type[T], data: Any) -> T:
-    """The value that `to_plain` wrote, equal in every field.
+    """Return the value that `to_plain` wrote, equal in every field.
 
     >>> from trialwise.model.tally import Tally
     >>> from_plain(Tally, {"trials": 50, "passed": 48})
@@ -284,7 +284,7 @@ def _is_class(member: Any) -> bool:
 
 
 def _is_open(member: Any) -> bool:
-    """Whether other distributions may subclass it; it keeps its kinds itself."""
+    """Return whether other distributions may subclass it; it keeps its kinds itself."""
     return isinstance(member, type) and "kinds" in vars(member)
 
 
@@ -304,7 +304,7 @@ def _add_tag(name: str, form: Form) -> Form:
 
 
 def _decoders(forms: Mapping[Any, Form], classes: list[Any]) -> dict[type, Callable[[Any], Any]]:
-    """The readers of a union's members, by the JSON type that tells which one is meant."""
+    """Return the readers of a union's members, by the JSON type that tells which one is meant."""
     decoders: dict[type, Callable[[Any], Any]] = {}
     for member, form in forms.items():
         if member is Undefined or _is_open(member) or (len(classes) > 1 and member in classes):
@@ -390,7 +390,7 @@ def _class(cls: type | ForwardRef) -> Form:
 
 
 def _later(name: str) -> Form:
-    """The form of a dataclass whose module is loaded by the first value of it."""
+    """Return the form of a dataclass whose module is loaded by the first value of it."""
 
     @cache
     def form() -> Form:

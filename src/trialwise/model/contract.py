@@ -235,11 +235,11 @@ class Contract:
         return tuple(gate for gate in given if gate is not None)
 
     def gate_experiment(self, gate: Gate) -> str:
-        """The sampling whose runs a gate is about."""
+        """Return the sampling whose runs a gate is about."""
         return self._find_named(gate.sampling, gate.name)
 
     def experiment_of(self, criterion: Criterion) -> str:
-        """The sampling a criterion runs over."""
+        """Return the sampling a criterion runs over."""
         return self._find_named(criterion.sampling, f"criterion {criterion.name!r}")
 
     @property
@@ -257,11 +257,11 @@ class Contract:
         raise InvalidArgument(f"sampling of {whose}", None, allowed)
 
     def with_inputs(self, sampling: Any) -> Contract:
-        """The same promise, tried on other inputs."""
+        """Return the same promise, tried on other inputs."""
         return self._change(sampling=sampling)
 
     def with_only_inputs(self, input_ids: Collection[str]) -> Contract | None:
-        """The same promise, tried on some of its inputs; None where it has none of them.
+        """Return the same promise, tried on some of its inputs; None where it has none of them.
 
         What is asked of a sampling that has none of them is left out.
 
@@ -286,15 +286,15 @@ class Contract:
         return self._change(**changes)
 
     def with_service(self, service: Any) -> Contract:
-        """The same promise of another service, such as a recording of this one."""
+        """Return the same promise of another service, such as a recording of this one."""
         return self._change(service=service)
 
     def with_criteria(self, criteria: Sequence[Criterion]) -> Contract:
-        """The same service on the same inputs, held to other criteria."""
+        """Return the same service on the same inputs, held to other criteria."""
         return self._change(criteria=criteria)
 
     def with_only(self, names: Collection[str]) -> Contract:
-        """The same service, held to some of its criteria and to nothing else.
+        """Return the same service, held to some of its criteria and to nothing else.
 
         Args:
             names: Of the criteria; at least one is the contract's.

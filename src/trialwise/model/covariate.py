@@ -81,7 +81,7 @@ class Covariate:
 def resolve_covariates(
     covariates: Iterable[Covariate], now: datetime, environment: Mapping[str, str]
 ) -> dict[str, str]:
-    """The profile of a run: every covariate with its concrete value.
+    """Resolve the profile of a run: every covariate with its concrete value.
 
     A value that was read in a declared zone names it, so that it does not match one read in
     another.
@@ -109,7 +109,7 @@ def resolve_covariates(
 
 
 def differing_covariates(ours: Mapping[str, str], theirs: Mapping[str, str]) -> tuple[str, ...]:
-    """The names whose values differ, those that only one side has included.
+    """Return the names whose values differ, those that only one side has included.
 
     >>> differing_covariates({"region": "EU", "day": "WEEKDAY"}, {"region": "US", "tier": "gold"})
     ('day', 'region', 'tier')

@@ -28,7 +28,7 @@ Describe: TypeAlias = Callable[[object], object]
 
 
 def fingerprint(value: object, *, describe: Describe | None = None) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of a value's canonical text.
+    """Return the first 16 hexadecimal digits of the SHA-256 of a value's canonical text.
 
     >>> fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
     True
@@ -80,7 +80,7 @@ def _text(plain: object) -> str:
 
 
 def _plain(value: object, describe: Describe | None, within: tuple[int, ...]) -> Any:
-    """The value as JSON holds it; `within` are the ids of the containers it lies in."""
+    """Return the value as JSON holds it; `within` are the ids of the containers it lies in."""
     try:
         if value is None or isinstance(value, str | int | float):
             return _scalar(value)
@@ -135,7 +135,7 @@ def _object(value: object, plain: Callable[[object], Any]) -> Any:
 
 
 def _buffer(value: object) -> dict[str, object] | None:
-    """An array, whose `repr` would leave out its middle."""
+    """Return an array, whose `repr` would leave out its middle."""
     try:
         view = memoryview(value)  # type: ignore[arg-type]
     except TypeError:

@@ -34,38 +34,38 @@ class Fields:
         return bool(self.values)
 
     def get(self, *names: str) -> Any:
-        """The value under the first of some names that is there; None without one."""
+        """Return the value under the first of some names that is there; None without one."""
         return next((self.values[name] for name in names if name in self.values), None)
 
     def text(self, *names: str) -> str | None:
-        """A text."""
+        """Return a text."""
         value = self.get(*names)
         return value if isinstance(value, str) else None
 
     def count(self, *names: str) -> int | None:
-        """A count of tokens, also where it is written as text as OTLP does."""
+        """Return a count of tokens, also where it is written as text as OTLP does."""
         return read_count(self.get(*names))
 
     def amount(self, *names: str) -> float | None:
-        """A finite number of at least 0."""
+        """Return a finite number of at least 0."""
         return read_amount(self.get(*names))
 
     def items(self, *names: str) -> list[Any]:
-        """What a list holds."""
+        """Return what a list holds."""
         value = self.get(*names)
         return list(value) if isinstance(value, list | tuple) else []
 
     def inner(self, *names: str) -> Self:
-        """The fields of an object within."""
+        """Return the fields of an object within."""
         return type(self)(self.get(*names))
 
     def objects(self, *names: str) -> list[Self]:
-        """The objects that a list holds; what else it holds is passed over."""
+        """Return the objects that a list holds; what else it holds is passed over."""
         return [type(self)(one) for one in self.items(*names) if isinstance(one, Mapping)]
 
 
 def read_count(value: object) -> int | None:
-    """A count of tokens, also from text."""
+    """Read a count of tokens, also from text."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
         value = int(value)
     if isinstance(value, float) and 0 <= value <= _MOST_TOKENS:
@@ -74,7 +74,7 @@ def read_count(value: object) -> int | None:
 
 
 def read_amount(value: object) -> float | None:
-    """A finite number of at least 0."""
+    """Read a finite number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

@@ -116,7 +116,7 @@ def describe_target(target: str) -> str:
 
 
 def targets_of(gate: str) -> tuple[str, ...]:
-    """Every target of a gate; K stands for a number of trials.
+    """Return every target of a gate; K stands for a number of trials.
 
     >>> targets_of("stability")
     ('stability.score', 'stability.weakest_score', 'stability.variance')
@@ -125,7 +125,7 @@ def targets_of(gate: str) -> tuple[str, ...]:
 
 
 def basis_of(target: str) -> Basis | None:
-    """What kind of number a target is; None for what is no target.
+    """Return what kind of number a target is; None for what is no target.
 
     >>> str(basis_of("metrics.pass_hat.3")), basis_of("metrics.pass_hat")
     ('unbiased estimate', None)
@@ -300,7 +300,7 @@ Gate: TypeAlias = Reliability | Stability | Metrics
 
 
 def _misfit(target: str, matcher: Matcher) -> str:
-    """What a matcher would have to be for this target; nothing where it is."""
+    """Return what a matcher would have to be for this target; nothing where it is."""
     most = _MOST.get(target, 1.0)
     lowest = _lower_limit(matcher)
     if not may_hold(matcher, least=0, most=most):

@@ -23,7 +23,7 @@ LARGEST = 1 << 14_000
 
 
 def encode_line(record: Mapping[str, Any], *, number: int = 0) -> bytes:
-    """The line of one record.
+    """Encode the line of one record.
 
     Args:
         record: Plain values under text keys; see `unplain`.
@@ -40,19 +40,19 @@ def encode_line(record: Mapping[str, Any], *, number: int = 0) -> bytes:
 
 
 def seal(text: bytes, *, number: int = 0) -> bytes:
-    """The line of a record already spelled as the text of a JSON object."""
+    """Return the line of a record already spelled as the text of a JSON object."""
     body = text[:-1] + b"," if len(text) > len("{}") else text[:-1]
     return body + _SEAL % crc32(body, number) + b"\n"
 
 
 def is_whole(line: bytes, *, number: int = 0) -> bool:
-    """Whether a line, without its end, is what was written in that place."""
+    """Return whether a line, without its end, is what was written in that place."""
     body = line[:-_SEAL_LENGTH]
     return body[:1] == b"{" and line[-_SEAL_LENGTH:] == _SEAL % crc32(body, number)
 
 
 def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]]:
-    """The records of whole lines.
+    """Parse the records of whole lines.
 
     >>> parse_lines([encode_line({"i": 0}).rstrip()])
     [{'i': 0}]
@@ -79,7 +79,7 @@ class Scan(NamedTuple):
 
 
 def scan(data: bytes) -> Scan:
-    """The whole lines of a file's content.
+    """Return the whole lines of a file's content.
 
     Only the last line may be torn: whatever follows a bad line was written after it.
 

@@ -31,7 +31,7 @@ class Exact:
         require_real("exact", self.value)
 
     def holds(self, number: float) -> bool:
-        """Whether the number is this one."""
+        """Return whether the number is this one."""
         return _is_at(number, self.value)
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class NumberSchema:
                 yield name, words, limit
 
     def holds(self, number: float) -> bool:
-        """Whether the number is within every limit."""
+        """Return whether the number is within every limit."""
         return all(_within(name, number, limit) for name, _, limit in self._limits())
 
     def __str__(self) -> str:
@@ -91,7 +91,7 @@ class Not:
     matcher: Matcher
 
     def holds(self, number: float) -> bool:
-        """Whether the other does not."""
+        """Return whether the other does not."""
         return not self.matcher.holds(number)
 
     def __str__(self) -> str:
@@ -116,7 +116,7 @@ class AllOf(_Several):
     """What every one of several matchers matches."""
 
     def holds(self, number: float) -> bool:
-        """Whether all do."""
+        """Return whether all do."""
         return all(one.holds(number) for one in self.matchers)
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ class AnyOf(_Several):
     """What at least one of several matchers matches."""
 
     def holds(self, number: float) -> bool:
-        """Whether any does."""
+        """Return whether any does."""
         return any(one.holds(number) for one in self.matchers)
 
     def __str__(self) -> str:
@@ -140,7 +140,7 @@ Matcher: TypeAlias = Exact | NumberSchema | Not | AllOf | AnyOf
 
 
 def may_hold(matcher: Matcher, *, least: float, most: float) -> bool:
-    """Whether any number of a range is matched; `most` may be infinite.
+    """Return whether any number of a range is matched; `most` may be infinite.
 
     >>> may_hold(NumberSchema(minimum=70), least=0, most=1)
     False
@@ -154,7 +154,7 @@ def may_hold(matcher: Matcher, *, least: float, most: float) -> bool:
 
 
 def _limits_of(matcher: Matcher) -> list[float]:
-    """The numbers at which a matcher may change its mind."""
+    """Return the numbers at which a matcher may change its mind."""
     match matcher:
         case Exact():
             return [matcher.value]

@@ -71,7 +71,7 @@ class _Ending(Choice):
     """What an abort makes of the criteria; the model keeps whether they FAIL."""
 
     def finish(self, value: Any, node: Any, label: str, reader: Any) -> bool:  # noqa: ARG002
-        """Whether they FAIL."""
+        """Return whether they FAIL."""
         return value is True or value == "fail"
 
 
@@ -265,7 +265,7 @@ class RunOptions:
         put(self, "overrides", tuple(self.overrides))
 
     def share_pace(self, runs: int) -> RunOptions:
-        """The options of one of several runs at once, which keep to these limits together.
+        """Return the options of one of several runs at once, which keep to these limits together.
 
         Args:
             runs: How many run at once; each has at least one trial at a time.
@@ -278,7 +278,7 @@ class RunOptions:
         )
 
     def trials_of(self, experiment: str) -> int | None:
-        """The fixed number of trials of an experiment, if there is one."""
+        """Return the fixed number of trials of an experiment, if there is one."""
         if isinstance(self.trials, Mapping):
             return self.trials.get(experiment)
         return self.trials

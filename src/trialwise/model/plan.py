@@ -45,7 +45,7 @@ class Limits:
     """Successes that FAIL a fixed design at most; None: whatever does not PASS."""
 
     def decide(self, trials: int, failures: int) -> Decision | None:
-        """The verdict that is certain after some trials, or None to go on.
+        """Return the verdict that is certain after some trials, or None to go on.
 
         >>> limits = Limits(cap=50, cutoff=46)
         >>> limits.decide(46, 0), limits.decide(40, 5), limits.decide(40, 4)
@@ -174,7 +174,7 @@ class ExperimentPlan:
         return len(set(self.copies)) if self.copies else len(self.input_ids)
 
     def first_of(self, place: int) -> int:
-        """The place of the first input with the same value."""
+        """Return the place of the first input with the same value."""
         return self.copies[place] if self.copies else place
 
 
@@ -228,11 +228,11 @@ class Plan:
         return f"<{type(self).__name__} {self.contract!r}: {names}; {size}>"
 
     def criteria_of(self, experiment: str) -> Sequence[CriterionPlan]:
-        """The criteria that share an experiment's trials, in the contract's order."""
+        """Return the criteria that share an experiment's trials, in the contract's order."""
         return [one for one in self.criteria if one.experiment == experiment]
 
     def analysis_of(self, criterion: CriterionPlan) -> Analysis:
-        """Whose trials decide a criterion."""
+        """Return whose trials decide a criterion."""
         return self.analysis if criterion.analysis is None else criterion.analysis
 
     @property

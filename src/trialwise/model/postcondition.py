@@ -31,7 +31,7 @@ class Postcondition(Protocol):
         """The name in reports."""
 
     def check(self, reply: Reply) -> CheckResult:
-        """What it says of a reply."""
+        """Return what it says of a reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class AskingPostcondition(Postcondition, Protocol):
     """A postcondition that has to wait for an answer; the engine awaits it beside other trials."""
 
     async def acheck(self, reply: Reply, *, seed: int) -> Appraisal:
-        """What it says of a reply.
+        """Return what it says of a reply.
 
         Args:
             reply: What came back; its details hold the trial's input.
@@ -72,7 +72,7 @@ class AskingPostcondition(Postcondition, Protocol):
 
 
 def advisory_reasons(postconditions: Iterable[object]) -> tuple[str, ...]:
-    """Why a verdict that rests on these can only advise; nothing where it may decide.
+    """Return why a verdict that rests on these can only advise; nothing where it may decide.
 
     A postcondition whose own error is unknown says so in a property `advisory`, a tuple of reasons.
 
@@ -92,7 +92,7 @@ def advisory_reasons(postconditions: Iterable[object]) -> tuple[str, ...]:
 
 
 def measured_errors(postconditions: Sequence[object]) -> Confusion | None:
-    """How often a criterion's one postcondition is wrong, where that was measured.
+    """Return how often a criterion's one postcondition is wrong, where that was measured.
 
     Beside others it is not the criterion's outcome that was measured, and there is no saying.
 

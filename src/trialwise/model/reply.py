@@ -32,7 +32,7 @@ class Usage:
 
 
 def sum_usages(usages: Sequence[Usage | None]) -> Usage | None:
-    """All tokens; None where some are not known, since a part would look like the whole.
+    """Sum up all tokens; None where some are not known, since a part would look like the whole.
 
     >>> sum_usages([Usage(input_tokens=3), Usage(output_tokens=2)])
     Usage(input_tokens=3, output_tokens=2)
@@ -102,7 +102,7 @@ class Reply:
         return self.value if isinstance(self.value, str) else str(self.value)
 
     def with_input(self, given: Any, expected: Any = None) -> Reply:
-        """The reply as postconditions see it: the trial's input is among its details.
+        """Return the reply as postconditions see it: the trial's input is among its details.
 
         >>> Reply(value="555").with_input("What is 15 * 37?").details["input"]
         'What is 15 * 37?'

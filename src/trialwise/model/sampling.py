@@ -99,7 +99,7 @@ class Sampling:
         role: SamplingRole | str = SamplingRole.UNSPECIFIED,
         description: str = "",
     ) -> Sampling:
-        """The sampling of plain values, numbered from 1; an `Input` stays what it is."""
+        """Return the sampling of plain values, numbered from 1; an `Input` stays what it is."""
         if isinstance(values, str | bytes | Mapping):
             raise InvalidArgument("inputs", values, "be a list of inputs")
         inputs = tuple(
@@ -130,5 +130,5 @@ class Sampling:
         return f"{self.identifier} {self.version}".strip()
 
     def position(self, input_id: str) -> int:
-        """Where an input stands in the list."""
+        """Return where an input stands in the list."""
         return self._positions[input_id]

@@ -102,7 +102,7 @@ class ToolCall:
 
     @classmethod
     def from_dict(cls, call: object) -> ToolCall:
-        """The call that an entry of an envelope describes, however badly."""
+        """Return the call that an entry of an envelope describes, however badly."""
         fields = Fields(call)
         return cls(
             name=fields.text("name"),
@@ -178,7 +178,7 @@ class Trace:
         return {"trace": envelope, "tool_calls": envelope["tool_calls"]}
 
     def to_reply(self) -> Reply:
-        """The trace as the reply of a service: its value is the answer.
+        """Return the trace as the reply of a service: its value is the answer.
 
         >>> Trace(answer="555", usage=Usage(output_tokens=3)).to_reply().value
         '555'
@@ -220,7 +220,7 @@ class Trace:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The envelope, as plain values; what is unknown is left out."""
+        """Return the envelope, as plain values; what is unknown is left out."""
         conversation: dict[str, Any] = {"turns": [turn.to_dict() for turn in self.turns]}
         if self.total_tokens is not None:
             conversation["tokens"] = {"total": self.total_tokens}
@@ -241,7 +241,7 @@ class Trace:
 
     @classmethod
     def from_dict(cls, envelope: Mapping[str, Any]) -> Trace:
-        """The trace of an envelope, whoever wrote it.
+        """Return the trace of an envelope, whoever wrote it.
 
         >>> Trace.from_dict({"tool_calls": [None], "conversation": 5}).tool_calls[0].name is None
         True
@@ -330,7 +330,7 @@ def _turn(turn: Fields) -> Turn:
 
 
 def _state(value: object) -> str | None:
-    """A result or an error as text; `false` is how some say that there was none."""
+    """Return a result or an error as text; `false` is how some say that there was none."""
     import json
 
     if value is None or value is False:

@@ -159,7 +159,7 @@ class Analysis(StrEnum):
     """Only the trials that were measured; empty runs are left out as well."""
 
     def leaves_out(self, error_class: ErrorClass) -> bool:
-        """Whether a trial of this class takes no part in the decision.
+        """Return whether a trial of this class takes no part in the decision.
 
         >>> Analysis.MEASURED.leaves_out(ErrorClass.INFRASTRUCTURE)
         True
@@ -246,18 +246,18 @@ class Trial:
         return self.error_class in EXCUSED
 
     def is_unjudged(self, outcome: Outcome) -> bool:
-        """Whether the service replied, and one criterion could not be measured.
+        """Return whether the service replied, and one criterion could not be measured.
 
         A judge gave no verdict, or what was recorded of the reply does not tell.
         """
         return outcome.error_class in EXCUSED and self.error_class not in EXCUSED
 
     def outcome(self, criterion: str) -> Outcome:
-        """What one criterion says of it."""
+        """Return what one criterion says of it."""
         return next(one for one in self.outcomes if one.criterion == criterion)
 
     def to_dict(self) -> dict[str, Any]:
-        """The trial as plain values for a journal line: what is usual is left out.
+        """Return the trial as plain values for a journal line: what is usual is left out.
 
         >>> trial = Trial(experiment="inputs", index=0, input_id="1", seed=7, outcomes=())
         >>> Trial.from_dict(trial.to_dict(), experiment="inputs", criteria=()) == trial
@@ -346,7 +346,7 @@ class Trial:
     def from_dict(
         cls, line: Mapping[str, Any], *, experiment: str, criteria: tuple[str, ...]
     ) -> Trial:
-        """The trial that `to_dict` wrote.
+        """Return the trial that `to_dict` wrote.
 
         Args:
             line: The plain values.
@@ -420,7 +420,7 @@ def _shape(counts: list[Any] | None) -> TraceShape | None:
 
 
 def _other_entries(outcomes: tuple[Outcome, ...]) -> dict[str, Any]:
-    """What the postconditions after the first that failed said, where there are any."""
+    """Return what the postconditions after the first that failed said, where there are any."""
     found = [
         [place, other.postcondition]
         if (said := other.result) is None

@@ -72,7 +72,7 @@ def _rename_rules(plain: Any) -> Any:
 
 
 def _upgrade_hash(kept: dict[str, Any], plan: dict[str, Any]) -> str:
-    """The hash of the upgraded plan, if the stored hash is that of the stored plan.
+    """Return the hash of the upgraded plan, if the stored hash is that of the stored plan.
 
     A plan that was changed by hand keeps the hash that gives it away.
     """
@@ -134,7 +134,7 @@ def _upgrade_evidence(finding: dict[str, Any], plan: dict[str, Any]) -> dict[str
 
 
 def _upgrade_notes(finding: dict[str, Any], plan: dict[str, Any]) -> Iterator[dict[str, str]]:
-    """Those that the plan does not have: they stood after the plan's own."""
+    """Yield those that the plan does not have: they stood after the plan's own."""
     planned = len(plan["advisory"]) + len(plan["caveats"])
     for text in finding["caveats"][planned:]:
         yield {"kind": _kind_of(text), "text": text}

@@ -81,7 +81,7 @@ class ObservedRate(StrEnum):
 
     @classmethod
     def from_gap(cls, gap: Fraction) -> ObservedRate:
-        """Where a rate stands that differs from the threshold by so much, in rationals."""
+        """Return where a rate stands that differs from the threshold by so much, in rationals."""
         if gap == 0:
             return cls.AT_THRESHOLD
         return cls.ABOVE_THRESHOLD if gap > 0 else cls.BELOW_THRESHOLD
@@ -102,7 +102,7 @@ class Caution(StrEnum):
 
     @classmethod
     def for_decision(cls, decision: Decision, observed: ObservedRate) -> Caution:
-        """What to know of a PASS or a FAIL, by where the observed rate stands."""
+        """Return what to know of a PASS or a FAIL, by where the observed rate stands."""
         if decision is Decision.PASS:
             return cls.ADEQUATE_POWER
         is_below = observed is ObservedRate.BELOW_THRESHOLD

@@ -53,7 +53,7 @@ AGREEING = "/2"
 
 
 def has_agreeing_interval(plan: CriterionPlan) -> bool:
-    """Whether a plan's interval is the one that agrees with its decision."""
+    """Return whether a plan's interval is the one that agrees with its decision."""
     return (plan.decision_rule or "").endswith(AGREEING)
 
 
@@ -89,7 +89,7 @@ class Situation:
         return self.options.intent is Intent.VERIFICATION
 
     def start_threshold(self, criterion: Criterion) -> Threshold:
-        """What the criterion requires, and who says so."""
+        """Return what the criterion requires, and who says so."""
         return Threshold(
             origin=Origin(criterion.origin or Origin.UNSPECIFIED),
             contract_ref=criterion.contract_ref,
@@ -116,7 +116,7 @@ class Situation:
 
 
 def rate_below(rate: float, margin: float) -> float:
-    """A rate lower by the margin, in decimals, and never below 0."""
+    """Return a rate lower by the margin, in decimals, and never below 0."""
     return max(0.0, float(as_written(rate) - as_written(margin)))
 
 
@@ -324,12 +324,12 @@ class Procedure:
         )
 
     def has_power(self, plan: CriterionPlan) -> bool:
-        """Whether a service midway to a perfect one PASSes with the usual power."""
+        """Return whether a service midway to a perfect one PASSes with the usual power."""
         best = max(self.forecast(plan), key=lambda chance: chance.rate, default=None)
         return best is not None and best.passes >= USUAL_POWER
 
     def hypotheses(self, plan: CriterionPlan) -> tuple[str, str]:
-        """The hypothesis that is given up only for evidence, and its alternative."""
+        """Return the hypothesis that is given up only for evidence, and its alternative."""
         null, alternative = HYPOTHESES[plan.threshold.origin]
         rate = plan.threshold.required_rate
         if rate is None:
@@ -369,7 +369,7 @@ class Procedure:
         return None
 
     def knows_rate(self, finding: Finding) -> bool:
-        """Whether the rate was counted completely, so that nothing is estimated."""
+        """Return whether the rate was counted completely, so that nothing is estimated."""
         return False
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:

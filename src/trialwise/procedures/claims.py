@@ -107,7 +107,7 @@ class _Plan(NamedTuple):
 
 
 def default_draw() -> Draw:
-    """How inputs are drawn where nobody says: balanced, for every procedure.
+    """Return how inputs are drawn where nobody says: balanced, for every procedure.
 
     Of every population of inputs with one mean rate, alike inputs give the largest P(FAIL) at p0
     and P(PASS) at p1 of a sequential design, and the largest false compliance: exactly what
@@ -203,7 +203,7 @@ def _check_estimator(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
 
 
 def _check_unweighted(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
-    """What the plain binomial rule can estimate."""
+    """Yield what the plain binomial rule can estimate."""
     estimand = claim.estimand
     if estimand.is_weighted:
         yield _refuse(
@@ -354,7 +354,7 @@ def _note_copies(plan: _Plan) -> Iterator[_Doubt]:
 
 
 def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
-    """Whether the bound would stay below the requirement even if no trial failed."""
+    """Yield whether the bound would stay below the requirement even if no trial failed."""
     required, alpha = plan.criterion.threshold.required_rate, plan.criterion.alpha
     if required is None or alpha is None:
         return

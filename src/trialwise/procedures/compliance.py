@@ -147,7 +147,7 @@ class Compliance(Procedure):
     def find_interval(
         self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: Rule
     ) -> Interval | None:
-        """The interval of a rate without one; none where only an estimator could give it."""
+        """Find the interval of a rate without one; none where only an estimator could give it."""
         return None if plan.estimator is not None else rate_interval(plan, tally, stop, rule)
 
     def assure(self, plan: CriterionPlan, intent: Intent) -> str:
@@ -189,7 +189,7 @@ class Compliance(Procedure):
             yield Chance(rate=rate, meaning=meaning, passes=passes, fails=1 - passes)
 
     def list_errors(self, design: object) -> Iterator[RuleError]:
-        """A PASS although the rate is only the required one."""
+        """List the error of a PASS although the rate is only the required one."""
         if isinstance(design, ComplianceCutoff):
             event = f"PASS at a true rate of {as_percent(design.required_rate)}"
             yield RuleError(
@@ -215,7 +215,7 @@ class Compliance(Procedure):
 
 
 def _word_size(plan: CriterionPlan) -> str:
-    """The level, and what the rule really does where that is more."""
+    """Say the level, and what the rule really does where that is more."""
     size = getattr(plan.design, "achieved_size", None)
     if size is None or plan.alpha is None or size <= plan.alpha:
         return f"controlled at {plan.alpha:g}"
@@ -319,7 +319,7 @@ def _conclude(plan: CriterionPlan, counts: Counts) -> Conclusion:
 
 
 def _weigh(tally: Tally, design: ComplianceCutoff, plan: CriterionPlan) -> CutoffEvidence:
-    """The numbers of a decision by this cutoff."""
+    """Return the numbers of a decision by this cutoff."""
     decided = tally.trials > 0 and design.cutoff is not None
     return CutoffEvidence(
         design=None if design == plan.design else design,
@@ -362,7 +362,7 @@ def find_ground(plan: CriterionPlan, tally: Tally) -> str | None:
 
 
 def find_most_failing(required: float, trials: int, alpha: float, rule: Rule) -> int:
-    """The most successes that show a rate below the required one; −1 where none would.
+    """Find the most successes that show a rate below the required one; −1 where none would.
 
     The same rule in the other direction: so many failures show more failures than are allowed.
     """
@@ -372,7 +372,7 @@ def find_most_failing(required: float, trials: int, alpha: float, rule: Rule) ->
 
 
 def decision_interval(plan: CriterionPlan, tally: Tally, rule: Rule) -> Interval | None:
-    """The interval with the decision's level on each side; Wilson's own under `wilson`."""
+    """Return the interval with the decision's level on each side; Wilson's own under `wilson`."""
     if not tally.trials or plan.alpha is None:
         return None
     k, n, alpha = tally.passed, tally.trials, plan.alpha
@@ -392,7 +392,7 @@ def decision_interval(plan: CriterionPlan, tally: Tally, rule: Rule) -> Interval
 def rate_interval(
     plan: CriterionPlan, tally: Tally, stop: StopReason, rule: Rule
 ) -> Interval | None:
-    """The two-sided interval of a fixed design; marked where the trials did not all run."""
+    """Return the two-sided interval of a fixed design; marked where the trials did not all run."""
     if not tally.trials or plan.alpha is None:
         return None
     if has_agreeing_interval(plan):
@@ -451,7 +451,7 @@ def _state(
 
 
 def _explain_infeasibility(design: ComplianceCutoff, confidence: float) -> str:
-    """What is configured, what is needed and the way out (companion §5.7.1)."""
+    """Explain what is configured, what is needed and the way out (companion §5.7.1)."""
     return (
         f"{design.trials} trials cannot show a rate above {design.required_rate:.12g} at "
         f"confidence {confidence:g}: even without a failure the bound stays below it. At least "
@@ -479,5 +479,5 @@ def _advise_trials(tally: Tally, design: ComplianceCutoff) -> str:
 
 
 def _name_estimator(claim: Claim) -> str:
-    """The rule's name; `stratified` alone is the score interval of plans of 0.1.0."""
+    """Return the rule's name; `stratified` alone is the score interval of plans of 0.1.0."""
     return "stratified-exact" if claim.estimator is Estimator.STRATIFIED else str(claim.estimator)

@@ -121,13 +121,13 @@ def _check_one_rule(parts: Sequence[Finding | LatencyFinding]) -> None:
 
 
 def _refusals(parts: Iterable[Finding | LatencyFinding]) -> tuple[Refusal, ...]:
-    """Every reason once, in the order the enumeration declares."""
+    """Return every reason once, in the order the enumeration declares."""
     given = {reason for part in parts for reason in part.refusals}
     return tuple(reason for reason in Refusal if reason in given)
 
 
 def _list_triggers(verdict: Verdict, decision: Decision) -> Iterator[Trigger]:
-    """What decided a verdict other than PASS, as far as it is enforced."""
+    """List what decided a verdict other than PASS, as far as it is enforced."""
     parts: list[tuple[str, str, Decision | None]] = []
     if Dimension.FUNCTIONAL not in verdict.advisory:
         counting = (one for one in verdict.findings if not one.advisory)

@@ -103,7 +103,7 @@ class Corpus(Compliance):
     def find_interval(
         self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: Rule
     ) -> Interval | None:
-        """A binomial one while trials are missing; then the claim's own, or none."""
+        """Find the interval: a binomial one while trials are missing, then the claim's own."""
         return None if stop is StopReason.COMPLETE else rate_interval(plan, tally, stop, rule)
 
     def describe_rule(self, plan: CriterionPlan) -> str:
@@ -117,7 +117,7 @@ class Corpus(Compliance):
         return iter(())
 
     def knows_rate(self, finding: Finding) -> bool:
-        """Whether the whole corpus was tried."""
+        """Return whether the whole corpus was tried."""
         return isinstance(finding.design, ExactCorpusRate)
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
@@ -182,7 +182,7 @@ def _p_value(successes: int, design: FiniteCorpusCutoff) -> PValue:
 
 
 def _conclude_whole(case: ClaimedCounts, size: int) -> Conclusion:
-    """Every input tried: a known rate, with nothing to infer."""
+    """Every input was tried: the rate is known, with nothing to infer."""
     k, needed = case.tally.passed, ceil_product(case.required_rate, size)
     return case.conclude(
         Decision.PASS if k >= needed else Decision.FAIL,
@@ -199,7 +199,7 @@ def _conclude_whole(case: ClaimedCounts, size: int) -> Conclusion:
 
 
 def _describe(case: ClaimedCounts) -> Conclusion:
-    """The observed rate against the required one, and no word beyond the run."""
+    """Describe the observed rate against the required one, and no word beyond the run."""
     k, n = case.tally.passed, case.tally.trials
     if n == 0:
         return case.conclude_nothing("")

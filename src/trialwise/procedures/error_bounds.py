@@ -103,7 +103,7 @@ def _find_latency_alarm(finding: LatencyFinding) -> float | None:
 def bound_findings(
     findings: Iterable[Finding], wrong: Decision, others: Iterable[float] = ()
 ) -> ErrorBound | None:
-    """The bound over findings that count, one stream for each input where each is decided.
+    """Return the bound over findings that count, one stream for each input where each is decided.
 
     Args:
         findings: What was decided.

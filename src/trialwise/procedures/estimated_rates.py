@@ -101,7 +101,7 @@ class ClaimedCounts:
         )
 
     def conclude_nothing(self, reason: str) -> Conclusion:
-        """A design of which no result could have been a PASS, or no result at all."""
+        """Return a design of which no result could have been a PASS, or no result at all."""
         if not self.tally.trials:
             return Conclusion.without_trials(self.tally)
         tried = f"{self.tally.trials} trials of {len(self.counts)} inputs"
@@ -115,7 +115,7 @@ class ClaimedCounts:
     def state(
         self, decision: Decision, observed: ObservedRate, fact: str, *, rate: str = "above"
     ) -> str:
-        """The statement of a finding, softened for a smoke run (§5.7.4)."""
+        """Return the statement of a finding, softened for a smoke run (§5.7.4)."""
         if self.intent is Intent.SMOKE:
             return state_smoke(decision, observed, self.target, fact)
         if decision is Decision.PASS:
@@ -243,7 +243,7 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
 
 
 def _find_untried(case: ClaimedCounts, estimator: Estimator) -> str:
-    """Which part of a weighted rate has no trial to stand for it; empty where each has."""
+    """Return which part of a weighted rate has no trial to stand for it; empty where each has."""
     if estimator is not Estimator.STRATIFIED:
         return ""
     for part in _strata(case.claim, case.counts, case.weights, case.strata):
@@ -257,7 +257,7 @@ def _find_untried(case: ClaimedCounts, estimator: Estimator) -> str:
 def _weighted_observed(
     case: ClaimedCounts, found: ClusterEstimate | StratifiedEstimate
 ) -> ObservedRate:
-    """Where the estimate stands, in rationals: 0.9 is at 0.9 and not beside it."""
+    """Return where the estimate stands, in rationals: 0.9 is at 0.9 and not beside it."""
     if isinstance(found, StratifiedEstimate):
         parts = [
             (as_written(one.weight), Fraction(int(one.successes), int(one.trials)))
@@ -274,7 +274,7 @@ def _weighted_observed(
 
 
 def _state_assumptions(claim: Claim, estimator: Estimator, alpha: float) -> str:
-    """What the level belongs to, and what it takes for granted."""
+    """Return what the level belongs to, and what it takes for granted."""
     if estimator is Estimator.STRATIFIED:
         given = (
             "the weights are as declared and the trials of one stratum are independent, by an "

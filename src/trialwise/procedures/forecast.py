@@ -34,7 +34,7 @@ class Forecast:
 
 
 def forecast(plan: Plan) -> tuple[Forecast, ...]:
-    """Every criterion's rule in counts, with its exact chances at the rates that matter."""
+    """Return every criterion's rule in counts, with its exact chances at the rates that matter."""
     inputs = {one.name: len(one.input_ids) for one in plan.experiments}
     return tuple(_criterion(one, inputs[one.experiment]) for one in plan.criteria)
 

@@ -58,7 +58,7 @@ def assess_baseline(
     analysis: Analysis = Analysis.INTENT_TO_TREAT,
     critical: Collection[str] = (),
 ) -> tuple[Guard, ...]:
-    """Every guardrail that a comparison with this baseline would violate, the gravest first.
+    """Return every guardrail that a comparison with this baseline would violate, the gravest first.
 
     Args:
         baseline: The one selected.
@@ -87,7 +87,7 @@ def assess_baseline(
 
 
 def covariate_severity(name: str, covariates: Iterable[Covariate]) -> Severity:
-    """What it costs a comparison that a covariate differs.
+    """Return what it costs a comparison that a covariate differs.
 
     Hard for a model and major for a region, an endpoint or a serving stack, as for a factor of
     that name; else major where it is declared critical.
@@ -104,7 +104,7 @@ def covariate_severity(name: str, covariates: Iterable[Covariate]) -> Severity:
 def admit(
     guards: Iterable[Guard], *, intent: Intent, overrides: Collection[str] = ()
 ) -> tuple[Guard, ...]:
-    """The guards a run goes on with, those that an override admitted marked.
+    """Return the guards a run goes on with, those that an override admitted marked.
 
     Args:
         guards: What was found.
@@ -337,7 +337,7 @@ def _by_name(name: str) -> Severity:
 
 
 def _factor_severity(name: str) -> Severity:
-    """How much a changed factor matters, by its category."""
+    """Return how much a changed factor matters, by its category."""
     word = _word(name)
     if word in _HARD_FACTORS:
         return Severity.HARD

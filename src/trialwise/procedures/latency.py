@@ -280,7 +280,7 @@ def plan_latency(
     criteria: Sequence[CriterionPlan],
     baseline: Baseline | None,
 ) -> tuple[tuple[LatencyPlan, ...], list[str]]:
-    """The rule of every percentile, and the reasons why one cannot be decided."""
+    """Return the rule of every percentile, and the reasons why one cannot be decided."""
     latency = contract.latency
     assert latency is not None
     name = contract.latency_experiment

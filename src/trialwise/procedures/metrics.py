@@ -43,7 +43,7 @@ class Reach(Enum):
 
     @classmethod
     def of(cls, claim: PopulationClaim) -> Reach:
-        """What a run claims."""
+        """Return what a run claims."""
         reaches = {
             PopulationClaim.SUPERPOPULATION: cls.POPULATION,
             PopulationClaim.NO_GENERALISATION: cls.NOTHING,
@@ -64,7 +64,7 @@ def usual_ks(fewest: int) -> list[int]:
 def pass_k_of(
     tasks: Sequence[tuple[int, int]], k: int, *, confidence: float, reach: Reach
 ) -> PassK:
-    """The row of one k.
+    """Return the row of one k.
 
     Args:
         tasks: (trials, passed) of each input, at least one of each.
@@ -124,7 +124,7 @@ def pass_interval(
     confidence: float,
     reach: Reach,
 ) -> Interval | Undefined:
-    """The interval of a mean over inputs of pass@k or pass^k, with its estimate inside.
+    """Return the interval of a mean over inputs of pass@k or pass^k, with its estimate inside.
 
     One input alone has its exact interval. Over several of these inputs it is what two intervals
     have in common, each at half the error: the mean is bounded, each estimate being a U-statistic
@@ -203,7 +203,7 @@ def _bound_at(
 def mean_interval(
     mean: float, inputs: int, runs: int, *, confidence: float, reach: Reach
 ) -> Interval | Undefined:
-    """The interval of a mean over inputs of a number between 0 and 1, valid at any size.
+    """Return the interval of a mean over inputs of a number between 0 and 1, valid at any size.
 
     Args:
         mean: What was observed.
@@ -225,7 +225,7 @@ def mean_interval(
 
 
 def mean_of(values: Sequence[float]) -> float:
-    """The mean of numbers whose sum is rounded once, so that their order changes nothing.
+    """Return the mean of numbers whose sum is rounded once, so that their order changes nothing.
 
     >>> mean_of([1e16, 1.0, -1e16])
     0.3333333333333333

@@ -78,5 +78,5 @@ def _shorten_steps(steps: list[tuple[int, int]], word: str) -> str:
 
 
 def join_steps(steps: list[tuple[int, int]], word: str) -> str:
-    """All steps in one line."""
+    """Join all steps in one line."""
     return ", ".join(f"{f} {word} {n}" for f, n in steps) or "never"

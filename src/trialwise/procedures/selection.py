@@ -80,7 +80,7 @@ def select_baseline(
 def reference_of(
     baseline: Baseline, criterion: str, profile: Mapping[str, str], *, file: str = ""
 ) -> BaselineReference:
-    """What the verdict on a criterion keeps of its baseline (§8.4.3).
+    """Return what the verdict on a criterion keeps of its baseline (§8.4.3).
 
     Args:
         baseline: The one selected.
@@ -127,7 +127,7 @@ def _age(baseline: Baseline) -> tuple[object, ...]:
 
 
 def _supersedes(newer: Baseline, older: Baseline) -> bool:
-    """Whether a refresh began a new reference state of the same index (§8.5)."""
+    """Return whether a refresh began a new reference state of the same index (§8.5)."""
     return newer.epoch > older.epoch and newer.covariates == older.covariates
 
 

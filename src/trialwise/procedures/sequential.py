@@ -148,7 +148,7 @@ class Sequential(Procedure):
             )
 
     def list_errors(self, design: object) -> Iterator[RuleError]:
-        """A FAIL at the required rate, and a PASS at the alternative."""
+        """List the errors of a FAIL at the required rate, and of a PASS at the alternative."""
         if isinstance(design, SequentialDesign):
             good, bad = (design.operating_characteristic(rate) for rate in (design.p0, design.p1))
             event = f"FAIL at a true rate of {as_percent(design.p0)}"
@@ -401,7 +401,7 @@ def _advise(decision: Decision, tally: Tally, design: SequentialDesign) -> str:
 def _error_rates(
     design: SequentialDesign, good: OperatingCharacteristic, bad: OperatingCharacteristic
 ) -> str:
-    """What alpha and beta are a property of, with the values the boundaries really have."""
+    """Return what alpha and beta are a property of, with the values the boundaries really have."""
     return (
         f"P(FAIL) ≤ {_up(good.fails)} at every true rate of {design.p0:g} or more, and P(PASS) ≤ "
         f"{_up(bad.passes)} at every true rate of {design.p1:g} or less: counted over every "

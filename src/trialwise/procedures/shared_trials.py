@@ -50,7 +50,7 @@ class OtherCriteria:
 
 
 def expected_longest(groups: Sequence[CriteriaGroup], least: int = 0) -> float:
-    """The expected trials of a run, averaged over the four cases.
+    """Return the expected trials of a run, averaged over the four cases.
 
     >>> design = SequentialDesign.optimal(0.9, 0.8)
     >>> one, eight = (expected_longest([CriteriaGroup(design, count)]) for count in (1, 8))
@@ -193,7 +193,7 @@ def _decided_by_case(design: SequentialDesign) -> Iterator[list[float]]:
 
 
 def _list_cases(p0: float, p1: float) -> tuple[float, float, float, float]:
-    """The bad rate, midway, the required rate, and one where services usually are."""
+    """List the bad rate, midway, the required rate, and one where services usually are."""
     if p0 == p1:  # without a margin, twice the allowed failures and half as many again
         p1 = max(p0 / 2, p0 - (1 - p0))
     return p1, (p0 + p1) / 2, p0, p0 + 0.7 * (1 - p0)

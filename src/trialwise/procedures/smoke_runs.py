@@ -28,7 +28,7 @@ def passes_on_observed_rate(plan: CriterionPlan) -> bool:
 def state_small_smoke(
     tally: Tally, design: ComplianceCutoff, plan: CriterionPlan, bound: float
 ) -> str:
-    """What a smoke run that is too small for its requirement shows, and what it does not."""
+    """Return what a smoke run that is too small for its requirement shows, and what it does not."""
     passed, required = f"{tally.passed} of {tally.trials} passed", as_percent(design.required_rate)
     if not passes_on_observed_rate(plan):
         return (
@@ -44,7 +44,7 @@ def floor_percent(rate: float) -> str:
 
 
 def state_smoke(decision: Decision | None, observed: ObservedRate, rate: str, fact: str) -> str:
-    """The statement of a smoke run, which claims nothing (§5.7.4).
+    """Return the statement of a smoke run, which claims nothing (§5.7.4).
 
     Args:
         decision: What was decided.
@@ -60,7 +60,7 @@ def state_smoke(decision: Decision | None, observed: ObservedRate, rate: str, fa
 
 
 def describe_small_smoke(plan: CriterionPlan, required: float, bound: float) -> str:
-    """The rule of a smoke run that is too small for its requirement, before it runs."""
+    """Describe the rule of a smoke run that is too small for its requirement, before it runs."""
     least = math.ceil(as_written(required) * plan.trials)
     shown = floor_percent(bound)
     design = plan.design
@@ -75,7 +75,7 @@ def describe_small_smoke(plan: CriterionPlan, required: float, bound: float) -> 
 def list_smoke_caveats(
     criterion: Criterion, design: ComplianceCutoff, situation: Situation
 ) -> tuple[str, ...]:
-    """What a smoke run against somebody's promise has to say of itself (companion §5.7.4)."""
+    """List what a smoke run against somebody's promise has to say of itself (companion §5.7.4)."""
     if situation.verifies or not criterion.is_normative:
         return ()
     if design.trials < design.minimum_trials:

@@ -43,7 +43,7 @@ _FORMATS: dict[str, Format] = {
 
 
 def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Several options as one decorator, in the order in which a help page shows them."""
+    """Return several options as one decorator, in the order in which a help page shows them."""
 
     def decorate(function: F) -> F:
         for option in reversed(options):
@@ -111,7 +111,7 @@ def answer(question: str, given: dict[str, Any]) -> int:
 
 
 def _as_written(name: str, value: object) -> object:
-    """A rate as its user would write it; anything else as it is."""
+    """Write a rate as its user would write it; anything else as it is."""
     from decimal import Decimal
 
     params = click.get_current_context().command.params

@@ -12,12 +12,12 @@ from trialwise.declarations.amounts import duration, money, number, rate
 
 
 def refusal(name: str, value: object, allowed: str) -> click.ClickException:
-    """The error for a value: which option, what is allowed, what was given."""
+    """Return the error for a value: which option, what is allowed, what was given."""
     return click.ClickException(f"{name} must {allowed}, got {value}")
 
 
 def option_name(param: click.Parameter | None) -> str:
-    """A parameter as its user writes it: --price, or RATE for an argument."""
+    """Return a parameter as its user writes it: --price, or RATE for an argument."""
     if param is None:
         return "the value"
     if isinstance(param, click.Option):

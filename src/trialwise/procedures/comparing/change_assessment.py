@@ -67,7 +67,7 @@ def assess_criterion(
     candidate: RunRecord,
     question: ComparisonQuestion,
 ) -> Assessed:
-    """What the two runs' trials say of one criterion.
+    """Return what the two runs' trials say of one criterion.
 
     Args:
         name: The criterion's.
@@ -95,7 +95,7 @@ def assess_criterion(
 
 
 def _advisory(name: str, *records: RunRecord) -> tuple[str, ...]:
-    """Why it can only advise, where it rests on a judge whose errors nobody knows."""
+    """Return why it can only advise, where it rests on a judge whose errors nobody knows."""
     found = (
         reason
         for record in records
@@ -111,7 +111,7 @@ def _experiment(record: RunRecord, name: str) -> str | None:
 
 
 def _assess_one_sided(name: str, reference: RunRecord, candidate: RunRecord) -> Assessed:
-    """A criterion that only one of the runs has."""
+    """Return a criterion that only one of the runs has."""
     tallies: list[Tally | None] = []
     for record in (reference, candidate):
         experiment = _experiment(record, name)
@@ -177,7 +177,7 @@ def _obstacle(pairing: Pairing, claim: Claim) -> str:
 
 
 def _explain_unattributable(pairing: Pairing, ours: Claim, theirs: Claim) -> str:
-    """Whether a difference between runs on different inputs can be the services'."""
+    """Return whether a difference between runs on different inputs can be the services'."""
     one_population = (
         ours.population is theirs.population is PopulationClaim.SUPERPOPULATION
         and ours.population_name == theirs.population_name
@@ -246,7 +246,7 @@ def _caveats(name: str, pairing: Pairing, evidence: Evidence, analysis: Analysis
 
 
 def exact_evidence(outcomes: Sequence[tuple[bool, bool]], question: ComparisonQuestion) -> Evidence:
-    """The exact test of pairs (reference passed, candidate passed).
+    """Return the exact test of pairs (reference passed, candidate passed).
 
     >>> found = exact_evidence([(False, True)] * 6 + [(True, True)] * 4, ComparisonQuestion())
     >>> found.p_value, found.favours_candidate
@@ -267,7 +267,7 @@ def exact_evidence(outcomes: Sequence[tuple[bool, bool]], question: ComparisonQu
 def anytime_evidence(
     outcomes: Sequence[tuple[bool, bool]], question: ComparisonQuestion
 ) -> Evidence:
-    """The test of pairs in the order of inputs that a stop for any reason leaves valid.
+    """Return the test of pairs in the order of inputs that a stop for any reason leaves valid.
 
     The wealth of a bet on each side, at evens whenever exactly one of the two passed; the smaller
     anytime p-value is doubled for having bet on both.
@@ -291,7 +291,7 @@ def anytime_evidence(
 
 
 def input_evidence(outcomes: Sequence[tuple[bool, bool]], inputs: Sequence[str]) -> Evidence:
-    """The sign test over inputs: each is won, lost or tied, however often it was tried.
+    """Return the sign test over inputs: each is won, lost or tied, however often it was tried.
 
     >>> found = input_evidence([(False, True)] * 6, ["1", "1", "1", "2", "2", "2"])
     >>> found.inputs_won, found.p_value
@@ -343,7 +343,7 @@ def _count_pairs(outcomes: Sequence[tuple[bool, bool]]) -> PairCounts:
 
 
 def _weigh_pairs(pairs: PairCounts, **given: Any) -> Evidence:
-    """The evidence of pairs, with the counts of both sides."""
+    """Return the evidence of pairs, with the counts of both sides."""
     ours, theirs = (
         Tally(trials=pairs.pairs, passed=pairs.both + alone)
         for alone in (pairs.only_a, pairs.only_b)
@@ -365,5 +365,5 @@ def _margin_bound(pairs: PairCounts, question: ComparisonQuestion) -> float | No
 
 
 def _one_sided_confidence(question: ComparisonQuestion) -> float:
-    """The two-sided confidence whose lower end is a bound at the question's own."""
+    """Return the two-sided confidence whose lower end is a bound at the question's own."""
     return float(1 - 2 * as_written(question.alpha))

@@ -85,7 +85,7 @@ def compare_records(
 
 
 def is_side_by_side(reference: RunRecord, candidate: RunRecord) -> bool:
-    """Whether `compare` made the two runs, trial by trial in turn.
+    """Return whether `compare` made the two runs, trial by trial in turn.
 
     It gives both one seed and one moment of beginning, which no two separate runs share.
     """
@@ -256,7 +256,7 @@ def conclude_criterion(
     fewest: int,
     labels: tuple[str, str],
 ) -> ComparisonFinding:
-    """The finding, once the p-values of all criteria were adjusted together.
+    """Return the finding, once the p-values of all criteria were adjusted together.
 
     Args:
         assessed: The criterion's evidence.
@@ -285,7 +285,7 @@ def conclude_criterion(
 
 
 def fewest_discordant(alpha: float, correction: Correction, criteria: int) -> int:
-    """The fewest discordant pairs with which any of several criteria could be told apart.
+    """Return the fewest discordant pairs with which any of several criteria could be told apart.
 
     >>> fewest_discordant(0.05, "holm", 1), fewest_discordant(0.05, "holm", 3)
     (6, 7)

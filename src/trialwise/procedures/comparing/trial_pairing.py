@@ -40,13 +40,13 @@ class Pair:
         return self.reference.is_excused or self.candidate.is_excused
 
     def is_left_out(self, analysis: Analysis) -> bool:
-        """Whether the analysis leaves either trial out."""
+        """Return whether the analysis leaves either trial out."""
         return any(
             analysis.leaves_out(trial.error_class) for trial in (self.reference, self.candidate)
         )
 
     def is_unjudged(self, criterion: str) -> bool:
-        """Whether a judge gave one criterion no verdict on a reply of either."""
+        """Return whether a judge gave one criterion no verdict on a reply of either."""
         return any(
             trial.is_unjudged(trial.outcome(criterion))
             for trial in (self.reference, self.candidate)
@@ -131,7 +131,7 @@ def _stop(record: RunRecord, name: str) -> StopReason:
 
 
 def _is_fixed(plan: Plan, name: str) -> bool:
-    """Whether no outcome could change the number of trials.
+    """Return whether no outcome could change the number of trials.
 
     Also a design that ran to its last trial may have done so because of what it saw.
     """
@@ -160,7 +160,7 @@ def _repetitions(trials: Sequence[Trial]) -> list[tuple[tuple[str, int], Trial]]
 
 
 def _beginning(ours: Sequence[Trial], theirs: Sequence[Trial]) -> tuple[Pair, ...]:
-    """The gapless beginning of the order of inputs that both runs have."""
+    """Return the gapless beginning of the order of inputs that both runs have."""
     first, second = ({trial.index: trial for trial in one} for one in (ours, theirs))
     pairs: list[Pair] = []
     while len(pairs) in first and len(pairs) in second:
@@ -194,7 +194,7 @@ _AMOUNTS = (
 
 
 def amount_differences(pairing: Pairing, *, confidence: float) -> Iterator[AmountDifference]:
-    """What the pairs of an experiment took, amount by amount; none where no pair says."""
+    """Yield what the pairs of an experiment took, amount by amount; none where no pair says."""
     for amount in _AMOUNTS:
         taken = [both for pair in pairing.pairs if (both := _both(amount, pair)) is not None]
         if taken:
@@ -219,7 +219,7 @@ def _both(amount: _Amount, pair: Pair) -> tuple[float, float] | None:
 
 
 def median_interval(values: Sequence[float], *, confidence: float) -> Interval | None:
-    """An exact confidence interval for a median: two order statistics, as far in as allowed.
+    """Return an exact confidence interval for a median: two order statistics, as far in as allowed.
 
     With X ~ Binomial(n, ½), the r-th value from either end bounds the median on its side unless
     X < r, so that r is the largest with P(X < r) ≤ (1 − confidence)/2.

@@ -83,7 +83,7 @@ def contain(
 
 
 def _explain_unsupported(role: SamplingRole, plan: Plan, stop: StopReason) -> str:
-    """Why no bound on the guardrail follows, or nothing."""
+    """Explain why no bound on the guardrail follows, or nothing."""
     if role is SamplingRole.RED_TEAM:
         return _RED_TEAM
     if plan.claim.population is not PopulationClaim.SUPERPOPULATION:

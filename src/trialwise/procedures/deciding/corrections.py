@@ -34,7 +34,7 @@ def _is_ranked(finding: Finding) -> bool:
 
 
 def _adjust(fixed: Sequence[Finding], plan: Plan) -> Sequence[float]:
-    """The adjusted p-value of each, where alpha stands for 1: at most 1 is a rejection."""
+    """Return the adjusted p-value of each, where alpha stands for 1: at most 1 is a rejection."""
     if not fixed:
         return ()
     # A p-value is measured by its own criterion's level, and the family's other members, which

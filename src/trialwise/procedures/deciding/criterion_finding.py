@@ -50,7 +50,7 @@ def decide_criterion(
     trials: Sequence[Trial],
     stop: StopReason,
 ) -> Finding:
-    """What a criterion's procedure concludes.
+    """Return what a criterion's procedure concludes.
 
     Args:
         criterion: Its plan.
@@ -88,7 +88,7 @@ class _Stream(NamedTuple):
         return self.plan.analysis_of(self.criterion)
 
     def _is_left_out(self, row: Row) -> bool:
-        """Whether a trial takes no part: it was not measured, or no judge judged it."""
+        """Return whether a trial takes no part: it was not measured, or no judge judged it."""
         if row.is_plain:
             return False
         if self.analysis.leaves_out(row.trial.error_class):
@@ -96,7 +96,7 @@ class _Stream(NamedTuple):
         return row.is_unjudged and not self.analysis.counts_silence
 
     def decide(self, rows: Sequence[Row], *, input_id: str | None = None) -> Finding:
-        """What the procedure concludes, and what the trials say beside it."""
+        """Return what the procedure concludes, and what the trials say beside it."""
         criterion, plan = self.criterion, self.plan
         used, counts = self._count(rows)
         conclusion = self._conclude(counts)
@@ -143,7 +143,7 @@ class _Stream(NamedTuple):
         )
 
     def _decide_alone(self, rows: Sequence[Row]) -> Decision | None:
-        """What the design with undivided error limits makes of the same trials."""
+        """Return what the design with undivided error limits makes of the same trials."""
         design = self.criterion.uncorrected
         if design is None:
             return None
@@ -166,7 +166,7 @@ class _Stream(NamedTuple):
         return tally_of(fair, len(fair), sum(row.passed for row in fair))
 
     def _hinges_on_silence(self, rows: Sequence[Row]) -> bool:
-        """Whether it would not FAIL, had the trials that no judge judged passed.
+        """Return whether it would not FAIL, had the trials that no judge judged passed.
 
         A judge's silence is no pass, and no failure of the service either.
         """
@@ -211,7 +211,7 @@ class _Stream(NamedTuple):
         return self._make_counts(rows, len(fair), passed, is_complete=is_complete)
 
     def _find_places(self, rows: Sequence[Row]) -> Sequence[int]:
-        """The place of each trial in the stream."""
+        """Find the place of each trial in the stream."""
         if self.inputs == 1:
             return [row.trial.index for row in rows]
         planned = self.experiment.trials // self.inputs
@@ -220,7 +220,7 @@ class _Stream(NamedTuple):
         return [later.get(row.trial.index, row.trial.index // self.inputs) for row in rows]
 
     def _leave_out(self, rows: Sequence[Row]) -> Sequence[Row]:
-        """Those that the analysis counts."""
+        """Return those that the analysis counts."""
         return [row for row in rows if not self._is_left_out(row)]
 
     def _make_counts(

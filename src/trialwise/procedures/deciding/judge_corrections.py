@@ -196,7 +196,7 @@ def _told_of_all(
     kindly: bool,
     per_reply: Fraction,
 ) -> JudgedDecision:
-    """What the replies show of all trials, in the one direction that was asked about.
+    """Return what the replies show of all trials, in the one direction that was asked about.
 
     Args:
         answer: Of the replies alone.
@@ -216,14 +216,14 @@ def _told_of_all(
 
 
 def _needs(answer: JudgedDecision) -> tuple[bool, float]:
-    """How much is missing: labels are more than trials, and what nobody can say is most."""
+    """Return how much is missing: labels are more than trials, and what nobody can say is most."""
     for_labels = answer.open_because == "labels"
     needed = answer.labels_needed if for_labels else answer.trials_needed
     return for_labels, math.inf if isinstance(needed, Undefined) else needed
 
 
 def _outcomes(rows: Sequence[Row], *, kindly: bool) -> list[bool]:
-    """What the judge said; its silence speaks against whatever is to be concluded."""
+    """Return what the judge said; its silence speaks against whatever is to be concluded."""
     return [row.passed or (kindly and row.is_unjudged) for row in rows]
 
 

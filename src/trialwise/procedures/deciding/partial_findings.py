@@ -16,7 +16,7 @@ MEASURED = "MEASURED"
 
 
 def conclude_certain(plan: CriterionPlan, counts: Counts) -> Conclusion:
-    """A fixed design whose verdict no further trial could change (curtailment).
+    """Return a fixed design whose verdict no further trial could change (curtailment).
 
     The verdict is that of the whole design; a p-value or a bound at the size reached would belong
     to another one, so there is none.
@@ -75,7 +75,7 @@ def conclude_unreached(trials: int, tally: Tally) -> Conclusion:
 
 
 def conclude_silenced(conclusion: Conclusion, silent: int, unknown: str = "") -> Conclusion:
-    """A failure that rests on trials that were not measured: INCONCLUSIVE.
+    """Return a failure that rests on trials that were not measured: INCONCLUSIVE.
 
     Args:
         conclusion: What was concluded.
@@ -105,7 +105,7 @@ def conclude_silenced(conclusion: Conclusion, silent: int, unknown: str = "") ->
 
 
 def conclude_measured(tally: Tally) -> Conclusion:
-    """What a run counted that was not to decide anything."""
+    """Return what a run counted that was not to decide anything."""
     return Conclusion(
         decision=Decision.INCONCLUSIVE,
         tally=tally,
@@ -115,7 +115,7 @@ def conclude_measured(tally: Tally) -> Conclusion:
 
 
 def _place_rate(criterion: CriterionPlan, tally: Tally) -> ObservedRate:
-    """Where the rate so far stands against the threshold, compared in rationals."""
+    """Return where the rate so far stands against the threshold, compared in rationals."""
     required = criterion.threshold.required_rate
     if not tally.trials or (required is None and criterion.cutoff is None):
         return ObservedRate.NOT_APPLICABLE

@@ -90,7 +90,7 @@ class Row(NamedTuple):
         return trial.error_class is not ErrorClass.NONE or unread
 
     def with_pass(self) -> Row:
-        """The row as if the criterion had passed."""
+        """Return the row as if the criterion had passed."""
         return Row(self.trial, Outcome(criterion=self.outcome.criterion, result=CheckResult.ok()))
 
     @property
@@ -130,7 +130,7 @@ def count_trials(rows: Sequence[Row]) -> TrialCounts:
 
 
 def cover_inputs(rows: Iterable[Row], experiment: ExperimentPlan) -> InputCoverage:
-    """How many of an experiment's inputs were asked, and which were not."""
+    """Return how many of an experiment's inputs were asked, and which were not."""
     asked = {row.trial.input_id for row in rows if not row.is_excused}
     unasked = [name for name in experiment.input_ids if name not in asked]
     inputs = len(experiment.input_ids)
@@ -178,7 +178,7 @@ def _break_down(rows: Sequence[Row]) -> Breakdown:
 
 
 def _commonest(texts: Iterable[str]) -> str:
-    """The text that comes most often, the first of several equals; nothing of none."""
+    """Return the text that comes most often, the first of several equals; nothing of none."""
     ranked = Counter(texts).most_common(1)
     return ranked[0][0] if ranked else ""
 
@@ -216,7 +216,7 @@ def disclose_counts(
 
 
 def _note_unmeasured(rows: Sequence[Row], analysis: Analysis) -> tuple[Note, ...]:
-    """How many trials were not measured, and the rate by the other way to count them."""
+    """Return how many trials were not measured, and the rate by the other way to count them."""
     missing = [row for row in rows if row.trial.error_class in NOT_MEASURED]
     if not missing or len(missing) == len(rows):  # where none was measured, the statement says so
         return ()
@@ -270,7 +270,7 @@ def _lacks_evidence(rows: Sequence[Row]) -> bool:
 
 
 def tell_unmeasured(rows: Sequence[Row]) -> str:
-    """Why trials were not measured, as one of their criterion's checks says it."""
+    """Say why trials were not measured, as one of their criterion's checks says it."""
     told = (r.outcome for r in rows if r.outcome.error_class is ErrorClass.NO_EVIDENCE)
     return next((outcome.result.explanation for outcome in told), "")
 
@@ -348,7 +348,7 @@ def diagnose(passed: Sequence[bool], untestable: int) -> Diagnostics:
 
 
 def _dependence(passed: Sequence[bool]) -> tuple[float | None, float | None]:
-    """The lag-one autocorrelation and the exact runs test that neighbours are alike."""
+    """Return the lag-one autocorrelation and the exact runs test that neighbours are alike."""
     lag_one = lag_one_autocorrelation(passed)
     if isinstance(lag_one, Undefined):
         return None, None

@@ -27,7 +27,7 @@ _QUESTIONS = {
 
 
 def make_section(heading: str, rows: Sequence[tuple[str, str]]) -> Section:
-    """A section of the full analysis."""
+    """Make a section of the full analysis."""
     blocks = (Facts(pairs=tuple(rows)),) if rows else ()
     return Section(heading=heading, blocks=blocks, depth="analysis")
 
@@ -35,7 +35,7 @@ def make_section(heading: str, rows: Sequence[tuple[str, str]]) -> Section:
 def explain_hypotheses(
     finding: Finding, *, usual: tuple[str, str] = ("", ""), passes: str = "", test: str = ""
 ) -> Section:
-    """What was asked, by which rule, and at which levels.
+    """Explain what was asked, by which rule, and at which levels.
 
     Args:
         finding: What to explain.
@@ -61,7 +61,7 @@ def explain_hypotheses(
 
 
 def describe_threshold(finding: Finding) -> Rows:
-    """Who says what the criterion is held against (§7.4)."""
+    """Describe who says what the criterion is held against (§7.4)."""
     threshold = finding.threshold
     rows = [("Threshold origin", threshold.origin.value)]
     if threshold.contract_ref:
@@ -70,7 +70,7 @@ def describe_threshold(finding: Finding) -> Rows:
 
 
 def list_precision(finding: Finding, bound_method: str, *, corpus: int | None = None) -> Rows:
-    """How precisely the trials show the rate.
+    """List how precisely the trials show the rate.
 
     Args:
         finding: With at least one trial.
@@ -98,7 +98,7 @@ def list_precision(finding: Finding, bound_method: str, *, corpus: int | None = 
 
 
 def list_p_value(finding: Finding, usual_null: str) -> Rows:
-    """The p-value with its method, its null and its tail (§10.3)."""
+    """List the p-value with its method, its null and its tail (§10.3)."""
     p = finding.p_value
     if p is None:
         return []
@@ -111,7 +111,7 @@ def list_p_value(finding: Finding, usual_null: str) -> Rows:
 
 
 def list_power(finding: Finding) -> Rows:
-    """The exact power at the alternative rate, where one was named."""
+    """List the exact power at the alternative rate, where one was named."""
     alternative = finding.threshold.alternative_rate
     if finding.power is None or alternative is None:
         return []
@@ -120,12 +120,12 @@ def list_power(finding: Finding) -> Rows:
 
 
 def as_brackets(interval: Interval) -> str:
-    """The two ends of an interval."""
+    """Write the two ends of an interval."""
     return f"[{as_computed(interval.low)}, {as_computed(interval.high)}]"
 
 
 def name_interval(interval: Interval) -> str:
-    """An interval's level, as a term."""
+    """Name an interval's level, as a term."""
     level = "" if interval.confidence is None else f"{100 * interval.confidence:.6g} % "
     return f"{level}interval"
 

@@ -42,7 +42,7 @@ from trialwise.stats.result_types import Decision, Undefined
 def decide_gates(
     plan: Plan, trials: Mapping[str, Sequence[Trial]], stops: Mapping[str, StopReason]
 ) -> tuple[GateFinding, ...]:
-    """What every gate of a plan found.
+    """Return what every gate of a plan found.
 
     Args:
         plan: What was to be run.
@@ -189,7 +189,7 @@ def _caveats(
 
 
 def _reaches_beyond(check: GateCheck) -> bool:
-    """Whether a limit that is kept might not be, as far as the interval says."""
+    """Return whether a limit that is kept might not be, as far as the interval says."""
     if not isinstance(check.matcher, NumberSchema) or isinstance(check.interval, Undefined):
         return False
     return not all(map(check.matcher.holds, check.interval))
@@ -218,7 +218,7 @@ class Grading:
 
     @classmethod
     def of(cls, gate: Gate, criteria: Sequence[CriterionPlan]) -> Grading:
-        """The one that the gate names, all that it weighs, or else all that decide.
+        """Return the one that the gate names, all that it weighs, or else all that decide.
 
         Args:
             gate: What is asked.
@@ -244,7 +244,7 @@ class Grading:
     def runs(
         self, experiment: ExperimentPlan, trials: Sequence[Trial], analysis: Analysis
     ) -> tuple[Runs, int]:
-        """The runs of each input that count, and how many more a judge was silent on.
+        """Return the runs of each input that count, and how many more a judge was silent on.
 
         Args:
             experiment: With its inputs.
@@ -263,7 +263,7 @@ class Grading:
         return runs, silent
 
     def caveats(self, silent: int, *, is_asked: bool) -> Iterator[str]:
-        """What a reader must know of the runs.
+        """Yield what a reader must know of the runs.
 
         Args:
             silent: Runs that a judge was silent on.

@@ -25,12 +25,12 @@ COUNTED = Undefined("it is a count of these runs and estimates nothing")
 
 
 def early(found: Interval | Undefined) -> Interval | Undefined:
-    """The interval of runs that are not all that were planned."""
+    """Return the interval of runs that are not all that were planned."""
     return found if isinstance(found, Undefined) else found.after_early_stop()
 
 
 def percent(found: Interval | Undefined, *, of: float = 100) -> Interval | Undefined:
-    """The same, of a hundred or of another whole."""
+    """Return the same, of a hundred or of another whole."""
     if isinstance(found, Undefined):
         return found
     return replace(found, low=of * found.low, high=of * found.high)
@@ -146,5 +146,5 @@ class Measured(NamedTuple):
 
 
 def outcomes_of(runs: Sequence[Trial], criteria: Sequence[str]) -> list[bool]:
-    """Whether each run passed all of some criteria."""
+    """Return whether each run passed all of some criteria."""
     return [all(trial.outcome(name).passed for name in criteria) for trial in runs]

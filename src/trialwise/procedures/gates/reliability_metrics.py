@@ -40,7 +40,7 @@ _MEANS = ("pass_at_k", "passhat_k", "variance_amplification", "graceful_degradat
 def measure_reliability(
     gate: Reliability, runs: Runs, criteria: Sequence[str], reach: Reach
 ) -> tuple[ReliabilityEvidence, Mapping[str, Measured]]:
-    """The summary of every input, and the number of every target.
+    """Measure the summary of every input, and the number of every target.
 
     Args:
         gate: What is asked.
@@ -93,12 +93,12 @@ def _interval(
 
 
 def _spread(rate: float) -> float:
-    """The standard deviation of one run's outcome, of the greatest there is."""
+    """Return the standard deviation of one run's outcome, of the greatest there is."""
     return 2 * math.sqrt(rate * (1 - rate))
 
 
 def _late_share(outcomes: Sequence[bool]) -> float:
-    """The share of runs passed, run i counted i times."""
+    """Return the share of runs passed, run i counted i times."""
     earned = sum(place for place, passed in enumerate(outcomes, start=1) if passed)
     return 2 * earned / (len(outcomes) * (len(outcomes) + 1))
 

@@ -22,7 +22,7 @@ _ONCE = frozenset({SamplingMode.WITHOUT_REPLACEMENT, SamplingMode.EXHAUSTIVE})
 
 
 def missing_runs(contract: Contract, options: RunOptions) -> Iterator[tuple[Gate, str]]:
-    """The gates that a contract cannot have with these options, each with the reason.
+    """Yield the gates that a contract cannot have with these options, each with the reason.
 
     What only a baseline would tell is left to the design.
 
@@ -44,7 +44,7 @@ def needs_runs(gate: Gate) -> bool:
 
 
 def short_of_runs(gate: Gate, experiment: ExperimentPlan, criteria: Sequence[CriterionPlan]) -> str:
-    """Why a planned experiment does not give a gate its runs; nothing where it does."""
+    """Return why a planned experiment does not give a gate its runs; nothing where it does."""
     early = [one.criterion for one in criteria if one.limits.design is not None]
     if early:
         return _early(gate, early)
@@ -86,7 +86,7 @@ def _missing(gate: Gate, contract: Contract, options: RunOptions) -> str:
 
 
 def _may_stop(criterion: Criterion, contract: Contract, trials: int | None) -> bool:
-    """Whether the data decide how many trials there are."""
+    """Return whether the data decide how many trials there are."""
     fixed = criterion.trials is not None or trials is not None
     plain = contract.claim.population not in (
         PopulationClaim.FINITE_CORPUS,
@@ -117,7 +117,7 @@ def _trials(
 def _fewest(
     trials: int, repetitions: Sequence[int], *, each_input: bool, once: bool, draw: Draw
 ) -> int:
-    """The runs that every input is sure to get."""
+    """Return the runs that every input is sure to get."""
     inputs = len(repetitions)
     if once:
         return 1 if trials >= inputs else 0

@@ -33,7 +33,7 @@ _SINGLE = Undefined("an input has one run only, which has no variance")
 def measure_stability(
     gate: Stability, runs: Runs, reach: Reach
 ) -> tuple[StabilityEvidence, Mapping[str, Measured]]:
-    """The sub-scores of every run, and the number of every target.
+    """Measure the sub-scores of every run, and the number of every target.
 
     Args:
         gate: What is asked.

@@ -23,7 +23,7 @@ from trialwise.stats.compliance_cutoffs import ComplianceCutoff, compliance_cuto
 
 
 def count_decisions(contract: Contract) -> int:
-    """How many decisions of a contract can be wrong: every input where each is decided."""
+    """Count how many decisions of a contract can be wrong: every input where each is decided."""
     return sum(
         len(contract.samplings[contract.experiment_of(one)].inputs) if one.each_input else 1
         for one in contract.criteria
@@ -32,7 +32,7 @@ def count_decisions(contract: Contract) -> int:
 
 
 def size_families(runs: Sequence[tuple[Contract, RunOptions]]) -> list[RunOptions]:
-    """The options of contracts that are run together, each with the size of its family."""
+    """Return the options of contracts that are run together, each with the size of its family."""
     sizes: Counter[str] = Counter()
     for contract, options in runs:
         if options.correction != "none":
@@ -74,7 +74,7 @@ def plan_corrected(
 
 
 def _explain_shortage(plan: CriterionPlan, situation: Situation, decisions: int) -> Refused | None:
-    """Why a fixed number of trials cannot PASS once it is corrected; None where it can."""
+    """Explain why a fixed number of trials cannot PASS once it is corrected; None where it can."""
     design = plan.design
     strict = situation.options.correction in ("bonferroni", "holm") and situation.verifies
     if not strict or not find_procedure(plan.procedure).decides_fixed_rate:

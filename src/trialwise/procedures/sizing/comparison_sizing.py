@@ -176,7 +176,7 @@ def exact_paired_power(pairs: int, only_a: float, only_b: float, *, alpha: float
 def unpaired_size(
     better: float, worse: float, *, alpha: float = 0.05, power: float = 0.80
 ) -> UnpairedSize:
-    """The equal sizes at which Fisher's one-sided exact test tells two rates apart.
+    """Return the equal sizes at which Fisher's one-sided exact test tells two rates apart.
 
     >>> unpaired_size(0.9, 0.7).trials_each
     56
@@ -229,7 +229,7 @@ def _paired_size(question: CompareQuestion, kind: Discordance, discordance: floa
 
 
 def _find_kept_size(power_at: Callable[[int], float], target: float, guess: int) -> int | None:
-    """The fewest trials from which the power stays, as far as a tenth more trials tell.
+    """Find the fewest trials from which the power stays, as far as a tenth more trials tell.
 
     Power rises with the trials but for a small sawtooth, so a crossing is found by halving and
     its neighbourhood looked through.

@@ -72,7 +72,7 @@ class ComplianceQuestion(PowerQuestion):
 
     @classmethod
     def usual_better(cls, required_rate: float) -> float:
-        """The better rate where none is given: midway between the requirement and 1."""
+        """Return the better rate where none is given: midway between the requirement and 1."""
         return float((as_written(check_required_rate(required_rate)) + 1) / 2)
 
 
@@ -132,7 +132,7 @@ class CompliancePlan(SizingPlan):
         return None
 
     def size_of(self, rule: Rule) -> RuleSize:
-        """The size under one rule."""
+        """Return the size under one rule."""
         return next(size for size in self.sizes if size.rule == rule)
 
 

@@ -45,7 +45,7 @@ class RateChoice:
 
 
 def expect_half(required: float) -> float:
-    """The rate with half the allowed failures, for those who expect none in particular."""
+    """Return the rate with half the allowed failures, for those who expect none in particular."""
     return float((1 + as_written(required)) / 2)
 
 
@@ -150,7 +150,7 @@ class _Question:
         )
 
     def _find_fixed(self) -> ComplianceCutoff | None:
-        """The fewest fixed trials that PASS at the expected rate often enough."""
+        """Find the fewest fixed trials that PASS at the expected rate often enough."""
         if self.expected <= self.required:
             return None
         for trials in range(count_passes_needed(self.required, self.level), MOST_FIXED):

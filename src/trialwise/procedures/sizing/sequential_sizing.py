@@ -162,14 +162,14 @@ class SequentialPlan(SizingPlan):
         return self.of(self.recommended)
 
     def of(self, method: Method) -> MethodPlan:
-        """The plan of one method."""
+        """Return the plan of one method."""
         return next(plan for plan in self.methods if plan.method is method)
 
 
 def plan_sequential(
     question: SequentialQuestion, *, cache: DesignCache | None = None
 ) -> SequentialPlan:
-    """Every method for a question, side by side, with the limits that bind them all.
+    """Return every method for a question, side by side, with the limits that bind them all.
 
     Args:
         question: What is asked.
@@ -281,7 +281,7 @@ def _list_broken(
     good: OperatingCharacteristic,
     bad: OperatingCharacteristic,
 ) -> Iterator[BrokenPromise]:
-    """What a method states and does not keep, beyond rounding.
+    """List what a method states and does not keep, beyond rounding.
 
     Every method states its two errors. Wald's test knows two verdicts only, so that it states the
     power too; a design with an open end says so instead.
@@ -363,7 +363,7 @@ def _find_bound(question: SequentialQuestion, rate: float) -> LowerBound:
 
 
 def _divergence(p: float, q: float) -> float:
-    """The Kullback–Leibler divergence of two coins, 0 < q < 1."""
+    """Return the Kullback–Leibler divergence of two coins, 0 < q < 1."""
     passes = p * math.log(p / q) if p > 0 else 0.0
     fails = (1 - p) * math.log((1 - p) / (1 - q)) if p < 1 else 0.0
     return max(0.0, passes + fails)

@@ -56,7 +56,7 @@ class SizingPlan:
     """The name of the question."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The answer as plain values, fit for JSON.
+        """Return the answer as plain values, fit for JSON.
 
         An undefined quantity is `{"undefined": reason}`; a sequential design is in the form that
         `SequentialDesign.from_dict` reads.

@@ -86,7 +86,7 @@ class SequentialQuestion(PowerQuestion):
 
     @classmethod
     def usual_alternative(cls, required_rate: float) -> float:
-        """The bad rate where none is given: ten points lower, but at least 1 %."""
+        """Return the bad rate where none is given: ten points lower, but at least 1 %."""
         return default_alternative(check_required_rate(required_rate))
 
     @property
@@ -101,7 +101,7 @@ class SequentialQuestion(PowerQuestion):
 
 
 def resolved_max_trials(question: SequentialQuestion) -> int:
-    """The most trials: as asked, or twice the exact fixed sample in whole batches.
+    """Return the most trials: as asked, or twice the exact fixed sample in whole batches.
 
     >>> resolved_max_trials(SequentialQuestion(required_rate=0.9, alternative_rate=0.8))
     156

@@ -46,12 +46,12 @@ class Spread:
     p95: float
 
     def times(self, factor: float) -> Spread:
-        """The same quantity in another unit."""
+        """Return the same quantity in another unit."""
         return Spread(mean=self.mean * factor, p95=self.p95 * factor)
 
 
 def spread(weighted: Iterable[tuple[int, float]]) -> Spread:
-    """The mean and the 95th percentile of whole numbers with probabilities.
+    """Return the mean and the 95th percentile of whole numbers with probabilities.
 
     >>> spread([(1, 0.9), (4, 0.1)])
     Spread(mean=1.3, p95=4)
@@ -67,7 +67,7 @@ def spread(weighted: Iterable[tuple[int, float]]) -> Spread:
 
 
 def largest_of(distribution: Sequence[float], count: int) -> tuple[float, ...]:
-    """The distribution of the largest of `count` independent draws from 0 … n.
+    """Return the distribution of the largest of `count` independent draws from 0 … n.
 
     >>> largest_of([0.5, 0.5], 2)
     (0.25, 0.75)
@@ -122,7 +122,7 @@ def sparing_rounds(
 
 
 def _advance(design: Boundaries, n: int, f: int, size: int, rate: float) -> dict[int, float]:
-    """The failures with which a round ends undecided, with their probabilities."""
+    """Return the failures with which a round ends undecided, with their probabilities."""
     states = {f: 1.0}
     for m in range(n + 1, n + size + 1):
         following: dict[int, float] = {}
