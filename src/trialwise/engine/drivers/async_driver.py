@@ -15,25 +15,22 @@ from anyio import (
 )
 from anyio.lowlevel import checkpoint
 
-from trialwise.engine.attempt import Caller, OutOfTime, Response
+from trialwise.engine.announcer import Announcer
+from trialwise.engine.attempt import OutOfTime
 from trialwise.engine.excerpts import Excerpts, error_text
 from trialwise.engine.ledger import Ledger
 from trialwise.engine.ports import Interrupt, Service, ServiceError, SystemClock, Timer, TrialLog
-from trialwise.engine.reply_checking import Examined, ReplyChecker
 from trialwise.engine.run_state import Pause, RunOutcome, RunState, TrialStart
 from trialwise.engine.text_keeper import TextKeeper
-from trialwise.errors import BrokenCheck, InvalidArgument
+from trialwise.engine.trial_runner import TrialRunner
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.kept_texts import RunTexts
-from trialwise.model.plan import ExperimentPlan, Plan
-from trialwise.model.sampling import Input
+from trialwise.model.plan import Plan
 from trialwise.model.trial import Trial
 from trialwise.redaction import redact_with
 
 if TYPE_CHECKING:
-    from trialwise.engine.criterion_progress import Progress
-    from trialwise.engine.run_events import Event as RunEvent
     from trialwise.engine.run_events import Listener
 
 
@@ -96,7 +93,7 @@ async def run_plan(
                 service,
                 log=log,
                 done=done,
-                emit=None if listener is None else listener.on_event,
+                listener=listener,
                 clock=clock or SystemClock(),
                 excerpts=excerpts,
                 keeper=TextKeeper(
@@ -135,7 +132,7 @@ class _AsyncRun:
         *,
         log: TrialLog | None,
         done: Sequence[Trial],
-        emit: Callable[[RunEvent], None] | None,
+        listener: Listener | None,
         clock: Timer,
         excerpts: Excerpts,
         keeper: TextKeeper,
@@ -145,25 +142,20 @@ class _AsyncRun:
         self._keeper = keeper
         self._clock = clock
         self._resumed = len(done)
-        # None where nobody listens: then no event is even made.
-        self._emit = emit
-        self._state = RunState(plan, done, clock=clock)
-        self._ledger = Ledger(self._state, log, clock, keeper)
-        self._caller = Caller(
+        self._state = state = RunState(plan, done, clock=clock)
+        self._announcer = Announcer(state, listener)
+        self._ledger = Ledger(state, log, clock, keeper)
+        self._runner = TrialRunner(
+            plan,
+            contract,
             service,
-            timeout_s=plan.options.timeout_s,
-            retries=plan.options.retries,
             clock=clock,
             excerpts=excerpts,
-            abandon=self._state.meter.abandon,
-            seconds_left=lambda: self._state.meter.seconds_left,
-            reach=self._state.reach,
+            abandon=state.meter.abandon,
+            seconds_left=lambda: state.meter.seconds_left,
+            reach=state.reach,
             note_raised=keeper.note_raised,
         )
-        self._experiments = [
-            (_checker(plan, one, contract, excerpts), _inputs(contract, one))
-            for one in plan.experiments
-        ]
         self._turned_s = clock.monotonic()
         # None with one worker: it sees for itself that the run is over, and a task group would
         # cost more than the rest of the engine.
@@ -178,7 +170,7 @@ class _AsyncRun:
         """Run the experiments until they are done or something ends the run."""
         self._interrupted = interrupted
         try:
-            self._announce(run_id)
+            self._announcer.tell_start(run_id, self._plan, self._resumed)
             meter = self._state.meter
             # The workers look at the limit before each start; this ends what is in flight then.
             with move_on_after(meter.seconds_left) as limit:
@@ -239,9 +231,7 @@ class _AsyncRun:
 
     async def _close_checkers(self) -> None:
         with move_on_after(_CHECKS_CLOSING_S, shield=True):
-            for checker, _ in self._experiments:
-                if checker.asks:
-                    await checker.aclose()
+            await self._runner.aclose()
 
     async def _work_side_by_side(self) -> None:
         """Run until the workers have nothing to do, or one of them lets go of all the others.
@@ -287,56 +277,31 @@ class _AsyncRun:
     # --- One trial ----------------------------------------------------------------------------
 
     async def _trial(self, start: TrialStart) -> None:
-        checker, inputs = self._experiments[start.experiment]
-        index, given, seed = start.index, inputs[start.position], start.seed
-        started_s = self._clock.monotonic() - self._state.meter.began_s
+        state = self._state
         try:
-            response = await self._caller.respond(index, given.value, seed)
-            examined = await self._ask(checker, response, given, seed) if checker.asks else None
-            trial = checker.trial(
-                index, given, seed, response, started_s=round(started_s, 6), examined=examined
-            )
+            began_s = self._clock.monotonic() - state.meter.began_s
+            trial = await self._runner.run(start, began_s)
         except ServiceError as error:
-            # Only one that ends the run gets here; `respond` turns all others into responses.
-            self._state.stop(StopReason.SERVICE, str(error))
+            # Only one that ends the run gets here; all others make a failed trial.
+            state.stop(StopReason.SERVICE, str(error))
             self._let_go()
             return
         except OutOfTime as error:
             why = f"ends before the service may be asked again ({error})"
-            self._state.stop(*self._state.meter.describe_time_limit(why))
+            state.stop(*state.meter.describe_time_limit(why))
             # What it took was told to the meter already. Other trials may still end in time.
-            self._state.abandon()
+            state.abandon()
             self._tell_change()
             return
-        except BrokenCheck as broken:
-            raise self._redact(broken) from None
         # Nothing is awaited between the last answer and the count: a worker cancelled there would
         # lose a trial that was complete.
-        settled = self._ledger.count(trial, given)
-        if settled is not None and self._emit is not None:
-            self._tell(self._emit, trial, settled)
-        if self._state.lets_go:
+        settled = self._ledger.count(trial, self._runner.input_of(start))
+        if settled is not None:
+            self._announcer.tell_trial(trial, settled)
+        if state.lets_go:
             self._let_go()
         self._tell_change()
         await self._rest()
-
-    def _redact(self, broken: BrokenCheck) -> BrokenCheck:
-        """What a check raised may quote the reply."""
-        text = self._excerpts.text
-        return BrokenCheck(
-            broken.check, text(broken.problem), traceback=text(broken.traceback, 20_000)
-        )
-
-    async def _ask(
-        self, checker: ReplyChecker, response: Response, given: Input, seed: int
-    ) -> Examined | None:
-        try:
-            return await checker.ask(response, given=given, seed=seed)
-        except BaseException:
-            # The reply was there, and nobody will count it.
-            replies = (response.reply, response.partial, *response.lost)
-            self._state.meter.abandon(one for one in replies if one is not None)
-            raise
 
     async def _rest(self) -> None:
         """Do what is due between two trials: a sync, and a turn for everything else."""
@@ -367,33 +332,6 @@ class _AsyncRun:
             self._change.set()
             self._change = None
 
-    # --- Events -------------------------------------------------------------------------------
-
-    def _announce(self, run_id: str) -> None:
-        if self._emit is not None:
-            from trialwise.engine.run_events import CriterionDecided, RunStarted
-
-            self._emit(RunStarted(run_id=run_id, plan=self._plan, resumed=self._resumed))
-            for one in self._state.progress:
-                if one.is_settled:
-                    self._emit(CriterionDecided(standing=one.standing(), stop=one.stop))
-
-    def _tell(
-        self, emit: Callable[[RunEvent], None], trial: Trial, settled: Sequence[Progress]
-    ) -> None:
-        from trialwise.engine.run_events import CriterionDecided, TrialDone
-
-        emit(
-            TrialDone(
-                trial=trial,
-                standings=tuple(one.standing() for one in self._state.progress),
-                spending=self._state.meter.spending(),
-                in_flight=self._state.in_flight,
-            )
-        )
-        for one in settled:
-            emit(CriterionDecided(standing=one.standing(), stop=one.stop))
-
     def end(self, trouble: str) -> RunOutcome:
         """Return the outcome, which listeners hear as well.
 
@@ -403,33 +341,5 @@ class _AsyncRun:
         outcome = self._state.outcome(trouble)
         message = self._excerpts.text(outcome.message)
         outcome = outcome._replace(message=message, texts=self._keeper.texts)
-        if self._emit is not None:
-            from trialwise.engine.run_events import RunEnded
-
-            ended = RunEnded(stop=outcome.stop, spending=outcome.spending, message=outcome.message)
-            self._emit(ended)
+        self._announcer.tell_end(outcome)
         return outcome
-
-
-def _checker(
-    plan: Plan, experiment: ExperimentPlan, contract: Contract, excerpts: Excerpts
-) -> ReplyChecker:
-    known = {criterion.name: criterion for criterion in contract.criteria}
-    names = [one.criterion for one in plan.criteria_of(experiment.name)]
-    missing = [name for name in names if name not in known]
-    if missing:
-        raise InvalidArgument("contract", contract.name, f"hold the criteria {missing}")
-    return ReplyChecker(
-        experiment.name,
-        [known[name] for name in names],
-        activity=contract.activity,
-        excerpts=excerpts,
-    )
-
-
-def _inputs(contract: Contract, experiment: ExperimentPlan) -> Sequence[Input]:
-    sampling = contract.samplings.get(experiment.name)
-    if sampling is None or tuple(one.id for one in sampling.inputs) != experiment.input_ids:
-        allowed = f"hold the inputs of {experiment.name!r} that were planned"
-        raise InvalidArgument("contract", contract.name, allowed)
-    return sampling.inputs

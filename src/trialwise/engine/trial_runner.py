@@ -1,0 +1,161 @@
+"""Runs one trial: calls the service, checks the reply and returns the completed trial.
+
+Every place that runs trials uses it: the event loop of this process, and the workers of a pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from trialwise.engine.attempt import Caller, Response
+from trialwise.engine.error_classes import Reach
+from trialwise.engine.excerpts import Excerpts
+from trialwise.engine.ports import Service, Timer
+from trialwise.engine.reply_checking import Examined, ReplyChecker
+from trialwise.engine.run_state import TrialStart
+from trialwise.errors import BrokenCheck, InvalidArgument
+from trialwise.model.contract import Contract
+from trialwise.model.plan import ExperimentPlan, Plan
+from trialwise.model.reply import Reply
+from trialwise.model.sampling import Input
+from trialwise.model.trial import ErrorClass, Trial
+
+
+class TrialRunner:
+    """Runs the trials of one plan.
+
+    Args:
+        plan: What to run.
+        contract: Holds the criteria's checks and the inputs' values.
+        service: What is under test.
+        clock: Times the waits between attempts.
+        excerpts: How texts are kept.
+        abandon: Told what a trial took that nobody will count.
+        seconds_left: How long the run may still take.
+        reach: What the run has seen of the service.
+        note_raised: Keeps where an exception came from, and returns its hash.
+
+    Raises:
+        InvalidArgument: The contract does not belong to the plan.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        contract: Contract,
+        service: Service,
+        *,
+        clock: Timer,
+        excerpts: Excerpts,
+        abandon: Callable[[Iterable[Reply]], None],
+        seconds_left: Callable[[], float],
+        reach: Reach,
+        note_raised: Callable[[BaseException], str],
+    ) -> None:
+        self._excerpts = excerpts
+        self._abandon = abandon
+        self._caller = Caller(
+            service,
+            timeout_s=plan.options.timeout_s,
+            retries=plan.options.retries,
+            clock=clock,
+            excerpts=excerpts,
+            abandon=abandon,
+            seconds_left=seconds_left,
+            reach=reach,
+            note_raised=note_raised,
+        )
+        self._experiments = [
+            (_checker(plan, one, contract, excerpts), _inputs(contract, one))
+            for one in plan.experiments
+        ]
+
+    def input_of(self, start: TrialStart) -> Input:
+        """Return the input of a trial."""
+        return self._experiments[start.experiment][1][start.position]
+
+    async def run(self, start: TrialStart, started_s: float) -> Trial:
+        """Run a trial to its end.
+
+        Args:
+            start: Which trial.
+            started_s: When it began, in seconds since the run began.
+
+        Raises:
+            ServiceError: The run cannot continue. Every other error makes a failed trial.
+            OutOfTime: There is no time for another attempt.
+            BrokenCheck: A check could not say whether the reply is good.
+        """
+        checker, inputs = self._experiments[start.experiment]
+        index, given, seed = start.index, inputs[start.position], start.seed
+        response = await self._caller.respond(index, given.value, seed)
+        try:
+            examined = await self._ask(checker, response, given, seed) if checker.asks else None
+            return checker.trial(
+                index, given, seed, response, started_s=round(started_s, 6), examined=examined
+            )
+        except BrokenCheck as broken:
+            raise self._redact(broken) from None
+
+    def describe_unmeasured(self, start: TrialStart, why: str, started_s: float) -> Trial:
+        """Return the trial of a call that says nothing about the service.
+
+        Args:
+            start: Which trial.
+            why: What happened, for a person.
+            started_s: When it began.
+        """
+        checker, inputs = self._experiments[start.experiment]
+        response = Response(None, ErrorClass.INFRASTRUCTURE, self._excerpts.text(why))
+        given = inputs[start.position]
+        return checker.trial(
+            start.index, given, start.seed, response, started_s=round(started_s, 6)
+        )
+
+    async def _ask(
+        self, checker: ReplyChecker, response: Response, given: Input, seed: int
+    ) -> Examined | None:
+        try:
+            return await checker.ask(response, given=given, seed=seed)
+        except BaseException:
+            # The reply was there, and nobody will count it.
+            replies = (response.reply, response.partial, *response.lost)
+            self._abandon(one for one in replies if one is not None)
+            raise
+
+    def _redact(self, broken: BrokenCheck) -> BrokenCheck:
+        """What a check raised may quote the reply."""
+        text = self._excerpts.text
+        return BrokenCheck(
+            broken.check, text(broken.problem), traceback=text(broken.traceback, 20_000)
+        )
+
+    async def aclose(self) -> None:
+        """Release what the checks hold, such as the connections of judges."""
+        for checker, _ in self._experiments:
+            if checker.asks:
+                await checker.aclose()
+
+
+def _checker(
+    plan: Plan, experiment: ExperimentPlan, contract: Contract, excerpts: Excerpts
+) -> ReplyChecker:
+    known = {criterion.name: criterion for criterion in contract.criteria}
+    names = [one.criterion for one in plan.criteria_of(experiment.name)]
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise InvalidArgument("contract", contract.name, f"hold the criteria {missing}")
+    return ReplyChecker(
+        experiment.name,
+        [known[name] for name in names],
+        activity=contract.activity,
+        excerpts=excerpts,
+    )
+
+
+def _inputs(contract: Contract, experiment: ExperimentPlan) -> Sequence[Input]:
+    sampling = contract.samplings.get(experiment.name)
+    if sampling is None or tuple(one.id for one in sampling.inputs) != experiment.input_ids:
+        allowed = f"hold the inputs of {experiment.name!r} that were planned"
+        raise InvalidArgument("contract", contract.name, allowed)
+    return sampling.inputs
