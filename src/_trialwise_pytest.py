@@ -36,6 +36,7 @@ SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("seed", "integer", "Seed for the order of inputs and for each trial."),
     ("draw", "balanced|independent", "How inputs are drawn."),
     ("concurrency", "count", "Number of concurrent trials."),
+    ("executor", "text", "Where trials run: `local`, `processes` for services that keep a processor busy, `dask` or `ray`; an address follows a colon, such as `dask:tcp://scheduler:8786`."),
     ("cost-per-trial", "money", "What a trial costs where the service does not tell. A budget reserves it for each trial in flight."),
     ("override", "names", "Codes of major caveats to accept under verification."),
     ("baseline", "text", "The identifier of the baseline to compare with."),

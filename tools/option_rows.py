@@ -47,7 +47,7 @@ def _option_kind(kind: Kind) -> str:
         return "|".join(kind.words)
     if isinstance(kind, Names):
         return "names"
-    if isinstance(kind, Either) and isinstance(kind.kinds[0], Count):
+    if isinstance(kind, Either) and isinstance(kind.kinds[0], Count | Text):
         return kind.kinds[0].spelled
     if isinstance(kind, Text):
         return "text"

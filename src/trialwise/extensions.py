@@ -29,6 +29,7 @@ SERVICES = "trialwise.services"
 REPORTERS = "trialwise.reporters"
 IMPORTERS = "trialwise.importers"
 PROCEDURES = "trialwise.procedures"
+EXECUTORS = "trialwise.executors"
 
 
 class ExtensionError(TrialwiseError):

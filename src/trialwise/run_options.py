@@ -14,6 +14,7 @@ OPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ("seed", "seed", "integer", "Seed for the order of inputs and for each trial."),
     ("draw", "draw", "balanced|independent", "How inputs are drawn."),
     ("concurrency", "concurrency", "count", "Number of concurrent trials."),
+    ("executor", "executor", "text", "Where trials run: `local`, `processes` for services that keep a processor busy, `dask` or `ray`; an address follows a colon, such as `dask:tcp://scheduler:8786`."),
     ("rate", "rate_per_s", "pace", "Upper limit on trials started per unit of time."),
     ("timeout", "timeout_s", "time", "Time limit for one attempt."),
     ("retries", "retries", "count from 0", "Number of further attempts after an infrastructure error. The verdict reports them."),

@@ -58,7 +58,9 @@ class ExperimentState:
         # Where the fresh trials of each input stand among its own.
         self._fresh_places: list[int] = []
         self.seed_of = trial_seeds(plan.seed, experiment.name)
-        self.concurrency = min(plan.options.concurrency, max(1, len(self.order)))
+        self.planned_concurrency = min(plan.options.concurrency, max(1, len(self.order)))
+        self.concurrency = self.planned_concurrency
+        """How many trials may be in flight at once."""
         self.progress = tuple(
             Progress(one, inputs=len(experiment.input_ids), concurrency=self.concurrency)
             for one in criteria

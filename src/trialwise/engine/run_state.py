@@ -138,6 +138,15 @@ class RunState:
         """The largest number of trials that any experiment has in flight at once."""
         return max(one.concurrency for one in self.experiments)
 
+    def widen(self, trials: int) -> None:
+        """Allow more trials in flight than the plan's concurrency, for drivers that send batches.
+
+        Args:
+            trials: How many may be in flight at once, waiting in a batch included.
+        """
+        for one in self.experiments:
+            one.concurrency = max(trials, one.planned_concurrency)
+
     @property
     def in_flight(self) -> int:
         """How many trials were started and have not come back."""

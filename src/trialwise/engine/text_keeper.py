@@ -6,6 +6,7 @@ input. A passing trial of an input that was asked before costs one look into a s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from trialwise.engine.excerpts import Excerpts
@@ -106,6 +107,17 @@ class TextKeeper:
                 self._tracebacks[key] = text
                 self._unwritten.add(key)
         return key
+
+    def adopt_tracebacks(self, tracebacks: Mapping[str, str]) -> None:
+        """Keep tracebacks that another process has written.
+
+        Args:
+            tracebacks: The texts by their hashes.
+        """
+        for key, text in tracebacks.items():
+            if key not in self._tracebacks:
+                self._tracebacks[key] = text
+                self._unwritten.add(key)
 
     def _write_traceback(self, key: str) -> None:
         if self._log is not None:

@@ -97,8 +97,8 @@ class TrialRunner:
         except BrokenCheck as broken:
             raise self._redact(broken) from None
 
-    def describe_unmeasured(self, start: TrialStart, why: str, started_s: float) -> Trial:
-        """Return the trial of a call that says nothing about the service.
+    def describe_crash(self, start: TrialStart, why: str, started_s: float) -> Trial:
+        """Return the failed trial of a service that ended its process.
 
         Args:
             start: Which trial.
@@ -106,7 +106,7 @@ class TrialRunner:
             started_s: When it began.
         """
         checker, inputs = self._experiments[start.experiment]
-        response = Response(None, ErrorClass.INFRASTRUCTURE, self._excerpts.text(why))
+        response = Response(None, ErrorClass.NONE, self._excerpts.text(why))
         given = inputs[start.position]
         return checker.trial(
             start.index, given, start.seed, response, started_s=round(started_s, 6)

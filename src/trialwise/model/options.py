@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trialwise.declarations.quantities import Duration, Money, Pace, Rate
-from trialwise.declarations.scalars import Choice, Count, Flag, Text, Whole
+from trialwise.declarations.scalars import Choice, Count, Flag, Label, Text, Whole
 from trialwise.declarations.settings import Names, setting, setting_keys
 from trialwise.declarations.signatures import Made
 from trialwise.declarations.structures import Either, MapOf
@@ -65,6 +65,27 @@ class Budget:
     def is_given(self) -> bool:
         """Whether anything limits the run."""
         return (self.trials, self.seconds, self.tokens, self.usd) != (None,) * 4
+
+
+class _ExecutorName(Either):
+    """The name of an executor, alone or with an address behind it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the name of an executor, such as processes, or a name with an address",
+            scalar=Text(),
+            mapping=MapOf(Label(), "the name of one executor with its address"),
+        )
+
+    def finish(self, value: Any, node: Any, label: str, reader: Any) -> Any:
+        """One text, such as `dask:tcp://scheduler:8786`."""
+        value = super().finish(value, node, label, reader)
+        if not isinstance(value, dict):
+            return value
+        if len(value) != 1:
+            return reader.refuse(node, f"{label} must name one executor, not {len(value)}")
+        ((name, address),) = value.items()
+        return f"{name}:{address}"
 
 
 class _Ending(Choice):
@@ -150,6 +171,12 @@ class RunOptions:
         "Number of concurrent trials.",
         default=1,
         elsewhere="parallel parallelism workers threads jobs max_concurrency max_connections",
+    )
+    executor: str = setting(
+        _ExecutorName(),
+        "Where trials run: `local`, `processes` for services that keep a processor busy, `dask` or "
+        "`ray`; an address follows a colon, such as `dask:tcp://scheduler:8786`.",
+        default="local",
     )
     rate_per_s: float | None = setting(
         Pace(),
@@ -254,6 +281,8 @@ class RunOptions:
             raise InvalidArgument("max_trials", self.max_trials, allowed)
         require_count("concurrency", self.concurrency, minimum=1)
         require_count("retries", self.retries)
+        if not str(self.executor).strip():
+            raise InvalidArgument("executor", self.executor, "be a name, such as processes")
         require_choice("correction", self.correction, CORRECTIONS)
         require_given(self, "max_trials", require_trials)
         require_given(self, "horizon family_size", require_count, minimum=1)

@@ -27,6 +27,7 @@ class RunSettings(TypedDict, total=False):
     seed: int | None
     draw: Draw | None
     concurrency: int
+    executor: str
     rate_per_s: float | None
     timeout_s: float | None
     retries: int

@@ -175,15 +175,28 @@ class OpenRun(NamedTuple):
 
     async def go(self, interrupted: Interrupt | None) -> RunOutcome:
         """Run the plan on the running event loop."""
+        done = () if self.stored is None else self.stored.trials()
+        arguments = self.space.driver_arguments(self.stored)
+        if self.plan.options.executor != "local":
+            from anyio import to_thread
+
+            from trialwise.executors.pool_driver import run_in_pool
+
+            # The driver waits for workers in a thread, so that this loop hears of an interrupt.
+            return await to_thread.run_sync(
+                lambda: run_in_pool(
+                    self.plan,
+                    self.contract,
+                    self.service,
+                    done=done,
+                    is_interrupted=lambda: interrupted is not None and interrupted.is_set(),
+                    **arguments,
+                )
+            )
         from trialwise.engine.drivers.async_driver import run_plan
 
         return await run_plan(
-            self.plan,
-            self.contract,
-            self.service,
-            done=() if self.stored is None else self.stored.trials(),
-            interrupted=interrupted,
-            **self.space.driver_arguments(self.stored),
+            self.plan, self.contract, self.service, done=done, interrupted=interrupted, **arguments
         )
 
     def finish(self, outcome: RunOutcome) -> Execution:

@@ -114,6 +114,13 @@ class CallableService:
         # Taken here, outside of any loop, since a loop's own variables would show.
         self._context = copy_context()
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Threads and context variables stay in their process.
+        return {**vars(self), "_threads": None, "_context": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _threads=DaemonThreads(), _context=copy_context())
+
     async def call(self, trial: TrialContext) -> Reply:
         """Return the function's reply to one trial; waiting for a thread is not latency."""
         process = os.getpid()

@@ -1,0 +1,16 @@
+"""Where trials run when one process is not enough: worker processes, Dask, Ray, or your own.
+
+| module         | what it holds                                                        |
+|----------------|----------------------------------------------------------------------|
+| `batches`      | what goes to a worker and what comes back                            |
+| `jobs`         | how plan, checks and service reach a worker, by import or by value   |
+| `trial_worker` | runs a batch of trials inside a worker                               |
+| `worker_pools` | the port that every executor fulfils, and how one is opened by name  |
+| `pool_driver`  | drives a run: hands out batches, journals and counts what comes back |
+| `process_pool` | workers on this machine; `process_worker` is what they run           |
+| `dask_pool`    | workers of a Dask cluster                                            |
+| `ray_pool`     | workers of a Ray cluster                                             |
+
+Decisions are made in the driver alone: seeds follow from the index of a trial, and trials count in
+the order of inputs, so the same seed gives the same verdict on every executor.
+"""

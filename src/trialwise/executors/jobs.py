@@ -1,0 +1,179 @@
+"""How the plan, the checks and the service reach a worker.
+
+Functions go by import path where the worker can import their module, and by value where it cannot.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trialwise import __version__
+from trialwise.engine.ports import Service
+from trialwise.errors import TrialwiseError
+from trialwise.model.contract import Contract
+from trialwise.model.plan import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class ExecutorUnusable(TrialwiseError):
+    """An executor cannot run trials: it is not installed, not there, or cannot load the service."""
+
+
+class JobContent(NamedTuple):
+    """What a worker needs to run trials."""
+
+    plan: Plan
+    contract: Contract
+    service: Service
+    redact: Callable[[str], str] | None
+    reply_limit: int
+
+
+class PackedJob(NamedTuple):
+    """A job as it travels."""
+
+    key: str
+    """Tells jobs apart in a worker that serves several runs."""
+    content: bytes
+    paths: tuple[str, ...]
+    """Where the driver imports modules from."""
+    folder: str
+    """The driver's current folder."""
+
+
+class Job:
+    """A run that can be sent to workers.
+
+    Args:
+        key: Tells it apart from other runs.
+        content: What workers need.
+    """
+
+    def __init__(self, key: str, content: JobContent) -> None:
+        self._key = key
+        self._content = content
+        self._by_value: set[str] = set()
+
+    def pack(self) -> PackedJob:
+        """Return the job as it travels.
+
+        Raises:
+            ExecutorUnusable: Something in it cannot be sent.
+        """
+        try:
+            import cloudpickle
+        except ImportError as error:
+            raise ExecutorUnusable(
+                "an executor sends functions to workers with cloudpickle, which is not installed. "
+                "Install one of trialwise[processes], trialwise[dask], trialwise[ray]"
+            ) from error
+        try:
+            with _pickle_by_value(cloudpickle, self._by_value):
+                content = cloudpickle.dumps(tuple(self._content))
+        except Exception as error:  # whatever the user's objects raise when they are pickled
+            raise ExecutorUnusable(
+                f"the contract {self._content.contract.name!r} cannot be sent to a worker: "
+                f"{type(error).__name__}: {error}. Open clients, locks and files inside of the "
+                "service, when it is first called, and not in a global or a default argument"
+            ) from error
+        return PackedJob(self._key, content, tuple(sys.path), os.getcwd())
+
+    def pack_for(self, load: Callable[[PackedJob], LoadReport]) -> PackedJob:
+        """Return the job in a form that a worker can load.
+
+        A module that the worker cannot import is sent by value, if this process has it.
+
+        Args:
+            load: Tries to load a job in a worker.
+
+        Raises:
+            ExecutorUnusable: The worker cannot load it.
+        """
+        while True:
+            packed = self.pack()
+            report = load(packed)
+            _check_versions(report)
+            if not report.problem:
+                return packed
+            missing = report.missing_module
+            if not missing or missing in self._by_value or missing not in sys.modules:
+                raise ExecutorUnusable(
+                    f"a worker cannot load the contract {self._content.contract.name!r}: "
+                    f"{report.problem}. Install the same packages there as here"
+                )
+            self._by_value.add(missing)
+
+
+class LoadReport(NamedTuple):
+    """What a worker says after it tried to load a job."""
+
+    trialwise: str
+    python: str
+    problem: str = ""
+    missing_module: str = ""
+
+
+def load_content(packed: PackedJob) -> JobContent:
+    """Load a job in a worker.
+
+    Args:
+        packed: As it travelled.
+    """
+    # Behind the worker's own folders: a file of the driver must not shadow a package there.
+    sys.path += [one for one in packed.paths if one not in sys.path and os.path.isdir(one)]
+    return JobContent(*pickle.loads(packed.content))
+
+
+def try_to_load(packed: PackedJob) -> LoadReport:
+    """Say whether this process can load a job.
+
+    Args:
+        packed: As it travelled.
+    """
+    problem = missing = ""
+    try:
+        load_content(packed)
+    except ModuleNotFoundError as error:
+        problem, missing = str(error), (error.name or "").partition(".")[0]
+    except Exception as error:  # whatever the user's modules raise when they are imported
+        problem = f"{type(error).__name__}: {error}"
+    return LoadReport(__version__, platform.python_version(), problem, missing)
+
+
+def _check_versions(report: LoadReport) -> None:
+    """Refuse workers whose results could differ from those of this process."""
+    here = platform.python_version()
+    if report.trialwise != __version__:
+        raise ExecutorUnusable(
+            f"the workers have trialwise {report.trialwise}, and this process has {__version__}. "
+            "Install the same version on both sides"
+        )
+    if report.python.split(".")[:2] != here.split(".")[:2]:
+        raise ExecutorUnusable(
+            f"the workers run Python {report.python}, and this process runs {here}. Functions "
+            "cannot be sent between them: use the same minor version"
+        )
+
+
+@contextmanager
+def _pickle_by_value(cloudpickle: Any, names: Sequence[str] | set[str]) -> Iterator[None]:
+    modules = [
+        module
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] in names and module is not None
+    ]
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        for module in modules:
+            cloudpickle.unregister_pickle_by_value(module)

@@ -1,0 +1,290 @@
+"""Drives a run whose trials run in the workers of a pool.
+
+The run state hands out trials, one batch for each free slot of the pool; what comes back is
+journalled and counted here. So budgets, pace, early stopping and the verdict are those of a run in
+one process, and a worker needs to know nothing of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from trialwise.engine.announcer import Announcer
+from trialwise.engine.excerpts import Excerpts
+from trialwise.engine.ledger import Ledger
+from trialwise.engine.ports import Service, SystemClock, TrialLog
+from trialwise.engine.run_state import Pause, RunOutcome, RunState, TrialStart
+from trialwise.engine.text_keeper import TextKeeper
+from trialwise.engine.trial_runner import TrialRunner
+from trialwise.errors import BrokenCheck
+from trialwise.executors.batches import Batch, BatchResult, EndedBatch
+from trialwise.executors.jobs import Job, JobContent
+from trialwise.executors.worker_pools import PoolLost, WorkerPool, open_pool
+from trialwise.model.contract import Contract
+from trialwise.model.evidence import StopReason
+from trialwise.model.kept_texts import RunTexts
+from trialwise.model.plan import Plan
+from trialwise.model.trial import Trial
+from trialwise.redaction import redact_with
+
+if TYPE_CHECKING:
+    from trialwise.engine.run_events import Listener
+
+#: How long a batch should take: long enough that sending it costs little, and short enough that a
+#: decision is not held up by trials that were handed out before it.
+_BATCH_S = 0.25
+_LARGEST_BATCH = 256
+#: A batch grows at most this much at a time, since the first trials may be unusually fast.
+_GROWTH = 4
+#: How long the driver waits for workers before it looks at the clock and for an interrupt.
+_TURN_S = 0.1
+#: A trial that was under way so often when its worker died is not asked again.
+_MOST_DEATHS = 2
+
+
+def run_in_pool(
+    plan: Plan,
+    contract: Contract,
+    service: Service,
+    *,
+    log: TrialLog | None,
+    text_log: TrialLog | None = None,
+    done: Sequence[Trial] = (),
+    known: RunTexts | None = None,
+    listener: Listener | None = None,
+    clock: SystemClock | None = None,
+    run_id: str = "",
+    redact: Callable[[str], str] | None = None,
+    reply_limit: int = 4000,
+    is_interrupted: Callable[[], bool] = lambda: False,
+) -> RunOutcome:
+    """Run a plan in the workers that its `executor` names.
+
+    The arguments are those of `run_plan`, which runs a plan in this process.
+
+    Args:
+        plan: What to run.
+        contract: Holds the criteria's checks and the inputs' values.
+        service: What is under test. Workers get copies of it; this one is never called.
+        log: Where trials are made durable before they count; None keeps none.
+        text_log: Where the inputs and tracebacks are made durable that trials name.
+        done: Trials from before a restart. They are counted first and never run again.
+        known: The texts that those trials name.
+        listener: Hears of every step.
+        clock: The machine's clock by default.
+        run_id: How events name the run.
+        redact: Takes secrets out of every text that is kept.
+        reply_limit: How many characters of a reply are kept at most; 0 keeps none.
+        is_interrupted: Says whether the run must end early.
+
+    Raises:
+        InvalidArgument: `done` or the contract does not belong to the plan; nothing was run.
+        ExecutorUnusable: The executor cannot run this plan; nothing was run.
+        BrokenCheck: A check could not say whether a reply is good.
+    """
+    clock = clock or SystemClock()
+    excerpts = Excerpts(reply_limit=reply_limit, redact=redact)
+    keeper = TextKeeper(excerpts, log=text_log, known=known, keeps_inputs=plan.options.keep_inputs)
+    content = JobContent(plan, contract, service, redact, reply_limit)
+    with redact_with(redact):
+        job = Job(run_id or f"{contract.name}-{plan.seed}", content)
+        pool = open_pool(plan.options.executor, job, concurrency=plan.options.concurrency)
+        try:
+            # Here, since the limit on time is about trials and not about the start of a cluster.
+            state = RunState(plan, done, clock=clock)
+            # It calls nothing here: it knows the inputs, and describes trials that crashed.
+            runner = TrialRunner(
+                plan,
+                contract,
+                service,
+                clock=clock,
+                excerpts=excerpts,
+                abandon=state.meter.abandon,
+                seconds_left=lambda: state.meter.seconds_left,
+                reach=state.reach,
+                note_raised=keeper.note_raised,
+            )
+            announcer = Announcer(state, listener)
+            announcer.tell_start(run_id, plan, len(done))
+            ledger = Ledger(state, log, clock, keeper)
+            _PoolRun(
+                state, pool, ledger=ledger, keeper=keeper, runner=runner, announcer=announcer
+            ).go(is_interrupted)
+        finally:
+            pool.close()
+    outcome = state.outcome()
+    outcome = outcome._replace(message=excerpts.text(outcome.message), texts=keeper.texts)
+    announcer.tell_end(outcome)
+    return outcome
+
+
+class _PoolRun:
+    """One run whose trials run in a pool.
+
+    Args:
+        state: Decides which trials run.
+        pool: Runs them.
+        ledger: Journals and counts them.
+        keeper: Keeps the texts that they name.
+        runner: Knows their inputs.
+        announcer: Tells listeners of them.
+    """
+
+    def __init__(
+        self,
+        state: RunState,
+        pool: WorkerPool,
+        *,
+        ledger: Ledger,
+        keeper: TextKeeper,
+        runner: TrialRunner,
+        announcer: Announcer,
+    ) -> None:
+        self._state = state
+        self._pool = pool
+        self._ledger = ledger
+        self._keeper = keeper
+        self._runner = runner
+        self._announcer = announcer
+        self._running: dict[int, Batch] = {}
+        self._number = 0
+        self._size = 1
+        self._again: list[TrialStart] = []
+        self._deaths: Counter[tuple[int, int]] = Counter()
+
+    def go(self, is_interrupted: Callable[[], bool]) -> None:
+        """Run until the state needs no more trials, or something ends the run."""
+        state = self._state
+        try:
+            while True:
+                pause_s = self._hand_out()
+                if not self._running:
+                    if pause_s is None:
+                        return
+                    time.sleep(min(pause_s, _TURN_S))
+                else:
+                    for ended in self._pool.wait(min(_TURN_S, pause_s or _TURN_S)):
+                        self._take(ended)
+                if is_interrupted():
+                    state.stop(StopReason.INTERRUPTED, "the run was interrupted")
+                elif state.meter.seconds_left <= 0 and not state.is_over:
+                    state.stop(*state.meter.describe_time_limit())
+                if state.lets_go or (state.is_over and state.meter.seconds_left <= 0):
+                    self._let_go()
+                if self._ledger.take_turn(time.perf_counter()):
+                    self._ledger.sync()
+        except PoolLost as error:
+            state.stop(StopReason.SERVICE, str(error))
+        finally:
+            state.let_go()
+            self._ledger.sync()
+
+    # --- Handing out --------------------------------------------------------------------------
+
+    def _hand_out(self) -> float | None:
+        """Fill the free slots; the seconds until the pace allows more, None without a pause."""
+        pause_s: float | None = None
+        while len(self._running) < self._pool.slots:
+            starts, pause_s = self._next_starts()
+            if starts:
+                self._submit(starts)
+            if not starts or pause_s is not None:
+                break
+        return pause_s
+
+    def _next_starts(self) -> tuple[list[TrialStart], float | None]:
+        if self._again and not self._state.is_over:
+            # Alone: if a trial kills its worker again, it is known which one did.
+            return ([] if self._running else [self._again.pop()]), None
+        self._state.widen(self._pool.slots * self._size)
+        starts: list[TrialStart] = []
+        while len(starts) < self._size:
+            step = self._state.next()
+            if isinstance(step, Pause):
+                return starts, step.seconds
+            if step is None:
+                break
+            starts.append(step)
+        return starts, None
+
+    def _submit(self, starts: Sequence[TrialStart]) -> None:
+        meter, reach = self._state.meter, self._state.reach
+        left = meter.seconds_left
+        self._number += 1
+        self._running[self._number] = batch = Batch(
+            starts=tuple(starts),
+            began_s=meter.seconds,
+            seconds_left=left if left < float("inf") else None,
+            has_answered=reach.has_answered,
+            has_worked=reach.has_worked,
+        )
+        self._pool.submit(self._number, batch)
+
+    def _let_go(self) -> None:
+        """End what is in flight: no result of it is needed."""
+        if self._running:
+            self._pool.cancel()
+        # A batch that comes back all the same is not known any more, and does not count.
+        self._running.clear()
+        self._again.clear()
+        self._state.let_go()
+
+    # --- Counting -----------------------------------------------------------------------------
+
+    def _take(self, ended: EndedBatch) -> None:
+        batch = self._running.pop(ended.number, None)
+        if batch is None:
+            return
+        if ended.result is None:
+            self._run_again(batch.starts, batch, ended.problem)
+            return
+        result, state = ended.result, self._state
+        self._keeper.adopt_tracebacks(result.tracebacks)
+        state.reach.has_answered |= result.has_answered
+        state.reach.has_worked |= result.has_worked
+        for start, trial in zip(batch.starts, result.trials, strict=False):
+            self._count(start, trial)
+        state.meter.abandon(result.abandoned)
+        unrun = batch.starts[len(result.trials) :]
+        if unrun:
+            self._end_early(result, len(unrun))
+        elif result.run_s > 0:
+            self._adapt(len(batch.starts), result.run_s)
+
+    def _count(self, start: TrialStart, trial: Trial) -> None:
+        settled = self._ledger.count(trial, self._runner.input_of(start))
+        if settled is not None:
+            self._announcer.tell_trial(trial, settled)
+
+    def _end_early(self, result: BatchResult, unrun: int) -> None:
+        """End the run for the reason that a batch was not run to its end."""
+        state = self._state
+        if result.broken is not None:
+            name, problem, traceback = result.broken
+            raise BrokenCheck(name, problem, traceback=traceback)
+        if result.stop:
+            state.stop(StopReason.SERVICE, result.stop)
+        else:
+            why = f"ends before the service may be asked again ({result.out_of_time})"
+            state.stop(*state.meter.describe_time_limit(why))
+        for _ in range(unrun):
+            state.abandon()
+
+    def _run_again(self, starts: Sequence[TrialStart], batch: Batch, problem: str) -> None:
+        for start in starts:
+            place = start.experiment, start.index
+            self._deaths[place] += 1
+            if self._deaths[place] < _MOST_DEATHS:
+                self._again.append(start)
+                continue
+            # The second time it ran alone, so that the service itself must have ended the worker.
+            why = f"{problem}, twice, while it ran this trial"
+            self._count(start, self._runner.describe_crash(start, why, batch.began_s))
+
+    def _adapt(self, trials: int, run_s: float) -> None:
+        """Choose the size of the next batches by how long trials take."""
+        wanted = int(_BATCH_S * trials / run_s)
+        self._size = max(1, min(wanted, self._size * _GROWTH, _LARGEST_BATCH))

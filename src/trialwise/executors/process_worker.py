@@ -1,0 +1,92 @@
+"""What a worker process of `process_pool` runs: it loads a job and runs batches until told to end.
+
+The event loop has the main thread, because services may need it. Messages are read in a second
+thread. When the driver is gone the connection breaks, and the worker ends at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from multiprocessing.connection import Client, Connection
+
+from trialwise.executors.batches import Batch
+from trialwise.executors.jobs import PackedJob, load_content, try_to_load
+from trialwise.executors.trial_worker import TrialWorker
+
+
+class _Server:
+    """Answers the messages of the driver.
+
+    Args:
+        connection: To the driver.
+        loop: Runs the trials.
+    """
+
+    def __init__(self, connection: Connection, loop: asyncio.AbstractEventLoop) -> None:
+        self._connection = connection
+        self._loop = loop
+        self._worker: TrialWorker | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def read_messages(self) -> None:
+        """Read messages until the driver ends or asks for the end."""
+        while True:
+            try:
+                kind, *parts = self._connection.recv()
+            except (EOFError, OSError):
+                # Nobody is left to send results to, and a service may not let itself be cancelled.
+                os._exit(1)
+            self._loop.call_soon_threadsafe(getattr(self, f"_on_{kind}"), *parts)
+            if kind == "end":
+                return
+
+    def _on_job(self, packed: PackedJob) -> None:
+        os.chdir(packed.folder)
+        report = try_to_load(packed)
+        if not report.problem:
+            self._worker = TrialWorker(load_content(packed))
+        self._connection.send(report)
+
+    def _on_batch(self, number: int, batch: Batch) -> None:
+        task = self._loop.create_task(self._run(number, batch))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, number: int, batch: Batch) -> None:
+        assert self._worker is not None
+        result = await self._worker.run(batch)
+        self._connection.send((number, result))
+
+    def _on_cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    def _on_end(self) -> None:
+        self._on_cancel()
+        self._loop.create_task(self._end())
+
+    async def _end(self) -> None:
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=5)
+        if self._worker is not None:
+            await self._worker.aclose()
+        # Threads of the service may never end.
+        os._exit(0)
+
+
+def main() -> None:
+    """Serve the driver whose address is on the command line and whose key is on standard input."""
+    key = sys.stdin.buffer.read()
+    sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - for the life of the process
+    loop = asyncio.new_event_loop()
+    with Client(sys.argv[1], authkey=key) as connection:
+        server = _Server(connection, loop)
+        threading.Thread(target=server.read_messages, daemon=True).start()
+        loop.run_forever()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""The workers of a Ray cluster, or of a local one that is started for the run.
+
+Each worker is an actor that holds the service. Ray itself starts an actor again when its process
+dies, and runs the batch once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+
+from trialwise.executors.batches import Batch, EndedBatch
+from trialwise.executors.jobs import ExecutorUnusable, Job, LoadReport, PackedJob, try_to_load
+from trialwise.executors.trial_worker import BlockingWorker
+from trialwise.executors.worker_pools import PoolLost
+
+#: How long an actor may take to close its service.
+_CLOSING_S = 15.0
+
+
+def open_pool(address: str, job: Job, *, concurrency: int) -> RayPool:
+    """Connect to a Ray cluster, or start a local one.
+
+    Args:
+        address: The cluster, such as `ray://host:10001` or `auto`; empty or `local` for a new one.
+        job: What workers run.
+        concurrency: How many trials may be in flight.
+
+    Raises:
+        ExecutorUnusable: The cluster is not there, or its workers cannot run the job.
+    """
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
+        if address in ("", "local"):
+            options |= {"address": "local", "include_dashboard": False}
+        else:
+            options["address"] = address
+        try:
+            ray.init(**options)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise ExecutorUnusable(
+                f"no Ray cluster can be reached at {address or 'this machine'}: {error}. Is it "
+                "running?"
+            ) from error
+    try:
+        return RayPool(job, concurrency, is_ours=is_ours)
+    except BaseException:
+        if is_ours:
+            ray.shutdown()
+        raise
+
+
+class RayPool:
+    """Actors of a Ray cluster, one for each of its processors.
+
+    Args:
+        job: What workers run.
+        concurrency: How many trials may be in flight.
+        is_ours: Whether to disconnect at the end.
+    """
+
+    def __init__(self, job: Job, concurrency: int, *, is_ours: bool) -> None:
+        self._is_ours = is_ours
+        self._refs: dict[Any, int] = {}
+        self._places: dict[int, int] = {}
+        count = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._share = max(1, -(-concurrency // count))
+        load = ray.remote(try_to_load)
+
+        def try_in_worker(packed: PackedJob) -> LoadReport:
+            report: LoadReport = ray.get(load.remote(packed))
+            return report
+
+        packed = job.pack_for(try_in_worker)
+        actor = ray.remote(
+            num_cpus=1, max_restarts=-1, max_task_retries=1, max_concurrency=self._share + 1
+        )(BlockingWorker)
+        self._actors = [actor.remote(packed) for _ in range(count)]
+        self._load = dict.fromkeys(range(count), 0)
+
+    @property
+    def slots(self) -> int:
+        """How many batches can run at once."""
+        return self._share * len(self._actors)
+
+    def submit(self, number: int, batch: Batch) -> None:
+        """Send a batch to the actor that has the fewest."""
+        place = min(self._load, key=self._load.__getitem__)
+        self._load[place] += 1
+        self._refs[self._actors[place].run.remote(batch)] = number
+        self._places[number] = place
+
+    def wait(self, timeout_s: float) -> Sequence[EndedBatch]:
+        """Return the batches that have ended.
+
+        Raises:
+            PoolLost: The cluster is gone.
+        """
+        if not self._refs:
+            return []
+        refs = list(self._refs)
+        try:
+            ready, _ = ray.wait(refs, num_returns=1, timeout=timeout_s)
+            if ready:
+                ready, _ = ray.wait(refs, num_returns=len(refs), timeout=0)
+        except ConnectionError as error:
+            raise PoolLost(
+                f"the Ray cluster is gone ({error}); completed trials are kept, and the run can "
+                "be resumed"
+            ) from error
+        return [self._read(ref) for ref in ready]
+
+    def _read(self, ref: Any) -> EndedBatch:
+        number = self._refs.pop(ref)
+        self._load[self._places.pop(number)] -= 1
+        try:
+            return EndedBatch(number, ray.get(ref))
+        except RayError as error:
+            return EndedBatch(number, None, f"the Ray worker failed ({type(error).__name__})")
+
+    def cancel(self) -> None:
+        """Cancel the batches that have not started; those that have are not waited for."""
+        for ref in self._refs:
+            ray.cancel(ref)
+        self._refs.clear()
+        self._places.clear()
+        self._load = dict.fromkeys(self._load, 0)
+
+    def close(self) -> None:
+        """Close the service in every actor, and disconnect if this run connected."""
+        try:
+            closing = [actor.close.remote() for actor in self._actors]
+            ray.wait(closing, num_returns=len(closing), timeout=_CLOSING_S)
+            for actor in self._actors:
+                ray.kill(actor)
+        finally:
+            if self._is_ours:
+                ray.shutdown()

@@ -1,0 +1,130 @@
+"""Runs batches of trials inside a worker, on an event loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from trialwise.engine.attempt import OutOfTime
+from trialwise.engine.error_classes import Reach
+from trialwise.engine.excerpts import Excerpts
+from trialwise.engine.ports import ServiceError, SystemClock
+from trialwise.engine.text_keeper import TextKeeper
+from trialwise.engine.trial_runner import TrialRunner
+from trialwise.errors import BrokenCheck
+from trialwise.executors.batches import Batch, BatchResult
+from trialwise.executors.jobs import JobContent, PackedJob, load_content
+from trialwise.model.reply import Reply
+from trialwise.model.trial import Trial
+from trialwise.redaction import redact_with
+
+#: How long closing the service may take.
+_CLOSING_S = 10.0
+
+
+class TrialWorker:
+    """Runs the trials of one job; several batches may run at once.
+
+    Args:
+        content: The job.
+    """
+
+    def __init__(self, content: JobContent) -> None:
+        self._content = content
+        self._excerpts = Excerpts(reply_limit=content.reply_limit, redact=content.redact)
+        # Workers keep no log: tracebacks go back with the trials that name them.
+        self._keeper = TextKeeper(self._excerpts)
+        self._sent: set[str] = set()
+        self._reach = Reach()
+        # Batches run side by side on one loop; whichever ends first takes along what was lost.
+        self._lost: list[Reply] = []
+        self._ends_s = math.inf
+        self._runner = TrialRunner(
+            content.plan,
+            content.contract,
+            content.service,
+            clock=SystemClock(),
+            excerpts=self._excerpts,
+            abandon=self._lost.extend,
+            seconds_left=lambda: self._ends_s - time.perf_counter(),
+            reach=self._reach,
+            note_raised=self._keeper.note_raised,
+        )
+
+    async def run(self, batch: Batch) -> BatchResult:
+        """Run a batch of trials one after another.
+
+        Args:
+            batch: Which trials.
+        """
+        began_s = time.perf_counter()
+        if batch.seconds_left is not None:
+            self._ends_s = began_s + batch.seconds_left
+        self._reach.has_answered |= batch.has_answered
+        self._reach.has_worked |= batch.has_worked
+        trials: list[Trial] = []
+        ending: dict[str, Any] = {}
+        with redact_with(self._content.redact):
+            for start in batch.starts:
+                started_s = batch.began_s + time.perf_counter() - began_s
+                try:
+                    trials.append(await self._runner.run(start, started_s))
+                except ServiceError as error:
+                    ending = {"stop": str(error)}
+                except OutOfTime as error:
+                    ending = {"out_of_time": str(error) or "no time is left"}
+                except BrokenCheck as error:
+                    ending = {"broken": (error.check, error.problem, error.traceback)}
+                if ending:
+                    break
+        lost, self._lost[:] = tuple(self._lost), ()
+        return BatchResult(
+            trials=tuple(trials),
+            tracebacks=self._take_tracebacks(),
+            abandoned=tuple(replace(one, value=None, details={}) for one in lost),
+            run_s=time.perf_counter() - began_s,
+            has_answered=self._reach.has_answered,
+            has_worked=self._reach.has_worked,
+            **ending,
+        )
+
+    def _take_tracebacks(self) -> dict[str, str]:
+        """Return the tracebacks that were not sent before."""
+        known = self._keeper.texts.tracebacks
+        fresh = {key: text for key, text in known.items() if key not in self._sent}
+        self._sent.update(fresh)
+        return fresh
+
+    async def aclose(self) -> None:
+        """Close the service and the checks; what goes wrong there loses no trial."""
+        with suppress(Exception, SystemExit):
+            async with asyncio.timeout(_CLOSING_S):
+                await self._runner.aclose()
+                await self._content.service.aclose()
+
+
+class BlockingWorker:
+    """A worker for engines that call it from threads; its event loop has a thread of its own.
+
+    Args:
+        packed: The job as it travelled.
+    """
+
+    def __init__(self, packed: PackedJob) -> None:
+        self._worker = TrialWorker(load_content(packed))
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+
+    def run(self, batch: Batch) -> BatchResult:
+        """Run a batch and wait for it."""
+        return asyncio.run_coroutine_threadsafe(self._worker.run(batch), self._loop).result()
+
+    def close(self) -> None:
+        """Close the service and end the event loop."""
+        asyncio.run_coroutine_threadsafe(self._worker.aclose(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
