@@ -1,16 +1,18 @@
 """The workers of a Dask cluster, or of a local cluster that is started for the run.
 
-The job is registered as a plugin, so that workers which join or restart later get it as well. Dask
-itself runs a batch again when its worker dies.
+The job is registered as a plugin, so that workers which join or restart later get it as well.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
+import dask
 from distributed import Client, LocalCluster, WorkerPlugin, secede
 
 from trialwise.executors.batches import Batch, BatchResult, EndedBatch
@@ -38,10 +40,15 @@ def open_pool(address: str, job: Job, *, concurrency: int) -> DaskPool:
     Raises:
         ExecutorUnusable: The cluster is not there, or its workers cannot run the job.
     """
+    # What goes wrong with the connection is told by the run, in one sentence.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     cluster: Any = None
     if address in ("", "local"):
+        # By default Dask runs a task on up to four workers that it kills. The driver of the run
+        # does better: it runs the trials of such a batch one by one.
+        dask.config.set({"distributed.scheduler.allowed-failures": 0})
         # One thread each: a plain function would share its interpreter with others otherwise.
-        cluster = LocalCluster(threads_per_worker=1, processes=True, dashboard_address=None)
+        cluster = LocalCluster(threads_per_worker=1, processes=True, dashboard_address=":0")
     try:
         client = Client(cluster or address, timeout=_CONNECTING_S)
         client.wait_for_workers(1, timeout=_CONNECTING_S)
@@ -93,10 +100,17 @@ class DaskPool:
         return self._slots
 
     def submit(self, number: int, batch: Batch) -> None:
-        """Send a batch to the scheduler."""
-        future = self._client.submit(
-            _run_batch, self._key, batch, secedes=self._secedes, pure=False, retries=0
-        )
+        """Send a batch to the scheduler.
+
+        Raises:
+            PoolLost: The scheduler is gone.
+        """
+        try:
+            future = self._client.submit(
+                _run_batch, self._key, batch, secedes=self._secedes, pure=False, retries=0
+            )
+        except OSError as error:
+            raise self._describe_loss() from error
         self._futures[number] = future
         future.add_done_callback(lambda _: self._ended.put(number))
 
@@ -126,24 +140,28 @@ class DaskPool:
         now = time.monotonic()
         self._away_since = self._away_since or now
         if self._client.status == "closed" or now - self._away_since > _AWAY_S:
-            raise PoolLost(
-                f"the Dask scheduler at {self._address} is gone; completed trials are kept, and "
-                "the run can be resumed"
-            )
+            raise self._describe_loss()
+
+    def _describe_loss(self) -> PoolLost:
+        return PoolLost(
+            f"the Dask scheduler at {self._address} is gone; completed trials are kept, and the "
+            "run can be resumed"
+        )
 
     def cancel(self) -> None:
         """Cancel the batches that have not started; those that have are not waited for."""
         futures, self._futures = list(self._futures.values()), {}
-        self._client.cancel(futures, force=True)
+        with suppress(OSError):  # a scheduler that is gone runs nothing
+            self._client.cancel(futures, force=True)
 
     def close(self) -> None:
         """Close the service in every worker, and the cluster if it was started for this run."""
-        try:
+        with suppress(OSError, TimeoutError):
             if self._client.status == "running":
                 self._client.unregister_worker_plugin(self._plugin)
-        finally:
+        with suppress(OSError, TimeoutError):
             self._client.close(timeout=5)
-            _close(self._cluster)
+        _close(self._cluster)
 
 
 def _close(cluster: Any) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cached_property
 from multiprocessing.connection import Connection, Listener, wait
 from secrets import token_bytes
 
@@ -54,13 +55,11 @@ class ProcessPool:
         self._share = share
         self._workers: list[_Worker] = []
         self._lost: list[EndedBatch] = []
-        first = _Worker()
-        self._workers.append(first)
         try:
-            self._packed = job.pack_for(first.load)
-            others = [_Worker() for _ in range(count - 1)]
-            self._workers += others
-            for worker in others:
+            # All of them first: each takes a while to start, and they do so side by side.
+            self._workers += [_Worker() for _ in range(count)]
+            self._packed = job.pack_for(self._workers[0].load)
+            for worker in self._workers[1:]:
                 worker.load(self._packed)
         except BaseException:
             self.close()
@@ -131,19 +130,27 @@ class _Worker:
     def __init__(self) -> None:
         key = token_bytes(16)
         self.running: set[int] = set()
-        with Listener(authkey=key) as listener:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "trialwise.executors.process_worker", str(listener.address)],
-                stdin=subprocess.PIPE,
-                # What a service prints must not get into the output of the run.
-                stdout=2,
-                # Ctrl-C is the driver's to handle; it ends the workers itself.
-                start_new_session=True,
-            )
-            assert self.process.stdin is not None
-            self.process.stdin.write(key)
-            self.process.stdin.close()
-            self.connection: Connection = listener.accept()
+        self._listener = Listener(authkey=key)
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "trialwise.executors.process_worker"),
+                str(self._listener.address),
+            ],
+            stdin=subprocess.PIPE,
+            # What a service prints must not get into the output of the run.
+            stdout=2,
+            # Ctrl-C is the driver's to handle; it ends the workers itself.
+            start_new_session=True,
+        )
+        assert self.process.stdin is not None
+        self.process.stdin.write(key)
+        self.process.stdin.close()
+
+    @cached_property
+    def connection(self) -> Connection:
+        """The connection to the process, once it has started."""
+        with self._listener:
+            return self._listener.accept()
 
     def load(self, packed: PackedJob) -> LoadReport:
         """Send a job and return what the worker says about it."""
@@ -159,6 +166,9 @@ class _Worker:
 
     def ask_to_end(self) -> None:
         """Ask the process to close its service and end."""
+        if "connection" not in vars(self):
+            self.process.kill()
+            return
         with suppress(OSError):  # it may have ended already
             self.connection.send(("end",))
 
@@ -173,5 +183,8 @@ class _Worker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             code = self.process.wait()
-        self.connection.close()
+        if "connection" in vars(self):
+            self.connection.close()
+        else:
+            self._listener.close()
         return code

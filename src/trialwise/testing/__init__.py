@@ -2,6 +2,7 @@
 
     doubles                 a service that says what a test tells it to, and a clock that moves only
                             while somebody waits
+    executor_conformance    what every executor satisfies
     extension_conformance   what every check, service, report format and trace reader satisfies
 
 The `assert_…` functions raise `AssertionError` with what is wrong, so that they work under pytest
@@ -14,6 +15,7 @@ from trialwise.lazy_exports import lazy_names
 
 _MODULES = {
     "doubles": "ScriptedService VirtualClock",
+    "executor_conformance": "assert_executor_conforms",
     "extension_conformance": (
         "HOSTILE_REPLIES assert_check_conforms assert_report_format_conforms "
         "assert_service_conforms assert_trace_reader_conforms example_records"
