@@ -69,7 +69,9 @@ def criterion(**given: object) -> tw.Criterion:
     return tw.Criterion("c", tw.contains("yes"), **given)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("rate", [0.92, 0.8, 0.7])
+@pytest.mark.parametrize(
+    "rate", [0.92, *(pytest.param(rate, marks=pytest.mark.slow) for rate in (0.8, 0.7))]
+)
 def test_one_input_at_one_rate(rate: float) -> None:
     """
     A required 80 % at three true rates, one trial after another.

@@ -101,10 +101,15 @@ def test_json_carries_the_numbers_that_text_rounds(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     "same",
     [
-        "0.8 --alternative 0.5 --max-trials 12",
         "rate 80% --alternative 50% --max-trials 12",
-        "--alternative 50% --max-trials 12 80%",
-        ".8 --alternative=.5 --max-trials=12",
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in (
+                "0.8 --alternative 0.5 --max-trials 12",
+                "--alternative 50% --max-trials 12 80%",
+                ".8 --alternative=.5 --max-trials=12",
+            )
+        ),
         "'80 %' --max-trials 12 --alternative 5e-1",
     ],
 )
@@ -117,8 +122,8 @@ def test_a_rate_is_written_as_one_likes(same: str, capsys: pytest.CaptureFixture
     ("one", "other"),
     [
         ("--price 0.02 --seconds 3", "--price '$0.02' --seconds 3s"),
-        ("--seconds 0.5", "--seconds 500ms"),
-        ("--seconds 120", "--seconds 2m"),
+        pytest.param("--seconds 0.5", "--seconds 500ms", marks=pytest.mark.slow),
+        pytest.param("--seconds 120", "--seconds 2m", marks=pytest.mark.slow),
         ("--seconds 7200", "--seconds '2 h'"),
         ("--confidence 0.95 --power .8", "--confidence 95% --power '80 %'"),
         ("--batch 1 --criteria 1", "--correction none"),

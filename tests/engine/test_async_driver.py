@@ -268,13 +268,14 @@ async def test_too_many_errors_end_a_run(plan_of: PlanOf) -> None:
     promised = contract(down(10))
     rule = AbortRule(max_error_rate=0.5, after=10)
 
-    outcome = await run(plan_of(promised, trials=100, abort=rule), promised)
+    outcome = await run(plan_of(promised, trials=100, abort=rule, retries=0), promised)
 
     # 11 of 21 is the first share above a half.
     assert (StopReason.ERROR_RATE, 21) == (outcome.stop, len(outcome.trials))
     assert "11 of 21 trials" in outcome.message
-    # Where nothing was ever heard of the service, five trials with their retries are enough.
-    early = await run(plan_of(contract(down(0)), trials=100, abort=rule), contract(down(0)))
+    # Where nothing was ever heard of the service, five trials are enough.
+    silent = contract(down(0))
+    early = await run(plan_of(silent, trials=100, abort=rule, retries=0), silent)
     assert (StopReason.ERROR_RATE, 5) == (early.stop, len(early.trials))
     assert early.message.startswith("Gone. Is it running")
 
@@ -294,7 +295,7 @@ async def test_errors_of_the_services_own_end_no_run(plan_of: PlanOf) -> None:
 
 async def test_a_mended_service_can_be_gone_on_with(plan_of: PlanOf) -> None:
     """Errors from before a restart do not end the run again."""
-    plan = plan_of(contract(yes), trials=40, abort=AbortRule(after=5))
+    plan = plan_of(contract(yes), trials=40, abort=AbortRule(after=5), retries=0)
     first = await run(plan, contract(down(0)))
 
     again = await run(plan, contract(yes), done=first.trials)
@@ -307,7 +308,9 @@ async def test_a_certain_verdict_comes_before_the_error_rate(plan_of: PlanOf) ->
     """Every trial counts: enough errors are a FAIL like any other."""
     promised = contract(down(0))
 
-    outcome = await run(plan_of(promised, trials=20, cutoff=18, abort=AbortRule(after=3)), promised)
+    outcome = await run(
+        plan_of(promised, trials=20, cutoff=18, abort=AbortRule(after=3), retries=0), promised
+    )
 
     assert (StopReason.CURTAILED, 3) == (outcome.stop, len(outcome.trials))
 

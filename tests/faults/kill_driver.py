@@ -17,8 +17,6 @@ from pathlib import Path
 import trialwise as tw
 from trialwise.stores.journal import read_journal
 
-KILLS = 200
-
 
 def contract(log: Path) -> tw.Contract:
     """A service whose outcome depends on its seed alone, and that writes down every call."""
@@ -65,17 +63,17 @@ def attempt(folder: Path, log: Path, seconds: float | None) -> bool:
     return os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, most: int) -> None:
     """Kill runs until they have been killed often enough, each finished one followed by another."""
     source = random.Random(20261115)
     kills, runs, extra = 0, 0, 0
-    while kills < KILLS:
+    while kills < most:
         store, log = folder / f"store-{runs}", folder / f"calls-{runs}"
         mine = 0
         while not attempt(store, log, source.uniform(0.0, 0.15)):
             kills += 1
             mine += 1
-            if kills >= KILLS:
+            if kills >= most:
                 attempt(store, log, None)
                 break
         # A kill before the plan was written leaves an empty folder, which nobody lists.
@@ -92,4 +90,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -86,9 +86,8 @@ def test_afterwards():
 """
 
 
-@pytest.mark.parametrize(
-    "concurrency", [1, pytest.param(8, marks=pytest.mark.slow)], ids=["one by one", "side by side"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("concurrency", [1, 8], ids=["one by one", "side by side"])
 def test_a_thousand_trials_leak_nothing(project: Project, concurrency: int) -> None:
     """File descriptors, threads, memory and items after 1,000 trials are those after 200.
 
@@ -139,12 +138,12 @@ _BODIES = {
     ("kind", "concurrency", "where"),
     [
         ("sync", 1, "body"),
-        ("sync", 1, "setup"),
-        ("sync", 1, "teardown"),
-        ("async", 1, "body"),
-        ("sync", 4, "body"),
+        pytest.param("sync", 1, "setup", marks=pytest.mark.slow),
+        pytest.param("sync", 1, "teardown", marks=pytest.mark.slow),
+        pytest.param("async", 1, "body", marks=pytest.mark.slow),
+        pytest.param("sync", 4, "body", marks=pytest.mark.slow),
         ("async", 4, "body"),
-        ("sync", 4, "setup"),
+        pytest.param("sync", 4, "setup", marks=pytest.mark.slow),
     ],
 )
 def test_ctrl_c_tears_down_what_is_set_up(

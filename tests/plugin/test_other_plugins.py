@@ -137,7 +137,7 @@ HALF_FAIL = """
         ("flaky", "flaky", "--force-flaky --max-runs=3"),
     ],
 )
-@pytest.mark.parametrize("workers", ["", "-p xdist -n 2"])
+@pytest.mark.parametrize("workers", ["", pytest.param("-p xdist -n 2", marks=pytest.mark.slow)])
 def test_a_failed_verdict_stays_failed_beside_plugins_that_rerun(
     project: Project, plugin: str, module: str, option: str, workers: str
 ) -> None:

@@ -28,6 +28,13 @@ ELSEWHERE = {
 SHOWN = {"", "text", "sh", "json", "xml", "toml", "ini"}
 #: What stands in no comment of the page: how it begins, and where it is run.
 UNMARKED = {"result.to_frame(": "tests/runtime/test_frames.py"}
+#: Whose commands start so many servers or test sessions that they take half a minute.
+LONG = {
+    "docs/examples.md",
+    "docs/guides/agents.md",
+    "docs/guides/judges.md",
+    "docs/guides/pytest.md",
+}
 #: Where each server's recipes hold what it runs.
 RECIPES = {".github/workflows/agents.yml": "run", ".gitlab-ci.yml": "script"}
 
@@ -56,7 +63,11 @@ def test_the_examples_in_the_documents_run(
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if page not in ELSEWHERE and documents.sessions(documents.read(page))],
+    [
+        pytest.param(page, marks=[pytest.mark.slow] if page in LONG else [])
+        for page in PAGES
+        if page not in ELSEWHERE and documents.sessions(documents.read(page))
+    ],
 )
 def test_the_commands_in_the_documents_do_what_is_shown(
     page: str, tmp_path: Path, cache: Path

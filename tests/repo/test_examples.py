@@ -68,7 +68,12 @@ def run(
     )
 
 
-@pytest.mark.parametrize("copied", FOLDERS, indirect=True)
+@pytest.mark.parametrize(
+    "copied",
+    # Another test runs the agent once, with its recording.
+    [pytest.param(one, marks=[pytest.mark.slow] if one == "agent" else []) for one in FOLDERS],
+    indirect=True,
+)
 def test_an_example_comes_to_its_verdict(copied: Path, outside: dict[str, str]) -> None:
     """With a seed it comes to the same one again, with another it need not; a stranger agrees."""
     arguments = ("-m", "trialwise.cli.main", "run", "--quiet", "--json", "--seed")

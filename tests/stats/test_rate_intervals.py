@@ -66,6 +66,7 @@ def test_the_wilson_anchors_hold_at_every_number_of_trials(confidence: float) ->
         assert wilson_lower_rate(0.0, n, confidence=confidence) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.999])
 def test_the_exact_anchors_hold_at_every_number_of_trials(confidence: float) -> None:
     """Clopper–Pearson, both ways of being one-sided included, and Jeffreys."""

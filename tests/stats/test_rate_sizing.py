@@ -297,7 +297,7 @@ def test_a_size_holds_from_there_on_and_not_one_before(
 @pytest.mark.parametrize(
     ("required", "better", "alpha", "power"),
     [
-        (0.95, 0.97, 0.05, 0.8),
+        pytest.param(0.95, 0.97, 0.05, 0.8, marks=pytest.mark.slow),
         pytest.param(0.99, 0.995, 0.05, 0.8, marks=pytest.mark.slow),
         pytest.param(0.95, 0.98, 0.05, 0.8, marks=pytest.mark.slow),
     ],

@@ -376,7 +376,10 @@ FALSE_ALARMS = {
 }
 
 
-@pytest.mark.parametrize(("rate", "nb"), list(FALSE_ALARMS))
+@pytest.mark.parametrize(
+    ("rate", "nb"),
+    [pytest.param(*one, marks=[pytest.mark.slow] if one[1] > 300 else []) for one in FALSE_ALARMS],
+)
 def test_the_published_false_alarms_of_the_wilson_rule(rate: float, nb: int) -> None:
     """With the baseline's own sampling included, a nominal 5 % is up to 26 %.
 

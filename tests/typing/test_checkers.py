@@ -33,6 +33,7 @@ def test_mypy_accepts_and_refuses_what_it_should(tmp_path: Path) -> None:
     assert (0, "") == (run.returncode, run.stdout), run.stdout + run.stderr
 
 
+@pytest.mark.slow
 def test_pyright_accepts_and_refuses_what_it_should() -> None:
     """The same with pyright, which has to fetch itself once; skipped where it cannot."""
     pytest.importorskip("pyright")

@@ -167,6 +167,12 @@ def _conflicts(item: pytest.Function, options: RunOptions) -> Iterator[str]:
             "@pytest.mark.flaky and @pytest.mark.trials exclude each other: running a marked test "
             "again until it passes would bias its rate. Lower the threshold instead"
         )
+    if options.executor != "local":
+        yield (
+            f"executor={options.executor!r} cannot run a marked test, whose fixtures belong to "
+            "this process. Take the fixture `trialwise` and call "
+            f"trialwise.run(contract, executor={options.executor!r}), or run pytest with xdist"
+        )
     if options.concurrency == 1:
         return
     shared = sorted(_PROCESS_WIDE & set(item.fixturenames))

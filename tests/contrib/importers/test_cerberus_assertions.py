@@ -349,6 +349,7 @@ ASSERTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(NODE is None, reason="there is no node to ask")
 def test_outputs_of_the_expected_types_are_judged_exactly_alike() -> None:
     """Every field present, missing or null, in combinations of two, and output that is text."""
